@@ -38,7 +38,7 @@ test: setup  ## everything: static checks and all tests, in 12 minutes on two co
 	@$(MAKE) --no-print-directory --jobs=2 static compiled
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-# Hundreds of processes import the program, and each worker all tests; where Python is told to write no bytecode, each
+# Hundreds of processes import the program, and each worker all tests; where Python must write no bytecode, each
 # would compile them again.
 compiled: setup
 	@$(BIN)/python -m compileall -q haclusterd
@@ -112,7 +112,7 @@ lab: setup  ## real faults on machines in namespaces (root); FAULTS=200 ONLY='cu
 bench-failover: setup  ## beside real corosync and Pacemaker (root): outages, forming, cost; RUNS=6 ONLY='crash,*_tuned,form,cost'
 	@$(BIN)/python -m tests.benchmarks.failover --runs $(or $(RUNS),6) --only '$(ONLY)' --seed $(or $(SEED),1)
 
-tour: setup  ## docs/tour.md made anew: a newcomer's hour, played on machines in namespaces (root)
+tour: setup  ## docs/tour.md made again: a newcomer's hour, played on machines in namespaces (root)
 	@$(BIN)/python -m tests.lab.tour
 
 bench-snapshot: setup  ## many MiB of state as a snapshot: taken, and installed on a voter that lags; MIB=16
@@ -140,7 +140,7 @@ reference: setup  ## the pages of docs that are made from tables of the program
 	@$(BIN)/python docs/reference/render.py
 	@$(BIN)/python docs/design/render_rules.py
 
-lock: setup  ## requirements.lock made anew from pyproject.toml
+lock: setup  ## requirements.lock made again from pyproject.toml
 	@$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet pip-tools
 	@build/lock/bin/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --upgrade \
 		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --extra dev --output-file requirements.lock pyproject.toml

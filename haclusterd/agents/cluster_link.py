@@ -85,6 +85,6 @@ class ClusterLink:
 def _data_of(answer: dict[str, Any]) -> Any:
     status = int(answer.get("exit") or 0)
     if status:
-        told = [item["message"] for item in answer.get("reports", []) if item.get("severity") == "error"]
-        raise ClusterError("; ".join(told) or f"refused with status {status}", status)
+        messages = [item["message"] for item in answer.get("reports", []) if item.get("severity") == "error"]
+        raise ClusterError("; ".join(messages) or f"refused with status {status}", status)
     return answer.get("data")

@@ -27,7 +27,7 @@ READERS = ("cibadmin", "crm_verify", "crm_simulate")
 """Tools that take XML as a file (-x) or on standard input (-p)."""
 
 
-class Problem(Exception):  # noqa: N818 (a finding, named as people say it)
+class ToolError(Exception):
     """Why there is no answer."""
 
     def __init__(self, message: str, status: int) -> None:
@@ -57,7 +57,7 @@ def main(tool: str, words: "Sequence[str]") -> int:
         if tool == "crm_node" and acting_for and list(words) in (["-n"], ["--name"]):
             return _print(f"{acting_for}\n", "", 0)
         return _answer(tool, words, acting_for)
-    except Problem as problem:
+    except ToolError as problem:
         return _print("", f"{tool}: {problem}\n", problem.status)
 
 
@@ -76,16 +76,16 @@ def _answer(tool: str, words: "Sequence[str]", acting_for: str) -> int:
     request = f'{{"v":1,"kind":"request","id":"1","verb":"tool.run","arguments":{{{",".join(pairs)}}},"options":{{}}}}'
     for answer in _answers(request.encode()):
         if answer.get("kind") == "response":
-            return _told(tool, answer)
-    raise Problem("the daemon hung up", DISCONNECTED)
+            return _print_answer(tool, answer)
+    raise ToolError("the daemon hung up", DISCONNECTED)
 
 
-def _told(tool: str, answer: "dict[str, Any]") -> int:
+def _print_answer(tool: str, answer: "dict[str, Any]") -> int:
     data, status = answer.get("data"), int(answer.get("exit") or 0)
     errors = [item["message"] for item in answer.get("reports", ()) if item.get("severity") == "error"]
     if errors or not isinstance(data, dict):
-        told = "; ".join(errors) or f"refused with status {status}"
-        return _print("", f"{tool}: Error performing operation: {told}\n", status or 1)
+        message = "; ".join(errors) or f"refused with status {status}"
+        return _print("", f"{tool}: Error performing operation: {message}\n", status or 1)
     return _print(data["out"], data["err"], status)
 
 
@@ -96,7 +96,7 @@ def _print(out: str, err: str, status: int) -> int:
             while left:
                 left = left[posix.write(stream, left) :]
         except BrokenPipeError:
-            pass  # Whoever reads has seen enough (`crm_mon -1 | grep -q`).
+            pass  # The reader has seen enough (`crm_mon -1 | grep -q`).
         except OSError:
             return status or 1
     return status
@@ -113,14 +113,14 @@ def _answers(request: bytes) -> "Iterator[dict[str, Any]]":
         while True:
             size = int.from_bytes(_receive(connection, 4), "big")
             if size > LONGEST_ANSWER:
-                raise Problem(f"an answer of {size} bytes", DISCONNECTED)
+                raise ToolError(f"an answer of {size} bytes", DISCONNECTED)
             yield read(_receive(connection, size).decode(), 0)[0]
     except TimeoutError:
-        raise Problem("the daemon did not answer in time", TIMED_OUT) from None
+        raise ToolError("the daemon did not answer in time", TIMED_OUT) from None
     except OSError as error:
-        raise Problem(f"{path}: {error.strerror or error}", DISCONNECTED) from None
+        raise ToolError(f"{path}: {error.strerror or error}", DISCONNECTED) from None
     except (ValueError, StopIteration):
-        raise Problem(f"{path}: what answers there is no haclusterd", DISCONNECTED) from None
+        raise ToolError(f"{path}: what answers there is no haclusterd", DISCONNECTED) from None
     finally:
         connection.close()
 
@@ -130,7 +130,7 @@ def _receive(connection: socket, size: int) -> bytes:
     while len(data) < size:
         piece = connection.recv(size - len(data))
         if not piece:
-            raise Problem("the daemon hung up", DISCONNECTED)
+            raise ToolError("the daemon hung up", DISCONNECTED)
         data += piece
     return data
 
@@ -151,7 +151,7 @@ def _text(words: "Sequence[str]") -> str:
             try:
                 return _read(posix.open(name, posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NOCTTY), name)
             except OSError as error:
-                raise Problem(f"{name}: {error.strerror}", NO_INPUT) from None
+                raise ToolError(f"{name}: {error.strerror}", NO_INPUT) from None
     return ""
 
 
@@ -160,5 +160,5 @@ def _read(descriptor: int, name: str) -> str:
     while len(found) <= LONGEST_TEXT and (piece := posix.read(descriptor, 65536)):
         found += piece
     if len(found) > LONGEST_TEXT:
-        raise Problem(f"{name}: larger than {LONGEST_TEXT} bytes", USAGE)
+        raise ToolError(f"{name}: larger than {LONGEST_TEXT} bytes", USAGE)
     return found.decode("utf-8", "replace")

@@ -121,7 +121,7 @@ class HealthAgent(Agent):
         except FileNotFoundError:
             return None
         except ValueError:
-            return {}  # Torn by a crash: the next samples make it anew.
+            return {}  # Torn by a crash: the next samples make it again.
         return state if isinstance(state, dict) else {}
 
     def _write_state(self, state: dict[str, Any]) -> None:

@@ -23,15 +23,15 @@ from typing import Any
 from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE
 from haclusterd.agents.process_table import is_running, read_stat
 
-TERM_PATIENCE_S = 1.0
-KILL_PATIENCE_S = 1.0
+TERM_WAIT_S = 1.0
+KILL_WAIT_S = 1.0
 LONGEST_OUTPUT = 4 * 1024 * 1024
 START = "start"
 """What a child is at before it says so."""
 
 
 class Findings:
-    """What a child told, and how it ended."""
+    """What a child reported, and how it ended."""
 
     def __init__(self) -> None:
         self.items: list[dict[str, Any]] = []
@@ -57,13 +57,13 @@ def run_child(
     script: str,
     question: dict[str, Any],
     *,
-    patience_s: Callable[[str], float],
+    silence_s_max: Callable[[str], float],
     total_s: float,
     environment: dict[str, str] | None = None,
 ) -> Findings:
     """Run a script of this room with a question, as JSON in its argument.
 
-    It may be silent for `patience_s(what it is at)`, START at first, and take `total_s` in all.
+    It may be silent for `silence_s_max(what it is at)`, START at first, and take `total_s` in all.
     """
     findings = Findings()
     with open(os.memfd_create("stderr", 0), "w+b") as errors:
@@ -80,7 +80,7 @@ def run_child(
             findings.problem = f"{interpreter()}: {error.strerror}"
             return findings
         assert child.stdout is not None
-        _listen(child, findings, patience_s, time.monotonic() + total_s)
+        _listen(child, findings, silence_s_max, time.monotonic() + total_s)
         child.stdout.close()
         _end(child, findings)
         if not findings.hung_at and child.returncode:
@@ -91,7 +91,7 @@ def run_child(
 
 
 def _listen(
-    child: subprocess.Popen[bytes], findings: Findings, patience_s: Callable[[str], float], deadline: float
+    child: subprocess.Popen[bytes], findings: Findings, silence_s_max: Callable[[str], float], deadline: float
 ) -> None:
     """Collect lines until the child ends, is silent for too long, or says too much."""
     assert child.stdout is not None
@@ -99,7 +99,7 @@ def _listen(
     at, buffer, size = START, b"", 0
     while size < LONGEST_OUTPUT:
         left_s = deadline - time.monotonic()
-        ready, _, _ = select.select([descriptor], [], [], max(0.0, min(patience_s(at), left_s)))
+        ready, _, _ = select.select([descriptor], [], [], max(0.0, min(silence_s_max(at), left_s)))
         if not ready:
             findings.hung_at = at
             return
@@ -119,20 +119,20 @@ def _listen(
 
 def _end(child: subprocess.Popen[bytes], findings: Findings) -> None:
     """Wait for a child that has finished, end one that has not; in a bounded time."""
-    if not findings.hung_at and not findings.problem and _is_gone(child, TERM_PATIENCE_S):
+    if not findings.hung_at and not findings.problem and _is_gone(child, TERM_WAIT_S):
         return
-    for number, patience_s in ((signal.SIGTERM, TERM_PATIENCE_S), (signal.SIGKILL, KILL_PATIENCE_S)):
+    for number, wait_s in ((signal.SIGTERM, TERM_WAIT_S), (signal.SIGKILL, KILL_WAIT_S)):
         child.send_signal(number)
-        if _is_gone(child, patience_s):
+        if _is_gone(child, wait_s):
             return
     stat = read_stat(child.pid)
     findings.orphan = (child.pid, stat.start_time) if stat is not None else None
     child.returncode = -signal.SIGKILL
 
 
-def _is_gone(child: subprocess.Popen[bytes], patience_s: float) -> bool:
+def _is_gone(child: subprocess.Popen[bytes], wait_s: float) -> bool:
     try:
-        child.wait(patience_s)
+        child.wait(wait_s)
     except subprocess.TimeoutExpired:
         return False
     return True

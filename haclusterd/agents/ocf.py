@@ -193,7 +193,7 @@ class Agent:
             if not isinstance(failure, NotRunningError) or not self.is_probe:
                 self.say(str(failure))
             return failure.exit_code
-        except Exception as error:  # noqa: BLE001 -- the agent's own defect: told in full, then a soft failure.
+        except Exception as error:  # noqa: BLE001 -- the agent's own defect: reported in full, then a soft failure.
             import traceback
 
             traceback.print_exc()

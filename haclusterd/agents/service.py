@@ -50,7 +50,7 @@ COMMON_PARAMETERS = (
     ),
     Parameter(
         "stop_timeout",
-        shortdesc="Patience at stop",
+        shortdesc="Time until SIGKILL",
         longdesc="How long after stop_signal the service gets SIGKILL; at most what the stop action's timeout allows.",
         content="time",
         default="20s",
@@ -272,10 +272,10 @@ class ServiceAgent(Agent):
                 os.close(descriptor)
 
     def _wait_ready(self, identity: Identity) -> None:
-        patience = self.remaining() - 1
+        wait_s = self.remaining() - 1
         if self.text("ready_timeout"):
-            patience = min(patience, self.seconds("ready_timeout"))
-        deadline = time.monotonic() + patience
+            wait_s = min(wait_s, self.seconds("ready_timeout"))
+        deadline = time.monotonic() + wait_s
         pause = POLL_S
         while True:
             if not identity.is_alive:

@@ -2,7 +2,7 @@
 
 Run as a script by `measuring_child`, with a question as JSON: {"checks": [...], "disks": [...], "procfs": "/proc"}. It
 names each measurement before it makes it, because statvfs(2) of a stuck file system does not return. Stands alone: it
-imports nothing of this program. Values are percentages; `cpu` is told as (busy, total) seconds since boot, because a
+imports nothing of this program. Values are percentages; `cpu` is (busy, total) seconds since boot, because a
 percentage needs two samples and this process makes one.
 """
 

@@ -11,7 +11,7 @@ class CertificateFacts:
     """One certificate of a node."""
 
     node: NodeName
-    """Its common name: whoever holds the key speaks as this node."""
+    """Its common name: the holder of the key speaks as this node."""
     fingerprint: str
     """SHA-256 of its DER form, in hexadecimal digits."""
     not_before: WallTime

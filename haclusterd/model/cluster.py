@@ -111,7 +111,7 @@ class NodeStatus:
     is_remote_fenced: bool = False
     """A Pacemaker Remote node that was fenced and has not been connected to since."""
     is_remote_maintenance: bool = False
-    """What a Pacemaker Remote node was last told about its maintenance mode."""
+    """What a Pacemaker Remote node was last informed of about its maintenance mode."""
     is_condemned: bool = False
     """To be fenced for another reason than that it vanished, even if it is online: `detail` says why. Only a CIB of
     Pacemaker says so."""

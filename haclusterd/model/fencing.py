@@ -33,7 +33,7 @@ class FenceOutcome(StrEnum):
     LIED = "lied"
     """The agent said ok, but the target was heard afterwards."""
     UNKNOWN = "unknown"
-    """Whoever ran the agent is gone."""
+    """The node that ran the agent is gone."""
     CONFIRMED = "confirmed"
     """A person said that the node is down."""
     UNFENCED = "unfenced"

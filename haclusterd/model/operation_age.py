@@ -2,7 +2,7 @@
 
 Call ids grow on one node, so they tell on one node only; between nodes the times at which results changed do. An
 operation that has not ended yet has no call id: then the plans that ordered the two tell, by their numbers. What cannot
-be told counts as equally old. Source: Pacemaker Explained, "Status".
+be known counts as equally old. Source: Pacemaker Explained, "Status".
 """
 
 from functools import cmp_to_key

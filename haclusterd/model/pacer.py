@@ -87,7 +87,7 @@ class PageReading(NamedTuple):
     is_condemned: bool = False
     """This node wants to end: its watchdog is not fed any more (no-quorum-policy fence)."""
     is_follower: bool = False
-    """The brain judges nobody: it is told what is heard now and then, and at once only of what changes."""
+    """The brain judges nobody: it gets a report of what is heard now and then, and at once only of what changes."""
     linked: frozenset[NodeName] = frozenset()
     """The peers with whose daemons the brain has sessions."""
 

@@ -152,14 +152,14 @@ class Because(StrEnum):
     FORGOTTEN = "forgotten"
     """They are older than the cluster keeps its history."""
     UNKNOWN = "unknown"
-    """This node did not see them, and no peer has told what they were."""
+    """This node did not see them, and no peer has sent them."""
     OTHER_HISTORY = "other-history"
     """What came before the position is not what this cluster's history says: it was recovered or restored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Log entries whose rows cannot be told, both ends included."""
+    """Log entries whose rows are not known, both ends included."""
 
     first: int
     last: int

@@ -71,7 +71,7 @@ class Rule:
     role: str | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError when rules are nested too deeply: whoever goes through them needs that much stack."""
+        """Raise ValueError when rules are nested too deeply: a walk through them needs that much stack."""
         if _depth(self) > MAX_DEPTH:
             raise ValueError(f"rules are nested more than {MAX_DEPTH} deep")
 

@@ -66,7 +66,7 @@ class SafetyRules:
     recorded_death_ends_all: bool = True
     """A node that sees its own boot recorded as fenced stops all that it runs, unmanaged or not (safety.md §4)."""
     silence_clocks_restart_after_stall: bool = True
-    """After an own stall all silence clocks start anew (safety.md §4)."""
+    """After an own stall all silence clocks start again (safety.md §4)."""
     lost_needs_whole_quorum: bool = True
     """A node is lost only when no voter in the DC's quorum hears it (safety.md §4)."""
     heard_must_take_part: bool = True

@@ -1,4 +1,4 @@
-"""Long work cut into steps, so that whoever drives it can do other things in between.
+"""Long work cut into steps, so that its driver can do other things in between.
 
 A step takes a few milliseconds. What the work comes to does not depend on who drives it or on what happens between two
 steps: it looks at values that never change. Nothing here knows how long a step took.

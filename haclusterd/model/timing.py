@@ -33,7 +33,7 @@ class Timing:
     """Between two signs of life of a daemon to its pacer, at the latest; two within what makes a hang (brain-timeout /
     4), and one within what makes a leader hand over."""
     stall_ms: int
-    """After an own standstill longer than this, silence is counted anew."""
+    """After an own standstill longer than this, silence is counted from zero."""
     election_min_ms: int
     election_max_ms: int
     append_ms: int

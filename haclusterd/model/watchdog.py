@@ -1,4 +1,4 @@
-"""A node's watchdog device: what it is told, what it says of itself, and how long survivors wait for it.
+"""A node's watchdog device: its settings, what it says of itself, and how long survivors wait for it.
 
 A watchdog resets its machine unless it is fed in time. With one, a node whose kernel or daemons hang, or whose services
 do not stop, is silenced from inside (safety.md §2). The device counts T_wd from each feed.
@@ -34,7 +34,7 @@ class PanicAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WatchdogSettings:
-    """What a node's daemon is told of its device."""
+    """What a node's daemon knows of its device."""
 
     device: str
     """Path."""

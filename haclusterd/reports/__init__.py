@@ -1,1 +1,1 @@
-"""What can be told to a user, as coded values."""
+"""What can be reported to a user, as coded values."""

@@ -1,4 +1,5 @@
-"""The one table of everything a user can be told: code, message, default severity, exit status, usual remedy.
+"""The one table of everything that can be reported to a user: code, message, default severity, exit status, usual
+remedy.
 
 A code is part of the interface (scripts and tests look at it): it is never renamed or given another meaning. Templates
 name their parameters; `items.report` insists on exactly those. Whoever needs a new message adds a row here.

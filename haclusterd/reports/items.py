@@ -1,7 +1,7 @@
-"""What a user is told about: coded messages, each with a place and a remedy.
+"""What is reported to a user: coded messages, each with a place and a remedy.
 
-A report is a value: whoever finds a fault makes one and goes on looking, so that all faults are told at once; only the
-command line and the API turn it into text. Tests look at codes and parameters, never at prose. Nothing here prints.
+A report is a value: code that finds a fault makes one and goes on looking, so that all faults are shown at once; only
+the command line and the API turn it into text. Tests look at codes and parameters, never at prose. Nothing here prints.
 """
 
 from collections.abc import Iterable, Mapping
@@ -113,7 +113,7 @@ def exit_status(items: Iterable[ReportItem], *, is_strict: bool = False) -> Exit
 
 
 FAULTS_MAX = 200
-"""Reports that are told at once; whoever has more has loaded the wrong file."""
+"""Reports that are shown at once; where there are more, the wrong file was loaded."""
 
 
 def each_once(items: Iterable[ReportItem]) -> tuple[ReportItem, ...]:

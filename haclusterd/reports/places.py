@@ -1,6 +1,6 @@
 """Where things were written: from a path into the configuration to a place in its text.
 
-A reader notes the place of every object and of the parts that can be wrong; whoever judges the configuration later
+A reader notes the place of every object and of the parts that can be wrong; what judges the configuration later
 (which has no places) asks for the most exact place known. Paths are made of words: `("resource", "web", "meta",
 "target-role")`, `("constraint", "c1")`, `("node", "n1")`, `("properties", "node-timeout")`.
 """

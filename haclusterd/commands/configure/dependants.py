@@ -1,4 +1,4 @@
-"""Who names whom in a configuration: what must be told, renamed or taken out when something goes or is renamed."""
+"""Who names whom in a configuration: what must be reported, renamed or taken out when something goes or is renamed."""
 
 from collections.abc import Iterator
 from dataclasses import replace

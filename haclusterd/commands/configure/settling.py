@@ -64,9 +64,9 @@ class _Settling:
     reports: list[ReportItem] = field(default_factory=list)
 
     def note(
-        self, code: Code, path: _Path, *, severity: Severity | None = None, remedy: str | None = None, **told: object
+        self, code: Code, path: _Path, *, severity: Severity | None = None, remedy: str | None = None, **details: object
     ) -> None:
-        self.reports.append(report(code, place=self.places.find(*path), severity=severity, remedy=remedy, **told))
+        self.reports.append(report(code, place=self.places.find(*path), severity=severity, remedy=remedy, **details))
 
     def value(self, row: Row, text: str, name: str, path: _Path) -> str:
         """Return a value as it is kept."""

@@ -1,7 +1,7 @@
 """The verb that compares the nodes' histories, and says what is missing or differs.
 
 Invariant: histories count as equal only when every node answered, none has a gap, and the chain of what each has
-written, read anew from its disk, ends in the same link everywhere.
+written, read again from its disk, ends in the same link everywhere.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -42,7 +42,7 @@ CAUSES = frozenset(
         ChangeKind.TICKET_CHANGED,
     }
 )
-"""Changes that make a DC plan anew."""
+"""Changes that make a DC plan again."""
 
 
 def transition(context: Context, arguments: Arguments) -> Outcome:

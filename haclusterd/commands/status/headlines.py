@@ -181,7 +181,7 @@ def _failover(cib: Cib) -> Iterator[Headline]:
     for name, device, proof in fencing_cover.nodes_that_devices_fail(cib):
         detail = f": {proof.detail}" if proof.detail else ""
         yield Headline(Gravity.WARNING, f"NO FAILOVER for {name}", f"fence device {device} {_PROOF_WORDS[proof.state]}"
-                       f"{detail}", f"mend the device, then: crm fencing test {name}")  # fmt: skip
+                       f"{detail}", f"repair the device, then: crm fencing test {name}")  # fmt: skip
 
 
 _PROOF_WORDS = {ProofState.FAILING: "is failing", ProofState.LIED: "has lied"}
@@ -214,9 +214,9 @@ def _degraded(context: Context, overview: Overview) -> Iterator[Headline]:
 
 
 def _bad_devices(cib: Cib) -> Iterator[Headline]:
-    told = {f"{device}/{name}" for name, device, _ in fencing_cover.nodes_that_devices_fail(cib)}
+    reported = {f"{device}/{name}" for name, device, _ in fencing_cover.nodes_that_devices_fail(cib)}
     for key, proof in sorted(cib.status.proofs.items()):
-        if proof.state in (ProofState.FAILING, ProofState.LIED) and key not in told:
+        if proof.state in (ProofState.FAILING, ProofState.LIED) and key not in reported:
             device, _, target = key.partition("/")
             detail = f" ({proof.detail})" if proof.detail else ""
             yield Headline(Gravity.WARNING, "DEGRADED", f"fence device {device} for {target}: {proof.state}{detail}")

@@ -1,6 +1,6 @@
 """What agents say of a node's health, for people (Pacemaker Explained, "Tracking Node Health").
 
-It is told whatever `node-health-strategy` makes of it: an administrator wants to know that a disk is full also where
+It is shown whatever `node-health-strategy` makes of it: an administrator wants to know that a disk is full also where
 nothing follows from it.
 """
 

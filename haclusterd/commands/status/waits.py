@@ -1,6 +1,6 @@
 """What keeps a lost node from being recovered: what is waited for, since when, until when, and what to type.
 
-Read from the CIB alone, so that every node answers the same. Every wait that is told here has a bound or a remedy
+Read from the CIB alone, so that every node answers the same. Every wait that is shown here has a bound or a remedy
 (safety.md §9, "Every wait has a bound").
 """
 

@@ -22,7 +22,7 @@ from haclusterd.commands.tools.call import (
     Given,
     Tool,
     ToolCall,
-    ToolUsage,
+    ToolUsageError,
     carry_out,
     may_administer,
     not_found,
@@ -61,18 +61,18 @@ class _Target:
         if self.is_promotion:
             instance = given.text("promotion") or given.text("resource") or call.instance
             if not instance:
-                raise ToolUsage("OCF_RESOURCE_INSTANCE is not set: whose promotion score?")
+                raise ToolUsageError("OCF_RESOURCE_INSTANCE is not set: whose promotion score?")
             self.name = f"master-{instance.split(':')[0]}"
             self.lifetime = self.lifetime or "reboot"
         self.section = self.type if self.type in _CLUSTER_SECTIONS else ""
         if not (given.text("node") or self.lifetime or self.type):
             self.section = "crm_config"
         if not self.name:
-            raise ToolUsage("the name of the attribute is missing (-n)")
+            raise ToolUsageError("the name of the attribute is missing (-n)")
         known = (*_CLUSTER_SECTIONS, *_LIFETIMES, "")
         unknown = next((each for each in (self.type, self.lifetime) if each not in known), None)
         if unknown is not None:
-            raise ToolUsage(f"there is no section {unknown} here: {', '.join(filter(None, known))}")
+            raise ToolUsageError(f"there is no section {unknown} here: {', '.join(filter(None, known))}")
         self.until = _LIFETIMES.get(self.lifetime or self.type, FOREVER)
         self.scope = self.section or ("status" if self.until == REBOOT else "nodes")
         self.node = "" if self.section else node_of(context, call, given)
@@ -103,7 +103,7 @@ def attribute(context: Context, call: ToolCall, given: Given) -> Outcome:
     if "utilization" in given:
         return _utilization(context, call, given, target, action)
     if action == "query":
-        return _told(call, given, target, _value(context, target))
+        return _shown_value(call, given, target, _value(context, target))
     arguments: dict[str, Json] = {
         "node": target.node, "action": action, "name": target.name, "lifetime": target.until,
         **({"value": given.text("set")} if action == "set" else {}),
@@ -136,7 +136,7 @@ def values(context: Context, node_name: str, until: str) -> dict[str, str]:
     return found
 
 
-def _told(call: ToolCall, given: Given, target: _Target, value: str | None) -> Outcome:
+def _shown_value(call: ToolCall, given: Given, target: _Target, value: str | None) -> Outcome:
     if value is None:
         value = given.text("default") if "default" in given else None
     if value is None:
@@ -168,7 +168,7 @@ def _section(context: Context, call: ToolCall, given: Given, target: _Target, ac
     seen = tuple(block for block in blocks if wanted in ("", block.id))
     name = _as_written(seen, target.name)
     if action == "query":
-        return _told(call, given, target, effective(seen).get(name))
+        return _shown_value(call, given, target, effective(seen).get(name))
     if action == "delete":
         holding = next((block.id for block in seen if block.get(name) is not None), None)
         if holding is None:
@@ -179,8 +179,8 @@ def _section(context: Context, call: ToolCall, given: Given, target: _Target, ac
         new = _put(blocks, wanted or next((b.id for b in seen if b.get(name) is not None), usual), name, given)
         out = ""
     if not may_administer(context):
-        told = "be root; a member of haclient may be allowed to by control-group-permission=administer"
-        return refusal(report(Code.NOT_PERMITTED, verb=call.tool, permission="administer", remedy=told))
+        remedy = "be root; a member of haclient may be allowed to by control-group-permission=administer"
+        return refusal(report(Code.NOT_PERMITTED, verb=call.tool, permission="administer", remedy=remedy))
     changed = _with_blocks(configuration, target.section, new)
     made = change(context, changed, done=f"{target.section}: {name}")
     return made if made.is_refused else replace(made, data=printed(out).data)
@@ -221,12 +221,12 @@ def _as_written(blocks: tuple[AttributeSet, ...], name: str) -> str:
 
 def _utilization(context: Context, call: ToolCall, given: Given, target: _Target, action: str) -> Outcome:
     if target.until == REBOOT and action != "query":
-        raise ToolUsage("capacities until reboot are not written here: leave out the lifetime, or use -l forever")
+        raise ToolUsageError("capacities until reboot are not written here: leave out the lifetime, or use -l forever")
     name = NodeName(target.node)
     entry = context.cib.in_force.nodes.get(name, NodeEntry(name))
     known = effective(entry.utilization)
     if action == "query":
-        return _told(call, given, target, known.get(target.name))
+        return _shown_value(call, given, target, known.get(target.name))
     arguments: dict[str, Json] = {"node": target.node, "action": action, "name": target.name}
     if action == "set":
         arguments["value"] = given.text("set")
@@ -247,9 +247,9 @@ def update(context: Context, call: ToolCall, given: Given) -> Outcome:
         return printed()
     name = given.text("name")
     if not name:
-        raise ToolUsage("the name of the attribute is missing (-n)")
+        raise ToolUsageError("the name of the attribute is missing (-n)")
     if action == "query" and "query" not in given:
-        raise ToolUsage("nothing to do: give a value (-U), -D or -Q")
+        raise ToolUsageError("nothing to do: give a value (-U), -D or -Q")
     node_name = node_of(context, call, given)
     if action == "query":
         return _updater_query(context, call, given, name, node_name)
@@ -279,7 +279,7 @@ def _milliseconds(text: str) -> int:
     try:
         return int(text) * 1000 if text.strip().isdecimal() else durations.parse(text.strip())
     except ValueError:
-        raise ToolUsage(f"not a duration: {text!r}") from None
+        raise ToolUsageError(f"not a duration: {text!r}") from None
 
 
 # crm_standby, crm_failcount
@@ -309,7 +309,7 @@ def failcount(context: Context, call: ToolCall, given: Given) -> Outcome:
     name = given.text("resource")
     action = given.any_of("query", "delete")
     if not name or not action:
-        raise ToolUsage("say which resource (-r), and what to do: --query or --delete")
+        raise ToolUsageError("say which resource (-r), and what to do: --query or --delete")
     node_name = node_of(context, call, given)
     if is_unknown_node(context, node_name):
         return not_found(call, f"Could not map name={node_name} to a UUID")

@@ -43,7 +43,7 @@ class ToolCall:
     """What was given on standard input or as a file."""
 
 
-class ToolUsage(Exception):  # noqa: N818 (a finding, named as people say it)
+class ToolUsageError(Exception):
     """Words that a tool does not understand, or does not do here; the text says which."""
 
 
@@ -83,7 +83,7 @@ class Tool:
     """Of a call that only asks; a change costs what its verb does, the whole at most."""
 
     def read(self, words: Sequence[str]) -> Given:
-        """Read a call's words. Raises ToolUsage."""
+        """Read a call's words. Raises ToolUsageError."""
         return read_options(words, {**EVERYWHERE, **self.options})
 
     def only_asks(self, given: Given) -> bool:
@@ -92,7 +92,7 @@ class Tool:
 
 
 def read_options(words: Sequence[str], options: Options) -> Given:
-    """Read words by a table, as getopt_long of the C library does. Raises ToolUsage."""
+    """Read words by a table, as getopt_long of the C library does. Raises ToolUsageError."""
     names: dict[str, str] = {}
     short, long = "", []
     for name, spellings in options.items():
@@ -109,9 +109,9 @@ def read_options(words: Sequence[str], options: Options) -> Given:
     try:
         found, rest = getopt.gnu_getopt([_spelled(word) for word in words], short, long)
     except getopt.GetoptError as error:
-        raise ToolUsage(str(error)) from None
+        raise ToolUsageError(str(error)) from None
     if rest:
-        raise ToolUsage(f"unexpected: {rest[0]}")
+        raise ToolUsageError(f"unexpected: {rest[0]}")
     return Given(tuple((names[option.rstrip("=")], value) for option, value in found))
 
 
@@ -132,8 +132,8 @@ def _data(out: str, err: str) -> Json:
 def not_found(call: ToolCall, problem: str = "") -> Outcome:
     """Answer that what was asked for is not there."""
     name = "crm_attribute" if call.tool in ("crm_master", "crm_standby") else call.tool
-    told = problem or "Error performing operation: No such device or address"
-    return printed(err=f"{name}: {told}\n", status=NO_SUCH_OBJECT)
+    message = problem or "Error performing operation: No such device or address"
+    return printed(err=f"{name}: {message}\n", status=NO_SUCH_OBJECT)
 
 
 def carry_out(context: Context, verb: Verb, arguments: Mapping[str, Json], out: str = "") -> Outcome:

@@ -22,7 +22,7 @@ from haclusterd.commands.tools.call import (
     Given,
     Tool,
     ToolCall,
-    ToolUsage,
+    ToolUsageError,
     ask,
     carry_out,
     printed,
@@ -56,7 +56,8 @@ def administer(context: Context, call: ToolCall, given: Given) -> Outcome:
     """cibadmin: query the CIB or a part of it, or change the configuration."""
     action = given.any_of("query", "md5", *sorted(_CHANGES), "upgrade", "bump", "erase", "empty")
     if action in ("", "md5", "bump", "erase", "empty"):
-        raise ToolUsage("say what to do: --query, --create, --modify, --replace or --delete; others are not done here")
+        actions = "--query, --create, --modify, --replace or --delete"
+        raise ToolUsageError(f"say what to do: {actions}; others are not done here")
     if action == "upgrade":
         return printed()
     if action == "query":
@@ -104,22 +105,22 @@ def _found(root: _Element, given: Given) -> Iterator[_Element]:
     section = given.text("section") or "all"
     path = _SECTIONS.get(section)
     if path is None:
-        raise ToolUsage(f"there is no section {section}: {', '.join(_SECTIONS)}")
+        raise ToolUsageError(f"there is no section {section}: {', '.join(_SECTIONS)}")
     yield from (root,) if path == "." else root.findall(path)
 
 
 def _select(root: _Element, xpath: str) -> list[_Element]:
-    """Return what an absolute XPath names. Raises ToolUsage for one that is not understood."""
+    """Return what an absolute XPath names. Raises ToolUsageError for one that is not understood."""
     plain = _QUOTED.sub("''", xpath)
     if len(xpath) > _LONGEST_XPATH or _UNKNOWN.search(plain) or plain.rpartition("/")[2].startswith("@"):
-        raise ToolUsage(f"this XPath is not understood here: {xpath[:200]}")
+        raise ToolUsageError(f"this XPath is not understood here: {xpath[:200]}")
     path = re.sub(r"\[([^\]]*)\]", lambda match: "".join(f"[{part}]" for part in _AND.split(match[1])), xpath)
     document = _Element("document")
     document.append(root)
     try:
         found = document.findall(f".{path}" if path.startswith("/") else f".//{path}")
     except (SyntaxError, KeyError, TypeError, IndexError) as error:  # As xml.etree calls what it cannot read.
-        raise ToolUsage(f"this XPath is not understood here: {xpath[:200]} ({error})") from None
+        raise ToolUsageError(f"this XPath is not understood here: {xpath[:200]} ({error})") from None
     return list(dict.fromkeys(found))
 
 
@@ -135,18 +136,18 @@ def _path(root: _Element, wanted: _Element) -> str:
 
 
 def _parsed(text: str) -> _Element:
-    """Read XML that a user gave. Raises ToolUsage; a document type, which could grow without bound, is refused."""
+    """Read XML that a user gave. Raises ToolUsageError; a document type, which could grow without bound, is refused."""
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise ToolUsage("XML with a document type is not read")
+        raise ToolUsageError("XML with a document type is not read")
     try:
         root = ET.fromstring(text)
     except ET.ParseError as error:
-        raise ToolUsage(f"this is no XML: {error}") from None
+        raise ToolUsageError(f"this is no XML: {error}") from None
     pending = [(root, 1)]
     while pending:
         element, depth = pending.pop()
         if depth > _DEEPEST:
-            raise ToolUsage(f"XML is nested deeper than {_DEEPEST}")
+            raise ToolUsageError(f"XML is nested deeper than {_DEEPEST}")
         pending += ((child, depth + 1) for child in element)
     return root
 
@@ -167,9 +168,9 @@ def _changed(context: Context, call: ToolCall, given: Given, action: str) -> Out
     if action == "delete" and "xpath" in given:
         _delete(root, _select(root, given.text("xpath")))
     elif wanted is None:
-        raise ToolUsage("the XML is missing: -X TEXT, -x FILE or -p")
+        raise ToolUsageError("the XML is missing: -X TEXT, -x FILE or -p")
     elif given.text("section") == "status" or wanted.tag == "status":
-        raise ToolUsage("the status is not written from outside: crm_attribute, crm_resource --cleanup")
+        raise ToolUsageError("the status is not written from outside: crm_attribute, crm_resource --cleanup")
     else:
         place = _place(root, given, wanted)
         if action == "delete":
@@ -189,7 +190,7 @@ def _place(root: _Element, given: Given, wanted: _Element) -> _Element:
     if "xpath" in given:
         found = _select(root, given.text("xpath"))
         if len(found) != 1:
-            raise ToolUsage(f"{given.text('xpath')} names {len(found)} elements")
+            raise ToolUsageError(f"{given.text('xpath')} names {len(found)} elements")
         return found[0]
     section = given.text("section")
     if wanted.tag in ("cib", "configuration"):
@@ -207,7 +208,7 @@ def _put(root: _Element, place: _Element, wanted: _Element, action: str) -> None
     if wanted.tag in ("cib", "configuration"):
         own = wanted if wanted.tag == "configuration" else wanted.find("configuration")
         if own is None or action != "replace":
-            raise ToolUsage("a whole configuration is only replaced: --replace")
+            raise ToolUsageError("a whole configuration is only replaced: --replace")
         root.remove(root.findall("configuration")[0])
         root.insert(0, own)
         return
@@ -216,10 +217,10 @@ def _put(root: _Element, place: _Element, wanted: _Element, action: str) -> None
     else:
         same = next((each for each in place.iter(wanted.tag) if _is_same(each, wanted)), None)
     if action == "create" and same is not None and same is not place:
-        raise ToolUsage(f"{wanted.tag} {wanted.get('id', '')} exists already")
+        raise ToolUsageError(f"{wanted.tag} {wanted.get('id', '')} exists already")
     if same is None:
         if action != "create" and "id" in wanted.attrib and not _is_new_allowed(action):
-            raise ToolUsage(f"there is no {wanted.tag} {wanted.get('id')}")
+            raise ToolUsageError(f"there is no {wanted.tag} {wanted.get('id')}")
         place.append(wanted)
     elif action == "replace":
         same.attrib.clear()
@@ -267,7 +268,7 @@ def _delete(root: _Element, gone: list[_Element]) -> None:
 def verify(context: Context, call: ToolCall, given: Given) -> Outcome:
     """crm_verify: judge the configuration that runs, or a file."""
     if given.any_of("live", "file", "text", "pipe") == "":
-        raise ToolUsage("say what: -L, -x FILE, -X TEXT or -p")
+        raise ToolUsageError("say what: -L, -x FILE, -X TEXT or -p")
     text = given.text("text") or call.text
     arguments: dict[str, Json] = {"strict": True}
     if "live" not in given:
@@ -285,9 +286,9 @@ def verify(context: Context, call: ToolCall, given: Given) -> Outcome:
 def simulated(context: Context, call: ToolCall, given: Given) -> Outcome:
     """crm_simulate: the state now, and what would be done."""
     if given.any_of("live", "file", "pipe") == "":
-        raise ToolUsage("say what: -L, -x FILE or -p")
+        raise ToolUsageError("say what: -L, -x FILE or -p")
     if "utilization" in given:
-        raise ToolUsage("-U: capacities stand in the configuration, crm node utilization NODE show")
+        raise ToolUsageError("-U: capacities stand in the configuration, crm node utilization NODE show")
     arguments: dict[str, Json] = {} if "live" in given else {"text": call.text, "source": given.text("file") or "text"}
     outcome = ask(context, _VERBS["simulate"], arguments)
     if outcome.is_refused:

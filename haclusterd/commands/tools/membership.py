@@ -10,7 +10,16 @@ from haclusterd.commands.node import fencing, node
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status import fencing_cover
 from haclusterd.commands.tools.attributes import is_unknown_node, node_of, xml_result
-from haclusterd.commands.tools.call import FEATURE_SET, VERSION, Given, Tool, ToolCall, ToolUsage, carry_out, printed
+from haclusterd.commands.tools.call import (
+    FEATURE_SET,
+    VERSION,
+    Given,
+    Tool,
+    ToolCall,
+    ToolUsageError,
+    carry_out,
+    printed,
+)
 from haclusterd.commands.tools.monitor import sections_as_xml
 from haclusterd.commands.tools.rows import Rows
 from haclusterd.commands.verb import Cost
@@ -31,7 +40,7 @@ def members(context: Context, call: ToolCall, given: Given) -> Outcome:
     """crm_node: the own name and number, all nodes, those that are there, and whether they are enough."""
     asked = [name for name, _ in given.pairs if name in _ASKED]
     if not asked:
-        raise ToolUsage("nothing is asked: -n, -i, -l, -p or -q")
+        raise ToolUsageError("nothing is asked: -n, -i, -l, -p or -q")
     return printed("".join(_answer(context, call, given, what) for what in asked))
 
 
@@ -48,7 +57,7 @@ def _answer(context: Context, call: ToolCall, given: Given, what: str) -> str:
         wanted = given.text("name_of")
         found = next((name for name, number in numbers.items() if number == wanted), None)
         if found is None:
-            raise ToolUsage(f"no node has the id {wanted}")
+            raise ToolUsageError(f"no node has the id {wanted}")
         return f"{found}\n"
     online = [name for name, status in sorted(context.cib.status.nodes.items()) if status.state is NodeState.ONLINE]
     if what == "list":
@@ -76,7 +85,7 @@ def administer(context: Context, _call: ToolCall, given: Given) -> Outcome:
             return printed(err=f"crmadmin: No reply received from controller on {name}\n", status=NO_REPLY)
         state = "S_IDLE" if found.is_dc else "S_NOT_DC"
         return printed(f"Controller on {name} in state {state}: ok\n")
-    raise ToolUsage("nothing is asked: -D, -N or -S NODE")
+    raise ToolUsageError("nothing is asked: -D, -N or -S NODE")
 
 
 def daemon(context: Context, _call: ToolCall, given: Given) -> Outcome:
@@ -87,7 +96,7 @@ def daemon(context: Context, _call: ToolCall, given: Given) -> Outcome:
         state = "Pacemaker is running"
         at = written_at(context.now)
         return printed("running\n" if "quiet" in given else f"Status for pacemakerd: '{state}' (last updated {at})\n")
-    raise ToolUsage("only its version, its features and its status can be asked here")
+    raise ToolUsageError("only its version, its features and its status can be asked here")
 
 
 NO_DC = NO_REPLY = 113
@@ -108,11 +117,11 @@ def stonith(context: Context, call: ToolCall, given: Given) -> Outcome:
         return _cleaned(context, given) if "cleanup" in given else _history(context, call, given)
     if action == "registered":
         devices = sorted({each for name in node_names(context.cib) for each in _devices(context, name)})
-        return _devices_told(call, given, devices)
+        return _shown_devices(call, given, devices)
     if action == "list":
         name = NodeName(given.text("list"))
-        return _devices_told(call, given, list(_devices(context, name)))
-    raise ToolUsage(
+        return _shown_devices(call, given, list(_devices(context, name)))
+    raise ToolUsageError(
         "say what to do: -L, -l NODE, -H NODE, -B NODE or -F NODE; a node is let in again when it joins, and agents "
         "are listed with: crm ra list stonith"
     )
@@ -122,7 +131,7 @@ def _devices(context: Context, name: NodeName) -> tuple[str, ...]:
     return tuple(str(each) for each in fencing_cover.devices_for(context.cib, name))
 
 
-def _devices_told(call: ToolCall, given: Given, devices: list[str]) -> Outcome:
+def _shown_devices(call: ToolCall, given: Given, devices: list[str]) -> Outcome:
     if given.text("output") == "xml":
         return printed(xml_result(call, [f"  <item name={quoted(each)}/>" for each in devices]))
     count = f"{len(devices)} fence device{'' if len(devices) == 1 else 's'} found\n"
@@ -145,7 +154,7 @@ def _cleaned(context: Context, given: Given) -> Outcome:
 def _history(context: Context, call: ToolCall, given: Given) -> Outcome:
     wanted = given.text("history")
     if wanted != "*" and is_unknown_node(context, wanted):
-        raise ToolUsage(f"there is no node {wanted}")
+        raise ToolUsageError(f"there is no node {wanted}")
     if given.text("output") == "xml":
         return printed(xml_result(call, sections_as_xml(context, "fencing")))
     found = [each for each in context.cib.status.fencing_history if wanted in ("*", each.target)]

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status.resource_state import base_of
-from haclusterd.commands.tools.call import FEATURE_SET, Given, Tool, ToolCall, ToolUsage, printed
+from haclusterd.commands.tools.call import FEATURE_SET, Given, Tool, ToolCall, ToolUsageError, printed
 from haclusterd.commands.tools.rows import CloneRow, GroupRow, NodeRow, PrimitiveRow, Row, Rows, primitives_in
 from haclusterd.commands.verb import Cost
 from haclusterd.formats.cib_xml.elements import quoted
@@ -57,10 +57,10 @@ _NOT_ACTIVE_PROBES = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.NOT_
 def monitor(context: Context, call: ToolCall, given: Given) -> Outcome:
     """crm_mon: print the state once; a call that would watch for ever prints it once, too."""
     if given.any_of("daemonize", "html", "external_agent"):
-        raise ToolUsage("it prints once here, as text or XML; what happens is watched with: crm history events")
+        raise ToolUsageError("it prints once here, as text or XML; what happens is watched with: crm history events")
     form = "xml" if "xml" in given else given.text("output", "text")
     if form not in ("xml", "text", "console", "none"):
-        raise ToolUsage(f"--output-as={form}: text or xml")
+        raise ToolUsageError(f"--output-as={form}: text or xml")
     if form == "none":
         return printed()
     if "simple" in given:
@@ -100,7 +100,7 @@ def _choose(chosen: set[str], word: str, *, is_in: bool, is_xml: bool) -> None:
     if name.startswith("bans:"):
         name = "bans"
     if name not in SECTIONS:
-        raise ToolUsage(f"there is no section {word}: {', '.join(SECTIONS)}")
+        raise ToolUsageError(f"there is no section {word}: {', '.join(SECTIONS)}")
     (chosen.add if is_in else chosen.discard)(name)
 
 
@@ -112,8 +112,8 @@ def _simple(rows: Rows) -> Outcome:
     if rows.dc is None:
         return printed("CLUSTER WARN: No DC\n", status=1)
     if offline:
-        told = "".join(f" offline node: {node.name}" for node in offline)
-        return printed(f"CLUSTER WARN:{told}\n", status=1)
+        words = "".join(f" offline node: {node.name}" for node in offline)
+        return printed(f"CLUSTER WARN:{words}\n", status=1)
     online = len(nodes) - len(standby)
     more = f", {_counted(len(standby), 'standby node')}" if standby else ""
     count = _counted(sum(1 for _ in rows.primitives()), "resource instance")
@@ -452,8 +452,8 @@ class _Text(_View):
         count, disabled, blocked = _instances_configured(self)
         more = [f"{disabled} DISABLED"] if disabled else []
         more += [f"{blocked} BLOCKED from further action due to failure"] if blocked else []
-        told = f" ({', '.join(more)})" if more else ""
-        yield f"  * {_counted(count, 'resource instance')} configured{told}"
+        words = f" ({', '.join(more)})" if more else ""
+        yield f"  * {_counted(count, 'resource instance')} configured{words}"
         if self.properties.boolean("maintenance-mode"):
             yield ""
             yield "              *** Resource management is DISABLED ***"
@@ -570,9 +570,9 @@ class _Text(_View):
         flags += ["disabled"] if row.is_disabled else []
         flags += ["blocked"] if row.is_blocked else []
         flags += ["unmanaged"] if not row.is_managed and not row.is_blocked else []
-        told = f" ({', '.join(flags)})" if flags else ""
+        words = f" ({', '.join(flags)})" if flags else ""
         orphan = " ORPHANED" if row.is_orphaned else ""
-        return f"{row.id}\t({row.agent}):\t{orphan} {role}{place}{told}"
+        return f"{row.id}\t({row.agent}):\t{orphan} {role}{place}{words}"
 
     def _attributes(self) -> Iterator[str]:
         lines: list[str] = []
@@ -592,9 +592,9 @@ class _Text(_View):
                 count, failed_at = fail_count(history)
                 if not self.operations(history) or (not self.has_operations and not count):
                     continue
-                told = f" fail-count={count} last-failure='{written_at(failed_at)}'" if count else ""
+                words = f" fail-count={count} last-failure='{written_at(failed_at)}'" if count else ""
                 end = ":" if self.has_operations else ""
-                lines.append(f"    * {history.resource}: migration-threshold={self.threshold(history)}{told}{end}")
+                lines.append(f"    * {history.resource}: migration-threshold={self.threshold(history)}{words}{end}")
                 if self.has_operations:
                     lines += (f"      * {text}" for text in self._operation_words(history))
             if lines:

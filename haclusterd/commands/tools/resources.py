@@ -19,7 +19,7 @@ from haclusterd.commands.tools.call import (
     Given,
     Tool,
     ToolCall,
-    ToolUsage,
+    ToolUsageError,
     carry_out,
     not_found,
     printed,
@@ -40,7 +40,7 @@ _SECTIONS = {"meta": "meta", "params": "parameters", "utilization": "utilization
 _BLOCKS = {"meta": "meta_attributes", "params": "instance_attributes", "utilization": "utilization"}
 _CHANGES = frozenset({"put", "take", "ban", "clear", "move", "cleanup", "refresh", "restart"})
 _ACTIONS = ("list", "list_raw", "locate", "query", "get", "operations", "why", "cts", *sorted(_CHANGES))
-_ELSEWHERE = {
+_OTHER_COMMANDS = {
     "fail": "a failure is not made up here", "delete": "crm configure delete",
     "list_agents": "crm ra list", "metadata": "crm ra info", "wait": "crm wait for a change with --wait",
     "validate": "crm ra validate",
@@ -49,12 +49,12 @@ _ELSEWHERE = {
 
 def manage(context: Context, call: ToolCall, given: Given) -> Outcome:
     """crm_resource: one question about resources, or one change."""
-    for name, instead in _ELSEWHERE.items():
+    for name, instead in _OTHER_COMMANDS.items():
         if name in given:
-            raise ToolUsage(f"not done here: {instead}")
+            raise ToolUsageError(f"not done here: {instead}")
     action = given.any_of(*_ACTIONS)
     if not action:
-        raise ToolUsage("say what to do: see --help")
+        raise ToolUsageError("say what to do: see --help")
     if action in ("list", "list_raw", "operations", "cts"):
         return _listed(context, call, given, action)
     name = ResourceId(given.text("resource"))
@@ -84,7 +84,7 @@ def _listed(context: Context, call: ToolCall, given: Given, action: str) -> Outc
     if action == "list":
         return printed("\n".join(["Full List of Resources:", *resource_lines(context)]) + "\n")
     if action == "cts":
-        raise ToolUsage("not done here: crm configure show")
+        raise ToolUsageError("not done here: crm configure show")
     node = node_of(context, call, given) if given.text("node") else ""
     lines = operation_lines(context, node, given.text("resource"))
     return printed("".join(f"{line}\n" for line in lines))
@@ -176,7 +176,7 @@ def _put(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> O
     is_put = given.any_of("put", "take") == "put"
     section, parameter = _section(given), given.text("put") or given.text("take")
     if is_put and "value" not in given:
-        raise ToolUsage("the value is missing (-v)")
+        raise ToolUsageError("the value is missing (-v)")
     owner = context.cib.configuration.resources[name]
     blocks = getattr(owner, _SECTIONS[section], ())
     block = next((each.id for each in blocks), f"{name}-{_BLOCKS[section]}")
@@ -197,8 +197,8 @@ def _moved(context: Context, call: ToolCall, given: Given, action: str, name: Re
     arguments: dict[str, Json] = {**({"resource": name} if name else {}), **({"node": node} if node else {})}
     if action in ("cleanup", "refresh"):
         arguments["reprobe"] = action == "refresh"
-        told = f"Cleaned up {name or 'all resources'} on {node or 'all nodes'}\n"
-        return carry_out(context, _VERBS["resource.cleanup"], arguments, told)
+        text = f"Cleaned up {name or 'all resources'} on {node or 'all nodes'}\n"
+        return carry_out(context, _VERBS["resource.cleanup"], arguments, text)
     if action == "restart":
         return carry_out(context, _VERBS["resource.restart"], {"resource": name})
     if action == "clear":
@@ -216,7 +216,7 @@ def _banned(context: Context, arguments: dict[str, Json], name: ResourceId) -> d
     promoted = [row for row in rows if row.role == "Promoted"]
     nodes = {node for row in promoted or rows for node in row.nodes}
     if len(nodes) != 1:
-        raise ToolUsage(f"{name} runs on {len(nodes)} nodes: say from which it is banned (-N)")
+        raise ToolUsageError(f"{name} runs on {len(nodes)} nodes: say from which it is banned (-N)")
     return {**arguments, "node": nodes.pop()}
 
 
@@ -232,7 +232,7 @@ def tickets(context: Context, call: ToolCall, given: Given) -> Outcome:
     if action in ("grant", "revoke", "standby", "activate", "cleanup"):
         return _change_ticket(context, given, action)
     if action in ("set", "delete"):
-        raise ToolUsage("attributes of tickets are not written here")
+        raise ToolUsageError("attributes of tickets are not written here")
     if name and name not in known:
         return not_found(call, f"No such ticket '{name}'")
     if action == "get":
@@ -264,10 +264,10 @@ _WARNINGS = {
 def _change_ticket(context: Context, given: Given, action: str) -> Outcome:
     name = given.text("ticket")
     if not name:
-        raise ToolUsage("say which ticket (-t)")
+        raise ToolUsageError("say which ticket (-t)")
     if action in ("grant", "revoke") and "force" not in given:
-        told = f"{_WARNINGS[action].format(name)}and you know what you are doing,\nplease specify --force.\n"
-        return printed(told, "crm_ticket: Ticket modification not allowed\n", INSUFFICIENT_PRIVILEGES)
+        text = f"{_WARNINGS[action].format(name)}and you know what you are doing,\nplease specify --force.\n"
+        return printed(text, "crm_ticket: Ticket modification not allowed\n", INSUFFICIENT_PRIVILEGES)
     change_ = {"cleanup": "delete"}.get(action, action)
     forced = replace(context, is_forced="force" in given or context.is_forced)
     return carry_out(forced, _VERBS["ticket.change"], {"ticket": name, "action": change_})

@@ -15,7 +15,7 @@ from haclusterd.commands.tools import cib as tool_cib
 from haclusterd.commands.tools import membership as tool_membership
 from haclusterd.commands.tools import monitor as tool_monitor
 from haclusterd.commands.tools import resources as tool_resources
-from haclusterd.commands.tools.call import USAGE, VERSION, Given, Tool, ToolCall, ToolUsage, printed, usage
+from haclusterd.commands.tools.call import USAGE, VERSION, Given, Tool, ToolCall, ToolUsageError, printed, usage
 from haclusterd.commands.tools.membership import ABOUT
 from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.model.json_value import Json
@@ -39,7 +39,7 @@ def run(context: Context, arguments: Arguments) -> Outcome:
         if "help" in given:
             return printed(usage(tool, call))
         outcome = tool.function(context, call, given)
-    except ToolUsage as error:
+    except ToolUsageError as error:
         return printed(err=f"{call.tool}: {error}\n", status=USAGE)
     assert not (outcome.commands and tool.only_asks(given)), call.tool
     return outcome
@@ -53,7 +53,7 @@ def _read(arguments: Mapping[str, Json]) -> tuple[Tool, Given] | None:
         return None
     try:
         return tool, tool.read([each for each in words if isinstance(each, str)])
-    except ToolUsage:
+    except ToolUsageError:
         return None
 
 

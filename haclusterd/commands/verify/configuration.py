@@ -1,7 +1,7 @@
 """Whether a configuration makes sense as a whole: the one judgement, whatever text or verb it comes from.
 
 Formats only know whether a text can be read. Here is looked at what the parts say of each other, of the cluster's
-members and of the installed agents. Errors refuse a change; warnings are told with it. Nothing is changed or guessed
+members and of the installed agents. Errors refuse a change; warnings are shown with it. Nothing is changed or guessed
 here, and everything found is reported at once, in the order of the text.
 """
 

@@ -1,6 +1,6 @@
 """Whether every node can be fenced: without that, its resources are not recovered (safety.md §5).
 
-And whether what devices are told for the cluster is known and obeyed.
+And whether what is configured of devices for the cluster is known and obeyed.
 """
 
 from haclusterd.cib.apply_watchdog import objection

@@ -23,7 +23,7 @@ from haclusterd.reports.codes import Code
 
 OF_PROMOTABLES = frozenset({"Promoted", "Unpromoted", "promote", "demote"})
 _UNIQUE = ("ocf", "stonith")
-"""Classes whose agents are told which instance they are."""
+"""Classes whose agents learn which instance they are."""
 NEEDED_ACTIONS = ("promote", "demote")
 
 

@@ -1,4 +1,4 @@
-"""Pacemaker's CIB as XML, both ways: the door of the rooms `cib_xml_*`.
+"""Pacemaker's CIB as XML, both ways: what other packages use of it.
 
 Reading never raises and never drops anything without a report: what the model cannot hold is NOT_YET with element and
 line, an error when a plan could depend on it and a warning when none does.

@@ -58,7 +58,7 @@ def is_set(text: str | None) -> bool:
 
 
 def _time(text: str | None) -> WallTime:
-    """Read a time in seconds; since feature set 3.18 memberships are told by when they began. 1 is a word for true."""
+    """Read a time in seconds; since feature set 3.18 memberships are given by when they began. 1 is a word for true."""
     is_time = text is not None and text.isdecimal() and 1 < len(text) <= 12
     return WallTime(int(text) * 1000) if is_time and text is not None else WallTime(0)
 

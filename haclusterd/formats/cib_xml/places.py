@@ -1,4 +1,4 @@
-"""Where the parts of a configuration stand in CIB XML, for whoever judges it later."""
+"""Where the parts of a configuration stand in CIB XML, for those who judge it later."""
 
 from collections.abc import Iterator
 

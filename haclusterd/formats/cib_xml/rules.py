@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"-?\d{1,9}\Z")
 _RANGE = re.compile(r"(?:\d{1,9}(?:-(?:\d{1,9})?)?|-\d{1,9})\Z")
 
 
-class _Unreadable(Exception):  # noqa: N818 (it never leaves this file)
+class _UnreadableError(Exception):
     """A condition was reported and cannot be read."""
 
 
@@ -54,16 +54,16 @@ class RuleReader:
         """Read a rule; None, and a report, when it cannot be read."""
         try:
             return self._rule(element, 1)
-        except _Unreadable:
+        except _UnreadableError:
             return None
 
     def _rule(self, element: Element, depth: int) -> Rule:
         found = self._references.resolve(element)
         if found is None:
-            raise _Unreadable
+            raise _UnreadableError
         if depth > MAX_DEPTH:
             self._notes.bad_value(element, "id", f"rules are nested more than {MAX_DEPTH} deep")
-            raise _Unreadable
+            raise _UnreadableError
         attributes = ("id", "boolean-op", "score", "score-attribute", "role")
         self._notes.expect_only(found, attributes, ("rule", *self._conditions))
         conditions = tuple(
@@ -72,7 +72,7 @@ class RuleReader:
             if child.tag == "rule" or child.tag in self._conditions
         )
         if len(conditions) < len(found.children):
-            raise _Unreadable
+            raise _UnreadableError
         is_any = self._word(found, "boolean-op", ("and", "or")) == "or" and len(conditions) > 1
         if depth > 1:
             for name in ("score", "score-attribute", "role"):
@@ -91,7 +91,7 @@ class RuleReader:
             return read_role(text)
         except ValueError as error:
             self._notes.bad_value(element, "role", error)
-            raise _Unreadable from None
+            raise _UnreadableError from None
 
     def _word(self, element: Element, name: str, choices: tuple[str, ...]) -> str | None:
         text = element.get(name)
@@ -99,13 +99,13 @@ class RuleReader:
             return None
         if text.lower() not in choices:
             self._notes.bad_value(element, name, f"{text[:40]!r} is not one of: {', '.join(choices)}")
-            raise _Unreadable
+            raise _UnreadableError
         return text.lower()
 
     def _required(self, element: Element, name: str) -> str:
         text = self._notes.required(element, name)
         if text is None:
-            raise _Unreadable
+            raise _UnreadableError
         return text
 
     def _attribute(self, element: Element) -> AttributeExpression:
@@ -115,7 +115,7 @@ class RuleReader:
         assert operation is not None, "it is required"
         if operation not in _WITHOUT_VALUE and element.get("value") is None:
             self._notes.bad_value(element, "operation", f"{operation} needs a value")
-            raise _Unreadable
+            raise _UnreadableError
         if operation in _WITHOUT_VALUE:
             for name in ("value", "value-source", "type"):
                 self._notes.left_out(element, name, f"{operation} compares nothing")
@@ -154,7 +154,7 @@ class RuleReader:
             problem = f"{text[:40]!r} is no number or range of numbers"
             if tag == "duration":
                 self._notes.bad_value(found, name, problem)
-                raise _Unreadable
+                raise _UnreadableError
             # Seen with crm_simulate 2.1.5: a list, as in hours="1,3", excludes no time.
             remedy = f"write one range, as {name}=1-7, or a rule for each"
             self._notes.dropped(found, f"<date_spec {name}>: {problem}, and excludes no time, as in Pacemaker", remedy)

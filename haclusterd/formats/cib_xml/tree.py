@@ -47,7 +47,7 @@ class Element:
             pending.extend(reversed(element.children))
 
 
-class _Refused(Exception):  # noqa: N818 (it never leaves this file)
+class _RefusedError(Exception):
     """The document is not read to its end."""
 
     def __init__(self, found: ReportItem) -> None:
@@ -75,7 +75,7 @@ class _Builder:
         except expat.ExpatError as error:
             problem = f"this is no well-formed XML: {expat.errors.messages[error.code]}"
             place = Place(self._source, error.lineno, error.offset + 1)
-            raise _Refused(report(Code.SYNTAX, problem=problem, place=place)) from error
+            raise _RefusedError(report(Code.SYNTAX, problem=problem, place=place)) from error
         assert self.root is not None, "a document that was parsed has a root"
         return self.root
 
@@ -86,9 +86,9 @@ class _Builder:
         self._count += 1
         if len(self._stack) >= MAX_DEPTH:
             problem = f"elements are nested more than {MAX_DEPTH} deep"
-            raise _Refused(report(Code.SYNTAX, problem=problem, place=self._place()))
+            raise _RefusedError(report(Code.SYNTAX, problem=problem, place=self._place()))
         if self._count > MAX_ELEMENTS:
-            raise _Refused(report(Code.TOO_LARGE, what="the document", limit=f"{MAX_ELEMENTS} elements"))
+            raise _RefusedError(report(Code.TOO_LARGE, what="the document", limit=f"{MAX_ELEMENTS} elements"))
         element = Element(tag, attributes, self._parser.CurrentLineNumber)
         if self._stack:
             self._stack[-1].children.append(element)
@@ -101,7 +101,7 @@ class _Builder:
 
     def _refuse_declaration(self, *_declared: object) -> None:
         problem = "a document type declaration is not allowed: a CIB has none"
-        raise _Refused(report(Code.SYNTAX, problem=problem, place=self._place(), remedy="delete <!DOCTYPE ...>"))
+        raise _RefusedError(report(Code.SYNTAX, problem=problem, place=self._place(), remedy="delete <!DOCTYPE ...>"))
 
 
 def parse_tree(text: str, source: str) -> Element | ReportItem:
@@ -110,7 +110,7 @@ def parse_tree(text: str, source: str) -> Element | ReportItem:
         return report(Code.TOO_LARGE, what=source, limit=f"{MAX_LENGTH // 1024 // 1024} MiB")
     try:
         return _Builder(source).parse(text)
-    except _Refused as refused:
+    except _RefusedError as refused:
         return refused.report
     except UnicodeEncodeError:
         return report(Code.SYNTAX, problem=f"{source} is not Unicode text")

@@ -1,7 +1,7 @@
 """Reading one statement, token by token: what is expected next, and the reports when it is not there.
 
-`Refused` ends the reading of one statement and never leaves `crm_syntax`; faults that do not hinder going on (a bad
-value among good ones) are only noted, so that one statement can report several.
+`RefusedError` ends the reading of one statement and never leaves `crm_syntax`; faults that do not hinder going on (a
+bad value among good ones) are only noted, so that one statement can report several.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from haclusterd.reports.places import Path
 _Read = TypeVar("_Read")
 
 
-class Refused(Exception):  # noqa: N818  -- it is no failure of the program
+class RefusedError(Exception):
     """The statement cannot be read any further; its reports say why."""
 
 
@@ -73,19 +73,19 @@ class Cursor:
         """Report a fault and go on."""
         self.reports.append(report_with(code, parameters, place=at.place, remedy=remedy, severity=severity))
 
-    def refuse(self, code: Code, at: Token, /, *, remedy: str | None = None, **parameters: object) -> Refused:
+    def refuse(self, code: Code, at: Token, /, *, remedy: str | None = None, **parameters: object) -> RefusedError:
         """Report a fault; the caller raises what this returns."""
         self.reports.append(report_with(code, parameters, place=at.place, remedy=remedy))
-        return Refused()
+        return RefusedError()
 
-    def expected(self, what: str) -> Refused:
+    def expected(self, what: str) -> RefusedError:
         """Report that something else had to stand here; the caller raises what this returns."""
         token = self.peek()
         found = token.text if token else "end of the statement"
         at = token or self.line.tokens[-1]
         return self.refuse(Code.EXPECTED, at, construct=self.construct, expected=what, found=found)
 
-    def not_yet(self, what: str, at: Token, remedy: str | None = None) -> Refused:
+    def not_yet(self, what: str, at: Token, remedy: str | None = None) -> RefusedError:
         """Report a construct of the language that cannot be used yet; the caller raises what this returns."""
         return self.refuse(Code.NOT_YET, at, remedy=remedy, construct=what)
 

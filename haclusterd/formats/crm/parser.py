@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from haclusterd.formats.crm.blocks import attribute_set, read_block, section_word
 from haclusterd.formats.crm.bundles import read_bundle
 from haclusterd.formats.crm.constraints import read_colocation, read_location, read_order, read_ticket
-from haclusterd.formats.crm.cursor import Cursor, Refused
+from haclusterd.formats.crm.cursor import Cursor, RefusedError
 from haclusterd.formats.crm.objects import (
     read_clone,
     read_group,
@@ -75,7 +75,7 @@ def read_statement(
     cursor = Cursor(line)
     try:
         made = read_xml(cursor) if cursor.construct == XML else (_dispatch(cursor, known_agents),)
-    except Refused:
+    except RefusedError:
         made = ()
     return made, cursor.reports
 

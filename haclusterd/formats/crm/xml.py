@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.formats.cib_xml.tree import parse_tree
-from haclusterd.formats.crm.cursor import Cursor, Refused
+from haclusterd.formats.crm.cursor import Cursor, RefusedError
 from haclusterd.formats.statements import Define, DefineLevels, Statement
 from haclusterd.model.configuration import Configuration
 from haclusterd.reports.codes import Code
@@ -31,7 +31,7 @@ def read_xml(cursor: Cursor) -> Sequence[Statement]:
     root = parse_tree(element, place.file)
     if isinstance(root, ReportItem):
         cursor.reports.append(replace(root, place=place))
-        raise Refused
+        raise RefusedError
     section = _SECTIONS.get(root.tag)
     if section is None:
         raise cursor.refuse(Code.UNEXPECTED, at, construct=XML, found=root.tag)

@@ -1,8 +1,8 @@
 """Policy YAML: a configuration as a readable file (docs/reference/policy-yaml.md is its schema).
 
-This is the door to the `policy_*` files. Reading is strict: an unknown or doubled key, a wrong type, an undefined
-variable are errors with their place, all at once. It never raises, whatever the text. Like a crm script, a file is a
-list of statements; `assemble` makes them on a base.
+Other packages use this module only, not the rest of the room. Reading is strict: an unknown or doubled key, a wrong
+type, an undefined variable are errors with their place, all at once. It never raises, whatever the text. Like a crm
+script, a file is a list of statements; `assemble` makes them on a base.
 """
 
 from collections.abc import Collection, Mapping

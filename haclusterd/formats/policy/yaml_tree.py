@@ -64,7 +64,7 @@ class _Mark(Protocol):
     column: int
 
 
-class _Stop(Exception):  # noqa: N818  -- it is no failure of the program
+class _StopError(Exception):
     """The text cannot be read any further."""
 
 
@@ -99,7 +99,7 @@ class _Reader:
                         raise self._stop("a second document begins here", event, "keep one document in a file")
                     root = self._tree(next(self._events), depth=0)
             return root
-        except _Stop:
+        except _StopError:
             pass
         except yaml.MarkedYAMLError as error:
             self._syntax(error.problem or "cannot be read", error.problem_mark or error.context_mark)
@@ -189,13 +189,13 @@ class _Reader:
     def _syntax(self, problem: str, mark: _Mark | None) -> None:
         self.reports.append(report(Code.SYNTAX, place=self._place_of(mark), problem=problem))
 
-    def _stop(self, problem: str, event: yaml.Event, remedy: str) -> _Stop:
+    def _stop(self, problem: str, event: yaml.Event, remedy: str) -> _StopError:
         self.reports.append(report(Code.SYNTAX, place=self._place(event), problem=problem, remedy=remedy))
-        return _Stop()
+        return _StopError()
 
-    def _too_large(self, event: yaml.Event, limit: str) -> _Stop:
+    def _too_large(self, event: yaml.Event, limit: str) -> _StopError:
         self.reports.append(report(Code.TOO_LARGE, place=self._place(event), what="the file", limit=limit))
-        return _Stop()
+        return _StopError()
 
 
 def _spell(character: object) -> str:

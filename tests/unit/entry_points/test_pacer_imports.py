@@ -19,4 +19,4 @@ def test_importing_the_pacer_imports_the_standard_library_only() -> None:
 def test_only_the_rooms_it_needs_are_entered() -> None:
     done = subprocess.run([sys.executable, "-c", LIST], check=True, capture_output=True, text=True)
     rooms = {name.split(".")[1] for name in json.loads(done.stdout) if name.startswith("haclusterd.")}
-    assert rooms == {"adapters", "entry_points", "machines", "model", "protocol"}
+    assert rooms == {"adapters", "entry_points", "machines", "model", "protocol", "wire"}
