@@ -11,12 +11,17 @@ from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.options import parse_globals
 from haclusterd.cli.parsing import UsageError, parse
 from haclusterd.commands import registry
+from haclusterd.formats.crm.parser import KEYWORDS
+from haclusterd.formats.crm.syntax import parse_script
 from haclusterd.model.operations import OPERATION_ATTRIBUTES
 from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES
-from haclusterd.reports.codes import CODES
+from haclusterd.reports.codes import CODES, Severity
 
 CHECKOUT = Path(__file__).parents[2]
 DOCUMENTS = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
+SHOWING = [*DOCUMENTS, *sorted((CHECKOUT / "resource_agents").glob("*.md"))]
+"""Pages that show what can be typed."""
+GRAMMAR = "docs/design/cli.md"
 ROOMS = ("haclusterd", "resource_agents", "policies", "systemd", "tests", "docs")
 
 
@@ -113,7 +118,22 @@ def typed_lines(text: str) -> list[str]:
     return [line for line in found if re.match(r"crm (?!help )[a-z-]", line)]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def statements(text: str) -> list[str]:
+    """Return what a page shows of the configuration language: alone in a block, or behind `crm configure`."""
+    blocks = re.findall(r"^```[^\n]*\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    found = [block for block in blocks if block.split(maxsplit=1)[:1] and block.split(maxsplit=1)[0] in KEYWORDS]
+    behind = (line.removeprefix("crm configure ") for line in typed_lines(text) if line.startswith("crm configure "))
+    found += [line.partition(" --")[0] for line in behind if line.partition(" ")[0] in KEYWORDS - {"xml", "schema"}]
+    return [each for each in found if "..." not in each and "…" not in each]
+
+
+@pytest.mark.parametrize("path", [each for each in SHOWING if named(each) != GRAMMAR], ids=named)
+def test_statements_that_a_page_shows_are_of_the_language(path: Path) -> None:
+    reports = [report for each in statements(path.read_text()) for report in parse_script(each, each).reports]
+    assert [report.message for report in reports if report.severity is Severity.ERROR] == []
+
+
+@pytest.mark.parametrize("path", SHOWING, ids=named)
 def test_commands_that_a_page_shows_can_be_typed(path: Path) -> None:
     wrong = []
     for line in typed_lines(path.read_text()):
