@@ -9,6 +9,7 @@ from collections.abc import Callable
 from haclusterd.model.activity import history_says_active as history_says_active
 from haclusterd.model.activity import history_says_promoted as history_says_promoted
 from haclusterd.model.activity import known_promoted as known_promoted
+from haclusterd.model.activity import may_be_active as may_be_active
 from haclusterd.model.activity import possibly_active as possibly_active
 from haclusterd.model.activity import possibly_promoted as possibly_promoted
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
@@ -48,12 +49,6 @@ def active_on_others(cib: Cib, resource: ResourceId, node: NodeName) -> tuple[No
             if name != node and status.state is NodeState.ONLINE and may_be_active(status, resource)
         )
     )
-
-
-def may_be_active(status: NodeStatus, resource: ResourceId) -> bool:
-    """Tell whether a resource is active on a node by its history, or nobody knows whether it is."""
-    history = status.histories.get(resource)
-    return resource in status.unverified or (history is not None and history_says_active(history))
 
 
 def promoted_on_others(

@@ -19,6 +19,7 @@ from haclusterd.cib import (
     apply_members,
     apply_membership,
     apply_orders,
+    apply_restarts,
     apply_rules,
     apply_staged,
     apply_tickets,
@@ -71,6 +72,8 @@ _HANDLERS: dict[type, _Handler] = {
     commands.RecordProof: apply_fencing.record_proof,
     commands.ForgetFencings: apply_fencing.forget_fencings,
     commands.SetTicket: apply_tickets.set_ticket,
+    commands.RestartResource: apply_restarts.restart_resource,
+    commands.EndRestart: apply_restarts.end_restart,
     commands.AddApiToken: apply_api_tokens.add_api_token,
     commands.RevokeApiToken: apply_api_tokens.revoke_api_token,
     commands.RequestLeader: apply_leadership.request_leader,
@@ -145,7 +148,8 @@ NODES_OWN = (MemoryError, RecursionError, OSError, SystemError)
 
 def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:
     try:
-        return _HANDLERS[type(command)](cib, command, entry)
+        verdict = _HANDLERS[type(command)](cib, command, entry)
+        return apply_restarts.with_restarts_ended(verdict) if verdict.changes else verdict
     except NODES_OWN as trouble:
         # What another node may not meet must never become a refusal that the others do not make.
         raise RuntimeError(f"entry {entry.index} was not applied: {type(trouble).__name__} on this node") from trouble

@@ -437,6 +437,27 @@ class SetTicket:
 
 
 @dataclass(frozen=True, slots=True)
+class RestartResource:
+    """Stop a resource everywhere, then let it run again as configured, whoever is DC."""
+
+    resource: ResourceId
+    limit_ms: int
+    """After so long it may run again, whatever has not stopped."""
+    author: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EndRestart:
+    """A restart has gone on for long enough."""
+
+    resource: ResourceId
+    at: WallTime
+    """When it began: it names which one is meant."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class AddApiToken:
     """A program may ask from now on; refused when there is a token of that name."""
 
@@ -501,6 +522,8 @@ Command = (
     | SetTransientAttribute
     | Forget
     | SetTicket
+    | RestartResource
+    | EndRestart
     | AddApiToken
     | RevokeApiToken
     | RequestLeader

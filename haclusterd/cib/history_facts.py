@@ -97,6 +97,7 @@ def _wanted(command: commands.Command) -> Detail:
             | commands.SetTicket()
             | commands.AddApiToken()
             | commands.RevokeApiToken()
+            | commands.RestartResource()
             | commands.RequestLeader()
             | commands.CleanUp()
             | commands.SetTransientAttribute()

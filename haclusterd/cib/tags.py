@@ -47,6 +47,8 @@ COMMANDS: Final[Mapping[type, str]] = {
     commands.SetTicket: "SetTicket",
     commands.AddApiToken: "AddApiToken",
     commands.RevokeApiToken: "RevokeApiToken",
+    commands.RestartResource: "RestartResource",
+    commands.EndRestart: "EndRestart",
     commands.RequestLeader: "RequestLeader",
     commands.ReadBarrier: "ReadBarrier",
 }

@@ -2,7 +2,9 @@
 
 from haclusterd.commands.context import Context
 from haclusterd.model.cluster import Cib
-from haclusterd.model.configuration import Configuration, Primitive, contained
+from haclusterd.model.configuration import Configuration
+from haclusterd.model.configuration import parts_of as parts_of
+from haclusterd.model.configuration import primitives_of as primitives_of
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
@@ -50,20 +52,3 @@ def whole(configuration: Configuration, resource: ResourceId) -> ResourceId:
     return configuration.top_of(resource)
 
 
-def primitives_of(configuration: Configuration, resource: ResourceId) -> tuple[ResourceId, ...]:
-    """Return the primitives that a resource is made of, in their order."""
-    return tuple(each for each in parts_of(configuration, resource)
-                 if isinstance(configuration.resources.get(each), Primitive))  # fmt: skip
-
-
-def parts_of(configuration: Configuration, resource: ResourceId) -> tuple[ResourceId, ...]:
-    """Return a resource and everything in it, containers before what they contain."""
-    found: dict[ResourceId, None] = {}
-    pending = [resource]
-    while pending:
-        step = pending.pop()
-        known = configuration.resources.get(step)
-        if step not in found and known is not None:
-            found[step] = None
-            pending += reversed(contained(known))
-    return tuple(found)

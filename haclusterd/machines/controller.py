@@ -23,6 +23,7 @@ from haclusterd.machines.joining import transfer_target
 from haclusterd.machines.membership import MembershipMachine
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.repeats import Repeats
+from haclusterd.machines.restart_watch import RestartWatch
 from haclusterd.machines.rule_judge import RuleJudge
 from haclusterd.machines.start_delays import StartDelays
 from haclusterd.machines.transition import EXPECTED_CHANGES, TransitionMachine, TransitionState
@@ -98,6 +99,7 @@ class ControllerMachine:
         """For which nodes this one gave the leadership away, and when first."""
         self._director: FencingDirector | None = None
         self._judge: RuleJudge | None = None
+        self._restarts: RestartWatch | None = None
         self._transition: TransitionMachine | None = None
         self._transitions = 0
         self._undecided: set[OrderKey] = set()
@@ -177,6 +179,7 @@ class ControllerMachine:
         self._membership = None
         self._director = None
         self._judge = None
+        self._restarts = None
         self._transition = None
         self._undecided = set()
         self._question = self._answer = None
@@ -209,7 +212,9 @@ class ControllerMachine:
         assert self._director is not None
         assert self._judge is not None
         effects.extend(self._membership.step(cib, report, moment, self._followers))
+        assert self._restarts is not None
         effects.extend(self._judge.step(cib, moment))
+        effects.extend(self._restarts.step(cib, moment))
         if cib.is_judged:
             effects.extend(self._director.step(cib, report, moment, self._wanted_of_fencing(cib)))
         effects.extend(self._hand_over(cib, moment) if target is None else (TransferLeadership(target),))
@@ -268,6 +273,7 @@ class ControllerMachine:
             self._node, self._term, self._timing, boot_id=self._incarnation.boot_id, rules=self._rules
         )
         self._judge = RuleJudge(self._term)
+        self._restarts = RestartWatch(self._term)
         self._transition = None
         self._transitions = 0
         self._delays = StartDelays()
@@ -465,7 +471,8 @@ class ControllerMachine:
             return NEVER
         walk = NEVER if self._transition is None else self._transition.deadline()
         gathers_until = self._gathers_until if self._gathers_until is not None else NEVER
-        parts = (self._membership.deadline(), self._director.deadline(), self._judge.deadline())
+        restarts = self._restarts.deadline() if self._restarts is not None else NEVER
+        parts = (self._membership.deadline(), self._director.deadline(), self._judge.deadline(), restarts)
         return min(*parts, self._recheck_at, walk, gathers_until)
 
 

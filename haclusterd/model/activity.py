@@ -72,6 +72,12 @@ def known_promoted(status: NodeStatus, resource: ResourceId) -> bool:
     return history is not None and history_says_promoted(history)
 
 
+def may_be_active(status: NodeStatus, resource: ResourceId) -> bool:
+    """Tell whether a resource is active on a node by its history, or nobody knows whether it is."""
+    history = status.histories.get(resource)
+    return resource in status.unverified or (history is not None and history_says_active(history))
+
+
 def started_as(status: NodeStatus, resource: ResourceId) -> Order | ResourceHistory | None:
     """Return what says by which agent and parameters that was started which may run on a node.
 
@@ -81,9 +87,7 @@ def started_as(status: NodeStatus, resource: ResourceId) -> Order | ResourceHist
         if order.resource == resource and order.action in _BEGINNINGS:
             return order
     history = status.histories.get(resource)
-    if history is None or not (resource in status.unverified or history_says_active(history)):
-        return None
-    return history
+    return history if history is not None and may_be_active(status, resource) else None
 
 
 def may_hold_anything(status: NodeStatus) -> bool:

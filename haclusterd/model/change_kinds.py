@@ -30,6 +30,8 @@ class ChangeKind(StrEnum):
     OPERATION_FAILED = "operation-failed"
     CONFIGURATION_CHANGED = "configuration-changed"
     RULES_JUDGED = "rules-judged"
+    RESTART_BEGUN = "restart-begun"
+    RESTART_ENDED = "restart-ended"
     FAILURES_FORGOTTEN = "failures-forgotten"
     ATTRIBUTE_CHANGED = "attribute-changed"
     TICKET_CHANGED = "ticket-changed"

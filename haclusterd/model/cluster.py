@@ -16,6 +16,7 @@ from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.orders import Order
+from haclusterd.model.restarts import Restart, with_stopped
 from haclusterd.model.watchdog import Watchdog
 
 FIRST_FEATURE_LEVEL = 3
@@ -174,6 +175,8 @@ class Status:
     tickets: Mapping[str, TicketState] = field(default_factory=dict)
     rules: JudgedRules | None = None
     """None: no rule on dates was ever judged, and no block under one is in force."""
+    restarts: Mapping[ResourceId, Restart] = field(default_factory=dict)
+    """Those that are under way, by the resource that is to be restarted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +248,12 @@ class Cib:
 
     @property
     def in_force(self) -> Configuration:
-        """The configuration as it holds on every node, with rules on dates judged; what was written if it has none."""
-        return with_judged(self.configuration, self.status.rules.in_force if self.status.rules is not None else ())
+        """The configuration as it holds on every node: rules on dates are judged, what is being restarted is to stop.
+
+        What was written if there is neither.
+        """
+        judged = with_judged(self.configuration, self.status.rules.in_force if self.status.rules is not None else ())
+        return with_stopped(judged, self.status.restarts) if self.status.restarts else judged
 
     def as_in_force(self) -> "Cib":
         """Return this value with `in_force` for its configuration: what plans are made for on a running cluster."""

@@ -362,3 +362,22 @@ def contained(resource: Resource) -> tuple[ResourceId, ...]:
     if isinstance(resource, Bundle) and resource.primitive is not None:
         return (resource.primitive,)
     return ()
+
+
+def parts_of(configuration: Configuration, resource: ResourceId) -> tuple[ResourceId, ...]:
+    """Return a resource and everything in it, containers before what they contain."""
+    found: dict[ResourceId, None] = {}
+    pending = [resource]
+    while pending:
+        step = pending.pop()
+        known = configuration.resources.get(step)
+        if step not in found and known is not None:
+            found[step] = None
+            pending += reversed(contained(known))
+    return tuple(found)
+
+
+def primitives_of(configuration: Configuration, resource: ResourceId) -> tuple[ResourceId, ...]:
+    """Return the primitives that a resource is made of, in their order."""
+    parts = parts_of(configuration, resource)
+    return tuple(each for each in parts if isinstance(configuration.resources.get(each), Primitive))

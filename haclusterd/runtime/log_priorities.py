@@ -24,6 +24,8 @@ _PRIORITIES: Final[Mapping[ChangeKind, Priority]] = MappingProxyType({
     ChangeKind.NODE_LEFT: Priority.NOTICE,
     ChangeKind.CONFIGURATION_CHANGED: Priority.NOTICE,
     ChangeKind.RULES_JUDGED: Priority.NOTICE,
+    ChangeKind.RESTART_BEGUN: Priority.NOTICE,
+    ChangeKind.RESTART_ENDED: Priority.NOTICE,
     ChangeKind.TICKET_CHANGED: Priority.NOTICE,
     ChangeKind.API_TOKEN_CHANGED: Priority.NOTICE,
     ChangeKind.WATCHDOG_CHANGED: Priority.NOTICE,

@@ -486,7 +486,6 @@ def _kill_the_daemon_while(lab: SystemdLab, what: str, file: str, signs: str) ->
     if what == "start" and home.shows("lab-unit", "ActiveState") != signs:
         raise NotAsExpected("the daemon was started again only after the start of the unit had ended")
     lab.until("all to be online", lambda: lab.online() == set(lab.machines), 30)
-    home.run("crm", "resource", "start", "unit")  # The restart has ended with the daemon that was asked for it.
     lab.until(f"the unit to run after a kill of the daemon in its {what}", lambda: _unit_home(lab), 30)
 
 

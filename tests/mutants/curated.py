@@ -114,6 +114,19 @@ ACTIVITY = (
 
 APPLY = (
     Mutant(
+        "with_restarts_ended",
+        "not _may_run(cib, name)",
+        "False",
+        "a resource that is restarted is kept stopped until its time is over",
+    ),
+    Mutant(
+        "with_restarts_ended",
+        "not _may_run(cib, name)",
+        "True",
+        "a restart is over before the resource has stopped",
+    ),
+    Mutant("RestartWatch.step", "moment.now >= ends_at", "False", "a restart of what does not stop has no end"),
+    Mutant(
         "_is_hidden_from",
         "order.agent != started.agent",
         "False",

@@ -93,6 +93,7 @@ def _of_tables() -> dict[str, Renderer]:
         "fence": render_tables.render_fence,
         "leader": render_tables.render_fence,
         "cleanup": render_tables.render_fence,
+        "restart": render_tables.render_fence,
         "setup": render_tables.render_setup,
         "invitation": render_tables.render_invitation,
         "membership": render_tables.render_fence,

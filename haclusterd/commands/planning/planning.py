@@ -20,6 +20,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.quorum import has_quorum, majority, voters_left
+from haclusterd.model.restarts import with_stopped
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
@@ -50,6 +51,8 @@ def plan(
         blocks = {} if options.is_pacemaker_compatible else dated_blocks(cib.configuration)
         if blocks:
             cib = replace(cib, configuration=with_judged(cib.configuration, judge(blocks, now).in_force))
+        if cib.status.restarts:
+            cib = replace(cib, configuration=with_stopped(cib.configuration, cib.status.restarts))
         return schedule(cib, now, options=replace(options, is_explaining=is_explaining))
     except Exception as bug:  # noqa: BLE001 - a question about a bad configuration must not end the daemon
         return report(Code.SCHEDULER_FAILED, problem=f"{type(bug).__name__}: {bug}")

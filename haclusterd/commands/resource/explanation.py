@@ -137,6 +137,8 @@ def _advice(
     resource = placement.base or placement.resource
     if not_wanted == "target-role=Stopped":
         yield f"crm resource start {resource}"
+    elif not_wanted.startswith("restart of "):
+        yield "it runs again when it has stopped everywhere"
     elif not_wanted.startswith("ticket "):
         yield "crm ticket grant, if no other cluster holds it; crm ticket activate, if it is in standby"
     elif not_wanted:

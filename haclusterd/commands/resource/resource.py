@@ -1,14 +1,13 @@
 """Verbs about resources: status, start, stop, restart, move, ban, clear, cleanup, why, scores."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from typing import Final
 
-from haclusterd.cib.commands import CleanUp, Command
+from haclusterd.cib.commands import CleanUp, Command, EndRestart, RestartResource
 from haclusterd.commands.arguments import Argument, Arguments, Kind
-from haclusterd.commands.attribute_sets import with_value, without
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
-from haclusterd.commands.names import find_node, find_resource, find_resources, parts_of, primitives_of
+from haclusterd.commands.names import find_node, find_resource, find_resources, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning.planning import settled
 from haclusterd.commands.resource import explanation, moving
@@ -18,10 +17,13 @@ from haclusterd.commands.status.resource_state import active_nodes, base_of, fai
 from haclusterd.commands.status.status import resource_data
 from haclusterd.commands.verb import Cost, Permission, Verb
 from haclusterd.model.cluster import Cib
-from haclusterd.model.configuration import Configuration, effective
+from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import ResourceId
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+
+RESTART_LIMIT_MS: Final = 20 * 60 * 1000
+"""After so long what is being restarted may run again, whatever has not stopped."""
 
 _RESOURCE = Argument("resource", Kind.WORD, "which resource", is_required=True)
 _RESOURCES = Argument("resources", Kind.WORDS, "which resources", is_required=True)
@@ -75,63 +77,42 @@ def stop(context: Context, arguments: Arguments) -> Outcome:
 
 
 def restart(context: Context, arguments: Arguments) -> Outcome:
-    """Stop a resource and, once it is stopped, let it run again as before."""
+    """Stop a resource everywhere and let it run again; the cluster finishes that, whoever asked for it and is gone."""
     found = find_resource(context, arguments.word("resource"))
     if isinstance(found, ReportItem):
         return refusal(found)
     if context.live is None:
         return refusal(report(Code.NOT_OFFLINE, what="restarting"))
-    before = context.cib.configuration
-    primitives = _primitives(before, (found,))
+    primitives = _primitives(context.cib.configuration, (found,))
     if is_stopped(context.cib, primitives):
         return refusal(report(Code.NOT_ACTIVE, resource=found, remedy=f"crm resource start {found}"))
+    running = [each for each in primitives if active_nodes(context.cib, each)]
 
     def run_again(cib: Cib, is_down: bool) -> Outcome:
-        later = replace(context, cib=cib, reason=context.reason or f"restart of {found}")
-        outcome = change(
-            later,
-            _with_roles_of(cib.configuration, before, parts_of(before, found)),
-            done=f"{found} may run again",
-            until=lambda cib, _live: all(active_nodes(cib, each) for each in primitives),
+        known = cib.status.restarts.get(found)
+        late = report(Code.TIMEOUT, seconds="the time given", what=f"{found} to be stopped")
+        ended = () if known is None else (EndRestart(found, known.at, "who asked for it waits no longer"),)
+        return Outcome(
+            reports=() if is_down else (late,),
+            commands=ended,
+            until=lambda cib, _live: all(active_nodes(cib, each) for each in running),
             waiting_for=f"{found} to run again",
             waits_by_default=True,
         )
-        if is_down:
-            return outcome
-        late = report(Code.TIMEOUT, seconds="the time given", what=f"{found} to be stopped")
-        return replace(outcome, reports=(late,))
 
-    outcome = change(
-        context,
-        with_meta(before, (found,), TARGET_ROLE, "Stopped"),
-        done=f"{found} restarts",
-        until=lambda cib, _live: is_stopped(cib, primitives),
+    return Outcome(
+        reports=(report(Code.REQUESTED, what=f"{found} restarts"),),
+        commands=(RestartResource(found, RESTART_LIMIT_MS, context.author, context.reason),),
+        data={"schema": "haclusterd.restart/1", "resource": found, "limit_ms": RESTART_LIMIT_MS},
+        until=lambda cib, _live: found not in cib.status.restarts,
         waiting_for=f"{found} to be stopped",
         waits_by_default=True,
+        afterwards=run_again,
     )
-    return outcome if outcome.is_refused else replace(outcome, afterwards=run_again)
 
 
 def _primitives(configuration: Configuration, resources: Iterable[ResourceId]) -> tuple[ResourceId, ...]:
     return tuple(dict.fromkeys(each for resource in resources for each in primitives_of(configuration, resource)))
-
-
-def _with_roles_of(
-    configuration: Configuration, before: Configuration, resources: Iterable[ResourceId]
-) -> Configuration:
-    """Give resources the target roles that they had before."""
-    changed = dict(configuration.resources)
-    for resource in resources:
-        if resource not in changed:
-            continue
-        role = effective(before.resources[resource].meta).get(TARGET_ROLE)
-        meta = changed[resource].meta
-        if role is None:
-            meta = without(meta, TARGET_ROLE)
-        else:
-            meta = with_value(meta, owner=resource, section="meta", name=TARGET_ROLE, value=role)
-        changed[resource] = replace(changed[resource], meta=meta)
-    return replace(configuration, resources=changed)
 
 
 def cleanup(context: Context, arguments: Arguments) -> Outcome:

@@ -205,12 +205,22 @@ def _degraded(context: Context, overview: Overview) -> Iterator[Headline]:
         yield from _resource(overview, primitive, context.now)
     yield from _not_running(overview)
     yield from _not_promoted(overview)
+    yield from _restarts(cib, context.now)
     yield from _bad_devices(cib)
     yield from _failures(overview, context.now)
     yield from _left_alone(overview)
     if overview.properties.boolean("maintenance-mode"):
         yield Headline(Gravity.WARNING, "MAINTENANCE", "all resources are left alone",
                        "crm configure property maintenance-mode=false")  # fmt: skip
+
+
+def _restarts(cib: Cib, now: WallTime) -> Iterator[Headline]:
+    """Say what is kept stopped for a restart, since when and for how long at most."""
+    for name, restart in sorted(cib.status.restarts.items()):
+        by = f" by {restart.author}" if restart.author else ""
+        text = f"{name} is being restarted{by} for {span(now - restart.at)}: it runs again when it has stopped" \
+               f" everywhere, or after {span(restart.limit_ms)}"
+        yield Headline(Gravity.WARNING, "RESTARTING", text, f"crm resource why {name}")
 
 
 def _bad_devices(cib: Cib) -> Iterator[Headline]:

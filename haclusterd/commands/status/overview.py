@@ -17,7 +17,7 @@ from haclusterd.commands.status.resource_state import (
     why_not_wanted,
 )
 from haclusterd.model.cluster import Cib, NodeState
-from haclusterd.model.configuration import Bundle, Clone, Configuration, Primitive, contained, effective
+from haclusterd.model.configuration import Bundle, Clone, Configuration, Primitive, contained, effective, primitives_of
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties, collective_meta
 
@@ -42,6 +42,9 @@ class Overview:
         self._meta: dict[ResourceId, Mapping[str, str]] = {}
         self._lost_tickets = lost_tickets(cib)
         self._tops = _tops(cib.configuration)
+        self._restarted = {
+            part: name for name in cib.status.restarts for part in primitives_of(cib.configuration, name)
+        }
         self._failed_on: dict[ResourceId, list[NodeName]] = {}
         for failure in self.failures:
             if failure.count is not None:
@@ -63,6 +66,8 @@ class Overview:
 
     def not_wanted(self, primitive: Primitive) -> str:
         """Say by whose wish a primitive is not to run; empty when it is to, or is left running."""
+        if primitive.id in self._restarted:
+            return f"restart of {self._restarted[primitive.id]}"
         wish = why_not_wanted(self.properties, primitive, self.meta(primitive))
         lost = self._lost_tickets.get(primitive.id)
         if wish or lost is None or (lost.loss_policy == FREEZE and self.instances(primitive.id)):

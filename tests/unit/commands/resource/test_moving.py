@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from haclusterd.cib.commands import EndRestart, SetTicket, TicketChange
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.model.cluster import NodeState
-from haclusterd.model.configuration import Location
+from haclusterd.model.configuration import Location, effective
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
@@ -182,17 +184,47 @@ def test_offline_the_constraint_stays_and_is_said_to() -> None:
     assert outcome.afterwards is None
 
 
-def test_a_restart_gives_back_the_target_role_that_was_there() -> None:
+def target_roles(cluster: Cluster, *names: str) -> list[str]:
+    resources = cluster.cib.in_force.resources
+    return [effective(resources[ResourceId(name)].meta).get("target-role", "") for name in names]
+
+
+def test_a_restart_keeps_all_of_it_stopped_until_it_has_stopped_and_writes_nothing_into_the_configuration() -> None:
     cluster = running()
     before = cluster.cib.configuration
     outcome = ask(cluster, "resource.restart", resource="site")
-    assert cluster.cib.configuration.resources[ResourceId("site")] != before.resources[ResourceId("site")]
+    assert cluster.cib.configuration is before
+    assert target_roles(cluster, "site", "address", "web") == ["Stopped"] * 3
     assert outcome.until is not None
     assert not outcome.until(cluster.cib, cluster.live)
+    status = registry.run("status", {}, Context(cluster.cib, NOW, "root@n1", live=cluster.live))
+    assert "RESTARTING" in str(status.data)
     cluster.record("web", "n1", "stop")
+    cluster.do(SetTicket("any", TicketChange.GRANT, "root"))
+    assert target_roles(cluster, "site") == ["Stopped"]
     cluster.record("address", "n1", "stop")
+    cluster.do(SetTicket("any", TicketChange.REVOKE, "root"))
     assert outcome.until(cluster.cib, cluster.live)
+    assert cluster.cib.in_force is before
     end = finish(cluster, outcome, is_met=True)
-    assert cluster.cib.configuration == before
     assert end.until is not None
     assert not end.until(cluster.cib, cluster.live)
+
+
+def test_a_restart_that_is_waited_for_no_longer_lets_the_resource_run_again() -> None:
+    cluster = running()
+    outcome = ask(cluster, "resource.restart", resource="site")
+    again = ask(cluster, "resource.restart", resource="site")
+    assert codes(again) == [Code.REQUESTED]
+    assert len(cluster.cib.status.restarts) == 1
+    end = finish(cluster, outcome, is_met=False)
+    assert codes(end) == [Code.TIMEOUT]
+    assert cluster.cib.status.restarts == {}
+
+
+def test_the_end_of_an_older_restart_ends_no_newer_one() -> None:
+    cluster = running()
+    ask(cluster, "resource.restart", resource="site")
+    (restart,) = cluster.cib.status.restarts.values()
+    cluster.do(EndRestart(ResourceId("site"), WallTime(restart.at - 1), "late"))
+    assert len(cluster.cib.status.restarts) == 1
