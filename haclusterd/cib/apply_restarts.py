@@ -1,4 +1,4 @@
-"""`apply` for restarts: begun by a person, ended when nothing of the resource may run, whoever is DC then."""
+"""`apply` for restarts: begun by a person, ended when nothing of the resource may run, under any DC."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -438,7 +438,7 @@ class SetTicket:
 
 @dataclass(frozen=True, slots=True)
 class RestartResource:
-    """Stop a resource everywhere, then let it run again as configured, whoever is DC."""
+    """Stop a resource everywhere, then let it run again as configured; any DC finishes it."""
 
     resource: ResourceId
     limit_ms: int

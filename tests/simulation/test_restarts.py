@@ -35,7 +35,7 @@ def restarting() -> Cluster:
 
 @pytest.mark.parametrize("who", ["asked", "DC", "holder"])
 @pytest.mark.parametrize("phase", PHASES)
-def test_a_restart_is_finished_whoever_dies(phase: str, who: str) -> None:
+def test_a_restart_is_finished_when_a_daemon_dies(phase: str, who: str) -> None:
     cluster = restarting()
     cluster.until(lambda: PHASES[phase](cluster), 10_000, phase)
     victim = {"asked": ASKED, "DC": cluster.dc(), "holder": NodeName("n1")}[who]

@@ -77,7 +77,7 @@ def stop(context: Context, arguments: Arguments) -> Outcome:
 
 
 def restart(context: Context, arguments: Arguments) -> Outcome:
-    """Stop a resource everywhere and let it run again; the cluster finishes that, whoever asked for it and is gone."""
+    """Stop a resource everywhere and let it run again; the cluster finishes that also when who asked for it is gone."""
     found = find_resource(context, arguments.word("resource"))
     if isinstance(found, ReportItem):
         return refusal(found)
