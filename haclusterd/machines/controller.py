@@ -16,23 +16,23 @@ from dataclasses import dataclass
 
 from haclusterd.cib.changes import Change, ChangeKind, Refusal
 from haclusterd.cib.codec import CodecError, decode_envelope
-from haclusterd.cib.commands import CleanUp, Command, DcElected, FormCluster, IssueOrders, RecordResults
+from haclusterd.cib.commands import CleanUp, Command, DcElected, EndRestart, FormCluster, IssueOrders, RecordResults
 from haclusterd.machines.effects import AskForPlan, Effect, Note, PrepareToPlan, Propose, Scope, TransferLeadership
 from haclusterd.machines.fencing_director import FencingDirector, Wanted
 from haclusterd.machines.joining import transfer_target
 from haclusterd.machines.membership import MembershipMachine
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.repeats import Repeats
-from haclusterd.machines.restart_watch import RestartWatch
 from haclusterd.machines.rule_judge import RuleJudge
 from haclusterd.machines.start_delays import StartDelays
 from haclusterd.machines.transition import EXPECTED_CHANGES, TransitionMachine, TransitionState
 from haclusterd.machines.witness import WitnessDuty
+from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.followers import Followers
 from haclusterd.model.graph import ActionKind, Plan
-from haclusterd.model.ids import Incarnation, NodeName, OrderKey, Term
-from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId, Term
+from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.model.pacer import PacerReport
 from haclusterd.model.planning import PlanAnswer
 from haclusterd.model.properties import ClusterProperties
@@ -57,6 +57,38 @@ QUIET_CHANGES = frozenset(
     }
 )
 """Changes after which a finished plan is still right."""
+
+
+class RestartWatch:
+    """The DC's bound on restarts: one that goes on for longer than its limit is ended, and the resource may run again.
+
+    The time counts by the DC's own clock from when it saw the restart first; a new DC counts from the beginning.
+    """
+
+    def __init__(self, term: Term) -> None:
+        self._term = term
+        self._ends_at: dict[tuple[ResourceId, WallTime], Instant] = {}
+
+    def step(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
+        """Propose the end of what goes on for too long."""
+        restarts = cib.status.restarts
+        self._ends_at = {
+            (name, each.at): self._ends_at.get((name, each.at), after(moment.now, each.limit_ms))
+            for name, each in restarts.items()
+        }
+        return tuple(
+            Propose(
+                Scope.DC,
+                f"restart:{self._term}:{name}:{at}",
+                EndRestart(name, at, f"its restart took longer than {durations.render(restarts[name].limit_ms)}"),
+            )
+            for (name, at), ends_at in self._ends_at.items()
+            if moment.now >= ends_at
+        )
+
+    def deadline(self) -> Instant:
+        """Return when `step` is wanted next."""
+        return min(self._ends_at.values(), default=NEVER)
 
 
 @dataclass(slots=True)
