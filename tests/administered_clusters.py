@@ -38,7 +38,7 @@ from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
 from haclusterd.model.remembered import Comparison, FollowQuery, HistoryQuery, Position
 from haclusterd.model.requests import Progress, Request, Response
-from haclusterd.protocol.control import told
+from haclusterd.protocol.control import shown_report
 from haclusterd.reports.items import exit_status, has_errors
 from haclusterd.runtime.safe_mode import AFTER_CRASHES
 
@@ -623,4 +623,4 @@ class ClusterClient:
         for command in outcome.commands:
             self.cluster.do(command)
         status = int(exit_status(outcome.reports)) or outcome.exit_status or 0
-        return Response(request.id, status, tuple(map(told, outcome.reports)), outcome.data)
+        return Response(request.id, status, tuple(map(shown_report, outcome.reports)), outcome.data)

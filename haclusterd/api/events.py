@@ -4,9 +4,9 @@ One request at a time follows the daemon's history for all streams; what it brin
 reads there from its own position. A stream that is behind the ring asks the daemon with its own token until it has
 caught up.
 
-Invariants: whoever goes on from the last id is sent every event behind it once, except what an event `missing` names;
-a client that reads slowly costs a position and one piece of bytes, never a queue; a token that is revoked is found out
-within JUDGE_EVERY_S, and its streams end.
+Invariants: a client that goes on from the last id gets every event behind it once, except what an event `missing`
+names; a client that reads slowly costs a position and one piece of bytes, never a queue; a token that is revoked is
+found out within JUDGE_EVERY_S, and its streams end.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from typing import Final
 from aiohttp import web
 
 from haclusterd.api.problems import dumped
-from haclusterd.api.routes import Refused, bad
+from haclusterd.api.routes import RefusedError, bad
 from haclusterd.commands.history.history import FOLLOW_LIMIT
 from haclusterd.model.api_tokens import Role
 from haclusterd.model.json_value import Json
@@ -46,7 +46,7 @@ STATE_EVERY_S: Final = 10.0
 JUDGE_EVERY_S: Final = 15.0
 STREAM_LIFE_S: Final = 3600.0
 """Then the client comes again by itself."""
-PIECE_PATIENCE_S: Final = 30.0
+PIECE_TIMEOUT_S: Final = 30.0
 RETRY_S: Final = 1.0
 RECONNECT_MS: Final = 2000
 HEADERS: Final = {
@@ -163,12 +163,12 @@ class EventStreams:
 
     @contextmanager
     def place(self, token: str, role: str) -> Iterator[_Reader]:
-        """Take a place for a stream of a token that was accepted; raise Refused when there is none."""
+        """Take a place for a stream of a token that was accepted; raise RefusedError when there is none."""
         mine = hashlib.sha256(token.encode()).digest()
         of_role = STREAMS_OF_ROLE.get(role, 0)
         if len(self._readers) >= STREAMS_MAX or self._of_token[mine] >= of_role:
             problem = f"there are {STREAMS_MAX} event streams, or {of_role} of this token"
-            raise Refused(report(Code.TRY_AGAIN, problem=problem))
+            raise RefusedError(report(Code.TRY_AGAIN, problem=problem))
         reader = _Reader(token)
         self._readers.add(reader)
         self._of_token[mine] += 1
@@ -204,7 +204,7 @@ class EventStreams:
             await stream.prepare(request)
             await _write(stream, f"retry: {RECONNECT_MS}\n\n".encode())
             await _while_connected(gone, _Stream(self, stream, reader, wanted.conditions).run(first))
-            async with asyncio.timeout(PIECE_PATIENCE_S):
+            async with asyncio.timeout(PIECE_TIMEOUT_S):
                 await stream.write_eof()
         except (TimeoutError, OSError):
             if request.transport is not None:
@@ -353,12 +353,12 @@ class _Stream:
 
 
 def read_wanted(request: web.Request) -> Wanted:
-    """Read what a stream is to be about; raise Refused."""
+    """Read what a stream is to be about; raise RefusedError."""
     given: dict[str, list[str]] = {}
     for name, value in request.query.items():
         if name not in PARAMETERS:
             known = f"there are: {', '.join(PARAMETERS)}"
-            raise Refused(report(Code.UNKNOWN_ARGUMENT, verb="events", name=repr(name[:80]), remedy=known))
+            raise RefusedError(report(Code.UNKNOWN_ARGUMENT, verb="events", name=repr(name[:80]), remedy=known))
         given.setdefault(name, []).append(value)
     for name in ("after", "since", "node"):
         if len(given.get(name, ())) > 1:
@@ -431,7 +431,7 @@ async def _while_connected(gone: asyncio.Event, work: Coroutine[None, None, None
 
 
 async def _write(stream: web.StreamResponse, data: bytes) -> None:
-    async with asyncio.timeout(PIECE_PATIENCE_S):
+    async with asyncio.timeout(PIECE_TIMEOUT_S):
         await stream.write(data)
 
 

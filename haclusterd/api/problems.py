@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Response, Told
-from haclusterd.protocol.control import told_as_json
+from haclusterd.model.requests import Response, ShownReport
+from haclusterd.protocol.control import report_as_json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.exit_codes import ExitStatus
 
@@ -68,7 +68,7 @@ def reply_to(response: Response, *, is_reading: bool, has_precondition: bool = F
     if errors and not (is_reading and response.data is not None):
         return _problem(response.reports, errors[0], response, headers, has_precondition=has_precondition)
     data = response.data if isinstance(response.data, Mapping) else {"schema": "haclusterd.reports/1"}
-    document: Json = {**data, "reports": [told_as_json(each) for each in response.reports]}
+    document: Json = {**data, "reports": [report_as_json(each) for each in response.reports]}
     return Reply(200, dumped(document), JSON, headers)
 
 
@@ -93,7 +93,12 @@ def _headers(response: Response, *, has_etag: bool) -> dict[str, str]:
 
 
 def _problem(
-    reports: Sequence[Told], first: Told, response: Response, headers: dict[str, str], *, has_precondition: bool
+    reports: Sequence[ShownReport],
+    first: ShownReport,
+    response: Response,
+    headers: dict[str, str],
+    *,
+    has_precondition: bool,
 ) -> Reply:
     status = status_of(first.code, response.exit)
     if has_precondition and first.code == Code.CONFLICT:
@@ -111,7 +116,7 @@ def _problem(
         "exit": response.exit,
         "place": first.place,
         "remedy": first.remedy,
-        "reports": [told_as_json(each) for each in reports],
+        "reports": [report_as_json(each) for each in reports],
     }
     if response.data is not None:
         document["data"] = response.data

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from haclusterd.api.problems import Reply
-from haclusterd.api.routes import Refused, bad
+from haclusterd.api.routes import RefusedError, bad
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
@@ -47,7 +47,7 @@ class IdempotencyKeys:
     async def once(
         self, bearer: bytes, key: str | None, request: bytes, carry_out: Callable[[], Awaitable[Reply]]
     ) -> Reply:
-        """Carry out a request, or return what it was answered before; raise Refused."""
+        """Carry out a request, or return what it was answered before; raise RefusedError."""
         if key is None:
             return await carry_out()
         if not key or len(key) > KEY_CHARACTERS_MAX or not key.isascii() or not key.isprintable():
@@ -73,7 +73,7 @@ class IdempotencyKeys:
             oldest = next((place for place, each in self._known.items() if each.reply is not None), None)
             if oldest is None:
                 problem = f"{len(self._known)} requests with an Idempotency-Key are under way"
-                raise Refused(report(Code.TRY_AGAIN, problem=problem))
+                raise RefusedError(report(Code.TRY_AGAIN, problem=problem))
             self._forget(oldest, self._known[oldest])
 
     def _forget(self, place: tuple[bytes, str], what: _Remembered) -> None:
@@ -88,7 +88,7 @@ def _replayed(found: _Remembered, fingerprint: bytes) -> Reply:
         raise bad("Idempotency-Key", "was used for another request: choose a new one", status=422)
     if found.reply is None:
         problem = "the request with this Idempotency-Key is being carried out"
-        raise Refused(report(Code.TRY_AGAIN, problem=problem), status=409)
+        raise RefusedError(report(Code.TRY_AGAIN, problem=problem), status=409)
     headers = {**found.reply.headers, "Idempotency-Replayed": "true"}
     return Reply(found.reply.status, found.reply.body, found.reply.content_type, headers, found.reply.code)
 
@@ -129,11 +129,11 @@ class Operations:
         self._known: OrderedDict[str, Operation] = OrderedDict()
 
     def begin(self, verb: str, bearer: bytes, work: Callable[[Operation], Awaitable[Reply]]) -> Operation:
-        """Begin one; raise Refused where there are too many."""
+        """Begin one; raise RefusedError where there are too many."""
         running = [each for each in self._known.values() if each.reply is None]
         of_bearer = sum(each.bearer == bearer for each in running)
         if len(running) >= OPERATIONS_MAX or of_bearer >= OPERATIONS_OF_BEARER_MAX:
-            raise Refused(report(Code.TRY_AGAIN, problem=f"{len(running)} operations are under way"))
+            raise RefusedError(report(Code.TRY_AGAIN, problem=f"{len(running)} operations are under way"))
         while len(self._known) >= OPERATIONS_MAX:
             self._known.pop(next(name for name, each in self._known.items() if each.reply is not None))
         made = Operation(secrets.token_hex(16), verb, bearer, self._clock())

@@ -68,7 +68,7 @@ def routes() -> tuple[Route, ...]:
     return tuple(found)
 
 
-class Refused(Exception):  # noqa: N818 (a finding, named as people say it)
+class RefusedError(Exception):
     """A request that is not passed on."""
 
     def __init__(self, *items: ReportItem, status: int | None = None) -> None:
@@ -78,13 +78,13 @@ class Refused(Exception):  # noqa: N818 (a finding, named as people say it)
         """Of HTTP, where the code of the first item does not say it."""
 
 
-def bad(name: str, problem: str, *, status: int | None = None) -> Refused:
+def bad(name: str, problem: str, *, status: int | None = None) -> RefusedError:
     """Return the refusal of one part of a request."""
-    return Refused(report(Code.BAD_ARGUMENT, name=name, problem=problem), status=status)
+    return RefusedError(report(Code.BAD_ARGUMENT, name=name, problem=problem), status=status)
 
 
 def read_query(route: Route, pairs: Iterable[tuple[str, str]]) -> tuple[dict[str, Json], Options]:
-    """Cut a query into the verb's arguments and the request's options; raise Refused."""
+    """Cut a query into the verb's arguments and the request's options; raise RefusedError."""
     given: dict[str, list[str]] = {}
     for name, value in pairs:
         given.setdefault(name, []).append(value)
@@ -93,7 +93,7 @@ def read_query(route: Route, pairs: Iterable[tuple[str, str]]) -> tuple[dict[str
         if given:
             shown = next(iter(given))[:80]
             remedy = did_you_mean(shown, route.options, "arguments of the verb stand in the body")
-            raise Refused(report(Code.UNKNOWN_ARGUMENT, verb=route.verb.name, name=repr(shown), remedy=remedy))
+            raise RefusedError(report(Code.UNKNOWN_ARGUMENT, verb=route.verb.name, name=repr(shown), remedy=remedy))
         return {}, _options(options)
     schema = {each.name: each for each in route.verb.arguments}
     arguments = {name: _typed(name, schema.get(name), values) for name, values in given.items()}
@@ -147,14 +147,14 @@ def _wait_ms(text: str | None) -> int | None:
 
 
 def read_body(body: bytes, content_type: str) -> dict[str, Json]:
-    """Read the arguments from a body of JSON; raise Refused."""
+    """Read the arguments from a body of JSON; raise RefusedError."""
     if not body:
         return {}
     if content_type != "application/json":
         raise bad("Content-Type", "must be application/json", status=415)
     outline = _STRING.sub(b"", body)
     if sum(map(outline.count, (b",", b"[", b"{"))) > STRUCTURES_MAX:
-        raise Refused(report(Code.TOO_LARGE, what="the body", limit=f"{STRUCTURES_MAX} values"), status=413)
+        raise RefusedError(report(Code.TOO_LARGE, what="the body", limit=f"{STRUCTURES_MAX} values"), status=413)
     try:
         document = json.loads(body.decode(), parse_float=_refuse, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
@@ -169,7 +169,7 @@ def _refuse(text: str) -> None:
 
 
 def read_version(header: str | None) -> int | None:
-    """Read `If-Match`: the version of the configuration for which a change is meant; raise Refused."""
+    """Read `If-Match`: the version of the configuration for which a change is meant; raise RefusedError."""
     if header is None or header.strip() == "*":
         return None
     found = _VERSION.match(header.strip())

@@ -22,13 +22,13 @@ from haclusterd.api.openapi import document
 from haclusterd.api.pages import Asset, load
 from haclusterd.api.problems import JSON, Reply, dumped, reply_to
 from haclusterd.api.repetitions import IdempotencyKeys, Operation, Operations
-from haclusterd.api.routes import PREFIX, Refused, Route, bad, read_body, read_query, read_version, routes
+from haclusterd.api.routes import PREFIX, RefusedError, Route, bad, read_body, read_query, read_version, routes
 from haclusterd.api.sessions import Session, Sessions, bearer_of, digest, refuse_other_sites
 from haclusterd.api.settings import ApiSettings
 from haclusterd.api.shared_reads import SharedReads
 from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.ports.control import DaemonLink
-from haclusterd.protocol.control import told
+from haclusterd.protocol.control import shown_report
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
 
@@ -42,14 +42,14 @@ BODIES_BYTES_MAX: Final = 24 * 1024 * 1024
 ANSWERS_BYTES_MAX: Final = 32 * 1024 * 1024
 """Of all answers that have not been sent."""
 CONNECTIONS_MAX: Final = 1024
-BODY_PATIENCE_S: Final = 30.0
+BODY_TIMEOUT_S: Final = 30.0
 """For a whole body to come."""
-ANSWER_PATIENCE_S: Final = 30.0
+ANSWER_TIMEOUT_S: Final = 30.0
 """For one piece of an answer to be taken."""
 IDLE_S: Final = 15.0
 """For a connection on which nothing is asked."""
 SWEEP_EVERY_S: Final = 5.0
-TLS_PATIENCE_S: Final = 10.0
+TLS_TIMEOUT_S: Final = 10.0
 BACKLOG: Final = 256
 PIECE_BYTES: Final = 64 * 1024
 HEADER_BYTES_MAX: Final = 8190
@@ -76,9 +76,9 @@ class Budget:
 
     @contextmanager
     def hold(self, amount: int) -> "Iterator[None]":
-        """Take bytes for a while; raise Refused when there are not so many."""
+        """Take bytes for a while; raise RefusedError when there are not so many."""
         if amount > self._left:
-            raise Refused(report(Code.TRY_AGAIN, problem=f"too many bytes of {self._what} at a time"))
+            raise RefusedError(report(Code.TRY_AGAIN, problem=f"too many bytes of {self._what} at a time"))
         self._left -= amount
         try:
             yield
@@ -188,10 +188,10 @@ class ApiServer:
         return await self._send(request, reply)
 
     async def _identify(self, token: str) -> Response:
-        """Have the daemon judge a token; raise Refused when it is not accepted."""
+        """Have the daemon judge a token; raise RefusedError when it is not accepted."""
         response = await self._link.call(Request("", "api.whoami", credential=token), _ignore)
         if response.exit:
-            raise _Answered(reply_to(response, is_reading=True))
+            raise _AnsweredError(reply_to(response, is_reading=True))
         return response
 
     async def _look_at_operation(self, request: web.Request) -> web.StreamResponse:
@@ -199,7 +199,7 @@ class ApiServer:
         await self._identify(token)
         operation = self._operations.find(request.match_info["id"], digest(token))
         if operation is None:
-            raise Refused(report(Code.UNKNOWN_OBJECT, id="of an operation", remedy="it may have ended long ago"))
+            raise RefusedError(report(Code.UNKNOWN_OBJECT, id="of an operation", remedy="it may have ended long ago"))
         shown = operation.as_json(self._operations.now())
         if operation.reply is not None:
             shown["result"] = json.loads(operation.reply.body)
@@ -212,7 +212,7 @@ class ApiServer:
         with self.events.place(token, role) as reader, self.sessions.following(request):
             first = await self.events.ask(reader, wanted.begin)
             if first.exit:
-                raise _Answered(reply_to(first, is_reading=True))
+                raise _AnsweredError(reply_to(first, is_reading=True))
             assert isinstance(request.protocol, _Conversation)
             return await self.events.serve(request, request.protocol.gone, reader, wanted, first)
 
@@ -220,7 +220,7 @@ class ApiServer:
         response = await self._link.call(Request("", "metrics", credential=self.sessions.token_of(request)), _ignore)
         is_down = any(each.code == Code.NOT_RUNNING for each in response.reports)
         if response.exit and not is_down:
-            raise _Answered(reply_to(response, is_reading=True))
+            raise _AnsweredError(reply_to(response, is_reading=True))
         families = response.data["families"] if isinstance(response.data, Mapping) else DOWN
         return await self._send(request, exposition(families, self.events.count))
 
@@ -236,7 +236,7 @@ class ApiServer:
     async def _look_at_session(self, request: web.Request) -> web.StreamResponse:
         found = self.sessions.find(request)
         if found is None:
-            raise Refused(report(Code.NOT_AUTHENTICATED, problem="there is no session; sign in with a token"))
+            raise RefusedError(report(Code.NOT_AUTHENTICATED, problem="there is no session; sign in with a token"))
         refuse_other_sites(request)
         return await self._send_session(request, found, {})
 
@@ -257,7 +257,7 @@ class ApiServer:
             return await send(request, reply)
 
 
-class _Answered(Exception):  # noqa: N818 (a finding, named as people say it)
+class _AnsweredError(Exception):
     """The answer is known already."""
 
     def __init__(self, reply: Reply) -> None:
@@ -273,9 +273,9 @@ async def send(request: web.Request, reply: Reply) -> web.StreamResponse:
     try:
         await response.prepare(request)
         for start in range(0, len(reply.body), PIECE_BYTES):
-            async with asyncio.timeout(ANSWER_PATIENCE_S):
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
                 await response.write(reply.body[start : start + PIECE_BYTES])
-        async with asyncio.timeout(ANSWER_PATIENCE_S):
+        async with asyncio.timeout(ANSWER_TIMEOUT_S):
             await response.write_eof()
     except (TimeoutError, OSError):
         if request.transport is not None:
@@ -288,9 +288,9 @@ async def _guarded(request: web.Request, handler: Handler) -> web.StreamResponse
     """Turn whatever goes wrong into a coded answer."""
     try:
         return await handler(request)
-    except Refused as refused:
+    except RefusedError as refused:
         return await send(request, _refusal(refused))
-    except _Answered as answered:
+    except _AnsweredError as answered:
         return await send(request, answered.reply)
     except web.HTTPMethodNotAllowed as error:
         allowed = ", ".join(sorted(error.allowed_methods))
@@ -298,14 +298,15 @@ async def _guarded(request: web.Request, handler: Handler) -> web.StreamResponse
         return await send(request, replace(reply, headers={**reply.headers, "Allow": allowed}))
     except web.HTTPNotFound:
         item = report(Code.UNKNOWN_VERB, verb=repr(request.path[:80]), remedy=f"see: {PREFIX}/openapi.json")
-        return await send(request, _refusal(Refused(item)))
+        return await send(request, _refusal(RefusedError(item)))
     except web.HTTPException as error:
         return await send(request, _refusal(bad("request", error.reason[:200], status=error.status)))
     except OSError:
         raise
     except Exception as error:  # noqa: BLE001 (one request, not the process, ends with it)
         _log.error("request not answered: %s: %s", type(error).__name__, error, exc_info=error)
-        return await send(request, _refusal(Refused(report(Code.NOT_ANSWERED, problem="an error of haclusterd-api"),
+        problem = "an error of haclusterd-api"
+        return await send(request, _refusal(RefusedError(report(Code.NOT_ANSWERED, problem=problem),
                                                     status=500)))  # fmt: skip
 
 
@@ -316,8 +317,8 @@ def _serving(asset: Asset) -> Handler:
     return serve
 
 
-def _refusal(refused: Refused) -> Reply:
-    items = tuple(told(item) for item in refused.items)
+def _refusal(refused: RefusedError) -> Reply:
+    items = tuple(shown_report(item) for item in refused.items)
     reply = reply_to(Response("", int(refused.items[0].exit_status), items), is_reading=False)
     if refused.status is None:
         return reply
@@ -326,24 +327,24 @@ def _refusal(refused: Refused) -> Reply:
 
 
 def _announced(request: web.Request) -> int:
-    """Return how many bytes a body may take; raise Refused when they are too many."""
+    """Return how many bytes a body may take; raise RefusedError when they are too many."""
     length = request.content_length
     if length is not None and length > BODY_BYTES_MAX:
         raise _too_large()
     return BODY_BYTES_MAX if length is None and request.body_exists else (length or 0)
 
 
-def _too_large() -> Refused:
-    return Refused(report(Code.TOO_LARGE, what="the body", limit=f"{BODY_BYTES_MAX // 1024 // 1024} MiB"))
+def _too_large() -> RefusedError:
+    return RefusedError(report(Code.TOO_LARGE, what="the body", limit=f"{BODY_BYTES_MAX // 1024 // 1024} MiB"))
 
 
 async def _body(request: web.Request) -> bytes:
-    """Read a body; raise Refused when it is too large, or does not come."""
+    """Read a body; raise RefusedError when it is too large, or does not come."""
     try:
-        async with asyncio.timeout(BODY_PATIENCE_S):
+        async with asyncio.timeout(BODY_TIMEOUT_S):
             return await request.read()
     except TimeoutError:
-        raise bad("body", f"did not come within {int(BODY_PATIENCE_S)} s", status=408) from None
+        raise bad("body", f"did not come within {int(BODY_TIMEOUT_S)} s", status=408) from None
     except web.HTTPRequestEntityTooLarge:
         raise _too_large() from None
 
@@ -412,7 +413,7 @@ class Connections:
         """Return the protocol for a connection that has come."""
         now, alive = self._loop.time(), set(self._server.connections)
         self._greeted = {
-            each: since for each, since in self._greeted.items() if each not in alive and now - since < TLS_PATIENCE_S
+            each: since for each, since in self._greeted.items() if each not in alive and now - since < TLS_TIMEOUT_S
         }
         if len(alive) + len(self._greeted) >= CONNECTIONS_MAX and not self._make_room():
             return _Full()
@@ -469,12 +470,12 @@ async def listen(
     api.connections = connections = Connections(runner.server)
     loop = asyncio.get_running_loop()
     servers: list[asyncio.Server] = []
-    patience = None if context is None else TLS_PATIENCE_S
+    timeout = None if context is None else TLS_TIMEOUT_S
     for host, port in settings.listen:
         try:
             servers.append(
                 await loop.create_server(
-                    connections, host, port, ssl=context, ssl_handshake_timeout=patience, backlog=BACKLOG
+                    connections, host, port, ssl=context, ssl_handshake_timeout=timeout, backlog=BACKLOG
                 )
             )
         except OSError:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from haclusterd.api.routes import Refused, bad
+from haclusterd.api.routes import RefusedError, bad
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
@@ -94,12 +94,12 @@ class Sessions:
         return next((each for each in _held(request) if each in self._known), None)
 
     def token_of(self, request: web.Request) -> str:
-        """Return the token that a request carries, or that its session stands for; raise Refused."""
+        """Return the token that a request carries, or that its session stands for; raise RefusedError."""
         if "Authorization" in request.headers:
             return bearer_of(request)
         session = self.find(request)
         if session is None:
-            raise Refused(report(Code.NOT_AUTHENTICATED, problem="Authorization must be: Bearer TOKEN"))
+            raise RefusedError(report(Code.NOT_AUTHENTICATED, problem="Authorization must be: Bearer TOKEN"))
         refuse_other_sites(request)
         if request.method not in SAFE_METHODS:
             given = request.headers.get(CSRF_HEADER, "")
@@ -148,10 +148,10 @@ def digest(held: str) -> bytes:
 
 
 def bearer_of(request: web.Request) -> str:
-    """Return the token in a request's header; raise Refused when there is none."""
+    """Return the token in a request's header; raise RefusedError when there is none."""
     found = _TOKEN.match(request.headers.get("Authorization", ""))
     if found is None:
-        raise Refused(report(Code.NOT_AUTHENTICATED, problem="Authorization must be: Bearer TOKEN"))
+        raise RefusedError(report(Code.NOT_AUTHENTICATED, problem="Authorization must be: Bearer TOKEN"))
     return found.group(1)
 
 

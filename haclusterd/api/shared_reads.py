@@ -3,8 +3,8 @@
 A page that many look at, or a monitor on each of many machines, then costs the daemon one question at a time, however
 often it is asked.
 
-Invariant: an answer was begun after everybody who gets it had asked. So whoever was answered that a change is made sees
-it in what is read after that.
+Invariant: an answer was begun after everybody who gets it had asked. So a client that was answered that a change is
+made sees it in what is read after that.
 """
 
 import asyncio

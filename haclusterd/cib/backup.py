@@ -5,7 +5,7 @@ and an `end` that counts the lines before it. So damage has a line number, and a
 States and contents are what `cib.codec` writes, compressed.
 
 Invariant: a backup holds no key, no certificate and nothing of the cluster's status: what ran where is not true of any
-other cluster. Reading trusts nothing; its only exception is BackupDamaged.
+other cluster. Reading trusts nothing; its only exception is BackupDamagedError.
 """
 
 import base64
@@ -26,7 +26,7 @@ STATE_BYTES_MAX: Final = 64 * 1024 * 1024
 """Of one uncompressed state: more is not read."""
 
 
-class BackupDamaged(ValueError):  # noqa: N818 (a finding, named as people say it)
+class BackupDamagedError(ValueError):
     """This text is no whole backup: `line` says where (from 1), `problem` why."""
 
     def __init__(self, line: int, problem: str) -> None:
@@ -83,24 +83,24 @@ def write_backup(backup: Backup, bytes_max: int) -> str:
 
 
 def read_backup(text: str) -> Backup:
-    """Read what `write_backup` wrote; raise BackupDamaged for everything else."""
+    """Read what `write_backup` wrote; raise BackupDamagedError for everything else."""
     documents = list(_documents(text))
     if not documents:
-        raise BackupDamaged(1, "the file is empty")
+        raise BackupDamagedError(1, "the file is empty")
     head = documents[0]
     if head.get("part") != "haclusterd backup":
-        raise BackupDamaged(1, "this is no backup of a cluster")
+        raise BackupDamagedError(1, "this is no backup of a cluster")
     if head.get("format") != FORMAT:
-        raise BackupDamaged(1, f"format {head.get('format')}; this version reads format {FORMAT}")
+        raise BackupDamagedError(1, f"format {head.get('format')}; this version reads format {FORMAT}")
     end = documents[-1]
     if end.get("part") != "end":
-        raise BackupDamaged(len(documents) + 1, "the end of the file is missing")
+        raise BackupDamagedError(len(documents) + 1, "the end of the file is missing")
     if end.get("lines") != len(documents) - 1:
-        raise BackupDamaged(len(documents), f"{end.get('lines')} lines expected before the end")
+        raise BackupDamagedError(len(documents), f"{end.get('lines')} lines expected before the end")
     parts = [(number, document) for number, document in enumerate(documents[1:-1], start=2)]
     states = [_unpacked(number, document) for number, document in parts if document.get("part") == "state"]
     if len(states) != 1:
-        raise BackupDamaged(2, "there must be one state")
+        raise BackupDamagedError(2, "there must be one state")
     earlier = [_unpacked(number, document) for number, document in parts if document.get("part") == "version"]
     at, hidden = head.get("at"), head.get("hidden")
     return Backup(
@@ -115,13 +115,13 @@ def _documents(text: str) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(text.splitlines(), start=1):
         digest, _, body = line.partition(" ")
         if hashlib.sha256(body.encode(errors="replace")).hexdigest() != digest:
-            raise BackupDamaged(number, "checksum mismatch")
+            raise BackupDamagedError(number, "checksum mismatch")
         try:
             document = json.loads(body)
         except (ValueError, RecursionError):
-            raise BackupDamaged(number, "no JSON") from None
+            raise BackupDamagedError(number, "no JSON") from None
         if not isinstance(document, dict):
-            raise BackupDamaged(number, "no object")
+            raise BackupDamagedError(number, "no object")
         yield document
 
 
@@ -141,5 +141,5 @@ def _unpacked(number: int, document: dict[str, Any]) -> Cib:
         if unpacker.eof:
             return decode_cib(data)
     except (ValueError, zlib.error) as error:
-        raise BackupDamaged(number, str(error)) from None
-    raise BackupDamaged(number, f"more than {STATE_BYTES_MAX} bytes, or cut off")
+        raise BackupDamagedError(number, str(error)) from None
+    raise BackupDamagedError(number, f"more than {STATE_BYTES_MAX} bytes, or cut off")

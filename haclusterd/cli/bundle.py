@@ -18,7 +18,7 @@ from haclusterd.cli.render.fields import fields
 from haclusterd.cli.render.terminal import Screen
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Response, Told
+from haclusterd.model.requests import Response, ShownReport
 from haclusterd.model.words import HIDDEN
 
 USUAL_SINCE = "12h"
@@ -53,10 +53,12 @@ def report(session: Session, arguments: Mapping[str, Json]) -> Response:
     try:
         _write(name, texts)
     except OSError as error:
-        return Response("", 74, (Told("error", "INPUT_OUTPUT", f"{name}: {error.strerror or error}"),))
-    missing = [Told("warning", "LEFT_OUT", f"{title} is not known", _why(answer)) for title, answer in failed.items()]
+        return Response("", 74, (ShownReport("error", "INPUT_OUTPUT", f"{name}: {error.strerror or error}"),))
+    missing = [
+        ShownReport("warning", "LEFT_OUT", f"{title} is not known", _why(answer)) for title, answer in failed.items()
+    ]
     missing += [] if isinstance(journal, str) else [journal]
-    return Response("", 0, (*missing, Told("info", "REQUESTED", f"wrote {name}")))
+    return Response("", 0, (*missing, ShownReport("info", "REQUESTED", f"wrote {name}")))
 
 
 def _why(answer: Response) -> str:
@@ -67,25 +69,27 @@ def _texts(answers: Mapping[str, Response]) -> Iterator[tuple[str, str]]:
     """Yield the names of the files with what is in them."""
     yield "about.txt", f"{platform.platform()}\nPython {platform.python_version()}\n"
     for title, answer in answers.items():
-        told = [render.render_told(Screen(), each) for each in answer.reports]
-        yield f"{title}.txt", "\n".join([*render.render_data(Screen(), answer.data), *told, ""])
+        lines = [render.render_report(Screen(), each) for each in answer.reports]
+        yield f"{title}.txt", "\n".join([*render.render_data(Screen(), answer.data), *lines, ""])
         yield f"{title}.json", render.answer_as_json(answer) + "\n"
 
 
-def _journal(session: Session, since: str, until: str) -> str | Told:
+def _journal(session: Session, since: str, until: str) -> str | ShownReport:
     """Return what the daemons of this machine wrote, without secrets, or say why it is left out."""
     asked: dict[str, Json] = {"structured": True}
     shown, whole = (session.ask("configure.show", {**asked, "secrets": secrets}) for secrets in (False, True))
     if whole.exit or shown.exit:
-        return Told("warning", "LEFT_OUT", "the journal is left out: secrets in it cannot be recognized", _why(whole))
+        problem = "the journal is left out: secrets in it cannot be recognized"
+        return ShownReport("warning", "LEFT_OUT", problem, _why(whole))
     command = [*JOURNAL, f"--since={_moment(since)}", *([f"--until={_moment(until)}"] if until else [])]
     try:
         ended = subprocess.run(command, capture_output=True, check=False, timeout=LONGEST_JOURNAL_S)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Told("warning", "LEFT_OUT", "the journal is left out: journalctl does not answer", str(error)[:200])
+        problem = "the journal is left out: journalctl does not answer"
+        return ShownReport("warning", "LEFT_OUT", problem, str(error)[:200])
     if ended.returncode:
         said = ended.stderr.decode(errors="replace").strip()[:200]
-        return Told("warning", "LEFT_OUT", "the journal is left out: journalctl failed", said)
+        return ShownReport("warning", "LEFT_OUT", "the journal is left out: journalctl failed", said)
     text = ended.stdout.decode(errors="replace")
     found = set(_secrets(fields(shown.data).get("configuration"), fields(whole.data).get("configuration")))
     for secret in sorted(found, key=len, reverse=True):

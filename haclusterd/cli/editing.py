@@ -20,7 +20,7 @@ DEFAULT_EDITOR = "vi"
 
 
 def edit(session: Session, invocation: Invocation) -> int:
-    """Show, edit, load; a person may mend what is refused."""
+    """Show, edit, load; a person may correct what is refused."""
     shown = session.ask(invocation.command.verb, dict(invocation.arguments))
     if shown.exit:
         return session.show(shown)

@@ -39,7 +39,7 @@ def follow(session: Session, arguments: Mapping[str, Json], pause: Callable[[flo
 
 
 def _go_on(session: Session, conditions: Mapping[str, Json], position: str, pause: Callable[[float], None]) -> int:
-    told = ""
+    shown = ""
     while True:
         response = session.ask("history.follow", {**conditions, "after": position})
         problem = _problem(response)
@@ -49,10 +49,10 @@ def _go_on(session: Session, conditions: Mapping[str, Json], position: str, paus
         elif problem not in PASSING:
             return session.show(response)
         else:
-            if problem != told:
+            if problem != shown:
                 session.tell(response.reports)
             pause(RETRY_S)
-        told = problem
+        shown = problem
 
 
 def _problem(response: Response) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from haclusterd.cli.render.fields import fields, text
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Response, Told
+from haclusterd.model.requests import Response, ShownReport
 
 TEXT = "dot"
 LONGEST_DRAWING_S = 60
@@ -34,7 +34,7 @@ def _written(name: str, picture: str, graph_text: str) -> Response:
             os.fsync(file.fileno())
     except OSError as error:
         return _failed(f"{name}: {error.strerror or 'it cannot be written'}", "", 74)
-    return Response("", 0, (Told("info", "REQUESTED", f"wrote {name}"),))
+    return Response("", 0, (ShownReport("info", "REQUESTED", f"wrote {name}"),))
 
 
 def _drawn(picture: str, graph_text: str) -> bytes | Response:
@@ -56,4 +56,4 @@ def _drawn(picture: str, graph_text: str) -> bytes | Response:
 
 
 def _failed(problem: str, remedy: str, status: int) -> Response:
-    return Response("", status, (Told("error", "INPUT_OUTPUT", problem, remedy),))
+    return Response("", status, (ShownReport("error", "INPUT_OUTPUT", problem, remedy),))

@@ -1,7 +1,7 @@
 """Commands line by line: levels, statements that wait for a commit, leaving.
 
 A script and the interactive shell differ in two things only: a script stops at the first error and then has changed
-nothing of the configuration; a person is told at once what is wrong with a statement.
+nothing of the configuration; a person sees at once what is wrong with a statement.
 """
 
 import shlex
@@ -15,16 +15,16 @@ from haclusterd.cli.help import help_for
 from haclusterd.cli.options import parse_globals
 from haclusterd.cli.parsing import UsageError, find_level, parse
 from haclusterd.cli.session import Session, is_unsafe
-from haclusterd.model.requests import Response, Told
+from haclusterd.model.requests import Response, ShownReport
 
 _LEAVE = ("quit", "exit", "bye")
 _UP = ("up", "..", "end", "back")
 _FORCE = ("-f", "-F", "--force")
 _TO_BE_JUDGED_LATER = (0, 78, 107)
-"""What a commit may still mend or is asked about: a reference that comes later, something unsafe."""
+"""What a commit may still correct or is asked about: a reference that comes later, something unsafe."""
 
 
-class Left(Exception):  # noqa: N818 (it is no error)
+class LeftInterpreterError(Exception):
     """Nothing more is to be read."""
 
 
@@ -58,8 +58,8 @@ class Interpreter:
 
     def _wrong(self, error: UsageError, number: int) -> int:
         place = f"{self.session.source}:{number}" if self.is_script else ""
-        told = Told("error", "USAGE", error.problem, error.remedy, place)
-        return self.session.show(Response("", int(error.status), (told,)))
+        report = ShownReport("error", "USAGE", error.problem, error.remedy, place)
+        return self.session.show(Response("", int(error.status), (report,)))
 
     def _words(self, words: list[str], line: str, number: int) -> int:
         first = words[0]
@@ -67,7 +67,7 @@ class Interpreter:
             status = self.leave_configure()
             if status:
                 return status
-            raise Left
+            raise LeftInterpreterError
         if first in _UP or words in (["cd"], ["cd", ".."]):
             return self._up()
         if first == "cd":
@@ -231,6 +231,6 @@ def run_script(session: Session, text: str, source: str, level: Level = ROOT) ->
             status = interpreter.execute(line, number)
             if status:
                 return status
-    except Left:
+    except LeftInterpreterError:
         return 0
     return interpreter.leave_configure()

@@ -13,7 +13,7 @@ from haclusterd.cli.render.terminal import Screen
 from haclusterd.cli.session import Session, Streams
 from haclusterd.cli.shadow_files import VARIABLE, Shadows, directory_of
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Response, Told
+from haclusterd.model.requests import Response, ShownReport
 from haclusterd.ports.control import CommandClient
 
 DEFAULT_SOCKET = "/run/haclusterd/control.sock"
@@ -22,7 +22,7 @@ INTERRUPTED = 130
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What `crm` is given: streams, environment, and how to reach whoever answers."""
+    """What `crm` is given: streams, environment, and how to reach what answers."""
 
     streams: Streams
     environment: Mapping[str, str]
@@ -145,8 +145,8 @@ def _run_local(invocation: Invocation, world: World, session: Session) -> int:
         case name if name in world.tools:
             return session.show(world.tools[name](invocation.arguments))
         case _:
-            told = Told("info", "NOTHING_TO_DO", "nothing waits for a commit: every command commits at once")
-            return session.show(Response("", 0, (told,)))
+            report = ShownReport("info", "NOTHING_TO_DO", "nothing waits for a commit: every command commits at once")
+            return session.show(Response("", 0, (report,)))
 
 
 def _complete(words: list[str], world: World) -> int:

@@ -25,7 +25,7 @@ from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response
-from haclusterd.protocol.control import told
+from haclusterd.protocol.control import shown_report
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, exit_status, report
 
@@ -126,4 +126,4 @@ def ask_without_cluster(verb: str, arguments: Mapping[str, Json], options: Optio
 
 def _answer(request: Request, outcome: Outcome) -> Response:
     status = int(exit_status(outcome.reports)) or outcome.exit_status or 0
-    return Response(request.id, status, tuple(map(told, outcome.reports)), outcome.data)
+    return Response(request.id, status, tuple(map(shown_report, outcome.reports)), outcome.data)

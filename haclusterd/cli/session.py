@@ -1,6 +1,6 @@
-"""One use of `crm`: asks whoever answers, shows what comes back, keeps the changes that wait for a commit.
+"""One use of `crm`: asks what answers, shows what comes back, keeps the changes that wait for a commit.
 
-Invariant: what was found out goes to the standard output, what is told about it to the standard error, and the exit
+Invariant: what was found out goes to the standard output, reports about it to the standard error, and the exit
 status says whether it is so.
 """
 
@@ -16,7 +16,7 @@ from haclusterd.cli.render.fields import fields, text
 from haclusterd.cli.render.terminal import Screen, span
 from haclusterd.cli.shadow_files import Shadows
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Options, Progress, Request, Response, Told
+from haclusterd.model.requests import Options, Progress, Request, Response, ShownReport
 from haclusterd.ports.control import CommandClient
 
 SHOW_PROGRESS_AFTER_MS = 1500
@@ -91,15 +91,15 @@ class Session:
                 return
         self.streams.stdout.write(render.answer_as_json(response) + "\n")
 
-    def tell(self, reports: Sequence[Told]) -> None:
+    def tell(self, reports: Sequence[ShownReport]) -> None:
         """Write reports to the standard error."""
-        for told in reports:
-            self.streams.stderr.write(render.render_told(self.errors, told) + "\n")
+        for report in reports:
+            self.streams.stderr.write(render.render_report(self.errors, report) + "\n")
         self.streams.stderr.flush()
 
     def fail(self, code: str, message: str, remedy: str, status: int) -> int:
         """Write an error that was found without asking anybody."""
-        response = Response("", status, (Told("error", code, message, remedy),))
+        response = Response("", status, (ShownReport("error", code, message, remedy),))
         return self.show(response)
 
     def run(self, invocation: Invocation) -> int:
@@ -173,8 +173,8 @@ def _write_output(name: str, response: Response) -> Response:
             os.fsync(handle)
     except OSError as error:
         problem = error.strerror or "it cannot be written"
-        return Response(response.id, 74, (Told("error", "INPUT_OUTPUT", f"{name}: {problem}"),))
-    return Response(response.id, 0, (*response.reports, Told("info", "REQUESTED", f"wrote {name}")))
+        return Response(response.id, 74, (ShownReport("error", "INPUT_OUTPUT", f"{name}: {problem}"),))
+    return Response(response.id, 0, (*response.reports, ShownReport("info", "REQUESTED", f"wrote {name}")))
 
 
 def _read_input(session: Session, arguments: dict[str, Json]) -> Response | None:

@@ -20,7 +20,7 @@ from haclusterd.cli.render.fields import fields, number, text
 from haclusterd.cli.session import Session, is_unsafe
 from haclusterd.cli.shadow_files import LIVE, VARIABLE, Shadows
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Options, Request, Response, Told
+from haclusterd.model.requests import Options, Request, Response, ShownReport
 from haclusterd.ports.control import CommandClient
 
 _NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,99}\Z", re.ASCII)
@@ -38,11 +38,11 @@ def carry_out(session: Session, invocation: Invocation) -> Response:
 
 
 def _refused(code: str, problem: str, remedy: str, status: int) -> Response:
-    return Response("", status, (Told("error", code, problem, remedy),))
+    return Response("", status, (ShownReport("error", code, problem, remedy),))
 
 
 def _said(what: str) -> Response:
-    return Response("", 0, (Told("info", "REQUESTED", what),))
+    return Response("", 0, (ShownReport("info", "REQUESTED", what),))
 
 
 def _ask(client: CommandClient, verb: str, arguments: Mapping[str, Json], options: Options = _PLAIN) -> Response:
@@ -198,7 +198,7 @@ def _import(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -
     """Make a copy of a CIB of Pacemaker, as its XML is read."""
     from haclusterd.cib.codec import encode_cib
     from haclusterd.formats.cib_xml.document import read_cib
-    from haclusterd.protocol.control import told
+    from haclusterd.protocol.control import shown_report
 
     source = str(arguments["cib"])
     name = str(arguments.get("name") or Path(source).stem)
@@ -210,7 +210,7 @@ def _import(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -
     if isinstance(written, Response):
         return written
     reading = read_cib(written, Path(source).name)
-    reports = tuple(map(told, reading.reports))
+    reports = tuple(map(shown_report, reading.reports))
     if any(each.severity == "error" for each in reports) and not session.options.force:
         return Response("", 78, reports)
     _write(shadows, name, encode_cib(reading.cib), 0)

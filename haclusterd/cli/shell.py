@@ -7,7 +7,7 @@ from pathlib import Path
 from haclusterd.cli.command_table import ROOT
 from haclusterd.cli.completion import candidates
 from haclusterd.cli.grammar import Level
-from haclusterd.cli.interpreter import Interpreter, Left
+from haclusterd.cli.interpreter import Interpreter, LeftInterpreterError
 from haclusterd.cli.render.fields import fields, text, texts
 from haclusterd.cli.session import Session
 
@@ -36,7 +36,7 @@ def run_shell(session: Session, level: Level = ROOT, read: Callable[[str], str] 
                 line += "\n" + read("> ")
             number = sum(statement.count("\n") + 1 for _, statement in session.pending) + 1
             status = interpreter.execute(line, number)
-        except Left:
+        except LeftInterpreterError:
             break
         except EOFError:
             session.streams.stdout.write("\n")

@@ -58,12 +58,12 @@ def _planned(session: Session, name: str, question: Mapping[str, Json]) -> Respo
 
 
 def _write_json(session: Session, answers: Sequence[tuple[str, Response]]) -> None:
-    """Write one document, or an object with all of them; what was refused is told on the standard error."""
+    """Write one document, or an object with all of them; what was refused is reported on the standard error."""
     for _, answer in answers:
         if answer.exit:
             session.streams.stderr.write(render.error_as_json(answer) + "\n")
     documents = [
-        {**fields(answer.data), "source": name, "reports": [render.told_as_json(each) for each in answer.reports]}
+        {**fields(answer.data), "source": name, "reports": [render.report_as_json(each) for each in answer.reports]}
         for name, answer in answers
         if answer.data is not None
     ]

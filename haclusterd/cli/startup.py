@@ -4,7 +4,7 @@ import time
 
 from haclusterd.cli.render.fields import fields, text
 from haclusterd.cli.session import Session
-from haclusterd.model.requests import Response, Told
+from haclusterd.model.requests import Response, ShownReport
 from haclusterd.reports.exit_codes import ExitStatus
 
 USUAL_S = 60
@@ -19,12 +19,12 @@ def wait_for_startup(session: Session, seconds: int) -> Response:
         answer = session.ask("cluster.members", {})
         leader = text(fields(answer.data), "leader")
         if answer.exit == ExitStatus.OK and leader:
-            return Response("", 0, (Told("info", "REQUESTED", f"the cluster is up; {leader} leads"),))
+            return Response("", 0, (ShownReport("info", "REQUESTED", f"the cluster is up; {leader} leads"),))
         if answer.exit not in _NOT_YET:
             return answer
         if time.monotonic() >= deadline:
             missing = "the daemon to answer" if answer.exit else "the cluster to have a leader"
             remedy = "systemctl status haclusterd" if answer.exit else "crm cluster members"
-            late = Told("error", "TIMEOUT", f"not reached in {seconds} s: {missing}", remedy)
+            late = ShownReport("error", "TIMEOUT", f"not reached in {seconds} s: {missing}", remedy)
             return Response("", int(ExitStatus.TIMEOUT), (late,))
         time.sleep(PAUSE_S)

@@ -1,6 +1,6 @@
 """Verbs about the certificates of the members: how long they are good, revoke one.
 
-What stands in the CIB is PEM; how long it is good is told by the daemon that answers, because only it reads ASN.1.
+What stands in the CIB is PEM; how long it is good is said by the daemon that answers, because only it reads ASN.1.
 """
 
 import base64
@@ -71,7 +71,7 @@ def certificates(context: Context, arguments: Arguments) -> Outcome:
 
 
 def _renew(context: Context, word: str) -> Outcome:
-    """Let a node make another key, and have it signed by whoever has the authority's."""
+    """Let a node make another key, and have it signed by the node that has the authority's."""
     name = find_node(context, word)
     if isinstance(name, ReportItem):
         return refusal(name)

@@ -35,8 +35,8 @@ class Outcome:
     waits_by_default: bool = False
     afterwards: "Callable[[Cib, bool], Outcome] | None" = None
     """Asked once when the waiting has ended, with whether `until` came true; its commands are proposed and its reports
-    told, errors among them or not. It is asked also when the client does not wait, or has gone away."""
-    patience_ms: int | None = None
+    shown, errors among them or not. It is asked also when the client does not wait, or has gone away."""
+    wait_ms_max: int | None = None
     """For how long `until` is waited for at most, whatever the caller wants; None: as the caller wants."""
     dampen_ms: int = 0
     """Commands that set transient node attributes wait so long for a newer value; answered at once. 0: no wait."""

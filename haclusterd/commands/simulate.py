@@ -28,7 +28,7 @@ def simulate(context: Context, arguments: Arguments) -> Outcome:
     """Answer the plan as a document (schema `haclusterd.simulate/1`).
 
     A CIB of Pacemaker that cannot be held as a whole is refused; forced, what cannot be held is left out. A daemon
-    takes none at all: how long a stranger's CIB keeps the scheduler busy is nothing that a cluster should depend on.
+    takes none at all: how long a foreign CIB keeps the scheduler busy is nothing that a cluster should depend on.
     """
     date = _moment(arguments.word("date"))
     if isinstance(date, ReportItem):

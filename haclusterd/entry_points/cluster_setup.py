@@ -1,7 +1,7 @@
 """Makes what a new cluster's nodes are given: one directory each, to be copied to that node and nowhere else.
 
 A directory holds `haclusterd.yaml`, the node's certificate and key, the authority's certificate and the heartbeat keys.
-The authority's own key goes into a directory of its own: whoever has it can admit nodes.
+The authority's own key goes into a directory of its own: who has it can admit nodes.
 """
 
 import json
@@ -34,7 +34,7 @@ STATE_DIRECTORY = Path("/var/lib/haclusterd")
 RUNTIME_DIRECTORY = Path("/run/haclusterd")
 
 
-class SetupRefused(Exception):  # noqa: N818 (a finding, named as people say it)
+class SetupRefusedError(Exception):
     """Nothing was made; the message says why."""
 
 
@@ -52,9 +52,9 @@ class NodePlaces:
 def make_bundles(
     name: str, members: Sequence[Member], output: Path, *, places: dict[NodeName, NodePlaces] | None = None
 ) -> dict[NodeName, Path]:
-    """Make a directory for each member below `output`; raises SetupRefused when there is something already."""
+    """Make a directory for each member below `output`; raises SetupRefusedError when there is something already."""
     if output.exists() and any(output.iterdir()):
-        raise SetupRefused(f"{output} is not empty: name a new directory, so that no keys are overwritten")
+        raise SetupRefusedError(f"{output} is not empty: name a new directory, so that no keys are overwritten")
     cluster = str(uuid.uuid4())
     now = utc_now()
     authority = create_authority(cluster, now=now)
@@ -77,13 +77,14 @@ def make_bundles(
 
 
 def make_first_node(name: str, member: Member, directory: Path, authority: Path, places: NodePlaces) -> None:
-    """Make the files of a cluster's only node where they belong; raises SetupRefused when there is something already.
+    """Make the files of a cluster's only node where they belong; raises SetupRefusedError when there is something
+    already.
 
     The authority's key goes into `authority`, readable by root only.
     """
     for place in (directory / CONFIGURATION_FILE, authority / AUTHORITY_KEY):
         if place.exists():
-            raise SetupRefused(f"{place} exists: name another directory, so that no keys are overwritten")
+            raise SetupRefusedError(f"{place} exists: name another directory, so that no keys are overwritten")
     cluster = str(uuid.uuid4())
     issuer = create_authority(cluster, now=utc_now())
     own = issue_certificate(issuer, member.name, [host for host, _ in member.addresses], now=utc_now())

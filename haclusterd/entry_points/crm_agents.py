@@ -151,8 +151,8 @@ def validate(arguments: Mapping[str, Json]) -> Response:
     if code == ExitCode.OK:
         return answer([report(Code.NOTHING_TO_DO, state=f"{agent} finds no fault with these parameters")])
     words = "it did not end in time" if code is None else f"exit code {code} ({_words(code)})"
-    told = "; ".join(filter(None, (" ".join(line.split()) for line in said.splitlines())))
-    return answer([report(Code.BAD_VALUE, name=str(agent), problem=f"{words}: {told}" if told else words)])
+    output = "; ".join(filter(None, (" ".join(line.split()) for line in said.splitlines())))
+    return answer([report(Code.BAD_VALUE, name=str(agent), problem=f"{words}: {output}" if output else words)])
 
 
 def _words(code: int) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from haclusterd.entry_points.cluster_setup import NodePlaces, SetupRefused, initialize, make_first_node
+from haclusterd.entry_points.cluster_setup import NodePlaces, SetupRefusedError, initialize, make_first_node
 from haclusterd.entry_points.crm_setup import answer, read_text, read_texts
 from haclusterd.entry_points.own_machine import RAFT_PORT, address_of, own_address, own_name, start_services
 from haclusterd.model.cluster import Member
@@ -39,7 +39,7 @@ def init(arguments: Mapping[str, Json]) -> Response:
     try:
         make_first_node(name, member, directory, authority, places)
         initialize(load(directory / CONFIGURATION_FILE))
-    except (SetupRefused, StoreRefusedError, StoreDamagedError) as error:
+    except (SetupRefusedError, StoreRefusedError, StoreDamagedError) as error:
         return answer([report(Code.REFUSED, problem=error)])
     except OSError as error:
         return answer(

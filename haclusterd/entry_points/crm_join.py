@@ -33,7 +33,7 @@ from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Progress, Request, Response, Told
+from haclusterd.model.requests import Progress, Request, Response, ShownReport
 from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.protocol.enrolment_token import Token, TokenUnreadableError, read_address, read_token
 from haclusterd.reports.codes import Code
@@ -91,7 +91,7 @@ def _join(token: Token, member: Member, directory: Path, places: NodePlaces) -> 
 
     hello, found = enrol(token, application, _progress)
     if isinstance(found, Denied):
-        return Response("", found.exit_status, (Told("error", found.code, found.problem, found.remedy),))
+        return Response("", found.exit_status, (ShownReport("error", found.code, found.problem, found.remedy),))
     own = Credentials(found.certificate.encode(), mine.key)
     require_credentials(hello.authority.encode(), member.name, own)
     installation = replace(
@@ -100,8 +100,8 @@ def _join(token: Token, member: Member, directory: Path, places: NodePlaces) -> 
     )
     _settle(hello, own, installation)
     to_do = start_services() if is_usual(directory) else start_by_hand(directory, places)
-    told = [] if to_do else _follow(member.name, places)
-    return answer([*_clocks(hello), *told], _data(found, member, directory, places, to_do))
+    reports = [] if to_do else _follow(member.name, places)
+    return answer([*_clocks(hello), *reports], _data(found, member, directory, places, to_do))
 
 
 def _settle(hello: Hello, own: Credentials, installation: Installation) -> None:

@@ -161,7 +161,7 @@ def _recover(installation: Installation, author: str) -> Response:
     files.close()
     initialize(load(installation.directory / CONFIGURATION_FILE))
     shutil.rmtree(made, ignore_errors=True)
-    return _told(installation, found, aside)
+    return _response(installation, found, aside)
 
 
 def _prepare(installation: Installation, found: Found, me: Member, author: str) -> Path:
@@ -205,7 +205,7 @@ def _free_name(path: Path, what: str) -> Path:
     return free
 
 
-def _told(installation: Installation, found: Found, aside: tuple[Path, Path, Path]) -> Response:
+def _response(installation: Installation, found: Found, aside: tuple[Path, Path, Path]) -> Response:
     directory, state, authority = aside
     lost = ", ".join(str(each.name) for each in installation.members if each.name != installation.node)
     data: Json = {

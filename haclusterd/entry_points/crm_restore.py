@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from haclusterd.adapters.network.cluster_probe import Heard, Presence, probe
-from haclusterd.cib.backup import Backup, BackupDamaged, read_backup
+from haclusterd.cib.backup import Backup, BackupDamagedError, read_backup
 from haclusterd.commands.node.backup import without_hidden
-from haclusterd.entry_points.cluster_setup import SetupRefused, make_bundles
+from haclusterd.entry_points.cluster_setup import SetupRefusedError, make_bundles
 from haclusterd.entry_points.crm_setup import advice, answer, read_members, read_text
 from haclusterd.entry_points.initial_state import successor, write_initial_state
 from haclusterd.model.cluster import ConfigurationVersion
@@ -27,7 +27,7 @@ VERB = "cluster restore"
 
 
 def restore(arguments: Mapping[str, Json], author: str) -> Response:
-    """Make one directory for each node of the new cluster; everything wrong is told at once, and then nothing made."""
+    """Make one directory for each node of the new cluster; reports everything wrong at once, and makes nothing then."""
     name, output = read_text(arguments, "backup"), read_text(arguments, "into")
     found = _read(name)
     if isinstance(found, ReportItem):
@@ -45,7 +45,7 @@ def restore(arguments: Mapping[str, Json], author: str) -> Response:
         state = restored(found, author)
         for bundle in bundles.values():
             write_initial_state(bundle, state)
-    except SetupRefused as error:
+    except SetupRefusedError as error:
         return answer([report(Code.REFUSED, problem=error, remedy="name a directory that does not exist yet")])
     except OSError as error:
         return answer([report(Code.INPUT_OUTPUT, what=error.filename or output, problem=error.strerror or str(error))])
@@ -60,7 +60,7 @@ def _read(name: str) -> Backup | ReportItem:
         return report(Code.NO_INPUT, file=name, problem=error.strerror or str(error))
     try:
         return read_backup(text)
-    except BackupDamaged as error:
+    except BackupDamagedError as error:
         return report(Code.DAMAGED, where=f"{name}:{error.line}", problem=error.problem)
 
 

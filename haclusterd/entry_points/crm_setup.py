@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from haclusterd.entry_points.cluster_setup import SetupRefused, make_bundles
+from haclusterd.entry_points.cluster_setup import SetupRefusedError, make_bundles
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
-from haclusterd.protocol.control import told
+from haclusterd.protocol.control import shown_report
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, exit_status, report
 
@@ -16,7 +16,7 @@ _EXAMPLE = "write it as n1=10.0.0.1:7400"
 
 
 def set_up(arguments: Mapping[str, Json]) -> Response:
-    """Make one directory for each node; everything wrong with what was typed is told at once."""
+    """Make one directory for each node; everything wrong with what was typed is shown_report at once."""
     members, objections = read_members(arguments)
     name = read_text(arguments, "name")
     output = read_text(arguments, "output")
@@ -28,7 +28,7 @@ def set_up(arguments: Mapping[str, Json]) -> Response:
     directory = Path(output)
     try:
         bundles = make_bundles(name, members, directory)
-    except SetupRefused as error:
+    except SetupRefusedError as error:
         return answer([report(Code.UNSAFE, problem=str(error), remedy="")])
     except OSError as error:
         problem = error.strerror or str(error)
@@ -117,4 +117,4 @@ def advice(members: Sequence[Member]) -> list[ReportItem]:
 
 def answer(reports: Sequence[ReportItem], data: Json = None) -> Response:
     """Return the answer of a command that asks no daemon."""
-    return Response("", int(exit_status(reports)), tuple(map(told, reports)), data)
+    return Response("", int(exit_status(reports)), tuple(map(shown_report, reports)), data)

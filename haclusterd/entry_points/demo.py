@@ -27,11 +27,11 @@ from haclusterd.model.requests import Response
 SERVICE = "web"
 SERVICE_HOST = "127.77.0.#"
 POLL_S = 0.02
-PATIENCE_S = 60.0
+WAIT_S_MAX = 60.0
 QUIET_EVENTS = frozenset({"operation-succeeded", "order-issued"})
 
 
-class DemoFailed(Exception):  # noqa: N818 (a finding, named as people say it)
+class DemoFailedError(Exception):
     """Something did not happen; the message says what."""
 
 
@@ -99,7 +99,7 @@ class Demo:
         self.tell(f"+{span_ms:5d} ms  first good answer, from {answer.node}; outage {outage_ms} ms")
         left = self.cluster.processes(victim)
         if left:
-            raise DemoFailed(f"{victim} was not wholly killed by its fencing: {left}")
+            raise DemoFailedError(f"{victim} was not wholly killed by its fencing: {left}")
         self.until("everything to settle", self.is_idle)
         return outage_ms
 
@@ -154,7 +154,7 @@ class Demo:
             if all(mark in environment for mark in wanted) and script in command:
                 found.append(pid)
         if not found:
-            raise DemoFailed(f"the service's process on {node} was not found")
+            raise DemoFailedError(f"the service's process on {node} was not found")
         return found
 
     # -- asking -----------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ class Demo:
                 if answer.exit != 69:
                     return answer
         if answer is None:
-            raise DemoFailed("no node is left")
+            raise DemoFailedError("no node is left")
         return answer
 
     def status(self) -> Mapping[str, Any]:
@@ -209,14 +209,14 @@ class Demo:
     def require(self, answer: Response) -> None:
         """Fail when a verb did."""
         if answer.exit:
-            raise DemoFailed("; ".join(item.message for item in answer.reports))
+            raise DemoFailedError("; ".join(item.message for item in answer.reports))
 
     def until(self, what: str, condition: Callable[[], bool]) -> None:
         """Wait for something to be so."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + WAIT_S_MAX
         while not condition():
             if time.monotonic() > deadline:
-                raise DemoFailed(f"waited {PATIENCE_S:.0f} s in vain for {what}")
+                raise DemoFailedError(f"waited {WAIT_S_MAX:.0f} s in vain for {what}")
             time.sleep(POLL_S)
 
     def tell(self, text: str, *, gap: bool = False) -> None:
@@ -251,7 +251,7 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\ninterrupted; ending every process of the demonstration", flush=True)
         return 130
-    except DemoFailed as failure:
+    except DemoFailedError as failure:
         print(f"\nFAILED: {failure}", file=sys.stderr)
         _show_logs(directory)
         return 1

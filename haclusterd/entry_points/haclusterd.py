@@ -352,7 +352,7 @@ class Daemon:
             self._loop.call_soon_threadsafe(call)
 
     async def run(self) -> int:
-        """Run until this node has left, or was told to end; return the exit code."""
+        """Run until this node has left, or was asked to end; return the exit code."""
         self._loop.set_exception_handler(self._crash)
         await self._server.start()
         self._runtime.start()

@@ -13,7 +13,7 @@ from typing import Final
 
 from haclusterd.adapters.history.tables import HistoryTables, Recorded
 from haclusterd.adapters.machine.files_directory import FilesDirectory
-from haclusterd.cib.backup import Backup, BackupDamaged, read_backup, write_backup
+from haclusterd.cib.backup import Backup, BackupDamagedError, read_backup, write_backup
 from haclusterd.cib.changes import ChangeKind
 from haclusterd.cib.codec import encode_cib
 from haclusterd.model.cluster import Cib, ConfigurationVersion, HistoryMark
@@ -75,7 +75,7 @@ def install_initial_state(installation: Installation, files: FilesDirectory) -> 
         raise StoreRefusedError(f"{identity} exists: this data directory belongs to a node already")
     try:
         backup = read_backup(path.read_text(encoding="utf-8", errors="replace"))
-    except BackupDamaged as error:
+    except BackupDamagedError as error:
         problem = f"{path}:{error.line}: {error.problem}"
         remedy = "Copy it from another node's directory, or restore the backup again."
         raise StoreDamagedError(f"{problem}. {remedy}") from None

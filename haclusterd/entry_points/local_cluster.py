@@ -32,7 +32,7 @@ from haclusterd.runtime.settings import CONFIGURATION_FILE, load
 CLUSTER_MARK = "HACLUSTERD_LOCAL_CLUSTER"
 NODE_MARK = "HACLUSTERD_NODE"
 SWEEP_ROUNDS = 50
-REAP_PATIENCE_S = 10.0
+REAP_TIMEOUT_S = 10.0
 """How long a killed process may take to end: what the kernel keeps longer is left behind."""
 
 
@@ -117,7 +117,7 @@ class LocalCluster:
             self._start_watchdog(node)
 
     def _start_watchdog(self, node: LocalNode) -> None:
-        """Make the node's watchdog device anew: with the power its count goes as well."""
+        """Make the node's watchdog device again: with the power its count goes as well."""
         if node.watchdog is not None:
             node.watchdog.kill()
             node.watchdog.wait()
@@ -242,7 +242,7 @@ class LocalCluster:
             if process is not None:
                 process.kill()
                 with suppress(subprocess.TimeoutExpired):
-                    process.wait(REAP_PATIENCE_S)
+                    process.wait(REAP_TIMEOUT_S)
 
     # -- asking -----------------------------------------------------------------------------------------------------
 

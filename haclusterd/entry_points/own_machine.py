@@ -1,4 +1,4 @@
-"""What a node is told about itself when nobody says it: its name, its addresses, whether systemd starts its daemons.
+"""What a node takes for its own when nobody says it: its name, its addresses, whether systemd starts its daemons.
 
 It must never change anything but systemd's units, and those only by systemctl.
 """

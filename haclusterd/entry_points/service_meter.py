@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 PERIOD_S = 0.010
-PATIENCE_S = 0.250
+TIMEOUT_S = 0.250
 REQUEST = b"GET / HTTP/1.0\r\n\r\n"
 
 
@@ -73,7 +73,7 @@ class ServiceMeter:
     async def _ask(self, node: str, host: str, port: int) -> bool:
         asked_at = time.monotonic()
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(TIMEOUT_S):
                 reader, writer = await asyncio.open_connection(host, port)
                 try:
                     writer.write(REQUEST)

@@ -1,8 +1,9 @@
 """A watchdog device for development and tests: a FIFO that wants to be fed, and a command that it runs when it is not.
 
-It keeps the rules of Linux's device: the first byte starts the count, each further one begins it anew, and closing ends
-it only right after the letter V. A pacer that is killed leaves it counting. What "reset" means is the command's affair:
-it ends a node's processes, or the namespace that they live in. After it has run, the stand-in waits for the next life.
+It keeps the rules of Linux's device: the first byte starts the count, each further one begins it again, and closing
+ends it only right after the letter V. A pacer that is killed leaves it counting. What "reset" means is the command's
+affair: it ends a node's processes, or the namespace that they live in. After it has run, the stand-in waits for the
+next life.
 
 Exit codes: 0 after SIGTERM or SIGINT; 1 when the FIFO cannot be made.
 """
@@ -34,7 +35,7 @@ class StandIn:
         self._descriptor = -1
 
     def open(self) -> None:
-        """Make the FIFO anew and listen. Raises OSError."""
+        """Make the FIFO again and listen. Raises OSError."""
         self._path.unlink(missing_ok=True)
         os.mkfifo(self._path, 0o600)
         self._descriptor = self._listen()

@@ -40,8 +40,8 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """One report, as it is told to whoever asked."""
+class ShownReport:
+    """One report, as the client that asked gets it."""
 
     severity: str
     """error, warning or info."""
@@ -80,7 +80,7 @@ class Response:
 
     id: str
     exit: int
-    reports: tuple[Told, ...] = ()
+    reports: tuple[ShownReport, ...] = ()
     data: Json = None
     basis: Basis | None = None
     """None: no daemon answered, or one that was asked nothing about the cluster."""

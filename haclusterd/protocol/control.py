@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Basis, Options, Progress, Request, Response, Told
+from haclusterd.model.requests import Basis, Options, Progress, Request, Response, ShownReport
 from haclusterd.wire.framing import HEADER_BYTES, framed
 
 if TYPE_CHECKING:
@@ -54,10 +54,10 @@ class EncodedResponse:
         return response
 
 
-def told(item: "ReportItem") -> Told:
+def shown_report(item: "ReportItem") -> ShownReport:
     """Tell a report."""
     place = "" if item.place is None else str(item.place)
-    return Told(str(item.severity), str(item.code), item.message, item.remedy, place)
+    return ShownReport(str(item.severity), str(item.code), item.message, item.remedy, place)
 
 
 def encode(message: Message) -> bytes:
@@ -65,7 +65,8 @@ def encode(message: Message) -> bytes:
     payload = _payload(message)
     if len(payload) > MAX_FRAME_BYTES:
         assert isinstance(message, Response), "only a response grows with the cluster"
-        problem = Told("error", "TOO_LARGE", f"the answer is larger than {MAX_FRAME_BYTES} bytes", "ask for less of it")
+        text = f"the answer is larger than {MAX_FRAME_BYTES} bytes"
+        problem = ShownReport("error", "TOO_LARGE", text, "ask for less of it")
         payload = _payload(Response(message.id, 1, (problem,)))
     return framed(payload)
 
@@ -97,7 +98,7 @@ def _as_json(message: Message) -> dict[str, Json]:
         case Response():
             return {
                 "v": VERSION, "kind": "response", "id": message.id, "exit": message.exit,
-                "reports": [told_as_json(item) for item in message.reports], "data": message.data,
+                "reports": [report_as_json(item) for item in message.reports], "data": message.data,
                 **({} if message.basis is None else {"basis": _basis_as_json(message.basis)}),
             }  # fmt: skip
 
@@ -106,8 +107,8 @@ def _basis_as_json(basis: Basis) -> dict[str, Json]:
     return {"node": basis.node, "version": basis.version, "index": basis.index, "stale_ms": basis.stale_ms}
 
 
-def told_as_json(item: Told) -> dict[str, Json]:
-    """Return a told report as a JSON object."""
+def report_as_json(item: ShownReport) -> dict[str, Json]:
+    """Return a report as a JSON object."""
     return {
         "severity": item.severity, "code": item.code, "message": item.message, "remedy": item.remedy,
         "place": item.place,
@@ -181,7 +182,7 @@ def _message(document: Json) -> Message:
         listed = fields.get("reports")
         if isinstance(listed, str) or not isinstance(listed, Sequence):
             raise _BadFieldError("reports must be a list")
-        reports = tuple(_told(_mapping(item, "report")) for item in listed)
+        reports = tuple(_read_report(_mapping(item, "report")) for item in listed)
         basis = None if fields.get("basis") is None else _basis(_mapping(fields["basis"], "basis"))
         return Response(_text(fields, "id"), _integer(fields, "exit"), reports, fields.get("data"), basis)
     raise _BadFieldError(f"unknown kind {str(kind)[:20]!r}")
@@ -223,8 +224,8 @@ def _request(fields: Mapping[str, Json]) -> Request:
     )
 
 
-def _told(fields: Mapping[str, Json]) -> Told:
-    return Told(
+def _read_report(fields: Mapping[str, Json]) -> ShownReport:
+    return ShownReport(
         _text(fields, "severity"), _text(fields, "code"), _text(fields, "message"), _text(fields, "remedy", ""),
         _text(fields, "place", ""),
     )  # fmt: skip

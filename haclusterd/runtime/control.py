@@ -34,7 +34,7 @@ from haclusterd.model.requests import Basis, Progress, Request, Response
 from haclusterd.ports.background import WorkFailed
 from haclusterd.ports.clock import Timer
 from haclusterd.ports.store import MAX_ENTRY_BYTES
-from haclusterd.protocol.control import EncodedResponse, encode, told
+from haclusterd.protocol.control import EncodedResponse, encode, shown_report
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, exit_status, report
 from haclusterd.runtime.agent_catalogue import AgentCatalogue
@@ -46,7 +46,7 @@ from haclusterd.runtime.event_followers import EventFollowers
 from haclusterd.runtime.member_change import TOO_EARLY
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.past_catalogue import PastCatalogue
-from haclusterd.runtime.proposer import EntryTooLarge, NeedsUpgrade
+from haclusterd.runtime.proposer import EntryTooLargeError, NeedsUpgradeError
 from haclusterd.runtime.version_catalogue import VersionCatalogue
 
 COMMIT_WAIT_MS = 15_000
@@ -65,7 +65,7 @@ LARGE_EDITS = 500
 """So many edits fit into no entry of the log."""
 LONG_TEXT = 16 * 1024
 """Characters of an argument that take long to read."""
-CONFLICT_PATIENCE_MS = 5_000
+CONFLICT_RETRY_MS = 5_000
 """How long a change is decided upon again and again because others were faster."""
 REQUESTS_MAX = 128
 """Requests that are carried out at once."""
@@ -377,7 +377,7 @@ class _Dialogue:
             cut = partial(_in_parts, work, self._runtime.ports.entropy.token())
             self._runtime.ports.background.run(cut, self._decided_beside)
         else:
-            self._do_apart(partial(self._told, work), self._answered_apart, "the answer")
+            self._do_apart(partial(self._answer_or_reads, work), self._answered_apart, "the answer")
 
     @property
     def _knows_all(self) -> bool:
@@ -406,7 +406,7 @@ class _Dialogue:
         version = changes.base(self._runtime.cib).version
         if version == self._base.version:
             self._decided(outcome)
-        elif self._now() - self._began_at < CONFLICT_PATIENCE_MS:
+        elif self._now() - self._began_at < CONFLICT_RETRY_MS:
             self._attempts -= 1
             self._run()
         else:
@@ -432,7 +432,7 @@ class _Dialogue:
         self._call_in(PROGRESS_MS, tell)
         self._stop_apart = self._runtime.ports.background.apart(work, ended, self._caller.whose)
 
-    def _told(self, work: Callable[[], Outcome]) -> bytes:
+    def _answer_or_reads(self, work: Callable[[], Outcome]) -> bytes:
         """Run the verb; return what it must know first, as JSON, or the frame of its answer."""
         outcome = work()
         if not self._knows_all:
@@ -531,10 +531,10 @@ class _Dialogue:
         command = outcome.commands[position]
         try:
             request = self._runtime.propose(key, command, applied)
-        except NeedsUpgrade as error:
+        except NeedsUpgradeError as error:
             self._fail(report(Code.NEEDS_UPGRADE, level=error.level, nodes=", ".join(error.behind)))
             return
-        except EntryTooLarge:
+        except EntryTooLargeError:
             if self._is_ahead:
                 self._wait_for_changes()
             else:
@@ -575,8 +575,8 @@ class _Dialogue:
         """Tell whether the configuration changed meanwhile, and nothing was done yet but to stage this change."""
         is_untouched = all(isinstance(command, StageChange) for command in outcome.commands[:position])
         is_conflict = refusal.code is RefusalCode.CONFIGURATION_CONFLICT
-        is_patient = self._now() - self._began_at < CONFLICT_PATIENCE_MS
-        return is_conflict and is_untouched and self._may_decide_again and is_patient
+        may_retry = self._now() - self._began_at < CONFLICT_RETRY_MS
+        return is_conflict and is_untouched and self._may_decide_again and may_retry
 
     def _now(self) -> Instant:
         return self._runtime.ports.clock.now()
@@ -613,7 +613,7 @@ class _Dialogue:
             self._answer = _ignore
         now = self._runtime.ports.clock.now()
         self._must_follow = outcome.afterwards is not None
-        self._wait_until = after(now, outcome.patience_ms or wanted_ms or DEFAULT_WAIT_MS)
+        self._wait_until = after(now, outcome.wait_ms_max or wanted_ms or DEFAULT_WAIT_MS)
         self._unwatch = self._runtime.watch(lambda: self._look(outcome))
         self._tell_progress(outcome)
         self._look(outcome)
@@ -675,7 +675,7 @@ class _Dialogue:
         work = partial(outcome.afterwards, cib, is_met)
 
         def found(following: Outcome) -> None:
-            is_late = self._now() - followed_at >= CONFLICT_PATIENCE_MS
+            is_late = self._now() - followed_at >= CONFLICT_RETRY_MS
             if self._runtime.cib.version != cib.version and not is_late:
                 self._follow(outcome, is_met=is_met)
             else:
@@ -697,8 +697,8 @@ class _Dialogue:
     # -- ending -----------------------------------------------------------------------------------------------------
 
     def _fail(self, item: ReportItem) -> None:
-        told_before = (each for each in self._reports if each.severity is not Severity.INFO)
-        self._reports = (*told_before, item)
+        kept_reports = (each for each in self._reports if each.severity is not Severity.INFO)
+        self._reports = (*kept_reports, item)
         self._respond(None, None)
 
     def _finish(self, outcome: Outcome) -> None:
@@ -790,7 +790,7 @@ def _response(
     basis: Basis | None = None,
 ) -> Response:
     found = int(exit_status(reports))
-    return Response(request.id, found or (status or 0), tuple(told(item) for item in reports), data, basis)
+    return Response(request.id, found or (status or 0), tuple(shown_report(item) for item in reports), data, basis)
 
 
 def _voters(runtime: NodeRuntime) -> tuple[NodeName, ...]:

@@ -18,8 +18,8 @@ FOLLOWERS_MAX = 32
 """That wait at once."""
 FOLLOWERS_OF_CALLER_MAX = 8
 PAUSE_MS = 50
-"""After something has happened, so that a burst is told together."""
-PATIENCE_MS = 5_000
+"""After something has happened, so that a burst is answered together."""
+COMPLETE_WAIT_MS = 5_000
 """For what peers are asked for, and for a history that ends before the position; then it is named as missing."""
 LOOK_AGAIN_MS = 250
 """Meanwhile."""
@@ -75,7 +75,7 @@ class _Follower:
         self._query = query
         self._done = done
         self._until = after(now, wait_ms)
-        self._patient_until = after(now, PATIENCE_MS)
+        self._complete_until = after(now, COMPLETE_WAIT_MS)
         self._timer: Timer | None = None
         self._is_asking = False
         self._has_news = False
@@ -108,15 +108,15 @@ class _Follower:
             return
         now = self._owner.clock.now()
         is_held = answer.is_incomplete or (answer.is_behind and self._owner.is_current())
-        is_patient = now < self._patient_until or self._query.passes_over or bool(answer.problem)
-        if is_held and not is_patient:
+        may_wait = now < self._complete_until or self._query.passes_over or bool(answer.problem)
+        if is_held and not may_wait:
             self._query = replace(self._query, passes_over=True)
             self.look()
             return
         is_news = bool(answer.rows or answer.missing or answer.is_refused)
         # A position to wait behind, in the place of "from now on": what comes until the next look must not be passed.
         self._query = replace(self._query, after=answer.next, since=None)
-        last = self._patient_until if answer.is_incomplete else self._until
+        last = self._complete_until if answer.is_incomplete else self._until
         if is_news or now >= last:
             self._owner.leave(self)
             self._done(answer)

@@ -1,13 +1,13 @@
 """Handing the leadership over: how often it is tried, and for how long when a person wants a certain leader.
 
 Only a voter that has the whole log can take over, so one attempt says nothing. Invariant: attempts are a pause apart,
-and a person's wish is forgotten once it has come true, or after its patience.
+and a person's wish is forgotten once it has come true, or after WISH_MS.
 """
 
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import NEVER, Instant, after
 
-PATIENCE_MS = 5_000
+WISH_MS = 5_000
 """How long a leader tries to hand over to whom a person wants."""
 PAUSE_MS = 1000
 """Between two attempts."""
@@ -25,7 +25,7 @@ class HandOver:
     def want(self, leader: NodeName, now: Instant) -> None:
         """A person wants this node to lead; the first attempt comes at once."""
         self._wanted = leader
-        self._wanted_until = after(now, PATIENCE_MS)
+        self._wanted_until = after(now, WISH_MS)
         self._not_before = Instant(0)
 
     def wanted(self, leader: NodeName | None, now: Instant) -> NodeName | None:

@@ -1,8 +1,8 @@
 """One change of the members, from the wish to the entry in force.
 
 Only one change is under way at a time in a cluster, and each waits until every node that is online follows the one
-before. So a wish is made into a command over the newest CIB, proposed, and made anew when it came too early or somebody
-else was faster; until it is in force, refused for good, or its patience is over.
+before. So a wish is made into a command over the newest CIB, proposed, and made again when it came too early or
+somebody else was faster; until it is in force, refused for good, or its time is over.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,10 +19,10 @@ from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.runtime.node import NodeRuntime
 
-PATIENCE_MS = 60_000
+WISH_MS = 60_000
 PAUSE_MS = 200
 ANSWER_MS = 5_000
-"""How long a proposal may be in flight before it is told what is missing."""
+"""How long a proposal may be in flight before what is missing is reported."""
 
 TOO_EARLY = frozenset({RefusalCode.MEMBERS_NOT_NOW, RefusalCode.MEMBERS_CONFLICT})
 
@@ -52,18 +52,18 @@ class MemberChange:
         key: str,
         wish: Wish,
         done: Callable[[ReportItem | None], None],
-        told: Callable[[str], None] = lambda _: None,
+        waiting: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`done` is called once, with what went wrong, or None; `told` with what is waited for, whenever it changes."""
+        """`done` is called once, with what went wrong, or None; `waiting` with what is waited for, when it changes."""
         self._runtime = runtime
         self._key = key
         self._wish = wish
         self._done = done
-        self._told = told
+        self._waiting = waiting
         self._said = ""
         self._attempt = 0
         self._clock = runtime.ports.clock
-        self._until = after(self._clock.now(), PATIENCE_MS)
+        self._until = after(self._clock.now(), WISH_MS)
         self._timer: Timer | None = None
 
     def begin(self) -> None:
@@ -115,7 +115,7 @@ class MemberChange:
         self._call_in(PAUSE_MS, self.begin)
 
     def _unanswered(self) -> None:
-        """Say what is missing, and go on hoping: the proposal is repeated until its patience is over."""
+        """Say what is missing, and go on: the proposal is repeated until its time is over."""
         if self._clock.now() < self._until:
             self._tell("a majority does not answer")
             self._call_in(ANSWER_MS, self._unanswered)
@@ -126,7 +126,7 @@ class MemberChange:
     def _tell(self, text: str) -> None:
         if text != self._said:
             self._said = text
-            self._told(text)
+            self._waiting(text)
 
     def _end(self, problem: ReportItem | None) -> None:
         self._stop()

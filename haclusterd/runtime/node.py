@@ -70,7 +70,7 @@ from haclusterd.runtime.log_priorities import priority_of
 from haclusterd.runtime.pacer_news import PacerNews
 from haclusterd.runtime.pacer_settings import pacer_settings
 from haclusterd.runtime.ports import NodePorts
-from haclusterd.runtime.proposer import EntryTooLarge, NeedsUpgrade, Proposer
+from haclusterd.runtime.proposer import EntryTooLargeError, NeedsUpgradeError, Proposer
 from haclusterd.runtime.round_trips import RoundTrips
 from haclusterd.runtime.safe_mode import SafeMode
 from haclusterd.runtime.settings import NodeSettings
@@ -219,7 +219,7 @@ class NodeRuntime:
 
     @property
     def settings(self) -> NodeSettings:
-        """What this daemon was told at its start."""
+        """The settings that this daemon got at its start."""
         return self._settings
 
     @property
@@ -657,7 +657,7 @@ class NodeRuntime:
         try:
             self._require_level(command)
             is_new = self._proposer.propose(key, command, moment.now, moment.wall, done, scope=scope)
-        except (EntryTooLarge, NeedsUpgrade) as error:
+        except (EntryTooLargeError, NeedsUpgradeError) as error:
             self._log("command.not-proposed", Priority.ERROR, key=key, problem=str(error))
             self._controller.not_proposed(command)
             return
@@ -667,7 +667,7 @@ class NodeRuntime:
     def _require_level(self, command: Command) -> None:
         level = level_of(command)
         if level > self._cib.feature_level:
-            raise NeedsUpgrade(level, behind(self._cib, level))
+            raise NeedsUpgradeError(level, behind(self._cib, level))
 
     def _proposal_applied(self, command: Command, applied: CibApplied) -> None:
         if applied.refusal is not None:
@@ -698,7 +698,7 @@ class NodeRuntime:
             self._ports.fence_agents.metadata(agent, lambda _metadata: None)
 
     def _retime(self) -> None:
-        """Derive the timers anew when the administrator has changed the two numbers they come from."""
+        """Derive the timers again when the administrator has changed the two numbers they come from."""
         properties = ClusterProperties(self._cib.in_force)
         timing = derive(properties.duration_ms("node-timeout"), properties.duration_ms("brain-timeout"))
         if timing == self._timing or not self._cib.version.epoch:

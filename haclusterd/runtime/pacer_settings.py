@@ -12,17 +12,17 @@ from haclusterd.runtime.settings import NodeSettings
 
 
 def members_of(settings: NodeSettings, cib: Cib) -> Sequence[Member]:
-    """Return the members as the CIB has them; until it does, as this daemon was told."""
+    """Return the members as the CIB has them; until it does, as in this daemon's settings."""
     return tuple(cib.members.values()) or settings.members
 
 
 def pacer_settings(settings: NodeSettings, cib: Cib, incarnation: Incarnation, timing: Timing) -> PacerSettings:
-    """Return what the pacer of this node is told now."""
-    told = settings.member(settings.node)
-    assert told is not None
+    """Return the settings for this node's pacer now."""
+    own = settings.member(settings.node)
+    assert own is not None
     members = members_of(settings, cib)
-    # Whoever is a member no more votes for nobody.
-    me = next((each for each in members if each.name == told.name), replace(told, is_voter=False))
+    # A node that is a member no more votes for nobody.
+    me = next((each for each in members if each.name == own.name), replace(own, is_voter=False))
     keys = {member.name: _key_of(settings, member) for member in members if member.name != me.name}
     peers = tuple(
         PeerAddress(member.name, member.addresses, key, member.is_voter)

@@ -55,7 +55,7 @@ class PlanningWorker:
                 assert index == self._cib.index, f"asked about {index}, while at {self._cib.index}"
                 yield from self._plan(number, now)
             case PlanPart() | PlanMade() | PlanFailed():
-                raise AssertionError(f"a worker is told no {type(message).__name__}")
+                raise AssertionError(f"a worker takes no {type(message).__name__}")
 
     def _follow(self, entry: Entry) -> None:
         self._cib = self._folding.fold(

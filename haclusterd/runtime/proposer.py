@@ -22,11 +22,11 @@ IN_FLIGHT_MAX = 64
 """Fewer than the request ids that the CIB remembers of a proposer."""
 
 
-class EntryTooLarge(Exception):  # noqa: N818 (a finding, named as people say it)
+class EntryTooLargeError(Exception):
     """A command does not fit into one entry of the log."""
 
 
-class NeedsUpgrade(Exception):  # noqa: N818 (a finding, named as people say it)
+class NeedsUpgradeError(Exception):
     """Some members cannot read a command yet."""
 
     def __init__(self, level: int, behind: tuple[NodeName, ...]) -> None:
@@ -79,7 +79,7 @@ class Proposer:
     ) -> bool:
         """Propose a command, unless its key is in flight; return whether it was new.
 
-        Raises EntryTooLarge, and proposes nothing, when no entry can hold the command.
+        Raises EntryTooLargeError, and proposes nothing, when no entry can hold the command.
         """
         if key in self._pending:
             return False
@@ -88,7 +88,7 @@ class Proposer:
         envelope = Envelope(request, self._node, wall, command)
         entry = encode_envelope(envelope)
         if len(entry) > MAX_ENTRY_BYTES:
-            raise EntryTooLarge(f"{type(command).__name__} of {len(entry)} bytes; the limit is {MAX_ENTRY_BYTES}")
+            raise EntryTooLargeError(f"{type(command).__name__} of {len(entry)} bytes; the limit is {MAX_ENTRY_BYTES}")
         pending = _Pending(key, request, envelope, entry, _only_term(command), done, now, scope)
         self._pending[key] = pending
         self._by_request[request] = pending

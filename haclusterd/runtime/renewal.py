@@ -1,4 +1,4 @@
-"""Another certificate for a member, by way of the log: the member asks, and whoever has the authority's key answers.
+"""Another certificate for a member, by way of the log: the member asks, and the node with the authority's key answers.
 
 What the member asks for is signed with the key that it has now, so that nobody else can ask in its name. Its new key
 never leaves it. The answer changes the members; the member takes the new key into use when it applies that change, and
@@ -19,7 +19,7 @@ from haclusterd.runtime.member_change import InForce, MemberChange, Wait, with_c
 from haclusterd.runtime.node import NodeRuntime
 
 REVOKE_AFTER_MS = 10_000
-"""Until then every link has been made anew."""
+"""Until then every link has been made again."""
 PAUSE_MS = 10_000
 """After an attempt that failed."""
 AUTHORITY = "the authority"

@@ -1,4 +1,4 @@
-"""What a daemon is told from outside: who it is, who its peers are, and where its files live.
+"""What a daemon gets from outside: who it is, who its peers are, and where its files live.
 
 `NodeSettings` is all that `NodeRuntime` knows. `Installation` is what the composition root reads from `haclusterd.yaml`
 beside the node's certificates.

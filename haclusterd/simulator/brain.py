@@ -88,7 +88,7 @@ class Surroundings:
     """Whether a scenario expects a brain to crash of this."""
     coverage: Coverage
     installs: Installs
-    """Told when a node begins to read a snapshot that came from another one, and when that ends."""
+    """Called when a node begins to read a snapshot that came from another one, and when that ends."""
     snapshot_every: int = 1000
     actions_max: int = 16
     watchdog_ms: int = 0

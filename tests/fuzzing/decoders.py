@@ -22,14 +22,14 @@ from pathlib import Path
 
 from haclusterd.adapters.raft.transport import _decode_places, _encode_places
 from haclusterd.cib import codec
-from haclusterd.cib.backup import Backup, BackupDamaged, read_backup, write_backup
+from haclusterd.cib.backup import Backup, BackupDamagedError, read_backup, write_backup
 from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.formats.crm.syntax import assemble, parse_script
 from haclusterd.formats.policy.yaml import load_policy
 from haclusterd.model.ids import Incarnation, NodeName, Term
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.pacer import BrainState, HeardAge, Heartbeat, Receipt
-from haclusterd.model.requests import Options, Request, Response, Told
+from haclusterd.model.requests import Options, Request, Response, ShownReport
 from haclusterd.ports.store import PeerPlaces, StoreDamagedError, StoreRefusedError
 from haclusterd.protocol import control, enrolment, heartbeat, history_messages, pacer_socket
 from haclusterd.protocol.enrolment_token import Token, TokenUnreadableError, read_token, write_token
@@ -101,7 +101,7 @@ def decoders() -> tuple[Decoder, ...]:
     asked = (history_messages.AskPage(1, 2, 3), history_messages.AskVersion(1, 2, 3))
     history = (*asked, history_messages.TellPage(4, page))
     asked = Request("1", "resource.move", {"resource": "web", "node": "n1"}, Options(wait_ms=5, reason="because"))
-    answered = Response("1", 1, (Told("error", "X", "text", "remedy", "web"),), {"a": [1, None, "x"]})
+    answered = Response("1", 1, (ShownReport("error", "X", "text", "remedy", "web"),), {"a": [1, None, "x"]})
     state = codec.encode_cib(sample_cib())
     journal = JournalContent(entries=[(NO_OPERATION, FIRST_INDEX, 0), (b"\0abc", FIRST_INDEX + 1, 1)])
     backup = write_backup(Backup(WallTime(7), running().cib, ()), 2**24)
@@ -136,8 +136,8 @@ def decoders() -> tuple[Decoder, ...]:
         Decoder("envelope", tuple(map(codec.encode_envelope, sample_envelopes())), codec.decode_envelope,
                 (CodecError,)),
         Decoder("cib", (state, codec.encode_cib(running().cib)), codec.decode_cib, (CodecError,)),
-        Decoder("backup", (backup.encode(),), lambda data: read_backup(_text(data)), (BackupDamaged,)),
-        Decoder("backup-sealed", (backup.encode(),), lambda data: read_backup(_text(data)), (BackupDamaged,),
+        Decoder("backup", (backup.encode(),), lambda data: read_backup(_text(data)), (BackupDamagedError,)),
+        Decoder("backup-sealed", (backup.encode(),), lambda data: read_backup(_text(data)), (BackupDamagedError,),
                 _backup_sealed),
         Decoder("policy", policies or (b"resources:\n- primitive: a\n  agent: ocf:haclusterd:dummy\n",),
                 lambda data: load_policy(_text(data), "p.yaml")),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from haclusterd.adapters.network.certificates import AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY
-from haclusterd.entry_points.cluster_setup import SetupRefused, make_bundles
+from haclusterd.entry_points.cluster_setup import SetupRefusedError, make_bundles
 from haclusterd.entry_points.haclusterd import main
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NodeName
@@ -156,7 +156,7 @@ def test_a_foreign_certificate_is_let_in_by_nobody(scenario: Scenario, tmp_path:
 def test_set_up_overwrites_nothing(tmp_path: Path) -> None:
     members = [Member(NodeName("n1"), (("127.0.0.1", 1),))]
     make_bundles("a", members, tmp_path / "out")
-    with pytest.raises(SetupRefused):
+    with pytest.raises(SetupRefusedError):
         make_bundles("a", members, tmp_path / "out")
 
 

@@ -16,7 +16,7 @@ from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport, PacerSettings, PeerAddress
 from haclusterd.model.remembered import HistoryRow, HistorySummary, KeptVersion, Span
-from haclusterd.model.requests import Basis, Options, Progress, Request, Response, Told
+from haclusterd.model.requests import Basis, Options, Progress, Request, Response, ShownReport
 from haclusterd.model.watchdog import PanicAction, Watchdog, WatchdogSettings
 from haclusterd.protocol import control, enrolment, history_messages, pacer_socket
 from haclusterd.protocol.history_messages import (
@@ -112,7 +112,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
                     Options(5000, dry_run=True, force=True, reason="because", is_consistent=True, if_version=12),
                     "secret"),
             Progress("2", "waiting", 120),
-            Response("2", 1, (Told("error", "TOO_LARGE", "too large", "ask for less", "a.b"),), {"x": [1, None]},
+            Response("2", 1, (ShownReport("error", "TOO_LARGE", "too large", "ask for less", "a.b"),), {"x": [1, None]},
                      Basis("n1", 3, 4, 5)),
             Response("1", 0),
         ],

@@ -104,9 +104,9 @@ class ControlClient:
 
 def _failed(request: Request, code: str, **parameters: str) -> Response:
     """Tell a report. The table of reports is loaded only for this: most calls succeed, and start sooner without it."""
-    from haclusterd.protocol.control import told
+    from haclusterd.protocol.control import shown_report
     from haclusterd.reports.codes import Code
     from haclusterd.reports.items import report
 
     item = report(Code(code), place=None, remedy=None, severity=None, **parameters)
-    return Response(request.id, int(item.exit_status), (told(item),))
+    return Response(request.id, int(item.exit_status), (shown_report(item),))

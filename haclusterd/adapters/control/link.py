@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from haclusterd.model.requests import Progress, Request, Response
-from haclusterd.protocol.control import MAX_FRAME_BYTES, Malformed, decode, encode, told
+from haclusterd.protocol.control import MAX_FRAME_BYTES, Malformed, decode, encode, shown_report
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
 from haclusterd.wire.framing import FrameBuffer, FrameTooLongError
@@ -151,4 +151,4 @@ def _all_passed_on(connection: _Connection, frames: list[bytes]) -> bool:
 
 def _failed(request: Request, code: Code, **parameters: str) -> Response:
     item = report(code, place=None, remedy=None, severity=None, **parameters)
-    return Response(request.id, int(item.exit_status), (told(item),))
+    return Response(request.id, int(item.exit_status), (shown_report(item),))

@@ -24,7 +24,7 @@ from haclusterd.adapters.control.admission import (
 )
 from haclusterd.adapters.network.refusals import Refusals
 from haclusterd.model.requests import Progress, Request, Response
-from haclusterd.protocol.control import MAX_FRAME_BYTES, EncodedResponse, Malformed, decode, encode, told
+from haclusterd.protocol.control import MAX_FRAME_BYTES, EncodedResponse, Malformed, decode, encode, shown_report
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
 from haclusterd.wire.framing import FrameBuffer, FrameTooLongError
@@ -211,7 +211,7 @@ class _Conversation:
             message = decode(frame)
             if isinstance(message, Malformed) and message.request is not None:
                 item = report(Code.BAD_ARGUMENT, name="request", problem=message.problem)
-                self._answer(Response(message.request, int(item.exit_status), (told(item),)))
+                self._answer(Response(message.request, int(item.exit_status), (shown_report(item),)))
             elif isinstance(message, Request):
                 self._carry_out(message, handle)
             else:
@@ -225,7 +225,7 @@ class _Conversation:
         if len(self._open) >= REQUESTS_OF_CONNECTION_MAX:
             problem = f"{REQUESTS_OF_CONNECTION_MAX} requests of this connection are under way"
             item = report(Code.TRY_AGAIN, problem=problem)
-            self._answer(Response(request.id, int(item.exit_status), (told(item),)))
+            self._answer(Response(request.id, int(item.exit_status), (shown_report(item),)))
             return
         self._serial += 1
         serial, is_answered = self._serial, False

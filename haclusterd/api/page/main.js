@@ -91,7 +91,7 @@ function follow() {
   state.stream = api.follow({
     opened: () => { live(true); soon(); },
     lost: () => { live(false); if (state.stream.readyState === EventSource.CLOSED) state.stream = null; soon(); },
-    state: (told) => { if (told.stale_ms > 1000 || told.problem) soon(); else state.heardAt = Date.now(); },
+    state: (news) => { if (news.stale_ms > 1000 || news.problem) soon(); else state.heardAt = Date.now(); },
     happened(event) {
       soon();
       if (event === null) return;

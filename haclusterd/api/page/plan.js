@@ -12,7 +12,7 @@ function identifier() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-function told(reports) {
+function reportsOf(reports) {
   return reports.filter((each) => each.code !== "DRY_RUN").map((each) =>
     el("p", { "data-tone": each.severity === "error" ? "bad" : each.severity === "warning" ? "warn" : "good" },
       each.message, each.remedy && ` → ${each.remedy}`));
@@ -61,7 +61,7 @@ export async function propose(act, { force = false } = {}) {
 function showRefusal(act, problem, force) {
   const mayForce = problem.code === "UNSAFE" && !force;
   show(byId("plan-body"), el("p", { role: "alert", "data-tone": "bad" }, problem.message),
-    problem.remedy && el("p", {}, `→ ${problem.remedy}`), told(problem.reports.slice(1)),
+    problem.remedy && el("p", {}, `→ ${problem.remedy}`), reportsOf(problem.reports.slice(1)),
     mayForce && el("p", {}, el("button", { type: "button", class: "danger", click: () => propose(act, { force: true }) },
       "Plan it all the same")));
 }
@@ -78,7 +78,7 @@ function showPlan(act, data, version, force) {
     el("label", { for: "plan-reason" }, "Reason"), reason,
     typed && [el("label", { for: "plan-word" }, `This is dangerous. Type ${word} to confirm`), typed],
     el("p", { class: "buttons" }, go));
-  show(byId("plan-body"), told(data.reports), previewed(data, act.note), form);
+  show(byId("plan-body"), reportsOf(data.reports), previewed(data, act.note), form);
   (typed || reason).focus();
 }
 
@@ -92,7 +92,7 @@ async function carryOut(act, version, force, reason) {
     const begun = await change(act.path, act.body, query, headers);
     const ended = await end(begun.data, line);
     if (ended.status >= 400) throw new Problem(ended.status, ended.result);
-    show(byId("plan-body"), el("p", { role: "status", "data-tone": "good" }, "Done."), told(ended.result.reports || []),
+    show(byId("plan-body"), el("p", { role: "status", "data-tone": "good" }, "Done."), reportsOf(ended.result.reports || []),
       closing());
     if (act.done) act.done();
   } catch (problem) {

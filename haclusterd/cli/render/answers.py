@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from haclusterd.cli.render.fields import Fields, fields, text
 from haclusterd.cli.render.terminal import Colour, Screen
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Response, Told
+from haclusterd.model.requests import Response, ShownReport
 from haclusterd.reports.rendering import printable
 
 Renderer = Callable[[Screen, Fields], list[str]]
@@ -119,34 +119,35 @@ def render_data(screen: Screen, data: Json) -> list[str]:
 _SEVERITY_COLOURS = {"error": Colour.BAD, "warning": Colour.WARN, "info": Colour.CYAN}
 
 
-def render_told(screen: Screen, told: Told) -> str:
+def render_report(screen: Screen, report: ShownReport) -> str:
     """Write a report on one line."""
-    level = screen.paint(f"{told.severity.upper()}:", _SEVERITY_COLOURS.get(told.severity))
-    place = f"{told.place}: " if told.place else ""
-    remedy = f" ({told.remedy})" if told.remedy else ""
-    return f"{level} {printable(f'{place}{told.message}{remedy}')}"
+    level = screen.paint(f"{report.severity.upper()}:", _SEVERITY_COLOURS.get(report.severity))
+    place = f"{report.place}: " if report.place else ""
+    remedy = f" ({report.remedy})" if report.remedy else ""
+    return f"{level} {printable(f'{place}{report.message}{remedy}')}"
 
 
-def told_as_json(told: Told) -> Mapping[str, Json]:
+def report_as_json(report: ShownReport) -> Mapping[str, Json]:
     """Return a report for `-o json`."""
     return {
-        "severity": told.severity, "code": told.code, "message": told.message, "remedy": told.remedy,
-        "place": told.place,
+        "severity": report.severity, "code": report.code, "message": report.message, "remedy": report.remedy,
+        "place": report.place,
     }  # fmt: skip
 
 
 def answer_as_json(response: Response) -> str:
-    """Write an answer for `-o json`: its data, with what was told beside it."""
+    """Write an answer for `-o json`: its data, with its reports beside it."""
     data = fields(response.data) or {"schema": "haclusterd.reports/1"}
-    answer: Json = {**data, "reports": [told_as_json(each) for each in response.reports]}
+    answer: Json = {**data, "reports": [report_as_json(each) for each in response.reports]}
     return json.dumps(answer, indent=2, ensure_ascii=False)
 
 
 def error_as_json(response: Response) -> str:
     """Write a refused request for `-o json`: the first error heads it, `details` has everything."""
-    first = next((each for each in response.reports if each.severity == "error"), Told("error", "FAILED", "failed"))
+    errors = (each for each in response.reports if each.severity == "error")
+    first = next(errors, ShownReport("error", "FAILED", "failed"))
     error: Json = {
         "code": first.code, "exit": response.exit, "message": first.message, "hint": first.remedy,
-        "details": [told_as_json(each) for each in response.reports],
+        "details": [report_as_json(each) for each in response.reports],
     }  # fmt: skip
     return json.dumps({"error": error}, indent=2, ensure_ascii=False)

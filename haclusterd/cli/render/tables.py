@@ -128,11 +128,11 @@ def event_lines(screen: Screen, data: Fields) -> list[str]:
         kind = text(event, "kind")
         bad = ("lost", "failed", "refused", "unknown")
         colour = Colour.RED if any(word in kind for word in bad) else None
-        told, why = text(event, "text"), text(event, "reason")
-        reason = f" [{why}]" if why and why not in told else ""
+        what, why = text(event, "text"), text(event, "reason")
+        reason = f" [{why}]" if why and why not in what else ""
         clock = screen.clock(number(event, "at"), now)
         first = f"{clock} {number(event, 'index'):>6}  "
-        words = folded(f"{told}{reason}", indent=first, later=" " * len(first), width=100)
+        words = folded(f"{what}{reason}", indent=first, later=" " * len(first), width=100)
         lines += [screen.paint(line, colour) for line in words or [first.rstrip()]]
     return lines
 
@@ -204,7 +204,7 @@ def render_preview(screen: Screen, data: Fields) -> list[str]:
 
 
 def render_verify(_screen: Screen, data: Fields) -> list[str]:
-    """Write the judgement in a word; the reports are told like all others."""
+    """Write the judgement in a word; the reports are shown like all others."""
     if not flag(data, "is_valid"):
         return ["not valid"]
     count = len(listed(data, "reports"))

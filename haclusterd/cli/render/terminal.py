@@ -24,7 +24,7 @@ class Colour(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """How to write for whoever reads."""
+    """How to write for the reader."""
 
     has_colour: bool = False
     zone: tzinfo | None = None

@@ -198,8 +198,8 @@ def confirm(context: Context, arguments: Arguments) -> Outcome:
         return refusal(*objections)
     detail = f"confirmed by {context.author}" + (f": {context.reason}" if context.reason else "")
     command = Fenced(name, status.incarnation, None, FenceOutcome.CONFIRMED, detail)
-    told = report(Code.REQUESTED, what=f"{name} counts as fenced; what ran there is recovered")
-    return Outcome((told,), (command,), data={"schema": "haclusterd.fencing_confirmed/1", "node": name})
+    requested = report(Code.REQUESTED, what=f"{name} counts as fenced; what ran there is recovered")
+    return Outcome((requested,), (command,), data={"schema": "haclusterd.fencing_confirmed/1", "node": name})
 
 
 def _objections_to_confirming(
@@ -248,8 +248,8 @@ def cleanup(context: Context, arguments: Arguments) -> Outcome:
     if context.live is None:
         return refusal(report(Code.NOT_OFFLINE, what="a clean-up"))
     name = nodes[0] if nodes else None
-    told = report(Code.REQUESTED, what=f"the fencing history of {name or 'all nodes'} is forgotten")
-    return Outcome((told,), (ForgetFencings(name, context.author, context.reason),))
+    requested = report(Code.REQUESTED, what=f"the fencing history of {name or 'all nodes'} is forgotten")
+    return Outcome((requested,), (ForgetFencings(name, context.author, context.reason),))
 
 
 HEARD_LATELY_MS = 10_000

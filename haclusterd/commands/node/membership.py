@@ -1,4 +1,4 @@
-"""Verbs about who belongs to the cluster: invite, remove, reach elsewhere, give and take votes.
+"""Verbs about who belongs to the cluster: invite, remove, change addresses, give and take votes.
 
 Invariant: at most one voter more or less at a time, and nobody is dropped before nothing can run there any more. What
 cannot be done at once is waited for by the caller, or done by repeating the command: each looks at how things stand.
@@ -178,7 +178,7 @@ def _dropped(context: Context, name: NodeName) -> Outcome:
         until=is_gone,
         waiting_for=f"{name} to notice",
         waits_by_default=True,
-        patience_ms=NOTICE_MS,
+        wait_ms_max=NOTICE_MS,
         afterwards=lambda cib, _: _forgotten(replace(context, cib=cib), name),
     )
 
@@ -201,7 +201,7 @@ def _forgotten(context: Context, name: NodeName) -> Outcome:
 
 
 def address(context: Context, arguments: Arguments) -> Outcome:
-    """Let a member be reached elsewhere from now on; its daemon listens there at once."""
+    """Let a member be reached at other addresses from now on; its daemon listens there at once."""
     name = find_node(context, arguments.word("node"))
     if isinstance(name, ReportItem):
         return refusal(name)

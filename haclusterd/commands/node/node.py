@@ -66,8 +66,8 @@ def standby(context: Context, arguments: Arguments) -> Outcome:
         return refusal(alone)
     if arguments.word("lifetime") == "reboot":
         command: Command = SetTransientAttribute(node, STANDBY, "on", context.author, context.reason)
-        told = report(Code.REQUESTED, what=f"{node} is on standby until it reboots")
-        return Outcome((told,), (command,), until=_emptied(context, node), until_plans=True,
+        requested = report(Code.REQUESTED, what=f"{node} is on standby until it reboots")
+        return Outcome((requested,), (command,), until=_emptied(context, node), until_plans=True,
                        waiting_for=f"{node} to be empty")
     entry = context.cib.configuration.nodes.get(node, NodeEntry(node))
     sets = with_value(entry.attributes, owner=f"nodes-{node}", section="attributes", name=STANDBY, value="on")
@@ -167,9 +167,9 @@ def terminate(context: Context, node: NodeName, value: str) -> Outcome:
 def _have_fenced(context: Context, node: NodeName, reason: str) -> Outcome:
     known = context.cib.status.nodes[node]
     device = fencing_cover.devices_for(context.cib, node)[0]
-    told = report(Code.REQUESTED, what=f"{node} is declared lost and will be fenced with {device}")
+    requested = report(Code.REQUESTED, what=f"{node} is declared lost and will be fenced with {device}")
     return Outcome(
-        reports=(told,),
+        reports=(requested,),
         commands=(RequestFence(node, known.incarnation, context.author, reason),),
         data={"schema": "haclusterd.fence/1", "node": node, "device": device},
         until=_fenced(node, known.incarnation),
@@ -178,14 +178,14 @@ def _have_fenced(context: Context, node: NodeName, reason: str) -> Outcome:
 
 
 def _under_way(context: Context, node: NodeName) -> Outcome | None:
-    """Join a fencing of the node that is under way already, whoever asked for it; None: there is none."""
+    """Join a fencing of the node that is under way already, no matter who asked for it; None: there is none."""
     known = context.cib.status.nodes.get(node)
     orders = [order for order in context.cib.status.fence_orders.values() if order.target == node]
     if context.live is None or known is None or known.state is not NodeState.LOST or not orders:
         return None
-    told = report(Code.REQUESTED, what=f"{node} is being fenced already, with {', '.join(orders[0].devices)}")
+    requested = report(Code.REQUESTED, what=f"{node} is being fenced already, with {', '.join(orders[0].devices)}")
     return Outcome(
-        reports=(told,),
+        reports=(requested,),
         data={"schema": "haclusterd.fence/1", "node": node, "device": orders[0].device},
         until=_fenced(node, known.incarnation),
         waiting_for=f"{node} to be fenced",

@@ -137,7 +137,7 @@ def _move_away(context: Context, target: ResourceId, *, keep: bool) -> Outcome:
         context,
         new,
         done=f"{target} moves away from {located}",
-        until=lambda cib, _live: _runs_elsewhere(cib, target, located),
+        until=lambda cib, _live: _runs_on_another(cib, target, located),
         waiting_for=f"{target} to run on another node than {located}",
         waits_by_default=True,
     )
@@ -224,7 +224,7 @@ def _runs_on(cib: Cib, target: ResourceId) -> NodeName | None:
     return None
 
 
-def _runs_elsewhere(cib: Cib, target: ResourceId, left: NodeName) -> bool:
+def _runs_on_another(cib: Cib, target: ResourceId, left: NodeName) -> bool:
     located = _runs_on(cib, target)
     if located in (None, left) or target not in cib.configuration.resources:
         return False

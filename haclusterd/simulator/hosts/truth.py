@@ -78,7 +78,7 @@ class Truth:
         self._powered: set[NodeName] = set()
         self.when_service_ends: list[Callable[[Holding], None]] = []
         self.when_host_dies: list[Callable[[NodeName, frozenset[ResourceId]], None]] = []
-        """Told what ran there, or may have, right before it ends."""
+        """Called with what ran there, or may have, right before it ends."""
 
     def show_to(self, witness: Witness) -> None:
         """Let somebody look on."""

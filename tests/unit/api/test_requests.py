@@ -8,7 +8,7 @@ from haclusterd.api import problems
 from haclusterd.api.problems import STATUS_OF, reply_to
 from haclusterd.api.routes import (
     OPTIONS_OF_CHANGES,
-    Refused,
+    RefusedError,
     Route,
     read_body,
     read_query,
@@ -16,7 +16,7 @@ from haclusterd.api.routes import (
     routes,
 )
 from haclusterd.commands.registry import VERBS
-from haclusterd.model.requests import Basis, Options, Response, Told
+from haclusterd.model.requests import Basis, Options, Response, ShownReport
 from haclusterd.reports.codes import CODES, Severity
 from haclusterd.reports.exit_codes import ExitStatus
 
@@ -59,7 +59,7 @@ def test_a_query_gets_its_types() -> None:
     ],
 )
 def test_a_wrong_query_is_refused(key: tuple[str, str], pairs: list[tuple[str, str]]) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         read_query(ROUTES[key], pairs)
 
 
@@ -67,7 +67,7 @@ def test_a_wrong_query_is_refused(key: tuple[str, str], pairs: list[tuple[str, s
 def test_no_query_is_too_strange(key: tuple[str, str], pairs: list[tuple[str, str]]) -> None:
     try:
         arguments, _ = read_query(ROUTES[key], pairs)
-    except Refused:
+    except RefusedError:
         return
     assert set(arguments) <= {name for name, _ in pairs}
 
@@ -76,7 +76,7 @@ def test_no_query_is_too_strange(key: tuple[str, str], pairs: list[tuple[str, st
 def test_no_body_is_too_strange(body: bytes) -> None:
     try:
         assert isinstance(read_body(body, "application/json"), dict)
-    except Refused:
+    except RefusedError:
         return
 
 
@@ -92,7 +92,7 @@ def test_no_body_is_too_strange(body: bytes) -> None:
     ],
 )
 def test_a_wrong_body_is_refused(body: bytes, kind: str, status: int | None) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         read_body(body, kind)
     assert caught.value.status == status
 
@@ -105,7 +105,7 @@ def test_a_long_text_with_commas_is_no_array_of_nothings() -> None:
 def test_a_version_is_read_from_its_tag() -> None:
     assert [read_version(each) for each in (None, "*", '"17"')] == [None, None, 17]
     for wrong in ("17", 'W/"17"', '"17", "18"', '"x"'):
-        with pytest.raises(Refused):
+        with pytest.raises(RefusedError):
             read_version(wrong)
 
 
@@ -115,7 +115,7 @@ def test_every_error_has_a_status_of_http() -> None:
     assert [status for status in problems.STATUS_OF.values() if not 400 <= status < 600] == []
 
 
-CONFLICT = Told("error", "CONFLICT", "changed meanwhile", "look", "f:1")
+CONFLICT = ShownReport("error", "CONFLICT", "changed meanwhile", "look", "f:1")
 BASIS = Basis("n1", 17, 99, 0)
 
 
@@ -129,7 +129,7 @@ def test_a_conflict_is_a_failed_precondition_only_for_who_had_one() -> None:
 
 
 def test_a_question_that_was_answered_is_answered() -> None:
-    wrong = Told("error", "UNKNOWN_RESOURCE", "no web")
+    wrong = ShownReport("error", "UNKNOWN_RESOURCE", "no web")
     response = Response("1", 78, (wrong,), {"schema": "haclusterd.verify/1", "is_valid": False}, BASIS)
     assert reply_to(response, is_reading=True).status == 200
     assert reply_to(response, is_reading=True, has_etag=True).headers["ETag"] == '"17"'

@@ -4,7 +4,7 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 from aiohttp.web import Request
 
-from haclusterd.api.routes import Refused
+from haclusterd.api.routes import RefusedError
 from haclusterd.api.sessions import IDLE_S, LIFE_S, SESSIONS_MAX, SESSIONS_OF_TOKEN_MAX, Sessions
 
 
@@ -49,7 +49,7 @@ def test_a_session_that_is_used_ends_too() -> None:
         assert sessions.token_of(used) == "a"
         clock.now += IDLE_S / 2
     clock.now = 1001 + LIFE_S
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         sessions.token_of(used)
 
 

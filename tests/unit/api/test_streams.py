@@ -12,7 +12,7 @@ from haclusterd.api import events
 from haclusterd.api.server import ApiServer, listen
 from haclusterd.api.settings import ApiSettings
 from haclusterd.entry_points.free_ports import free_ports
-from haclusterd.model.requests import Basis, Progress, Request, Response, Told
+from haclusterd.model.requests import Basis, Progress, Request, Response, ShownReport
 
 
 class Daemon:
@@ -37,7 +37,7 @@ class Daemon:
             await self.changed.wait()
         if self.is_away:
             self.refused.set()
-            return Response("", 6, (Told("error", "NOT_RUNNING", "no daemon"),))
+            return Response("", 6, (ShownReport("error", "NOT_RUNNING", "no daemon"),))
         self.answered += 1
         shown = [{"id": str(index), "kind": "order-issued"} for index in range(after + 1, self.last + 1)]
         data = {"events": shown, "missing": None, "next": str(self.last), "has_more": False}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from haclusterd.cib.backup import Backup, BackupDamaged, read_backup, state_of, write_backup
+from haclusterd.cib.backup import Backup, BackupDamagedError, read_backup, state_of, write_backup
 from haclusterd.commands.arguments import Arguments
 from haclusterd.commands.configure.view import masked
 from haclusterd.commands.context import Context
@@ -57,7 +57,7 @@ def test_every_damage_is_found_with_its_line() -> None:
         if text[position] in " \n":
             continue
         line = text.count("\n", 0, position) + 1
-        with pytest.raises(BackupDamaged) as caught:
+        with pytest.raises(BackupDamagedError) as caught:
             read_backup(text[:position] + other + text[position + 1 :])
         assert caught.value.line == line, position
     assert len(lines) == 5
@@ -76,14 +76,14 @@ def test_every_damage_is_found_with_its_line() -> None:
 )
 def test_a_file_that_is_not_whole_is_refused(kept: tuple[int, ...], line: int, problem: str) -> None:
     lines = write_backup(made(), ROOM).splitlines(keepends=True)
-    with pytest.raises(BackupDamaged) as caught:
+    with pytest.raises(BackupDamagedError) as caught:
         read_backup("".join(lines[each] for each in kept))
     assert (caught.value.line, caught.value.problem) == (line, problem)
 
 
 @pytest.mark.parametrize("text", ["no backup at all\n", "\0\xff\ud800", '{"part":"haclusterd backup"}\n'])
 def test_other_files_are_refused(text: str) -> None:
-    with pytest.raises(BackupDamaged):
+    with pytest.raises(BackupDamagedError):
         read_backup(text)
 
 

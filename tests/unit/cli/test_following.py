@@ -11,7 +11,7 @@ from haclusterd.cli.following import RETRY_S, follow
 from haclusterd.cli.parsing import UsageError
 from haclusterd.cli.render.terminal import Screen
 from haclusterd.cli.session import Session, Streams
-from haclusterd.model.requests import Progress, Request, Response, Told
+from haclusterd.model.requests import Progress, Request, Response, ShownReport
 
 
 class Daemon:
@@ -37,7 +37,7 @@ def answer(text: str, following: str, **more: Any) -> Response:
 
 
 def refused(code: str) -> Response:
-    return Response("", 1, (Told("error", code, f"it is {code}"),))
+    return Response("", 1, (ShownReport("error", code, f"it is {code}"),))
 
 
 def followed(daemon: Daemon, *, is_json: bool = False, **arguments: Any) -> tuple[int, str, str, list[float]]:

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from haclusterd.cli.interpreter import Interpreter, Left, run_script
+from haclusterd.cli.interpreter import Interpreter, LeftInterpreterError, run_script
 from haclusterd.cli.render.terminal import Screen
 from haclusterd.cli.session import Session, Streams
 from haclusterd.model.ids import ResourceId
@@ -126,7 +126,7 @@ def test_leaving_asks(answer: str, level: str, is_made: bool, waits: int) -> Non
 def test_quitting_asks_too() -> None:
     terminal = Terminal(running(), "s\nn\n")
     assert terminal.type("configure", f"primitive x ocf:haclusterd:dummy {ON_IT}", "quit") == [0, 0, 1]
-    with pytest.raises(Left):
+    with pytest.raises(LeftInterpreterError):
         terminal.type("quit")
 
 

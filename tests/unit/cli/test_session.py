@@ -11,7 +11,7 @@ from haclusterd.cli.main import World, run
 from haclusterd.cli.render.terminal import Screen, ago, folded, span
 from haclusterd.cli.session import Session, Streams
 from haclusterd.model.api_tokens import TOKEN_PREFIX, digest_of
-from haclusterd.model.requests import Options, Progress, Request, Response, Told
+from haclusterd.model.requests import Options, Progress, Request, Response, ShownReport
 from haclusterd.ports.control import CommandClient
 from tests.administered_clusters import ClusterClient, running
 
@@ -109,7 +109,7 @@ def test_an_answer_with_anything_missing_is_still_shown() -> None:
 
 def test_errors_as_data() -> None:
     out, err = io.StringIO(), io.StringIO()
-    client = SlowClient((), Response("1", 106, (Told("error", "NO_QUORUM", "no quorum", "wait"),)))
+    client = SlowClient((), Response("1", 106, (ShownReport("error", "NO_QUORUM", "no quorum", "wait"),)))
     assert run(["-o", "json", "resource", "stop", "a"], world(client, out, err)) == 106
     assert out.getvalue() == ""
     error = json.loads(err.getvalue())["error"]

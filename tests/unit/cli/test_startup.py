@@ -8,7 +8,7 @@ import pytest
 
 from haclusterd.cli.main import World, run
 from haclusterd.cli.session import Streams
-from haclusterd.model.requests import Progress, Request, Response, Told
+from haclusterd.model.requests import Progress, Request, Response, ShownReport
 from tests.administered_clusters import Cluster, ClusterClient, running
 
 
@@ -26,7 +26,7 @@ class Starting:
     def call(self, request: Request, progress: Callable[[Progress], None]) -> Response:
         self.refusals -= 1
         if self.refusals >= 0:
-            return Response(request.id, self.status, (Told("error", "NOT_RUNNING", "no daemon answers"),))
+            return Response(request.id, self.status, (ShownReport("error", "NOT_RUNNING", "no daemon answers"),))
         return self.client.call(request, progress)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haclusterd.model.requests import Options, Progress, Request, Response, Told
+from haclusterd.model.requests import Options, Progress, Request, Response, ShownReport
 from haclusterd.protocol.control import (
     MAX_DEPTH,
     MAX_FRAME_BYTES,
@@ -33,7 +33,7 @@ MESSAGES = st.one_of(
     st.builds(Progress, id=TEXT, text=TEXT, elapsed_ms=st.integers(0, 2**40)),
     st.builds(
         Response, id=TEXT, exit=st.integers(0, 255), data=JSON,
-        reports=st.lists(st.builds(Told, TEXT, TEXT, TEXT, TEXT, TEXT), max_size=2).map(tuple),
+        reports=st.lists(st.builds(ShownReport, TEXT, TEXT, TEXT, TEXT, TEXT), max_size=2).map(tuple),
     ),
 )  # fmt: skip
 

@@ -25,7 +25,7 @@ from haclusterd.protocol.control import EncodedResponse
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.runtime.control import (
     COMMIT_WAIT_MS,
-    CONFLICT_PATIENCE_MS,
+    CONFLICT_RETRY_MS,
     NO_LEADER_WAIT_MS,
     PROGRESS_MS,
     READING_WAIT_MS,
@@ -249,7 +249,7 @@ def test_after_some_conflicts_it_is_said_who_was_faster() -> None:
         put_elsewhere(desk)
         desk.daemon.store.commit_all()
         assert desk.response(name) is None
-        desk.daemon.clock.run(CONFLICT_PATIENCE_MS // 10)
+        desk.daemon.clock.run(CONFLICT_RETRY_MS // 10)
     put_elsewhere(desk)
     desk.daemon.store.commit_all()
     assert (desk.codes(name), status_of(desk, name)) == (["CONFLICT"], ExitStatus.OUTDATED)

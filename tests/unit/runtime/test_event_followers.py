@@ -7,10 +7,10 @@ import pytest
 from haclusterd.model.json_value import Json
 from haclusterd.model.remembered import Because, FollowAnswer, FollowQuery, Missing, Position
 from haclusterd.runtime.event_followers import (
+    COMPLETE_WAIT_MS,
     FOLLOWERS_MAX,
     FOLLOWERS_OF_CALLER_MAX,
     LOOK_AGAIN_MS,
-    PATIENCE_MS,
     PAUSE_MS,
     EventFollowers,
 )
@@ -96,9 +96,9 @@ def test_what_peers_may_tell_is_waited_for_and_then_passed_over() -> None:
     clock = ManualClock()
     history = Scripted(FollowAnswer((), Position(7), is_incomplete=True))
     answers = follow(history, clock, 0)
-    clock.run(PATIENCE_MS - 1)
+    clock.run(COMPLETE_WAIT_MS - 1)
     assert answers == []
-    assert len(history.asked) == PATIENCE_MS // LOOK_AGAIN_MS
+    assert len(history.asked) == COMPLETE_WAIT_MS // LOOK_AGAIN_MS
     named = FollowAnswer((), Position(9), Missing(8, 9, Because.UNKNOWN), has_more=True)
     history.answers = [history.answers[0], named]
     clock.run(1)
@@ -111,8 +111,8 @@ def test_a_position_that_lies_ahead_is_another_history_only_where_the_node_is_cu
     clock = ManualClock()
     behind = FollowAnswer((), Position(7), is_behind=True)
     history = Scripted(behind)
-    answers = follow(history, clock, 2 * PATIENCE_MS, is_current=is_current)
-    clock.run(2 * PATIENCE_MS)
+    answers = follow(history, clock, 2 * COMPLETE_WAIT_MS, is_current=is_current)
+    clock.run(2 * COMPLETE_WAIT_MS)
     assert any(query.passes_over for query in history.asked) is is_current
     if not is_current:
         assert answers == [behind]

@@ -4,7 +4,7 @@ from haclusterd.cib import commands
 from haclusterd.model.requests import Options
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.runtime.control import COMMIT_WAIT_MS, NO_LEADER_WAIT_MS
-from haclusterd.runtime.hand_over import PATIENCE_MS
+from haclusterd.runtime.hand_over import WISH_MS
 from tests.unit.runtime.one_daemon import N1, N2, N3, Daemon
 from tests.unit.runtime.test_control import Desk, status_of
 from tests.unit.runtime.test_history_versions import configure
@@ -20,23 +20,23 @@ def test_a_leader_tries_to_hand_over_until_it_leads_no_more() -> None:
     daemon.clock.run(1_500)
     assert daemon.store.handed_to == [N3, N3]
     daemon.lead(N3, term=2)
-    daemon.clock.run(PATIENCE_MS)
+    daemon.clock.run(WISH_MS)
     assert daemon.store.handed_to == [N3, N3]
 
 
 def test_a_leader_gives_up_in_the_end() -> None:
     daemon = Daemon().form(leader=N1)
     daemon.put(commands.RequestLeader(N3, "root@n2"))
-    daemon.clock.run(2 * PATIENCE_MS)
+    daemon.clock.run(2 * WISH_MS)
     tried = len(daemon.store.handed_to)
-    daemon.clock.run(2 * PATIENCE_MS)
+    daemon.clock.run(2 * WISH_MS)
     assert 3 <= tried == len(daemon.store.handed_to)
 
 
 def test_who_does_not_lead_hands_nothing_over() -> None:
     daemon = Daemon().form(leader=N2)
     daemon.put(commands.RequestLeader(N3, "root@n2"))
-    daemon.clock.run(PATIENCE_MS)
+    daemon.clock.run(WISH_MS)
     assert daemon.store.handed_to == []
 
 

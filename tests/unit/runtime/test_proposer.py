@@ -13,7 +13,7 @@ from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime
 from haclusterd.ports.store import MAX_ENTRY_BYTES
-from haclusterd.runtime.proposer import FULL_PAUSE_MS, IN_FLIGHT_MAX, REPEAT_MS, EntryTooLarge, Proposer
+from haclusterd.runtime.proposer import FULL_PAUSE_MS, IN_FLIGHT_MAX, REPEAT_MS, EntryTooLargeError, Proposer
 
 N1 = NodeName("n1")
 
@@ -207,7 +207,7 @@ def test_a_later_session_does_not_take_an_older_ones_request_for_its_own() -> No
 
 def test_a_command_that_no_entry_can_hold_is_an_error() -> None:
     node = Node()
-    with pytest.raises(EntryTooLarge):
+    with pytest.raises(EntryTooLargeError):
         node.intend("a", "x" * MAX_ENTRY_BYTES)
     assert len(node.proposer) == 0
     assert node.log.entries == []

@@ -93,8 +93,8 @@ class Bench:
                 for name in names:
                     self.nodes[name].record(entry.index, entry.rows, entry.before, entry.after, entry.version)
 
-    def until(self, condition: Callable[[], bool], patience_s: float = 20) -> None:
-        deadline = time.monotonic() + patience_s
+    def until(self, condition: Callable[[], bool], silence_s_max: float = 20) -> None:
+        deadline = time.monotonic() + silence_s_max
         while not condition():
             assert time.monotonic() < deadline
             with contextlib.suppress(queue.Empty):

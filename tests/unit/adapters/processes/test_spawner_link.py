@@ -10,7 +10,7 @@ import pytest
 from haclusterd.adapters.processes.spawner_link import LOSSES_MAX, Spawner, SpawnerUnusableError
 from haclusterd.agents.process_table import read_stat
 
-Told = list[tuple[int, bool]]
+ShownReport = list[tuple[int, bool]]
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def lose(spawner: Spawner) -> None:
 
 
 def test_it_is_a_child_of_this_process(spawner: Spawner) -> None:
-    told: Told = []
+    told: ShownReport = []
     spawn(spawner, "/bin/sh", "-c", '[ "$A" = "=1" ] && exit 5', forked=lambda *each: told.append(each))
     [(pid, _)] = told
     stat = read_stat(pid)
@@ -48,7 +48,7 @@ def test_it_is_a_child_of_this_process(spawner: Spawner) -> None:
 
 def test_nothing_is_executed_before_forked_has_returned(spawner: Spawner, tmp_path: Path) -> None:
     touched = tmp_path / "touched"
-    told: Told = []
+    told: ShownReport = []
 
     def forked(pid: int, is_in_group: bool) -> None:
         told.append((pid, is_in_group))
@@ -62,7 +62,7 @@ def test_nothing_is_executed_before_forked_has_returned(spawner: Spawner, tmp_pa
 
 def test_what_is_killed_before_it_is_executed_is_executed_by_nobody(spawner: Spawner, tmp_path: Path) -> None:
     touched = tmp_path / "touched"
-    told: Told = []
+    told: ShownReport = []
 
     def forked(pid: int, is_in_group: bool) -> None:
         told.append((pid, is_in_group))
@@ -75,7 +75,7 @@ def test_what_is_killed_before_it_is_executed_is_executed_by_nobody(spawner: Spa
 
 def test_a_spawner_that_ended_is_replaced(spawner: Spawner) -> None:
     for _ in range(LOSSES_MAX + 1):
-        told: Told = []
+        told: ShownReport = []
         lose(spawner)
         with pytest.raises(SpawnerUnusableError):
             spawn(spawner, "/bin/true", forked=lambda *each, told=told: told.append(each))
@@ -96,7 +96,7 @@ def test_one_that_ends_again_and_again_is_done_without(spawner: Spawner) -> None
 
 
 def test_a_group_that_cannot_be_entered_is_told(spawner: Spawner, tmp_path: Path) -> None:
-    told: Told = []
+    told: ShownReport = []
     spawn(spawner, "/bin/true", forked=lambda *each: told.append(each), group=tmp_path)
     [(pid, is_in_group)] = told
     assert not is_in_group
