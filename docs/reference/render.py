@@ -19,6 +19,7 @@ from haclusterd.model.operations import OPERATION_ATTRIBUTES
 from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, Row, ValueType
 from haclusterd.model.property_tables import PACEMAKERS_PROPERTIES
 from haclusterd.model.state_tables import TransitionTable
+from haclusterd.runtime.control import STAGES
 
 HERE = Path(__file__).parent
 
@@ -237,6 +238,7 @@ TABLES = (
     ("machines/acting_alone.py", STEPS),
     ("machines/acting_alone.py", RESETS),
     ("machines/joining.py", JOINING),
+    ("runtime/control.py", STAGES),
 )
 
 PAGES = {

@@ -11,8 +11,9 @@ Invariant: every wait and every repetition of a request has a named bound, after
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from functools import partial
+from typing import Final
 
 from haclusterd.cib.changes import Applied, Refusal, RefusalCode
 from haclusterd.cib.commands import ChangeConfiguration, Command, ReadBarrier, SetTransientAttribute, StageChange
@@ -26,11 +27,12 @@ from haclusterd.commands.validation import VALIDATES
 from haclusterd.commands.verb import Cost, Permission
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName
-from haclusterd.model.instants import Instant, WallTime, after
+from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.model.json_value import Json
 from haclusterd.model.pacer import PacerReport
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.requests import Basis, Progress, Request, Response
+from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.ports.background import WorkFailed
 from haclusterd.ports.clock import Timer
 from haclusterd.ports.store import MAX_ENTRY_BYTES
@@ -242,6 +244,70 @@ class ControlService:
         )
 
 
+class Stage(StrEnum):
+    """How far a request has come."""
+
+    NEW = "new"
+    CATCHING_UP = "waits until this daemon knows what the others know"
+    CONFIRMING = "an entry that means nothing goes through the log"
+    QUEUED = "waits for changes under way"
+    DECIDING = "the verb runs"
+    READING = "what the verb looked at is being read"
+    PROPOSING = "a command is on its way"
+    PAUSED = "waits for the members"
+    WAITING = "what was asked for is waited for"
+    LOOKING = "it is found out whether it is so"
+    FOLLOWING = "it is found out what follows"
+    OVER = "over"
+
+
+class StageEvent(StrEnum):
+    """What brings it further."""
+
+    IS_BEHIND = "this daemon has just started"
+    MUST_CONFIRM = "it must be consistent"
+    MUST_QUEUE = "other changes are under way"
+    DECIDE = "it can be decided, or decided again"
+    MUST_READ = "the verb has looked at what is not known"
+    PROPOSE = "the verb wants a change"
+    TOO_EARLY = "the members do not follow yet"
+    AWAIT = "its commands are applied"
+    LOOK = "the CIB has changed"
+    NOT_YET = "it is not so"
+    WAITED = "it is so, or the patience is over"
+    END = "it is answered, or its client has gone"
+
+
+_BEFORE_IT_DECIDES = (Stage.NEW, Stage.CATCHING_UP, Stage.CONFIRMING)
+STAGES: Final = TransitionTable(
+    "A request on the control socket",
+    "What was proposed is finished, whether or not the client is still there.",
+    (Stage.NEW,),
+    (
+        Transition((Stage.NEW,), StageEvent.IS_BEHIND, Stage.CATCHING_UP),
+        Transition((Stage.NEW, Stage.CATCHING_UP), StageEvent.MUST_CONFIRM, Stage.CONFIRMING),
+        Transition(
+            (*_BEFORE_IT_DECIDES, Stage.DECIDING, Stage.READING, Stage.PROPOSING), StageEvent.MUST_QUEUE, Stage.QUEUED
+        ),
+        Transition(
+            (*_BEFORE_IT_DECIDES, Stage.QUEUED, Stage.DECIDING, Stage.READING, Stage.PROPOSING, Stage.PAUSED),
+            StageEvent.DECIDE,
+            Stage.DECIDING,
+        ),
+        Transition((Stage.DECIDING,), StageEvent.MUST_READ, Stage.READING),
+        Transition((Stage.DECIDING, Stage.PROPOSING, Stage.FOLLOWING), StageEvent.PROPOSE, Stage.PROPOSING),
+        Transition((Stage.PROPOSING,), StageEvent.TOO_EARLY, Stage.PAUSED),
+        Transition((Stage.PROPOSING, Stage.FOLLOWING), StageEvent.AWAIT, Stage.WAITING),
+        Transition((Stage.WAITING,), StageEvent.LOOK, Stage.LOOKING),
+        Transition((Stage.LOOKING,), StageEvent.NOT_YET, Stage.WAITING),
+        # A wait may end in the midst of a look, whose answer is not wanted any more.
+        Transition((Stage.WAITING, Stage.LOOKING), StageEvent.WAITED, Stage.FOLLOWING),
+        Transition(tuple(stage for stage in Stage if stage is not Stage.OVER), StageEvent.END, Stage.OVER),
+    ),
+)
+_AWAITS = (Stage.WAITING, Stage.LOOKING)
+
+
 class _Dialogue:
     """One request on its way."""
 
@@ -260,8 +326,7 @@ class _Dialogue:
         self._has_proposed = False
         self._is_deserted = False
         """Whether the client has gone."""
-        self._is_confirming = False
-        self._is_over = False
+        self._stage = Stage.NEW
         self._may_decide_again = True
         self._is_change = _may_change(request)
         verb = registry.find(request.verb)
@@ -280,25 +345,31 @@ class _Dialogue:
         """How fresh a consistent read is."""
         self._timer: Timer | None = None
         self._unwatch: Callable[[], None] = _nothing
-        self._wait_until: Instant | None = None
+        self._wait_until = NEVER
+        """While it is awaited what was asked for: when the patience is over."""
         self._must_follow = False
         """Whether something is to be done when the waiting has ended."""
-        self._is_looking = False
         self._stop_apart: Callable[[], None] = _nothing
         """Ends what is done in another process for this request."""
-        self._is_deciding = False
+
+    @property
+    def _is_over(self) -> bool:
+        return self._stage is Stage.OVER
+
+    def _happened(self, event: StageEvent) -> None:
+        self._stage = STAGES.after(self._stage, event)
 
     def hang_up(self) -> None:
         """End what only the client waited for; what was proposed is finished, and what must follow it is done."""
         self._is_deserted = True
         self._answer = _ignore
-        is_only_waiting = self._wait_until is not None and not self._must_follow
-        if not self._is_over and (is_only_waiting or not self._has_proposed) and not self._is_confirming:
+        is_only_waiting = self._stage in _AWAITS and not self._must_follow
+        is_wanted = self._has_proposed and not is_only_waiting
+        if not is_wanted and self._stage not in (Stage.CONFIRMING, Stage.OVER):
             self._leave()
 
     def _leave(self) -> None:
-        self._is_over = True
-        self._wait_until = None
+        self._happened(StageEvent.END)
         self._unwatch()
         self._stop_clock()
         self._stop_apart()
@@ -310,6 +381,7 @@ class _Dialogue:
         if not self._runtime.is_catching_up:
             self._confirm()
             return
+        self._happened(StageEvent.IS_BEHIND)
         self._unwatch = self._runtime.watch(self._caught_up)
         self._call_in(CATCH_UP_WAIT_MS, self._give_up_catching_up)
 
@@ -332,13 +404,12 @@ class _Dialogue:
 
         def applied(result: Applied) -> None:
             self._stop_clock()
-            self._is_confirming = False
             took_ms = self._runtime.ports.clock.now() - self._began_at
             self._confirmed = (report(Code.READ_CONFIRMED, took_ms=took_ms, index=result.cib.index),)
             self._run()
 
         has_leader = self._runtime.leadership.leader is not None
-        self._is_confirming = True
+        self._happened(StageEvent.MUST_CONFIRM)
         self._runtime.propose(key, ReadBarrier(), applied)
         self._call_in(COMMIT_WAIT_MS if has_leader else NO_LEADER_WAIT_MS, lambda: self._unanswered(key))
 
@@ -349,6 +420,7 @@ class _Dialogue:
             return
         changes = self._service.changes
         if self._is_change and changes.must_wait(is_long=self._is_long):
+            self._happened(StageEvent.MUST_QUEUE)
             changes.wait(self._decide)
         else:
             self._decide()
@@ -356,6 +428,7 @@ class _Dialogue:
     def _decide(self) -> None:
         if self._is_over:
             return
+        self._happened(StageEvent.DECIDE)
         self._attempts += 1
         self._base = self._service.changes.base(self._runtime.cib) if self._is_change else self._runtime.cib
         context = self._service.context(
@@ -373,7 +446,6 @@ class _Dialogue:
             self._decided(work())
         elif self._is_change:
             self._service.changes.deciding(is_deciding=True)
-            self._is_deciding = True
             cut = partial(_in_parts, work, self._runtime.ports.entropy.token())
             self._runtime.ports.background.run(cut, self._decided_beside)
         else:
@@ -399,7 +471,6 @@ class _Dialogue:
         """A change that was decided over what has changed meanwhile is decided again, for a while."""
         changes = self._service.changes
         changes.deciding(is_deciding=False)
-        self._is_deciding = False
         if self._is_over:
             changes.go_on()
             return
@@ -484,6 +555,7 @@ class _Dialogue:
 
     def _read(self, read: Callable[[Callable[[], None]], None]) -> None:
         """Read what the verb looked at and run it again, unless it has been so often, or takes too long."""
+        self._happened(StageEvent.MUST_READ)
         self._readings += 1
         number = self._readings
         if number > READINGS_MAX:
@@ -511,6 +583,7 @@ class _Dialogue:
 
     def _wait_for_changes(self) -> None:
         """Decide again over what is committed, once nothing is under way."""
+        self._happened(StageEvent.MUST_QUEUE)
         self._attempts -= 1
         self._service.changes.wait(self._decide, for_end=True)
 
@@ -519,6 +592,7 @@ class _Dialogue:
         if position == len(outcome.commands):
             self._wait(outcome)
             return
+        self._happened(StageEvent.PROPOSE)
         key = f"{self._key}:{self._attempts}:{position}"
 
         def applied(result: Applied) -> None:
@@ -564,6 +638,7 @@ class _Dialogue:
         elif self._may_begin_again(outcome, position, refusal):
             self._decide()
         elif refusal.code in TOO_EARLY and self._began_at + MEMBERS_WAIT_MS > self._now():
+            self._happened(StageEvent.TOO_EARLY)
             self._answer(Progress(self._request.id, refusal.text, self._now() - self._began_at))
             self._call_in(MEMBERS_PAUSE_MS, self._decide)
         elif refusal.code is RefusalCode.CONFIGURATION_CONFLICT:
@@ -611,6 +686,7 @@ class _Dialogue:
                 _response(self._request, self._reports, outcome.data, outcome.exit_status, self._basis())
             )
             self._answer = _ignore
+        self._happened(StageEvent.AWAIT)
         now = self._runtime.ports.clock.now()
         self._must_follow = outcome.afterwards is not None
         self._wait_until = after(now, outcome.wait_ms_max or wanted_ms or DEFAULT_WAIT_MS)
@@ -620,14 +696,14 @@ class _Dialogue:
 
     def _look(self, outcome: Outcome) -> None:
         """Find out whether what is waited for is so; that may take a plan."""
-        if self._wait_until is None or self._is_looking:
+        if self._stage is not Stage.WAITING:
             return
         assert outcome.until is not None
+        self._happened(StageEvent.LOOK)
         look = partial(outcome.until, self._runtime.cib, live_view(self._runtime))
         if not outcome.until_plans and len(self._runtime.cib.configuration.resources) < LARGE_RESOURCES:
             self._looked(outcome, None, is_met=look())
             return
-        self._is_looking = True
         index = self._runtime.cib.index
         self._stop_apart = self._runtime.ports.background.apart(
             lambda: IS_MET if look() else IS_NOT_MET,
@@ -636,17 +712,16 @@ class _Dialogue:
         )
 
     def _looked(self, outcome: Outcome, index: int | None, *, is_met: bool) -> None:
-        self._is_looking = False
         self._stop_apart = _nothing
-        if self._wait_until is None:
-            return
         if is_met:
             self._waited(outcome, is_met=True)
-        elif index is not None and index != self._runtime.cib.index:
+            return
+        self._happened(StageEvent.NOT_YET)
+        if index is not None and index != self._runtime.cib.index:
             self._look(outcome)
 
     def _tell_progress(self, outcome: Outcome) -> None:
-        if self._wait_until is None:
+        if self._stage not in _AWAITS:
             return
         now = self._runtime.ports.clock.now()
         if now >= self._wait_until:
@@ -657,7 +732,7 @@ class _Dialogue:
 
     def _waited(self, outcome: Outcome, *, is_met: bool) -> None:
         waited_s = (self._runtime.ports.clock.now() - self._began_at) // 1000
-        self._wait_until = None
+        self._happened(StageEvent.WAITED)
         self._unwatch()
         self._stop_clock()
         self._stop_apart()
@@ -670,6 +745,7 @@ class _Dialogue:
 
     def _follow(self, outcome: Outcome, *, is_met: bool) -> None:
         """Find out what is to be done now that the waiting has ended; that may take a plan."""
+        assert self._stage is Stage.FOLLOWING
         cib = self._runtime.cib
         assert outcome.afterwards is not None
         work = partial(outcome.afterwards, cib, is_met)

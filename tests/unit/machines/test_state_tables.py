@@ -8,8 +8,9 @@ import pytest
 from haclusterd.machines.acting_alone import POLICY_KEEPS, RESETS, STEPS, UNFINISHED, Step
 from haclusterd.machines.joining import JOINING
 from haclusterd.model.state_tables import Transition, TransitionTable
+from haclusterd.runtime.control import STAGES
 
-TABLES = (STEPS, RESETS, JOINING)
+TABLES = (STEPS, RESETS, JOINING, STAGES)
 
 
 class Door(StrEnum):

@@ -12,7 +12,7 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.verb import Permission, Verb
 from haclusterd.model.api_tokens import digest_of
-from haclusterd.model.cluster import NodeState
+from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import NodeEntry
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import AgentReference, Term
@@ -626,6 +626,38 @@ def test_in_a_large_cluster_what_is_waited_for_is_looked_at_in_the_background() 
     desk.daemon.background.release_all()
     desk.daemon.clock.run(60_000)
     assert desk.response(name) is not None
+
+
+def test_after_a_wait_that_ended_in_the_midst_of_a_look_the_next_wait_looks_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As `resource restart` does: it waits for the stop, for a while, and then for the start."""
+
+    def then(_: Cib, is_met: bool) -> Outcome:
+        assert not is_met
+        return Outcome(until=lambda *_: True, until_plans=True, waits_by_default=True, patience_ms=60_000, commands=(
+            commands.SetTransientAttribute(N2, "started", "1"),))  # fmt: skip
+
+    def run(_: Arguments, __: Context) -> Outcome:
+        return Outcome(
+            commands=(commands.SetTransientAttribute(N2, "stopped", "1"),),
+            until=lambda *_: False, until_plans=True, waits_by_default=True, patience_ms=5000, afterwards=then,
+        )  # fmt: skip
+
+    verb = Verb("resource.twice", run, Permission.OPERATE, "waits twice")
+    monkeypatch.setitem(registry.VERBS, "resource.twice", verb)  # type: ignore[arg-type]
+    desk = Desk()
+    name = desk.ask("resource.twice")
+    desk.daemon.background.is_held = True
+    desk.daemon.settle()
+    assert len(desk.daemon.background.held) == 1, "it is looked"
+    desk.daemon.clock.run(5000)
+    desk.daemon.settle()
+    assert desk.daemon.cib.status.nodes[N2].attributes["started"] == "1"
+    desk.daemon.background.is_held = False
+    desk.daemon.background.release_all()
+    desk.daemon.clock.run(1000)
+    assert status_of(desk, name) == 0
 
 
 # API tokens.
