@@ -20,6 +20,7 @@ from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, Row
 from haclusterd.model.property_tables import PACEMAKERS_PROPERTIES
 from haclusterd.model.state_tables import TransitionTable
 from haclusterd.runtime.control import STAGES
+from haclusterd.runtime.member_change import CHANGES
 
 HERE = Path(__file__).parent
 
@@ -239,6 +240,7 @@ TABLES = (
     ("machines/acting_alone.py", RESETS),
     ("machines/joining.py", JOINING),
     ("runtime/control.py", STAGES),
+    ("runtime/member_change.py", CHANGES),
 )
 
 PAGES = {

@@ -7,6 +7,8 @@ somebody else was faster; until it is in force, refused for good, or its time is
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
 
 from haclusterd.cib.apply_members import objection_to, waits_for
 from haclusterd.cib.changes import Applied, RefusalCode
@@ -14,6 +16,7 @@ from haclusterd.cib.commands import ChangeMembers
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import after
+from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.ports.clock import Timer
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
@@ -43,6 +46,39 @@ Wish = Callable[[Cib], ChangeMembers | Wait | InForce | ReportItem]
 """What a CIB must become; a report says why it never will."""
 
 
+class ChangeState(StrEnum):
+    """Where a change of the members stands."""
+
+    WAITING = "waits for its turn"
+    CONSIDERED = "is made into a command"
+    PROPOSED = "a majority is asked"
+    ENDED = "in force, refused, or given up"
+
+
+class ChangeEvent(StrEnum):
+    """What happens to it."""
+
+    CONSIDER = "its turn has come"
+    PROPOSE = "it may be made now"
+    TOO_EARLY = "another change is under way"
+    SILENCE = "a majority does not answer"
+    END = "it is decided, or the patience is over"
+
+
+CHANGES: Final = TransitionTable(
+    "A change of the members",
+    "One at a time in a cluster; what came too early is considered again over the newest CIB.",
+    (ChangeState.WAITING,),
+    (
+        Transition((ChangeState.WAITING,), ChangeEvent.CONSIDER, ChangeState.CONSIDERED),
+        Transition((ChangeState.CONSIDERED,), ChangeEvent.PROPOSE, ChangeState.PROPOSED),
+        Transition((ChangeState.CONSIDERED, ChangeState.PROPOSED), ChangeEvent.TOO_EARLY, ChangeState.WAITING),
+        Transition((ChangeState.PROPOSED,), ChangeEvent.SILENCE, ChangeState.PROPOSED),
+        Transition((ChangeState.CONSIDERED, ChangeState.PROPOSED), ChangeEvent.END, ChangeState.ENDED),
+    ),
+)
+
+
 class MemberChange:
     """See the module."""
 
@@ -65,9 +101,14 @@ class MemberChange:
         self._clock = runtime.ports.clock
         self._until = after(self._clock.now(), WISH_MS)
         self._timer: Timer | None = None
+        self._state = ChangeState.WAITING
+
+    def _happened(self, event: ChangeEvent) -> None:
+        self._state = CHANGES.after(self._state, event)
 
     def begin(self) -> None:
         """Make the change; `done` may be called at once."""
+        self._happened(ChangeEvent.CONSIDER)
         cib = self._runtime.cib
         wanted = self._wish(cib)
         match wanted:
@@ -89,6 +130,7 @@ class MemberChange:
         if waiting:
             self._again(waiting)
             return
+        self._happened(ChangeEvent.PROPOSE)
         self._attempt += 1
         self._tell("a majority is to agree on the change of the members")
         self._runtime.propose(self._proposal, command, self._applied)
@@ -111,12 +153,14 @@ class MemberChange:
         if self._clock.now() >= self._until:
             self._end(report(Code.TRY_AGAIN, problem=why))
             return
+        self._happened(ChangeEvent.TOO_EARLY)
         self._tell(why)
         self._call_in(PAUSE_MS, self.begin)
 
     def _unanswered(self) -> None:
         """Say what is missing, and go on: the proposal is repeated until its time is over."""
         if self._clock.now() < self._until:
+            self._happened(ChangeEvent.SILENCE)
             self._tell("a majority does not answer")
             self._call_in(ANSWER_MS, self._unanswered)
             return
@@ -129,6 +173,7 @@ class MemberChange:
             self._waiting(text)
 
     def _end(self, problem: ReportItem | None) -> None:
+        self._happened(ChangeEvent.END)
         self._stop()
         self._done(problem)
 

@@ -9,8 +9,9 @@ from haclusterd.machines.acting_alone import POLICY_KEEPS, RESETS, STEPS, UNFINI
 from haclusterd.machines.joining import JOINING
 from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.runtime.control import STAGES
+from haclusterd.runtime.member_change import CHANGES
 
-TABLES = (STEPS, RESETS, JOINING, STAGES)
+TABLES = (STEPS, RESETS, JOINING, STAGES, CHANGES)
 
 
 class Door(StrEnum):
