@@ -110,6 +110,12 @@ ACTIVITY = (
         "apply lets a resource start while its lost holder is not fenced",
     ),
     Mutant("Copies.most", "clone is None", "clone is not None", "one copy is taken for many"),
+    Mutant(
+        "Copies.most",
+        "collective_meta(self._configuration, clone)",
+        "dict(pair for block in clone.meta for pair in block.pairs)",
+        "a limit in the resource defaults does not count: a second copy beside one that is in doubt",
+    ),
 )
 
 APPLY = (
