@@ -42,8 +42,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Those whose tests share a running cluster stand together, so that there is one for each worker.
     """
     if "PYTEST_XDIST_WORKER" in os.environ:
-        colocation = sharing(items)
-        items.sort(key=lambda item: (_place(item.path.relative_to(TESTS).parts[0]), item.path not in colocation))
+        shared = sharing(items)
+        items.sort(key=lambda item: (_place(item.path.relative_to(TESTS).parts[0]), item.path not in shared))
 
 
 def sharing(items: Sequence[pytest.Item]) -> frozenset[Path]:

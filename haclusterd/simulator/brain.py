@@ -104,7 +104,7 @@ def pair_key(one: NodeName, other: NodeName) -> bytes:
 
 LOADING_US = (5 * MS, 250 * MS)
 """How long snapshot and journal take to read."""
-TOLD_BY_THE_HOST = ("effect.run-agent", "event.agent-finished")
+RECORDED_BY_THE_HOST = ("effect.run-agent", "event.agent-finished")
 
 
 class CrashesOfBoot:
@@ -135,7 +135,7 @@ class StoryLog:
             return
         rest = " ".join(f"{name}={value}" for name, value in fields.items() if value is not None)
         line = f"{self._node} {kind} {rest}"
-        (self._world.mark if kind in TOLD_BY_THE_HOST else self._world.record)(line)
+        (self._world.mark if kind in RECORDED_BY_THE_HOST else self._world.record)(line)
 
     def flush(self, timeout_ms: int) -> bool:  # noqa: ARG002 (nothing is ever under way)
         """See `EventLog.flush`."""

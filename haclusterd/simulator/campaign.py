@@ -103,12 +103,12 @@ class Campaign:
         self._failures: list[Outcome] = []
         self._limit = Limit()
         self._began = time.monotonic()
-        self._told_at = self._began
+        self._reported_at = self._began
 
     def run(self, first_seed: int, limit: Limit) -> int:
         """Run seed after seed until the limit is reached or a rule is broken; return the exit code."""
         self._limit = limit
-        self._began = self._told_at = time.monotonic()
+        self._began = self._reported_at = time.monotonic()
         seeds = self._seeds(first_seed)
         context = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(self._jobs, mp_context=context, initializer=_settle_down) as pool:
@@ -122,8 +122,8 @@ class Campaign:
         for failure in sorted(self._failures, key=lambda failure: failure.seed)[:1]:
             self._tell(failure)
         missing = self._show_coverage()
-        told = f" never_exercised={len(missing)}" if self._sections else ""
-        print(f"RESULT {self.totals.line(self.counts)}{told}", flush=True)
+        missing_words = f" never_exercised={len(missing)}" if self._sections else ""
+        print(f"RESULT {self.totals.line(self.counts)}{missing_words}", flush=True)
         return int(bool(self._failures) or (limit.hours is not None and bool(missing)))
 
     def _show_coverage(self) -> tuple[str, ...]:
@@ -167,9 +167,9 @@ class Campaign:
     def _show_progress(self) -> None:
         """Say now and then how far it has come, and how long it will take at this pace."""
         now = time.monotonic()
-        if now - self._told_at < PROGRESS_EVERY_S:
+        if now - self._reported_at < PROGRESS_EVERY_S:
             return
-        self._told_at = now
+        self._reported_at = now
         elapsed_s, totals = int(now - self._began), self.totals
         share = self._share_done(totals.seeds)
         left = f"{timedelta(seconds=int(elapsed_s / share) - elapsed_s)}" if 0 < share < 1 else "0:00:00"

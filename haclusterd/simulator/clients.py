@@ -1,6 +1,6 @@
-"""Clients at the control sockets: they write, read with `--consistent`, and remember what they were told.
+"""Clients at the control sockets: they write, read with `--consistent`, and remember their answers.
 
-Each works through the real control service of some node, for as long as that node's brain lives. What they were told is
+Each works through the real control service of some node, for as long as that node's brain lives. Their answers are
 judged at the end by what the log says (`linearizability`): nothing acknowledged is missing or stands twice, and all
 answers fit one order. A client that never got its answer knows nothing, and claims nothing.
 """
@@ -66,7 +66,7 @@ class Clients:
         self._is_over = True
 
     def judge(self) -> Tally:
-        """Compare what clients were told with the log; raises Violation."""
+        """Compare the clients' answers with the log; raises Violation."""
         acknowledged = reads = undecided = 0
         for register in REGISTERS:
             operations = [operation for name, operation in self._asked.values() if name == register]
@@ -132,7 +132,7 @@ class Clients:
         """A client got its answer."""
         register, operation = self._asked[number]
         now = self._cluster.world.now_us
-        codes = {told.code for told in response.reports}
+        codes = {report.code for report in response.reports}
         if response.exit == 0:
             value = operation.value if operation.kind is Kind.WRITE else _shown(response, register)
             self._asked[number] = register, replace(operation, answered_at=now, value=value)

@@ -91,7 +91,7 @@ def _parser(module: str, safety_ms: int, rules: Sequence[str]) -> argparse.Argum
     swarming.add_argument("--seed", type=int, default=1, help="the first seed")
     swarming.add_argument("--count", type=int, default=None, help="run exactly so many seeds")
     swarming.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="how many at a time")
-    swarming.add_argument("--shrink-seconds", type=int, default=SHRINK_SECONDS, help="patience with a failing seed")
+    swarming.add_argument("--shrink-seconds", type=int, default=SHRINK_SECONDS, help="for one failing seed")
     replaying = verbs.add_parser("replay", help="run one seed and print its story")
     replaying.add_argument("--seed", type=int, required=True)
     replaying.add_argument("--faults", type=_numbers, default=None, help="their numbers, or none: leave out all others")

@@ -1,4 +1,4 @@
-"""The configuration and the habits that a seed begins with: what is drawn once for a whole run.
+"""The configuration and the fault profiles that a seed begins with: what is drawn once for a whole run.
 
 What changes in the middle of a run is drawn in `faults_of_edits`.
 """

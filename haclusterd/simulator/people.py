@@ -18,7 +18,7 @@ from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
 
 CALLER = Caller("administrator", Permission.ADMINISTER)
-PATIENCE_MS = 4_000
+ANSWER_TIMEOUT_MS = 4_000
 """After so long without an answer the next node is asked."""
 PAUSE_MS = 500
 TRIES = 24
@@ -56,7 +56,7 @@ class Person:
         number = self._tries
         request = Request(f"{self._verb}-{number}", self._verb, self._arguments, self._options)
         process.main_life.after(0, partial(self._ask, process, request, number))
-        self._cluster.world.after(PATIENCE_MS * MS, lambda: self._ask_another(number))
+        self._cluster.world.after(ANSWER_TIMEOUT_MS * MS, lambda: self._ask_another(number))
 
     def _ask(self, process: BrainProcess, request: Request, number: int) -> None:
         process.control.handle(request, CALLER, self._taker(number))
@@ -74,7 +74,7 @@ class Person:
         return take
 
     def _answered(self, answer: Response) -> None:
-        codes = {told.code for told in answer.reports}
+        codes = {report.code for report in answer.reports}
         if answer.exit and codes & AGAIN:
             self._cluster.world.after(PAUSE_MS * MS, self.begin)
             self._tries += 1

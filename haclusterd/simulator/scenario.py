@@ -32,13 +32,13 @@ from haclusterd.raft.identity import create_identity
 from haclusterd.scheduler.model.plan_cache import PlanCache
 from haclusterd.scheduler.schedule import schedule
 from haclusterd.simulator.brain import BrainProcess, Surroundings
-from haclusterd.simulator.careless import seen_by
 from haclusterd.simulator.checks import expectations
 from haclusterd.simulator.checks.activities import Activities, Activity, Begun, activity_of
 from haclusterd.simulator.checks.checkers import Checkers, Violation
 from haclusterd.simulator.checks.checkers_of_the_dead import FenceAgentsActInTime, TheDeadAreFencedFirst
 from haclusterd.simulator.checks.coverage import Coverage
 from haclusterd.simulator.checks.folding import SharedFolding
+from haclusterd.simulator.disabled_rules import seen_by
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import AgentFates, HostAgents, Manners
 from haclusterd.simulator.hosts.clocks import EPOCH_MS
@@ -311,7 +311,7 @@ class Cluster:
         self.administer(ChangeConfiguration(self.cib.version.epoch, tuple(edits), "scenario", "configured"))
 
     def administer(self, command: Command) -> None:
-        """Have a command proposed by whoever can, again and again until it is applied."""
+        """Have a command proposed by a node that can, again and again until it is applied."""
         self._requests += 1
         wall = WallTime(EPOCH_MS + self.world.now_ms)
         envelope = Envelope(RequestId(f"administrator-{self._requests}"), ADMINISTRATOR, wall, command)
@@ -403,10 +403,10 @@ class Cluster:
         """Let nothing of `source` reach `target` any more."""
         self.network.cut(NodeName(source), NodeName(target))
 
-    def mend(self, one: str, other: str) -> None:
+    def restore(self, one: str, other: str) -> None:
         """Open both directions between two nodes."""
-        self.network.mend(NodeName(one), NodeName(other))
-        self.network.mend(NodeName(other), NodeName(one))
+        self.network.restore(NodeName(one), NodeName(other))
+        self.network.restore(NodeName(other), NodeName(one))
 
     def drop_streams(self, one: str, other: str) -> None:
         """Filter TCP between two nodes, both ways; datagrams pass."""
@@ -453,7 +453,7 @@ class Cluster:
         """End its isolation."""
         for other in self.names:
             if other != node:
-                self.mend(node, other)
+                self.restore(node, other)
 
     def heal(self) -> None:
         """End every fault there is, and bring every host and process back, except those that were given away."""
@@ -461,7 +461,7 @@ class Cluster:
         self.network.set_weather(type(self.network.weather)())
         self.fates.forget()
         self.fates.manners = self.usual_manners = Manners(units=self.usual_manners.units)
-        self.switch.mend()
+        self.switch.repair()
         for host in (self.hosts[name] for name in self.names):
             host.disk.is_full = False
             host.disk.fails_syncs = False

@@ -52,8 +52,8 @@ NO_EMPHASIS = Emphasis(Subject.NOTHING)
 def emphasis_of(number: int, *, has_switch: bool, is_heard: bool, has_members: bool) -> Emphasis:
     """Return what the `number`-th seed of a kind dwells on.
 
-    `is_heard`: whoever lives is to be heard. What cannot happen in a kind of seed is left out: without a switch nobody
-    is let in by one, and where no members come and go none change.
+    `is_heard`: every living node is to be heard. What cannot happen in a kind of seed is left out: without a switch
+    nobody is let in by one, and where no members come and go none change.
     """
     pairs = [
         (blow, activity)

@@ -79,7 +79,7 @@ OF_THE_HEARD = (
     *OF_PEOPLE,
     *faults_of_moments.OF_GENTLE_MOMENTS,
 )
-"""Faults in which whoever lives is heard."""
+"""Faults in which every living node is heard."""
 
 
 class Mode(Enum):
@@ -96,7 +96,7 @@ class Mode(Enum):
     EDGE = "edge"
     """The same, with clocks and devices that are as wrong as can be, and nodes driven to the edge of the wait."""
     LIAR = "liar"
-    """A switch that lies, and only faults in which whoever lives is heard: so every lie must be found out."""
+    """A switch that lies, and only faults in which every living node is heard: so every lie must be found out."""
     DISKS = "disks"
     """A switch that may fail, and a disk that forgets what its node has promised."""
     COPIES = "copies"
@@ -262,7 +262,7 @@ def run(
     try:
         tally = _act(cluster, faults, seed, safety_ms)
     except Exception as error:  # noqa: BLE001 (whatever it is, it is this seed's problem, with its story)
-        problem = _told(error)
+        problem = _problem_of(error)
         rule = error.rule if isinstance(error, Violation) else type(error).__name__
     excuse = Forgetting.of(cluster).excuse or Copies.of(cluster).excuse
     excused = bool(problem) and bool(excuse)
@@ -337,10 +337,10 @@ def _act(cluster: Cluster, faults: FaultRun[Cluster], seed: int, safety_ms: int)
     cluster.heal()
     _keep_started(cluster)
     _put_right(cluster)
-    patience_ms = LIVENESS_MS + expectations.fencing_pause_ms(cluster.cib)
-    cluster.until_settled(patience_ms, "settled after healing")
+    limit_ms = LIVENESS_MS + expectations.fencing_pause_ms(cluster.cib)
+    cluster.until_settled(limit_ms, "settled after healing")
     cluster.run_for(STAYS_SETTLED_MS)
-    cluster.until_settled(patience_ms, "settled again")
+    cluster.until_settled(limit_ms, "settled again")
     _judge_digests(cluster)
     return clients.judge()
 
@@ -434,6 +434,6 @@ def _judge_digests(cluster: Cluster) -> None:
         raise Violation("DigestsAreEqual", f"{len(digests)} different CIBs at the end")
 
 
-def _told(error: Exception) -> str:
+def _problem_of(error: Exception) -> str:
     trail = "" if isinstance(error, Violation) else "\n" + "".join(traceback.format_exception(error)[-6:])
     return f"{type(error).__name__}: {error}{trail}"

@@ -2,7 +2,7 @@
 
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.rules_in_force import SafetyRules
-from haclusterd.simulator.hosts.fence_devices import Mood
+from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.members import MemberChanges, changed
 from haclusterd.simulator.scenario import Cluster, Shape
 
@@ -26,7 +26,7 @@ def lease_by_old_voters(rules: SafetyRules) -> None:
             if newcomer in cluster.cib.voters():
                 break
     for one in (friend, deaf):
-        cluster.switch.set(one, Mood.DEAD)
+        cluster.switch.set(one, FaultMode.DEAD)
         for other in cluster.others(friend, deaf):
             cluster.cut(one, other)
     cluster.run_for(20_000)
@@ -43,7 +43,7 @@ def dropped_while_it_may_run(rules: SafetyRules) -> None:
         target = cluster.others(holder)[0]
         cluster.brain_of(holder).store.transfer_leadership(target)
         cluster.until(lambda: cluster.dc() != holder, 10_000, "another DC")
-    cluster.switch.set(holder, Mood.DEAD)
+    cluster.switch.set(holder, FaultMode.DEAD)
     cluster.stall(holder)
     cluster.until(lambda: cluster.state(holder) is NodeState.LOST, 10_000, "it is lost")
     for _ in range(6):

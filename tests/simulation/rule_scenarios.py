@@ -22,7 +22,7 @@ from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.simulator.checks.checkers import FencedNodesAreDead
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
-from haclusterd.simulator.hosts.fence_devices import Mood
+from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.scenario import Cluster, Shape
 
 USUAL = Shape()
@@ -135,11 +135,11 @@ def voided_order_races_begun_agent(rules: SafetyRules) -> None:
     cluster.kill_service("db")
     cluster.until(lambda: agent_at_work(cluster, "n1", "db", "start"), 5000, "db starting on n1")
     cluster.configure([configurations.prefers("db", "n1", -1_000_000)])
-    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", 10_000, "db elsewhere")
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", 10_000, "db on another node")
 
 
 def dc_changes_with_agent_in_flight(rules: SafetyRules) -> None:
-    """The DC dies while an agent that it ordered runs elsewhere; the next DC wants db in another place."""
+    """The DC dies while an agent that it ordered runs on another node; the next DC wants db in another place."""
     cluster = formed(rules)
     dc = cluster.dc()
     home = cluster.others(dc)[0]
@@ -155,7 +155,7 @@ def dc_changes_with_agent_in_flight(rules: SafetyRules) -> None:
 
 
 def order_of_an_aborted_plan(rules: SafetyRules) -> None:
-    """A plan ends while its start is on its way into the log; the next plan, made without it, starts elsewhere."""
+    """A plan ends while its start is on its way into the log; the next plan, made without it, starts db on another."""
     for offset_ms in range(450, 700, 50):
         cluster = formed(rules)
         first, second = cluster.others(cluster.dc())
@@ -261,7 +261,7 @@ def restart_in_mid_stop(rules: SafetyRules) -> None:
 
 
 def restart_hides_a_start(rules: SafetyRules) -> None:
-    """As in mid-start, but db is wanted elsewhere when the new life joins: what runs must be looked for."""
+    """As in mid-start, but db is wanted on another node when the new life joins: what runs must be looked for."""
     cluster = formed(rules)
     cluster.fates.write("db", "start", Fate(duration_ms=1500, effect_at_percent=90), node="n1", times=1)
     cluster.kill_service("db")
@@ -278,7 +278,7 @@ def late_echoes(rules: SafetyRules) -> None:
     """Echoes to a node travel for seconds; then it is silenced: what arrives afterwards must not keep its lease."""
     cluster = formed(rules)
     node = cluster.others(cluster.dc())[0]
-    cluster.switch.set(node, Mood.DEAD)
+    cluster.switch.set(node, FaultMode.DEAD)
     for other in cluster.others(node):
         cluster.network.delay_datagrams(NodeName(other), NodeName(node), 3500)
     cluster.run_for(5000)
@@ -292,7 +292,7 @@ def lost_while_its_brain_is_stopped(rules: SafetyRules) -> None:
     """A node's brain is stopped, its pacer is not; it is lost, and its pacer must get no more echoes."""
     cluster = formed(rules, shape=Shape(brain_timeout_ms=3000))
     node = cluster.others(cluster.dc())[0]
-    cluster.switch.set(node, Mood.DEAD)
+    cluster.switch.set(node, FaultMode.DEAD)
     cluster.pause_brain(node)
     cluster.until(lambda: cluster.state(node) is NodeState.LOST, 8000, "lost")
     cluster.run_for(5000)
@@ -302,7 +302,7 @@ def voters_restart_after_a_loss(rules: SafetyRules) -> None:
     """The same, and then the voters' brains restart: they must remember whom they gave up."""
     cluster = formed(rules, shape=Shape(brain_timeout_ms=3000))
     node = cluster.others(cluster.dc())[0]
-    cluster.switch.set(node, Mood.DEAD)
+    cluster.switch.set(node, FaultMode.DEAD)
     cluster.pause_brain(node)
     cluster.until(lambda: cluster.state(node) is NodeState.LOST, 8000, "lost")
     cluster.run_for(2500)
@@ -312,9 +312,9 @@ def voters_restart_after_a_loss(rules: SafetyRules) -> None:
 
 
 def isolated_holder_without_fencing(rules: SafetyRules) -> None:
-    """The holder of db is cut off and the switch is dead: it must stop db by itself, and nothing starts elsewhere."""
+    """The holder of db is cut off, the switch is dead: it must stop db by itself, nothing starts on another node."""
     cluster = formed(rules)
-    cluster.switch.set("n1", Mood.DEAD)
+    cluster.switch.set("n1", FaultMode.DEAD)
     cluster.isolate("n1")
     cluster.run_for(16_000)
     assert not cluster.truth.active_nodes(DB), "db runs, though nobody may hold it"
@@ -383,11 +383,11 @@ def dc_hears_but_is_not_heard(rules: SafetyRules) -> None:
 def dead_switch(rules: SafetyRules) -> None:
     """The holder of db dies and the switch is dead: nothing of it may be recovered until the switch works."""
     cluster = formed(rules)
-    cluster.switch.set("n1", Mood.DEAD)
+    cluster.switch.set("n1", FaultMode.DEAD)
     cluster.power_off("n1")
     cluster.run_for(8000)
     assert not cluster.truth.holders(DB)
-    cluster.switch.mend()
+    cluster.switch.repair()
     cluster.until(lambda: cluster.runs_once("db"), 60_000, "db recovered after the switch works again")
 
 
@@ -395,7 +395,7 @@ def lying_switch(rules: SafetyRules) -> None:
     """A node is fenced by hand, and the switch does nothing and says ok; its brain is stopped, its pacer is heard."""
     cluster = formed(rules)
     cluster.pause_brain("n1")
-    cluster.switch.set("n1", Mood.LIES)
+    cluster.switch.set("n1", FaultMode.LIES)
     request_fence(cluster, "n1")
     cluster.run_for(6000)
     assert cluster.truth.active_nodes(DB) == ("n1",)
@@ -406,7 +406,7 @@ def switch_lies_about_a_node_that_nobody_hears(rules: SafetyRules) -> None:
     cluster = formed(rules)
     node = next(name for name in cluster.names if not cluster.truth.services_on(name))
     cluster.checkers.leave_out(FencedNodesAreDead)
-    cluster.switch.set(node, Mood.LIES)
+    cluster.switch.set(node, FaultMode.LIES)
     cluster.isolate(node)
     cluster.until(lambda: cluster.state(node) is NodeState.FENCED, 10_000, "it is recorded as fenced")
     cluster.run_for(3000)
@@ -414,7 +414,7 @@ def switch_lies_about_a_node_that_nobody_hears(rules: SafetyRules) -> None:
     cluster.until(lambda: cluster.state(node) is not NodeState.FENCED, 5000, "the record is disproved")
     cluster.run_for(5000)
     assert cluster.cib.status.proofs[f"{configurations.DEVICE}/{node}"].state is ProofState.LIED
-    cluster.switch.mend()
+    cluster.switch.repair()
     cluster.until(cluster.is_settled, 90_000, "settled after it was really fenced")
     assert any(target == node for _, target, _ in cluster.switch.acted)
 
@@ -425,7 +425,7 @@ def record_is_seen_where_something_unmanaged_runs(rules: SafetyRules) -> None:
     cluster.checkers.leave_out(FencedNodesAreDead)
     cluster.configure([configurations.primitive("db", meta={"is-managed": "false"})])
     cluster.run_for(2000)
-    cluster.switch.set("n1", Mood.LIES)
+    cluster.switch.set("n1", FaultMode.LIES)
     cluster.drop_datagrams_of("n1")
     cluster.until(lambda: cluster.state("n1") is NodeState.FENCED, 10_000, "n1 is recorded as fenced")
     cluster.run_for(3000)
@@ -433,7 +433,7 @@ def record_is_seen_where_something_unmanaged_runs(rules: SafetyRules) -> None:
     cluster.until(lambda: bool(cluster.truth.active_nodes(DB)), 10_000, "db recovered")
     cluster.run_for(3000)
     assert cluster.runs_once("db")
-    cluster.switch.mend()
+    cluster.switch.repair()
     cluster.end_filters()
     cluster.until(cluster.is_settled, 120_000, "settled after n1 was really fenced")
 
@@ -441,7 +441,7 @@ def record_is_seen_where_something_unmanaged_runs(rules: SafetyRules) -> None:
 def slow_switch(rules: SafetyRules) -> None:
     """A node is lost and heard again while the switch takes its time: it must stay out until it was shot."""
     cluster = formed(rules)
-    cluster.switch.set("n1", Mood.WORKS, latency_ms=4500)
+    cluster.switch.set("n1", FaultMode.WORKS, latency_ms=4500)
     cluster.isolate("n1")
     cluster.until(lambda: bool(cluster.cib.status.fence_orders), 5000, "n1 being fenced")
     cluster.rejoin("n1")
@@ -458,9 +458,9 @@ def _lose_executor(cluster: Cluster, target: NodeName) -> NodeName:
     cluster.run_for(200)
     (order,) = cluster.cib.status.fence_orders.values()
     assert order.target == target
-    cluster.switch.set(order.executor, Mood.REFUSES)
+    cluster.switch.set(order.executor, FaultMode.REFUSES)
     cluster.hosts[order.executor].brain.disable()
-    cluster.switch.set(target, Mood.WORKS)
+    cluster.switch.set(target, FaultMode.WORKS)
     return order.executor
 
 
@@ -469,7 +469,7 @@ def fence_agent_outlives_its_daemon(rules: SafetyRules) -> None:
     cluster = formed(rules, shape=Shape(nodes=5))
     cluster.configure([configurations.properties(**{**configurations.USUAL_PROPERTIES, **FENCING_TAKES})])
     target = cluster.others(cluster.dc())[0]
-    cluster.switch.set(target, Mood.DAWDLES, latency_ms=DAWDLE_MS)
+    cluster.switch.set(target, FaultMode.DAWDLES, latency_ms=DAWDLE_MS)
     cluster.power_off(target)
     executor = _lose_executor(cluster, target)
     cluster.until(lambda: cluster.state(target) is NodeState.FENCED, 30_000, "another node has fenced it")
@@ -479,7 +479,7 @@ def fence_agent_outlives_its_daemon(rules: SafetyRules) -> None:
     cluster.power_on(target)
     cluster.until(lambda: cluster.state(target) is NodeState.ONLINE, 60_000, "it joins when the agent has had its time")
     assert cluster.state(executor) is NodeState.LOST
-    cluster.switch.mend()
+    cluster.switch.repair()
     cluster.hosts[executor].brain.enable()
     cluster.until(cluster.is_settled, 90_000, "settled")
 
@@ -501,14 +501,14 @@ def late_agent_lets_a_fenced_node_in(rules: SafetyRules) -> None:
     ])  # fmt: skip
     cluster.power_off(target)
     cluster.until(lambda: cluster.state(target) is NodeState.FENCED, 10_000, "fenced")
-    cluster.switch.set(target, Mood.DAWDLES, latency_ms=DAWDLE_MS)
+    cluster.switch.set(target, FaultMode.DAWDLES, latency_ms=DAWDLE_MS)
     cluster.power_on(target)
     executor = _lose_executor(cluster, target)
     cluster.until(lambda: cluster.state(executor) is NodeState.LOST, 30_000, "the executor is lost")
     cluster.power_off(target)
     cluster.until(lambda: cluster.switch.acted[-1][1:] == (target, "on"), 2 * DAWDLE_MS, "the agent has asked")
     cluster.until(lambda: cluster.state(target) is not NodeState.LOST, 60_000, "it is back, or fenced")
-    cluster.switch.mend()
+    cluster.switch.repair()
     cluster.hosts[executor].brain.enable()
     cluster.power_on(target)
     cluster.until(cluster.is_settled, 90_000, "settled")
@@ -540,14 +540,14 @@ def executor_leaves(rules: SafetyRules) -> None:
         cluster.until(cluster.is_settled, 10_000, f"nothing runs on {leaver}")
         _take_to_sync(cluster, SLOW_SYNC_US)
         cluster.run_for(2000)
-        cluster.switch.set(target, Mood.DAWDLES, latency_ms=DAWDLE_MS)
+        cluster.switch.set(target, FaultMode.DAWDLES, latency_ms=DAWDLE_MS)
         cluster.power_off(target)
         agent_ends_ms = cluster.world.now_ms + DAWDLE_MS + 6000
         cluster.run_for(offset_ms)
         _drain(cluster, leaver)
         cluster.run_for(5000)
         _take_to_sync(cluster, SYNC_US)
-        cluster.switch.set(target, Mood.WORKS)
+        cluster.switch.set(target, FaultMode.WORKS)
         _let_fence(cluster, *cluster.names)
         cluster.until(lambda: cluster.state(target) is NodeState.FENCED, 60_000, "fenced")  # noqa: B023
         cluster.power_on(target)
@@ -577,10 +577,10 @@ def one_node_stays_dark(rules: SafetyRules) -> None:
         cluster.power_off(name)
     cluster.power_on("n2")
     cluster.power_on("n3")
-    cluster.switch.set("n1", Mood.DEAD)
+    cluster.switch.set("n1", FaultMode.DEAD)
     cluster.run_for(30_000)
     assert not cluster.truth.active_nodes(DB)
-    cluster.switch.mend()
+    cluster.switch.repair()
     cluster.until(lambda: cluster.runs_once("db"), 60_000, "db recovered after the fencing")
 
 
@@ -606,7 +606,7 @@ class _PoisonedGraph(dict[int, object]):
 
 
 def poison_cib(rules: SafetyRules) -> None:
-    """Whoever plans this configuration crashes: no node may be reset for that, no service interrupted."""
+    """A node that plans this configuration crashes: no node may be reset for that, no service interrupted."""
     cluster = formed(rules, shape=Shape(brain_timeout_ms=3000))
     cluster.may_crash = lambda _node, error: "poison" in str(error)
     healthy = cluster.scheduler

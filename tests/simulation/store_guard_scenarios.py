@@ -151,7 +151,7 @@ def is_rewriting(node: SimulatedNode) -> bool:
 
 
 def all_lose_power_at_an_acknowledgement() -> None:
-    """All nodes lose power at the very moment at which a client is told of its write."""
+    """All nodes lose power at the very moment at which a client's write is acknowledged."""
     world = World(6)
     for number in range(8):
         leader = world.wait_for_leader()

@@ -73,7 +73,7 @@ class StoreGuards:
     """Messages that reveal nothing unsynced do not wait for the disk (safety.md §7)."""
     proposals_are_capped: bool = True
     """In flight and waiting there is a bounded number of proposals; more are refused (safety.md §7)."""
-    removals_are_told: bool = True
+    removals_are_announced: bool = True
     """The state machine hears of entries that will never be committed, and takes back what it did for them."""
     one_vote_at_a_time: bool = True
     """Voters change by one at most, so that majorities before and after have a voter in common (safety.md §7)."""
@@ -107,7 +107,7 @@ def in_force(guards: StoreGuards) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for field in fields(StoreGuards):
             if not getattr(guards, field.name):
-                CARELESS[field.name](patch)
+                WITHOUT[field.name](patch)
         yield
 
 
@@ -259,7 +259,7 @@ def _take_every_proposal(patch: Patch) -> None:
     patch.setattr(store_world.World, "settings", settings)
 
 
-def _tell_no_removals(patch: Patch) -> None:
+def _announce_no_removals(patch: Patch) -> None:
     patch.setattr(RaftCore, "removed", lambda *_: None)
 
 
@@ -293,7 +293,7 @@ def _keep_voters(patch: Patch) -> None:
     patch.setattr(RaftCore, "removed", removed)
 
 
-CARELESS: dict[str, Callable[[Patch], None]] = {
+WITHOUT: dict[str, Callable[[Patch], None]] = {
     "commit_follows_comparison": _believe_commit_indexes,
     "journal_is_aligned": _clear_unaligned_journals,
     "rewrite_is_atomic": _rewrite_in_place,
@@ -315,7 +315,7 @@ CARELESS: dict[str, Callable[[Patch], None]] = {
     "steps_down_first": _stay_leader,
     "heartbeats_pass_a_slow_disk": _hold_everything_back,
     "proposals_are_capped": _take_every_proposal,
-    "removals_are_told": _tell_no_removals,
+    "removals_are_announced": _announce_no_removals,
     "one_vote_at_a_time": _switch("_is_one_step"),
     "own_commit_before_voters": _switch("_has_own_commit"),
     "one_change_at_a_time": _switch("_is_last_change_applied"),

@@ -117,7 +117,7 @@ def crash_after_a_frame(chance: Chance, nodes: Nodes) -> Fault:
 
         return end
 
-    return Drawn(f"whoever sends the next {kind} loses power", begin, chance.randint(*LASTS_MS))
+    return Drawn(f"the sender of the next {kind} loses power", begin, chance.randint(*LASTS_MS))
 
 
 def pause(chance: Chance, nodes: Nodes) -> Fault:
@@ -310,8 +310,8 @@ class Regroup:
         return spell_voters(current.version + chance.choice((1, 1, 1, 2)), voters, learners)
 
 
-def leave_out_strangers(world: World) -> None:
-    """Switch off whoever is no member in the end: nobody tells it anything any more."""
+def leave_out_others(world: World) -> None:
+    """Switch off every node that is no member in the end: nobody sends it anything any more."""
     world.run_until(lambda: world.leader() is not None)
     current = world.voter_set()
     for name in world.names:
@@ -356,7 +356,7 @@ def run(
         story.append(f"{world.now_us} excused, because {world.forgetful} forgot what it had promised: {problem}")
         problem = rule = ""
     versions = max(node.core.voter_set.version for node in world.nodes.values())
-    told = [f"{when} {name} {event}"[:200] for when, name, event in world.events] if whole_story or problem else []
+    lines = [f"{when} {name} {event}"[:200] for when, name, event in world.events] if whole_story or problem else []
     return Outcome(
         seed=seed,
         problem=problem,
@@ -374,7 +374,7 @@ def run(
             ("recognised", sum(node.is_out for node in world.nodes.values())),
             ("excused", int(is_excused)),
         ),
-        story=tuple(sorted([*story, *told], key=lambda line: int(line.split()[0]))),
+        story=tuple(sorted([*story, *lines], key=lambda line: int(line.split()[0]))),
     )
 
 
@@ -391,7 +391,7 @@ def storm(
     world.heal_all()
     if changes is not None:
         changes.is_over = True
-        leave_out_strangers(world)
+        leave_out_others(world)
     world.run_until(world.is_settled, limit_ms=LIVENESS_MS)
     world.check()
 

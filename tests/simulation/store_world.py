@@ -300,7 +300,7 @@ class SimulatedNode:
         try:
             self.core.open()
         except StoreUnwritableError:
-            # Its systemd starts it again; here whoever ends the fault does.
+            # Its systemd starts it again; here the end of the fault does.
             self.is_alive = False
             return
         except StoreDamagedError:
@@ -425,7 +425,7 @@ class World:
     # Members.
 
     def add_machine(self, name: NodeName) -> None:
-        """Start a node with an empty disk; it is told the log as soon as a leader counts it among the members."""
+        """Start a node with an empty disk; it gets the log as soon as a leader counts it among the members."""
         self.names = (*self.names, name)
         self.nodes[name] = SimulatedNode(self, name)
 
@@ -586,7 +586,7 @@ class World:
         node.is_alive = False
         node.core.stop()
         for job in node.jobs:
-            # A write under way at the crash: not begun, finished but not told, or torn.
+            # A write under way at the crash: not begun, finished but not acknowledged, or torn.
             fate = self.chance.randrange(3)
             if fate == 1:
                 job[0]()

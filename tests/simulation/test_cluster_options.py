@@ -8,7 +8,7 @@ from haclusterd.model.configuration import AttributeSet, NodeEntry
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.checks.checkers import FencedNodesAreDead
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.fence_devices import Mood
+from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.scenario import Cluster, Shape
 
 N1 = NodeName("n1")
@@ -128,7 +128,7 @@ def test_a_node_that_finds_its_death_recorded_is_reset_where_it_is_to_panic(reac
     cluster.configure([PutNode(NodeEntry(N1, (standby,)))])
     cluster.until(cluster.is_settled, 20_000, "nothing runs on n1, of which a second copy could be started")
     boot = boot_of(cluster, "n1")
-    cluster.switch.set("n1", Mood.LIES)
+    cluster.switch.set("n1", FaultMode.LIES)
     cluster.drop_datagrams_of("n1")
     if is_killed:
         cluster.pause_brain("n1")
@@ -137,7 +137,7 @@ def test_a_node_that_finds_its_death_recorded_is_reset_where_it_is_to_panic(reac
         cluster.kill_brain("n1")
     cluster.run_for(13_000)
     assert (boot_of(cluster, "n1") is boot) is (reaction == "stop")
-    cluster.switch.mend()
+    cluster.switch.repair()
     cluster.heal()
     cluster.until(cluster.all_online, 120_000, "n1 is back")
     cluster.until(lambda: cluster.runs_once("db"), 20_000, "db runs")
@@ -151,7 +151,7 @@ def test_a_node_that_has_stopped_everything_before_it_finds_itself_lost_is_reset
     cluster.run_for(5000)
     boot = boot_of(cluster, "n1")
     assert cluster.node_of("db") == N1
-    cluster.switch.set("n1", Mood.REFUSES)
+    cluster.switch.set("n1", FaultMode.REFUSES)
     cluster.drop_datagrams_of("n1")
     cluster.until(lambda: cluster.state("n1") is NodeState.LOST, 10_000, "n1 is lost")
     assert not cluster.truth.active_nodes(DB)

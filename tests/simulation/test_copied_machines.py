@@ -24,8 +24,8 @@ def start_a_copy(cluster: Cluster) -> Host:
 def is_recognised(cluster: Cluster, copy: Host) -> bool:
     """Tell whether the status of all others names it."""
     runtimes = [cluster.brain_of(name).runtime for name in cluster.others(copy.node)]
-    told = [" ".join(each.copied_nodes.warnings(each.ports.clock.now())) for each in runtimes]
-    return all(f"a copy of {copy.node} is kept out" in text for text in told)
+    warnings = [" ".join(each.copied_nodes.warnings(each.ports.clock.now())) for each in runtimes]
+    return all(f"a copy of {copy.node} is kept out" in text for text in warnings)
 
 
 def test_a_copy_beside_its_machine_is_kept_out_and_everything_runs_on() -> None:

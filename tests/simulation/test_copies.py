@@ -7,7 +7,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import ActionName
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
-from haclusterd.simulator.hosts.fence_devices import Mood
+from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.hosts.truth import promoted
 from tests.simulation.copies_scenarios import (
     FAULTS,
@@ -69,13 +69,13 @@ def test_a_daemon_s_restart_does_not_restart_what_has_moved_meanwhile() -> None:
 
 def test_a_dead_switch_holds_both_ends_of_a_migration_until_it_works() -> None:
     cluster = migrating()
-    cluster.switch.set(SOURCE, Mood.DEAD)
+    cluster.switch.set(SOURCE, FaultMode.DEAD)
     cluster.until(lambda: cluster.truth.active_nodes(VM) == (TARGET,), 5000, "vm moved")
     cluster.power_off(SOURCE)
     cluster.edit([configurations.prefers(VM, THIRD, 600)])
     cluster.run_for(20_000)
     assert cluster.truth.holders(VM) == (TARGET,)
-    cluster.switch.mend()
+    cluster.switch.repair()
     cluster.until(lambda: cluster.runs_once(VM) and cluster.node_of(VM) == THIRD, 60_000, "vm on n3")
 
 

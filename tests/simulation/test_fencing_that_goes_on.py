@@ -7,26 +7,28 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.fence_devices import Mood
+from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.scenario import Cluster, Shape
 
 DB = ResourceId("db")
 RECOVERY_MS = 3000
-"""Of a dead host whose device works: its fencing, and the start elsewhere."""
+"""Of a dead host whose device works: its fencing, and the start on another node."""
 
 
-@pytest.mark.parametrize("mood", [Mood.DEAD, Mood.REFUSES], ids=lambda mood: mood.value)
-def test_a_switch_that_is_away_for_ten_minutes_holds_and_then_recovers_within_the_longest_pause(mood: Mood) -> None:
+@pytest.mark.parametrize("mode", [FaultMode.DEAD, FaultMode.REFUSES], ids=lambda mode: mode.value)
+def test_a_switch_that_is_away_for_ten_minutes_holds_and_then_recovers_within_the_longest_pause(
+    mode: FaultMode,
+) -> None:
     cluster = Cluster(seed=4).form()
     victim = cluster.node_of("db")
-    cluster.switch.set(victim, mood)
+    cluster.switch.set(victim, mode)
     cluster.power_off(victim)
     cluster.run_for(600_000)
     assert cluster.state(victim) is NodeState.LOST
     assert not cluster.truth.active_nodes(DB)
-    cluster.switch.mend()
+    cluster.switch.repair()
     call_ms = ClusterProperties(cluster.cib.configuration).duration_ms("fencing-timeout")
-    bound_ms = BACKOFF_MAX_MS + (call_ms if mood is Mood.DEAD else 0) + RECOVERY_MS
+    bound_ms = BACKOFF_MAX_MS + (call_ms if mode is FaultMode.DEAD else 0) + RECOVERY_MS
     cluster.until(lambda: cluster.runs_once("db"), bound_ms, "db recovered")
 
 
@@ -36,7 +38,7 @@ def test_a_daemon_that_is_stopped_while_its_fence_agent_takes_too_long_ends_with
     values = {**configurations.USUAL_PROPERTIES, "fencing_timeout": "60s", "shutdown_escalation": "8s"}
     cluster.configure([configurations.properties(**values, fencing_action="off")])
     target = cluster.others(cluster.dc())[0]
-    cluster.switch.set(target, Mood.DAWDLES, latency_ms=50_000)
+    cluster.switch.set(target, FaultMode.DAWDLES, latency_ms=50_000)
     cluster.power_off(target)
     cluster.until(lambda: bool(cluster.cib.status.fence_orders), 10_000, "an agent is at work")
     cluster.run_for(200)
@@ -48,8 +50,8 @@ def test_a_daemon_that_is_stopped_while_its_fence_agent_takes_too_long_ends_with
     assert brain.is_running, "it waits for its agent"
     cluster.until(lambda: not brain.is_running, 5000, "the daemon has ended")
     assert cluster.state(order.executor) is NodeState.ONLINE
-    cluster.switch.set(target, Mood.WORKS)
-    cluster.switch.set(order.executor, Mood.REFUSES)
+    cluster.switch.set(target, FaultMode.WORKS)
+    cluster.switch.set(order.executor, FaultMode.REFUSES)
     cluster.until(lambda: cluster.state(target) is NodeState.FENCED, 30_000, "another node has fenced it")
     cluster.power_on(target)
     cluster.run_for(10_000)

@@ -87,7 +87,7 @@ def test_a_node_whose_streams_are_filtered_holds_back_nobody_and_is_given_up(
 @pytest.mark.parametrize("whom", ["dc", "first", "last"])
 @pytest.mark.parametrize("nodes", [3, 5])
 def test_a_node_whose_datagrams_are_filtered_is_lost_also_when_it_is_the_dc(nodes: int, whom: str) -> None:
-    """Its sessions work, so it goes on as Raft's leader: without a lease it may judge nobody, and nobody judges it."""
+    """Its sessions work, so it stays Raft's leader: without a lease it may judge nobody, and nobody judges it."""
     cluster = formed(nodes)
     dc = cluster.dc()
     rest = cluster.others(dc)
@@ -114,7 +114,7 @@ def test_the_leadership_does_not_go_round_where_no_datagram_passes() -> None:
     cluster.until(lambda: cluster.runs_once(*SERVICES), 30_000, "everything runs")
 
 
-def test_a_service_that_dies_on_a_filtered_node_runs_again_elsewhere() -> None:
+def test_a_service_that_dies_on_a_filtered_node_runs_again_on_another() -> None:
     cluster = formed()
     home = cluster.node_of("db")
     cluster.drop_streams_of(home)

@@ -9,7 +9,7 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet, NodeEntry
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.fence_devices import Mood
+from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.scenario import Cluster
 
 N1 = NodeName("n1")
@@ -94,7 +94,7 @@ def test_a_node_that_is_lost_in_maintenance_is_fenced_when_that_ends_and_only_th
 )
 def test_a_node_without_a_lease_leaves_what_is_unmanaged_alone(edits: Sequence[Edit]) -> None:
     cluster = formed()
-    cluster.switch.set("n1", Mood.DEAD)
+    cluster.switch.set("n1", FaultMode.DEAD)
     cluster.configure(edits)
     cluster.run_for(3000)
     ended = ended_services(cluster)

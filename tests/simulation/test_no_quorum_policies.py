@@ -10,7 +10,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.checks.checkers import Violation
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
-from haclusterd.simulator.hosts.fence_devices import Mood
+from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.hosts.truth import promoted
 from haclusterd.simulator.scenario import Cluster, Shape
 
@@ -43,7 +43,7 @@ def lifetimes(cluster: Cluster) -> list[object]:
 @pytest.mark.parametrize("policy", ["freeze", "ignore"])
 def test_a_frozen_node_runs_on_and_comes_back_with_what_it_runs(policy: str) -> None:
     cluster = formed(policy)
-    cluster.switch.set("n1", Mood.DEAD)
+    cluster.switch.set("n1", FaultMode.DEAD)
     ended = lifetimes(cluster)
     boots = cluster.hosts[NodeName("n1")].boots
     cluster.isolate("n1")
@@ -61,7 +61,7 @@ def test_a_frozen_node_runs_on_and_comes_back_with_what_it_runs(policy: str) -> 
 def test_a_frozen_node_is_fenced_before_what_it_runs_is_recovered() -> None:
     cluster = formed("freeze")
     cluster.isolate("n1")
-    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", 8000, "db elsewhere")
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", 8000, "db on another node")
     assert ("n1", "reboot") in [(node, action) for _, node, action in cluster.switch.acted]
 
 
@@ -74,7 +74,7 @@ def test_without_fencing_and_quorum_two_copies_run_and_a_checker_sees_them() -> 
 
 def test_stop_and_no_fencing_leave_one_copy() -> None:
     cluster = formed("stop", fencing_enabled="true")
-    cluster.switch.set("n1", Mood.DEAD)
+    cluster.switch.set("n1", FaultMode.DEAD)
     cluster.isolate("n1")
     cluster.run_for(30_000)
     assert not cluster.truth.active_nodes(DB)
@@ -82,7 +82,7 @@ def test_stop_and_no_fencing_leave_one_copy() -> None:
 
 def test_demote_leaves_instances_running_and_demotes_them() -> None:
     cluster = formed("demote", *configurations.promotable(["n1", "n2", "n3"]))
-    cluster.switch.set("n3", Mood.DEAD)
+    cluster.switch.set("n3", FaultMode.DEAD)
     cluster.until(lambda: NodeName("n3") in cluster.truth.active_nodes(promoted(PG)), 10_000, "pg promoted on n3")
     cluster.isolate("n3")
     cluster.until(lambda: NodeName("n3") not in cluster.truth.active_nodes(promoted(PG)), 4000, "pg demoted on n3")
@@ -111,7 +111,7 @@ def test_the_loser_begins_to_stop_no_later_than_it_is_declared_lost() -> None:
     cluster = formed("stop")
     ended_us: list[int] = []
     cluster.truth.when_service_ends.append(lambda *_: ended_us.append(cluster.world.now_us))
-    cluster.switch.set("n1", Mood.DEAD)
+    cluster.switch.set("n1", FaultMode.DEAD)
     cluster.isolate("n1")
     cluster.until(lambda: cluster.state("n1") is NodeState.LOST, 5000, "n1 is lost")
     lost_us = cluster.world.now_us
@@ -122,7 +122,7 @@ def test_the_loser_begins_to_stop_no_later_than_it_is_declared_lost() -> None:
 def test_a_node_declared_lost_while_its_daemon_hung_stops_before_its_next_life() -> None:
     cluster = Cluster(1, Shape(brain_timeout_ms=3000)).form(with_policy("stop", brain_timeout="3s"))
     cluster.run_for(3000)
-    cluster.switch.set("n1", Mood.DEAD)
+    cluster.switch.set("n1", FaultMode.DEAD)
     cluster.hang_main_loop("n1")
     cluster.until(lambda: cluster.state("n1") is NodeState.LOST, 10_000, "n1 is lost")
     before = cluster.brain_of("n1").incarnation
@@ -134,7 +134,7 @@ def test_a_node_declared_lost_while_its_daemon_hung_stops_before_its_next_life()
 def test_a_node_without_a_lease_kills_a_start_of_its_daemons_life_before() -> None:
     """It would go on for half a minute, and the service would begin where nobody may run anything."""
     cluster = formed("stop", configurations.primitive("db", start_timeout_ms=60_000))
-    cluster.switch.set("n1", Mood.DEAD)
+    cluster.switch.set("n1", FaultMode.DEAD)
     cluster.fates.write("db", "start", Fate(duration_ms=30_000, effect_at_percent=60), node="n1", times=1)
     cluster.kill_service("db")
 

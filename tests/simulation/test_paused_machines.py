@@ -6,7 +6,7 @@ from haclusterd.cib.commands import RequestLeader
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.checks.checkers import Violation
-from haclusterd.simulator.hosts.fence_devices import Mood
+from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.scenario import Cluster
 from tests.simulation import watchdog_scenarios as watchdogs
 
@@ -72,7 +72,7 @@ def test_a_paused_machine_that_nothing_could_fence_comes_back_to_what_only_it_ru
 ) -> None:
     """Its lease looks fresh when its clock stood still: it ends with the next heartbeats, which bring no echo."""
     cluster = formed()
-    cluster.switch.set("n1", Mood.DEAD)
+    cluster.switch.set("n1", FaultMode.DEAD)
     cluster.stall("n1", with_clocks=with_clocks)
     cluster.run_for(pause_ms)
     assert cluster.state("n1") is NodeState.LOST

@@ -34,7 +34,7 @@ NEEDED: tuple[tuple[str, Scenario], ...] = (
     ("steps_down_first", scenarios.a_leader_is_cut_off),
     ("heartbeats_pass_a_slow_disk", scenarios.the_leaders_disk_stands_still),
     ("proposals_are_capped", scenarios.a_flood_of_proposals),
-    ("removals_are_told", scenarios.entries_that_will_never_be_committed),
+    ("removals_are_announced", scenarios.entries_that_will_never_be_committed),
     ("one_vote_at_a_time", voters.a_leader_keeps_only_itself),
     ("own_commit_before_voters", voters.two_leaders_take_one_step_each),
     ("one_change_at_a_time", voters.a_leader_takes_two_steps),

@@ -9,7 +9,7 @@ import pytest
 
 from haclusterd.model.rules_in_force import ALL_RULES
 from haclusterd.simulator import swarm
-from haclusterd.simulator.hosts.world import Life, SimulationStuck, World
+from haclusterd.simulator.hosts.world import Life, SimulationStuckError, World
 from haclusterd.simulator.scenario import Cluster
 
 SEEDS = range(1, 13)
@@ -103,5 +103,5 @@ def test_time_that_stands_still_is_found() -> None:
         world.after(0, again)
 
     again()
-    with pytest.raises(SimulationStuck):
+    with pytest.raises(SimulationStuckError):
         world.run_until(1)

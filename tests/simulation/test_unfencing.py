@@ -6,7 +6,7 @@ from haclusterd.cib.commands import PutResource
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.fencing import FenceAction
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.fence_devices import Mood
+from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.scenario import Cluster
 
 
@@ -26,7 +26,7 @@ def test_a_node_that_vanishes_while_it_is_let_in_joins_again(is_reboot: bool) ->
     node = cluster.others(cluster.dc())[0]
     cluster.power_off(node)
     cluster.until(lambda: cluster.state(node) == "fenced", 10_000, "fenced")
-    cluster.switch.set(node, Mood.WORKS, latency_ms=3_000)
+    cluster.switch.set(node, FaultMode.WORKS, latency_ms=3_000)
     cluster.power_on(node)
     cluster.until(
         lambda: any(order.action is FenceAction.ON for order in cluster.cib.status.fence_orders.values()),

@@ -14,7 +14,7 @@ from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.configurations import SERVICES
-from haclusterd.simulator.hosts.fence_devices import Mood
+from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.scenario import Cluster, Shape
 
 N3 = NodeName("n3")
@@ -80,7 +80,7 @@ def test_with_startup_fencing_off_an_unseen_member_is_neither_waited_for_nor_fen
 
 def test_an_unseen_member_whose_device_is_dead_is_waited_for_until_the_device_works() -> None:
     cluster = Cluster(2)
-    cluster.switch.set(N3, Mood.DEAD)
+    cluster.switch.set(N3, FaultMode.DEAD)
     cluster.power_on("n1")
     cluster.power_on("n2")
     both = (NodeName("n1"), NodeName("n2"))
@@ -88,7 +88,7 @@ def test_an_unseen_member_whose_device_is_dead_is_waited_for_until_the_device_wo
     cluster.configure(configurations.usual(NAMES), within_ms=20_000)
     cluster.run_for(90_000)
     assert not any(cluster.truth.active_nodes(service) for service in SERVICES)
-    cluster.switch.mend()
+    cluster.switch.repair()
     cluster.until(lambda: cluster.runs_once(*SERVICES), 60_000, "everything runs")
 
 
@@ -108,7 +108,7 @@ def test_a_member_that_is_heard_and_has_never_joined_holds_back_nobody_for_long(
 def test_a_device_that_lies_about_a_heard_member_that_never_joined_is_found_out() -> None:
     cluster = Cluster(2)
     cluster.drop_streams_of(N3)
-    cluster.switch.set(N3, Mood.LIES)
+    cluster.switch.set(N3, FaultMode.LIES)
     cluster.power_all()
     both = (NodeName("n1"), NodeName("n2"))
     cluster.until(lambda: all(cluster.states().get(name) is NodeState.ONLINE for name in both), 20_000, "two online")
@@ -117,5 +117,5 @@ def test_a_device_that_lies_about_a_heard_member_that_never_joined_is_found_out(
     cluster.run_for(20_000)
     assert cluster.state(N3) is NodeState.LOST
     assert not any(cluster.truth.active_nodes(service) for service in SERVICES)
-    cluster.switch.mend()
+    cluster.switch.repair()
     cluster.until(lambda: cluster.runs_once(*SERVICES), 60_000, "everything runs")

@@ -8,7 +8,7 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate, Manners
-from haclusterd.simulator.hosts.fence_devices import Mood
+from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.hosts.network import Weather
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
@@ -109,7 +109,7 @@ def cut_dc_and_holder(cluster: Cluster) -> None:
     other = cluster.others(dc)[0]
     cluster.cut(dc, other)
     cluster.run_for(5000)
-    cluster.mend(dc, other)
+    cluster.restore(dc, other)
 
 
 NO_ALARM: tuple[Callable[[Cluster], None], ...] = (
@@ -161,18 +161,18 @@ def test_a_dc_that_is_not_heard_is_replaced_and_fenced() -> None:
     cluster.until(lambda: any(target == dc for _, target, _ in cluster.switch.acted), 20_000, "fenced")
 
 
-def test_what_a_deaf_node_has_stopped_runs_elsewhere() -> None:
+def test_what_a_deaf_node_has_stopped_runs_on_others() -> None:
     cluster = formed()
     home = cluster.node_of("db")
     for other in cluster.others(home):
         cluster.network.drop_datagrams(other, home)
     cluster.run_for(4000)
-    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != home, 30_000, "db elsewhere")
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != home, 30_000, "db on another node")
 
 
 def test_a_dead_fence_device_holds() -> None:
     cluster = formed()
-    cluster.switch.set("n1", Mood.DEAD)
+    cluster.switch.set("n1", FaultMode.DEAD)
     cluster.power_off("n1")
     cluster.run_for(30_000)
     assert cluster.state("n1") is NodeState.LOST
@@ -195,7 +195,7 @@ def test_a_drained_node_leaves_without_harm_and_may_return() -> None:
     home = cluster.node_of("db")
     cluster.brain_of(home).runtime.drain()
     cluster.until(lambda: cluster.state(home) is NodeState.LEFT, 10_000, "left")
-    cluster.until(lambda: cluster.runs_once(*configurations.SERVICES), 5000, "everything elsewhere")
+    cluster.until(lambda: cluster.runs_once(*configurations.SERVICES), 5000, "everything on other nodes")
     assert cluster.node_of("db") != home
     assert not cluster.switch.acted
     cluster.hosts[NodeName(home)].brain.enable()
@@ -207,7 +207,7 @@ def test_a_failed_stop_is_fenced() -> None:
     home = cluster.node_of("db")
     cluster.fates.write("db", "stop", Fate(50, exit_code=1, has_effect=False), node=home)
     cluster.configure([configurations.prefers("db", home, -1_000_000)])
-    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != home, 20_000, "db elsewhere")
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != home, 20_000, "db on another node")
     assert any(target == home for _, target, _ in cluster.switch.acted)
 
 

@@ -15,7 +15,7 @@ MEMBER_SEEDS = range(MEMBERS_CHANGE_EVERY - 1, MEMBERS_CHANGE_EVERY * int(os.env
 
 
 def write(world: World, count: int = 20) -> None:
-    """Have entries committed by whoever leads."""
+    """Have entries committed by the leader."""
     world.written = getattr(world, "written", 0)
     for _ in range(count):
         world.written += 1

@@ -86,7 +86,7 @@ def two_leaders_take_one_step_each() -> None:
 
 
 def the_leader_is_to_lose_its_vote() -> None:
-    """The leader is asked to go on without its own vote: whoever leads must have one."""
+    """The leader is asked to go on without its own vote: a leader must have one."""
     world = World(44)
     old = world.wait_for_leader()
     write(world, old, 5, b"before")

@@ -44,14 +44,14 @@ def stops_hang_on_n1(cluster: Cluster) -> None:
 
 
 def cut_off_holder_cannot_stop(rules: SafetyRules) -> None:
-    """n1 is cut off, and its stops hang: its watchdog resets it, and after W all runs elsewhere."""
+    """n1 is cut off, and its stops hang: its watchdog resets it, and after W all runs on other nodes."""
     cluster = formed(rules)
     stops_hang_on_n1(cluster)
     cluster.isolate("n1")
     cluster.until(lambda: cluster.state("n1") is NodeState.LOST, 5000, "n1 is lost")
     cluster.run_for(W - 1000)
     assert cluster.state("n1") is NodeState.LOST
-    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", 5000, "db elsewhere")
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", 5000, "db on another node")
     cluster.fates.forget()
     cluster.rejoin("n1")
     cluster.until(cluster.is_settled, 30_000, "settled")
@@ -104,7 +104,7 @@ def feed_is_held_back(rules: SafetyRules) -> None:
     cluster.until(lambda: not pacer.life.is_running, 2600, "the feeder is stopped")
     cluster.run_for((device_of(cluster, "n1").due_us - cluster.world.now_us) // MS - 100)
     cluster.hosts[NodeName("n1")].pacer.resume()
-    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", W + 5000, "db elsewhere")
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", W + 5000, "db on another node")
 
 
 def dc_changes_during_the_wait(rules: SafetyRules) -> None:
@@ -119,7 +119,7 @@ def dc_changes_during_the_wait(rules: SafetyRules) -> None:
     cluster.until(lambda: cluster.dc() == target, 5000, "another DC")
     cluster.run_for(W - 1000)
     assert cluster.state("n1") is NodeState.LOST
-    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", 5000, "db elsewhere")
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", 5000, "db on another node")
 
 
 def boots(cluster: Cluster) -> dict[NodeName, int]:
@@ -145,7 +145,7 @@ def cut_off_holder_stops(_rules: SafetyRules) -> None:
     cluster = formed()
     before = boots(cluster)
     cluster.isolate("n1")
-    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", W + 8000, "db elsewhere")
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", W + 8000, "db on another node")
     cluster.rejoin("n1")
     cluster.until(cluster.is_settled, 30_000, "settled")
     cluster.run_for(20_000)
@@ -170,7 +170,7 @@ def pacer_ends_for_good(_rules: SafetyRules) -> None:
 
 
 def pacer_is_killed(_rules: SafetyRules) -> None:
-    """n1's pacer is killed and started again: it goes on with the lease and with the device."""
+    """n1's pacer is killed and started again: the new one keeps the lease and the device."""
     cluster = formed()
     before = boots(cluster)
     for _ in range(5):

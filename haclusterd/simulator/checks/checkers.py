@@ -153,9 +153,9 @@ class NeverTwoActive(Checker):
 
 
 class NoRecoveryBeforeFence(Checker):
-    """Nothing that a lost or unseen node may hold starts elsewhere before its fencing is recorded (decision 5).
+    """Nothing that a lost or unseen node may hold starts on another node before its fencing is recorded (decision 5).
 
-    A clone may start elsewhere; promoted is one instance only, wherever the others are.
+    A clone may start on other nodes; promoted is one instance only, wherever the others are.
     """
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
@@ -244,7 +244,7 @@ def order_key(call: AgentCall, log: Log) -> OrderKey | None:
 
 
 class OrdersRunOnce(Checker):
-    """An order is executed at most once, whoever restarts (safety.md §1)."""
+    """An order is executed at most once, no matter what restarts (safety.md §1)."""
 
     def __init__(self, scene: Scene, log: Log) -> None:
         super().__init__(scene, log)
@@ -258,7 +258,7 @@ class OrdersRunOnce(Checker):
 
 
 class OneAgentPerResource(Checker):
-    """While an agent works on a resource, whoever began it, no other one does (safety.md §1)."""
+    """While an agent works on a resource, from any life, no other one does (safety.md §1)."""
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """See `Checker`."""
@@ -407,7 +407,7 @@ class OrdersFollowTheirTerm(Checker):
 
 
 class LostNodesAreSilent(Checker):
-    """Whoever is declared lost is not alive and heard by everybody (safety.md §4), or could not stop something."""
+    """A node that is declared lost is not alive and heard by everybody (safety.md §4), or could not stop something."""
 
     def __init__(self, scene: Scene, log: Log, is_well: Callable[[NodeName], bool]) -> None:
         super().__init__(scene, log)
@@ -429,7 +429,7 @@ class LostNodesAreSilent(Checker):
 
 
 class StopsAreOrderedOnce(Checker):
-    """Nobody is told to stop what he has been told to stop, and has not answered for (safety.md §1)."""
+    """No node is ordered to stop what it has been ordered to stop, and has not answered for (safety.md §1)."""
 
     def first_accepted(self, accepted: Accepted) -> None:
         """See `Checker`."""
@@ -585,7 +585,7 @@ class UnmanagedIsLeftAlone(Checker):
 class NodesWithoutLeaseStop(Checker):
     """A node that has no lease stops its resources by itself, as far as no-quorum-policy wants it (safety.md §4)."""
 
-    PATIENCE_MS = 12_000
+    LIMIT_MS = 12_000
     """More than its agents need, and their timeouts, one after another."""
 
     def __init__(self, scene: Scene, log: Log) -> None:
@@ -612,7 +612,7 @@ class NodesWithoutLeaseStop(Checker):
             self._without_since_us.pop(node, None)
             return
         since_us = self._without_since_us.setdefault(node, now_us)
-        if now_us - since_us < self.PATIENCE_MS * 1000:
+        if now_us - since_us < self.LIMIT_MS * 1000:
             return
         kept = frozenset[ResourceId]()
         if cib is not None and policy is LonePolicy.DEMOTE:

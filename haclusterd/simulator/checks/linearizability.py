@@ -1,4 +1,4 @@
-"""Judges what clients were told: nothing acknowledged is lost, nothing stands twice, every answer fits one order.
+"""Judges the answers of clients: nothing acknowledged is lost, nothing stands twice, every answer fits one order.
 
 Two judgements over records of clients, pure and without a clock of their own. `judge_log` compares an append-only list
 with what was asked and acknowledged; `judge_register` searches an order of all operations on one register in which each
@@ -30,7 +30,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class LogVerdict:
-    """What does not fit between the list and what clients were told; all empty: nothing."""
+    """What does not fit between the list and the clients' answers; all empty: nothing."""
 
     lost: tuple[str, ...] = ()
     """Acknowledged, and not in the list."""

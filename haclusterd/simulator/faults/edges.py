@@ -29,7 +29,7 @@ def drive_to_the_edge(
 
     Its pacer is killed while the lease lasts. The new one opens the device, which is a feed, decides upon the next feed
     soon afterwards, and is stopped before it writes that. When it is killed, and how long before the expiry of the
-    device it goes on, are drawn.
+    device the host runs on, are drawn.
     """
     resource = chance.choice(configurations.SERVICES)
     killed_after_percent, spare_ms = chance.randint(50, 88), chance.randint(1, 40)

@@ -258,12 +258,12 @@ def damage_disk(chance: Chance, nodes: Nodes) -> Fault:
     def begin(cluster: Cluster) -> End:
         host = cluster.hosts[node]
         cluster.power_off(node)
-        mend = host.disk.damage(name, place)
+        repair = host.disk.damage(name, place)
         cluster.world.after(100 * MS, lambda: cluster.power_on(node))
 
         def end() -> None:
             cluster.power_off(node)
-            mend()
+            repair()
             cluster.power_on(node)
 
         return end
@@ -340,7 +340,7 @@ OF_BRAINS: tuple[Kind[Cluster], ...] = (
     Kind("full disk", 1, full_disk),
     Kind("failing disk", 1, failing_disk),
 )
-"""Those in which whoever lives is heard."""
+"""Those in which every living node is heard."""
 OF_WATCHDOGS: tuple[Kind[Cluster], ...] = (
     Kind("hold a feed back", 4, hold_feed_back),
     Kind("take the watchdog", 2, take_watchdog),

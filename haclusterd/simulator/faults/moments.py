@@ -35,7 +35,7 @@ Nodes = Sequence[NodeName]
 Chance = random.Random
 Fault = Drawn[Cluster]
 
-PATIENCE_MS = (8_000, 25_000)
+PAUSE_MS = (8_000, 25_000)
 DELAYS_MS = (0, 0, 1, 5, 20, 100, 400, 1500, 4000)
 """From the beginning of what is met to the blow."""
 AWAY_MS = (300, 8_000)
@@ -78,7 +78,7 @@ BLOWS: Mapping[str, Blow] = {
     "isolate": _isolate,
 }
 GENTLE = ("kill the brain", "reload")
-"""Blows after which whoever lives is heard."""
+"""Blows after which every living node is heard."""
 MET: Mapping[Activity, int] = {
     Activity.START: 3,
     Activity.STOP: 3,
@@ -121,7 +121,7 @@ def strike(blow: str, chance: Chance, nodes: Nodes, *, met: Activity | None = No
         return moment.end
 
     text = f"{blow} {whom}, {delay_ms} ms after a {drawn} has begun"
-    return Drawn(text, begin, chance.randint(*PATIENCE_MS))
+    return Drawn(text, begin, chance.randint(*PAUSE_MS))
 
 
 INSTEAD = {"promotion": Activity.START, "migration": Activity.STOP, "unfencing": Activity.FENCE}

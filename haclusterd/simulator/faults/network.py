@@ -31,7 +31,7 @@ def _cut(cluster: Cluster, directions: Sequence[Direction]) -> End:
 
     def end() -> None:
         for source, target in directions:
-            cluster.network.mend(source, target)
+            cluster.network.restore(source, target)
 
     return end
 
@@ -84,7 +84,7 @@ def bridge(chance: Chance, nodes: Nodes) -> Fault:
 
 
 def cut_from_controller(chance: Chance, nodes: Nodes) -> Fault:
-    """Whoever is DC and one node do not reach each other; the others hear both."""
+    """The DC and one node do not reach each other; the others hear both."""
     order = chance.sample(nodes, len(nodes))
 
     def begin(cluster: Cluster) -> End | None:

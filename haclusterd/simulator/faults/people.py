@@ -10,7 +10,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Manners
-from haclusterd.simulator.hosts.fence_devices import Mood
+from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.hosts.planner import PlannerManners
 from haclusterd.simulator.members import MemberChanges
 from haclusterd.simulator.scenario import Cluster
@@ -62,14 +62,15 @@ def bad_planners(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
 
 def bad_switch(chance: Chance, nodes: Nodes) -> Fault:
     """The power switch refuses, is dead, or acts late, or its agent takes long before it asks."""
-    node, mood = chance.choice(nodes), chance.choice((Mood.REFUSES, Mood.DEAD, Mood.LATE, Mood.DAWDLES))
+    modes = (FaultMode.REFUSES, FaultMode.DEAD, FaultMode.LATE, FaultMode.DAWDLES)
+    node, mode = chance.choice(nodes), chance.choice(modes)
     latency_ms = chance.randint(20, 4000)
 
     def begin(cluster: Cluster) -> End:
-        cluster.switch.set(node, mood, latency_ms=latency_ms)
-        return cluster.switch.mend
+        cluster.switch.set(node, mode, latency_ms=latency_ms)
+        return cluster.switch.repair
 
-    return Drawn(f"the switch {mood.value} for {node} ({latency_ms} ms)", begin, chance.randint(500, 10_000))
+    return Drawn(f"the switch {mode.value} for {node} ({latency_ms} ms)", begin, chance.randint(500, 10_000))
 
 
 def device_away(chance: Chance, nodes: Nodes) -> Fault:
@@ -77,8 +78,8 @@ def device_away(chance: Chance, nodes: Nodes) -> Fault:
 
     def begin(cluster: Cluster) -> End:
         for node in nodes:
-            cluster.switch.set(node, Mood.DEAD)
-        return cluster.switch.mend
+            cluster.switch.set(node, FaultMode.DEAD)
+        return cluster.switch.repair
 
     return Drawn("the switch is away", begin, chance.randint(60_000, 200_000))
 
@@ -115,11 +116,11 @@ def lying_switch(chance: Chance, nodes: Nodes) -> Fault:
     is_asked = chance.random() < 0.7
 
     def begin(cluster: Cluster) -> End:
-        cluster.switch.set(node, Mood.LIES, latency_ms=latency_ms)
+        cluster.switch.set(node, FaultMode.LIES, latency_ms=latency_ms)
         status = cluster.cib.status.nodes.get(node)
         if is_asked and status is not None:
             cluster.administer(RequestFence(node, status.incarnation, "swarm", "a lie"))
-        return cluster.switch.mend
+        return cluster.switch.repair
 
     return Drawn(f"the switch lies about {node} ({latency_ms} ms)", begin, chance.randint(500, 10_000))
 
@@ -147,7 +148,7 @@ def drop_member(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every k
 
     def begin(cluster: Cluster) -> None:
         others = [name for name in cluster.names[1:] if _may_be_dropped(name, cluster.cib)]
-        # Whoever gives away one machine before the last one is out of the members gives away a majority in the end.
+        # Who gives away one machine before the last one is out of the members gives away a majority in the end.
         is_last_one_out = set(cluster.cib.members) <= set(cluster.names)
         if others and len(cluster.names) > MEMBERS_MIN and is_last_one_out:
             MemberChanges(cluster).drop(others[int(place * len(others))])

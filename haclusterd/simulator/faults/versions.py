@@ -2,7 +2,7 @@
 
 The next version is this one under another level: what it could say beyond that is in no code yet. While one member
 reads less, the cluster stays at its level, and a node may be downgraded again; when all read more the level rises for
-good, and whoever reads less stays outside until it is upgraded.
+good, and a node that reads less stays outside until it is upgraded.
 """
 
 import random

@@ -3,12 +3,12 @@
 One that migrates live acts on the facts of two hosts: its service is on the source until the instant of its effect, and
 on the target from then on, if the target's boot has not ended meanwhile.
 
-An agent is a child of its host, not of the daemon's memory: it goes on when the brain is killed or stopped, and ends
+An agent is a child of its host, not of the daemon's memory: it runs on when the brain is killed or stopped, and ends
 with the boot. How it will fare is drawn at its beginning; a scenario may write it down beforehand.
 
 Services may be units of the host's systemd instead (`Manners.units`). Then a start or stop is a job that no kill ends:
-it goes on after its time limit too. A stop takes the place of a job that is not done, a start waits for a stop that is
-not, and a monitor says nothing while there is either (safety.md §8).
+such an agent runs on after its time limit too. A stop takes the place of a job that is not done, a start waits for a
+stop that is not, and a monitor says nothing while there is either (safety.md §8).
 """
 
 import random
@@ -158,7 +158,7 @@ class _Running:
     is_making: bool = False
     """It may make something active."""
     is_let_go: bool = False
-    """Nobody waits for its result any more, and it goes on."""
+    """Nobody waits for its result any more, and it runs on."""
 
 
 class HostAgents:

@@ -77,7 +77,7 @@ class Disk:
         self.name = name
         self.is_full = False
         self.is_damaged = False
-        """A bit is not what was written: whoever opens the store here must refuse."""
+        """A bit is not what was written: a store that is opened here must refuse."""
         self.fails_syncs = False
         """Every fsync reports EIO."""
         self.lies = False
@@ -124,7 +124,7 @@ class Disk:
     def damage(self, name: str, place: float) -> Callable[[], None]:
         """Flip one bit of what nobody can take for a torn write; return how to flip it back.
 
-        `place` is a share of the file. Damage to a journal's last frame cannot be told from a torn write
+        `place` is a share of the file. Damage to a journal's last frame cannot be distinguished from a torn write
         (docs/design/0002-store.md), and the one before it is last when a torn one follows: both are spared.
         """
         file = self._files.get(name)
@@ -134,11 +134,11 @@ class Disk:
         flip(file, position)
         self.is_damaged = True
 
-        def mend() -> None:
+        def repair() -> None:
             flip(file, position)
             self.is_damaged = False
 
-        return mend
+        return repair
 
     def names(self) -> list[str]:
         """Return the names of the files."""

@@ -1,7 +1,7 @@
 """Power switches and the fence agents that ask them.
 
 A switch does what it is asked after a while; or not; or says so without doing it; or does it after the agent has given
-up. The agent is a process of the host that runs it: it goes on when the brain there is killed, until `timeout` or the
+up. The agent is a process of the host that runs it: it runs on when the brain there is killed, until `timeout` or the
 brain's next life kills it. A request that has left the host is carried out whatever becomes of the host.
 """
 
@@ -18,7 +18,7 @@ TARGET_PARAMETERS = ("nodename", "plug", "port")
 AGENT = "fence_switch"
 
 
-class Mood(Enum):
+class FaultMode(Enum):
     """How a switch treats what it is asked."""
 
     WORKS = "works"
@@ -35,10 +35,10 @@ class Mood(Enum):
 
 
 @dataclass(slots=True)
-class Habits:
+class FaultProfile:
     """How the switch behaves for one target."""
 
-    mood: Mood = Mood.WORKS
+    mode: FaultMode = FaultMode.WORKS
     latency_ms: int = 150
     lateness_ms: int = 3000
     """With LATE: how long after the agent's timeout it acts."""
@@ -50,8 +50,8 @@ class PowerSwitch:
     def __init__(self, world: World, hosts: Mapping[NodeName, Host]) -> None:
         self._world = world
         self._hosts = hosts
-        self._habits: dict[NodeName, Habits] = {}
-        self.usual = Habits()
+        self._profiles: dict[NodeName, FaultProfile] = {}
+        self.usual = FaultProfile()
         self.boot_after_ms = 3000
         self.reboot_brings_back = True
         """Whether `reboot` gives the power back; scenarios that want the node away for good say False."""
@@ -61,17 +61,17 @@ class PowerSwitch:
         self.lies = 0
         """How often it said ok and did nothing."""
 
-    def set(self, node: str, mood: Mood, *, latency_ms: int = 150, lateness_ms: int = 3000) -> None:
+    def set(self, node: str, mode: FaultMode, *, latency_ms: int = 150, lateness_ms: int = 3000) -> None:
         """Decide how requests for a node fare from now on."""
-        self._habits[NodeName(node)] = Habits(mood, latency_ms, lateness_ms)
+        self._profiles[NodeName(node)] = FaultProfile(mode, latency_ms, lateness_ms)
 
-    def mend(self) -> None:
+    def repair(self) -> None:
         """Let everything work again."""
-        self._habits.clear()
+        self._profiles.clear()
 
-    def habits(self, target: NodeName) -> Habits:
+    def profile(self, target: NodeName) -> FaultProfile:
         """Return how requests for a node fare."""
-        return self._habits.get(target, self.usual)
+        return self._profiles.get(target, self.usual)
 
     def act(self, target: NodeName, action: str) -> None:
         """Do it."""
@@ -113,25 +113,25 @@ class SimulatedFenceAgents:
             code = self._ask(call, target)
             self._answer_after(20 * MS, FenceCallResult(call.key, code, timed_out=False, reason="", output=""), done)
             return
-        habits = self._switch.habits(target)
+        profile = self._switch.profile(target)
         ok = FenceCallResult(call.key, 0, timed_out=False, reason="", output="")
-        latency_us, timeout_us = habits.latency_ms * MS, call.timeout_ms * MS
+        latency_us, timeout_us = profile.latency_ms * MS, call.timeout_ms * MS
         agent = Life(self._world, f"fence agent {call.key}", self._boot.life)
         self._boot.fence_agents.append(agent)
         self._boot.life.after(timeout_us, agent.end)
-        if habits.mood in (Mood.DEAD, Mood.LATE) or latency_us >= timeout_us:
+        if profile.mode in (FaultMode.DEAD, FaultMode.LATE) or latency_us >= timeout_us:
             late = FenceCallResult(call.key, 1, timed_out=True, reason="timed out", output="")
             self._answer_after(timeout_us, late, done)
-        elif habits.mood is Mood.REFUSES:
+        elif profile.mode is FaultMode.REFUSES:
             refused = FenceCallResult(call.key, 1, timed_out=False, reason="simulated refusal", output="")
             self._answer_after(latency_us, refused, done)
         else:
-            self._switch.lies += habits.mood is Mood.LIES
+            self._switch.lies += profile.mode is FaultMode.LIES
             self._answer_after(latency_us, ok, done)
         act_us = {
-            Mood.WORKS: latency_us * 3 // 4,
-            Mood.LATE: timeout_us + habits.lateness_ms * MS,
-        }.get(habits.mood)
+            FaultMode.WORKS: latency_us * 3 // 4,
+            FaultMode.LATE: timeout_us + profile.lateness_ms * MS,
+        }.get(profile.mode)
 
         def ask() -> None:
             if agent.is_alive:
@@ -139,7 +139,7 @@ class SimulatedFenceAgents:
                     look(call, target)
             self._switch.act(target, call.action)
 
-        if habits.mood is Mood.DAWDLES:
+        if profile.mode is FaultMode.DAWDLES:
             agent.after(latency_us, ask)
         elif act_us is not None:
             # The request has left the host: nothing that happens to the host can call it back.

@@ -229,7 +229,7 @@ class Host:
         boot.life.after(50 * MS, lambda: self.brain.launch(boot))
 
     def power_off(self) -> None:
-        """Cut the power: nobody is told, nothing is synced."""
+        """Cut the power: nobody is notified, nothing is synced."""
         boot, self.boot = self.boot, None
         if boot is None:
             return

@@ -2,7 +2,7 @@
 
 Datagrams are delayed, lost, doubled and reordered. A stream is first in, first out; what is sent into a cut direction
 waits, as TCP retransmits it, until the session ends. A session ends for both ends when a process dies on a running host
-(FIN or RST, if the path is open); when a host loses power nobody is told, and only silence ends it.
+(FIN or RST, if the path is open); when a host loses power nobody is notified, and only silence ends it.
 
 There may be several networks, numbered from 0 on as the addresses of a member are. A cut of a direction concerns all of
 them, a cut of a link one. A heartbeat goes over each; a session is made over the first that is open, and made again
@@ -70,7 +70,7 @@ class Network:
         self._cut.add((source, target))
         self._changed(source, target)
 
-    def mend(self, source: NodeName, target: NodeName) -> None:
+    def restore(self, source: NodeName, target: NodeName) -> None:
         """Open one direction again."""
         self._cut.discard((source, target))
         self._changed(source, target)
@@ -151,7 +151,7 @@ class Network:
         for source, target in sorted(self._filtered):
             self.pass_streams(source, target)
         for source, target in sorted(self._cut):
-            self.mend(source, target)
+            self.restore(source, target)
 
     def delay_us(self, link: int = 0) -> int:
         """Draw how long something travels."""

@@ -62,7 +62,7 @@ class PacerProcess:
         return self.life.is_running
 
     def connect(self, brain: "SimulatedPacer", settings: PacerSettings) -> None:
-        """Take a brain's settings; it is told what is heard from now on."""
+        """Take a brain's settings; it gets reports of what is heard from now on."""
         self._brain = brain
         self._settings = settings
         self._keys = {peer.name: peer.key for peer in settings.peers}

@@ -35,7 +35,7 @@ class SimulatedWatchdog:
         self._frozen_at_us: int | None = None
 
     def feed(self) -> None:
-        """Begin the count anew; the first feed begins it."""
+        """Begin the count again; the first feed begins it."""
         if self._is_expired:
             return
         self.disarm()

@@ -28,7 +28,7 @@ def between(chance: random.Random, span: tuple[int, int]) -> int:
     return lowest + drawn
 
 
-class SimulationStuck(Exception):  # noqa: N818 (a finding, named as people say it)
+class SimulationStuckError(Exception):
     """Virtual time stands still: events make more events without end."""
 
 
@@ -91,7 +91,7 @@ class World:
         self._story.append(text)
 
     def mark(self, line: str) -> None:
-        """Put a line into the digest only: what happens too often to be told."""
+        """Put a line into the digest only: what happens too often to be shown."""
         self._digest.update(f"{self.now_us} {line}\n".encode())
 
     def story(self, newest: int | None = None) -> list[str]:
@@ -115,7 +115,7 @@ class World:
                 continue
             at_this_instant = at_this_instant + 1 if when == self.now_us else 0
             if at_this_instant > self.EVENTS_PER_INSTANT_MAX:
-                raise SimulationStuck(f"more than {at_this_instant} events at {self.now_us} us")
+                raise SimulationStuckError(f"more than {at_this_instant} events at {self.now_us} us")
             self.now_us = when
             event.call = None
             self.events_run += 1

@@ -56,6 +56,6 @@ def test_those_who_test_side_by_side_share_all_that_there_are(monkeypatch: pytes
     for worker in range(workers):
         monkeypatch.setenv(GIVEN, ports_of(worker, workers, everybody))
         shares.append(candidates())
-    colocation = [port for share in shares for port in share]
-    assert colocation == everybody[: len(colocation)]
-    assert len(colocation) > len(everybody) - workers
+    joined = [port for share in shares for port in share]
+    assert joined == everybody[: len(joined)]
+    assert len(joined) > len(everybody) - workers

@@ -26,7 +26,7 @@ def judge(cluster: Cluster) -> TheDeadAreFencedFirst:
     return next(each for each in cluster.checkers.all if isinstance(each, TheDeadAreFencedFirst))
 
 
-def test_what_a_host_had_when_it_died_starts_elsewhere_only_after_its_death_is_in_the_log() -> None:
+def test_what_a_host_had_when_it_died_starts_on_others_only_after_its_death_is_in_the_log() -> None:
     cluster = Cluster().form()
     home = cluster.node_of("db")
     other = cluster.others(home)[0]

@@ -45,11 +45,11 @@ def campaign() -> Campaign:
 
 def test_a_campaign_tells_the_shortest_story_of_a_violation(capsys: pytest.CaptureFixture[str]) -> None:
     assert campaign().run(1, Limit(seconds=60)) == 1
-    told = capsys.readouterr().out
-    assert "seed 5: NeverTwoActive: db is on n1 and n2" in told
-    assert "2 of its 12 faults are enough:\n  3: at 300 ms n1 loses power\n  8: at 800 ms n1 loses power\n" in told
-    assert "replay only these with: replay --seed 5 --faults 3,8" in told
-    assert "violations=1" in told.splitlines()[-1]
+    output = capsys.readouterr().out
+    assert "seed 5: NeverTwoActive: db is on n1 and n2" in output
+    assert "2 of its 12 faults are enough:\n  3: at 300 ms n1 loses power\n  8: at 800 ms n1 loses power\n" in output
+    assert "replay only these with: replay --seed 5 --faults 3,8" in output
+    assert "violations=1" in output.splitlines()[-1]
 
 
 def test_a_campaign_without_violations_adds_up(capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,11 +63,11 @@ def test_a_campaign_by_hours_ends_when_they_were_simulated(
 ) -> None:
     monkeypatch.setattr("haclusterd.simulator.campaign.PROGRESS_EVERY_S", 0)
     assert campaign().run(10, Limit(hours=0.1)) == 0
-    told = capsys.readouterr().out.splitlines()
-    hours = float(told[-1].split("simulated_hours=")[1].split()[0])
+    output = capsys.readouterr().out.splitlines()
+    hours = float(output[-1].split("simulated_hours=")[1].split()[0])
     assert 0.1 <= hours <= 0.1 + 2 / 60, "seeds of a minute each, two at a time"
     assert re.fullmatch(
-        r"0:00:\d\d elapsed: 0\.\d\d simulated hours, \d seeds, 0 violations; about 0:00:\d\d left", told[0]
+        r"0:00:\d\d elapsed: 0\.\d\d simulated hours, \d seeds, 0 violations; about 0:00:\d\d left", output[0]
     )
 
 

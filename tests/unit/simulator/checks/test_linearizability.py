@@ -31,7 +31,7 @@ A, B, C = Append("a", 0, 10), Append("b", 20, 30), Append("c", 25, None)
         (["c", "a", "b"], LogVerdict(overtook=("c",))),
     ],
 )
-def test_a_list_is_compared_with_what_clients_were_told(words: list[str], verdict: LogVerdict) -> None:
+def test_a_list_is_compared_with_the_answers_of_clients(words: list[str], verdict: LogVerdict) -> None:
     assert judge_log([A, B, C], words) == verdict
 
 

@@ -1,4 +1,4 @@
-"""What a careless scheduler believes: the CIB as it looks to somebody who does not keep a rule.
+"""What a scheduler without one of the rules believes: the CIB as it looks then.
 
 The scheduler keeps some rules by its very construction, so there is nothing in it to switch off. Where a scenario wants
 to know whether such a rule is needed, the scheduler is shown a CIB without what the rule is about.
