@@ -19,6 +19,7 @@ from haclusterd.scheduler.model.relation_flags import (
     FIRST_IMPLIES_THEN,
     IF_ON_SAME_NODE,
     ORDERED,
+    THEN_IMPLIES_FIRST,
 )
 from haclusterd.scheduler.model.settings import Settings
 
@@ -116,6 +117,6 @@ def unfencing_templates(inventory: Inventory, table: ActionTable, settings: Sett
             continue
         for name in sorted(leaf.assignment.allowed):
             unfence = _unfencing_of(inventory.nodes_by_name[name], table)
-            yield Template(leaf, STOP, None, "", ORDERED | IF_ON_SAME_NODE, then_action=unfence)
+            yield Template(leaf, STOP, None, "", ORDERED | THEN_IMPLIES_FIRST | IF_ON_SAME_NODE, then_action=unfence)
             flags = FIRST_IMPLIES_SAME_NODE_THEN | IF_ON_SAME_NODE
             yield Template(None, "", leaf, START, flags, first_action=unfence)

@@ -100,6 +100,33 @@ CASES = (
 )
 
 
+def leaving(marks: dict[str, str]) -> str:
+    """A resource that can migrate leaves n2, where another one starts."""
+    known = ran("b", "monitor=7")
+    return cib(
+        resources=DEVICE + primitive("a", meta("a", **{"allow-migrate": "true"})) + primitive("b"),
+        constraints='<rsc_location id="l" rsc="a" node="n1" score="1"/>'
+        '<rsc_location id="k" rsc="b" node="n2" score="1"/>',
+        status=member(1, FENCE_RUNS, ran("a", "monitor=7"), known, **BY_F)
+        + member(2, FENCE_KNOWN, ran("a", "start"), known, **marks),
+    )
+
+
+MIGRATIONS = (
+    Case(
+        "what leaves a node that was let in migrates",
+        leaving(BY_F),
+        ("migrate_to a@n2", "migrate_from a@n1", "stop a@n2", "~start a@n1", "start b@n2"),
+    ),
+    Case(
+        "what leaves a node that is let in stops there before: it does not write while its node is let in",
+        leaving({}),
+        ("stop a@n2", "start a@n1", "fence on@n2", "start b@n2"),
+        ("stop a@n2 < fence on@n2", "fence on@n2 < start b@n2", "stop a@n2 < start a@n1"),
+    ),
+)
+
+
 LOST_NODE = Case(
     "a lost node is fenced and not let in, although no device has let it in",
     cib(
@@ -111,7 +138,7 @@ LOST_NODE = Case(
 """Pacemaker lets it in at the same time (docs/design/0007)."""
 
 
-@pytest.mark.parametrize("case", [*CASES, LOST_NODE], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*CASES, *MIGRATIONS, LOST_NODE], ids=lambda case: case.name)
 def test_who_is_let_in(case: Case) -> None:
     assert actions_of(case) == sorted(case.actions)
     assert missing_orders(case) == []
