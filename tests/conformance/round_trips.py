@@ -44,6 +44,7 @@ _OLDER = {row.name: row.aliases[0] for row in CLUSTER_PROPERTIES if row.aliases}
 _OF_TODAY = re.compile(f'name="({"|".join(_OLDER)})"')
 """Properties under names that the installed crm_verify may be too old to know, as it is for `fence` without quorum."""
 KNOWN = {
+    "rw0095": "three constraints on what is not defined end its own judgement; without them it goes on to its clones",
     "intervals": "the installed crm_verify does not read P40S, which Pacemaker Explained allows; it is written as 40s",
 }
 """Documents whose XML crm_verify may object to, and why."""
