@@ -120,7 +120,7 @@ def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
         (active, f"{order.resource} may be active on {', '.join(active)}"),
     ):
         if others & set(names):
-            return Refusal(RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE, words)
+            return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, words)
     return None
 
 
@@ -146,7 +146,7 @@ def _promotion_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None
     if not others or len(others) < copies_of(cib).most_promoted(order.resource):
         return None
     text = f"{order.resource} may be promoted on {', '.join(others)}"
-    return Refusal(RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE, text)
+    return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
 
 
 def void_orders(cib: Cib, command: commands.VoidOrders, entry: Entry) -> Verdict:

@@ -38,7 +38,7 @@ class RefusalCode(StrEnum):
     HELD_FENCING_IN_FLIGHT = "held-fencing-in-flight"
     WRONG_NODE_STATE = "wrong-node-state"
     STILL_ACTIVE = "still-active"
-    POSSIBLY_ACTIVE_ELSEWHERE = "possibly-active-elsewhere"
+    POSSIBLY_ACTIVE_ON_OTHERS = "possibly-active-elsewhere"
     DUPLICATE_KEY = "duplicate-key"
     UNKNOWN_KEY = "unknown-key"
     FENCING_IN_FLIGHT = "fencing-in-flight"

@@ -2,7 +2,7 @@
 remedy.
 
 A code is part of the interface (scripts and tests look at it): it is never renamed or given another meaning. Templates
-name their parameters; `items.report` insists on exactly those. Whoever needs a new message adds a row here.
+name their parameters; `items.report` insists on exactly those. A new message is a new row here.
 """
 
 from dataclasses import dataclass

@@ -274,7 +274,7 @@ class StageEvent(StrEnum):
     AWAIT = "its commands are applied"
     LOOK = "the CIB has changed"
     NOT_YET = "it is not so"
-    WAITED = "it is so, or the patience is over"
+    WAITED = "it is so, or the time is over"
     END = "it is answered, or its client has gone"
 
 
@@ -346,7 +346,7 @@ class _Dialogue:
         self._timer: Timer | None = None
         self._unwatch: Callable[[], None] = _nothing
         self._wait_until = NEVER
-        """While it is awaited what was asked for: when the patience is over."""
+        """While it is awaited what was asked for: when the time is over."""
         self._must_follow = False
         """Whether something is to be done when the waiting has ended."""
         self._stop_apart: Callable[[], None] = _nothing

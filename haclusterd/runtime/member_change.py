@@ -62,7 +62,7 @@ class ChangeEvent(StrEnum):
     PROPOSE = "it may be made now"
     TOO_EARLY = "another change is under way"
     SILENCE = "a majority does not answer"
-    END = "it is decided, or the patience is over"
+    END = "it is decided, or the time is over"
 
 
 CHANGES: Final = TransitionTable(

@@ -16,7 +16,7 @@ from haclusterd.simulator.scenario import Cluster
 
 ASK_EVERY_MS = 700
 CONFIRM_AFTER_MS = 20_000
-"""How long whoever gave a machine away waits for its fencing before confirming that it is off."""
+"""How long a person who gave a machine away waits for its fencing before confirming that it is off."""
 AUTHOR = "scenario"
 
 

@@ -457,7 +457,7 @@ class Cluster:
 
     def heal(self) -> None:
         """End every fault there is, and bring every host and process back, except those that were given away."""
-        self.network.mend_all()
+        self.network.restore_all()
         self.network.set_weather(type(self.network.weather)())
         self.fates.forget()
         self.fates.manners = self.usual_manners = Manners(units=self.usual_manners.units)

@@ -164,6 +164,20 @@ def outside_code(text: str) -> str:
     return re.sub(r"`[^`\n]*`", "", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
 
 
+QUOTED = ("possibly-active-elsewhere", "been already granted elsewhere")
+"""Of stored values, and of Pacemaker's own messages: they stay as they are."""
+
+
+def test_the_program_is_in_plain_words() -> None:
+    found = []
+    words = re.compile(rf"(?<![a-z])({'|'.join((*NOT_USED, 'foresee', 'mend', 'patient'))})(?![a-z])", re.IGNORECASE)
+    for path in sorted((CHECKOUT / "haclusterd").rglob("*.py")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if words.search(line) and not any(each in line for each in QUOTED):
+                found.append(f"{named(path)}:{number}: {line.strip()}")
+    assert found == []
+
+
 @pytest.mark.parametrize("path", [each for each in DOCUMENTS if named(each) not in MADE_OF_CODE], ids=named)
 def test_pages_are_in_plain_words(path: Path) -> None:
     text = outside_code(path.read_text().partition("## Words not to use")[0])

@@ -310,7 +310,7 @@ class SqliteHistory:
             # No permission, no space, no directory, locked: the file itself is not at fault.
             self._fail_for_now(f"{self._path}: {error}")
         except sqlite3.DatabaseError as error:
-            self._begin_anew(error)
+            self._begin_again(error)
         else:
             return True
         return False
@@ -343,7 +343,7 @@ class SqliteHistory:
         self._retry_ms = _now_ms() + RETRY_MS
         self._note(problem)
 
-    def _begin_anew(self, error: sqlite3.DatabaseError) -> None:
+    def _begin_again(self, error: sqlite3.DatabaseError) -> None:
         self._close()
         try:
             aside = set_aside(self._path)

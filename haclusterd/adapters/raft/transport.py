@@ -154,7 +154,7 @@ class RaftTransport:
                 self._spawn(self._listen_later(address, pause_s=0))
         for peer in sorted(self._dialling):
             if places.addresses.get(peer) != before.addresses.get(peer):
-                self._begin_anew(peer)
+                self._begin_again(peer)
         for peer, session in sorted(self._sessions.items()):
             if peer not in places.addresses or session.fingerprint in places.revoked:
                 self._note(peer, "is no member any more, or its certificate is revoked: session closed")
@@ -165,9 +165,9 @@ class RaftTransport:
 
     def renew(self) -> None:
         """This node has another certificate, and the contexts show it: show it to every peer."""
-        self._spawn(self._make_anew())
+        self._spawn(self._replace_sessions())
 
-    async def _make_anew(self) -> None:
+    async def _replace_sessions(self) -> None:
         """Replace every session, one after the other, so that it shows this node's present certificate."""
         for peer, session in sorted(self._sessions.items()):
             session.abort()
@@ -176,7 +176,7 @@ class RaftTransport:
                 if self._sessions.get(peer) not in (None, session):
                     break
 
-    def _begin_anew(self, peer: NodeName) -> None:
+    def _begin_again(self, peer: NodeName) -> None:
         """Dial a peer no longer where it was; a session that was made there ends."""
         self._dialling.pop(peer).cancel()
         if peer in self._sessions and self.node > peer:

@@ -44,7 +44,7 @@ def _check_all(judgement: Judgement, owner: Primitive | Template, kind: str) -> 
 
 
 def _check_repetition(judgement: Judgement, primitive: Primitive | Template, kind: str) -> None:
-    """Two operations of one name and interval could not be told apart, whatever their roles are."""
+    """Two operations of one name and interval could not be distinguished, whatever their roles are."""
     seen: set[tuple[str, int]] = set()
     for index, operation in enumerate(primitive.operations):
         path = (kind, primitive.id, "operation", str(index))

@@ -43,7 +43,7 @@ def _cut(cluster: Cluster, ways: Sequence[Direction], number: int) -> End:
 
     def end() -> None:
         for way in ways:
-            network.mend_link(*way, link)
+            network.restore_link(*way, link)
 
     return end
 

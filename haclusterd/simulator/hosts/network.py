@@ -80,7 +80,7 @@ class Network:
         self._cut_links.add((source, target, link))
         self._link_changed(source, target, link)
 
-    def mend_link(self, source: NodeName, target: NodeName, link: int) -> None:
+    def restore_link(self, source: NodeName, target: NodeName, link: int) -> None:
         """Open it again."""
         self._cut_links.discard((source, target, link))
         self._link_changed(source, target, link)
@@ -139,13 +139,13 @@ class Network:
         """Tell whether datagrams of that direction arrive."""
         return self.passes(source, target, link) and (source, target) not in self._deaf
 
-    def mend_all(self) -> None:
+    def restore_all(self) -> None:
         """Open every direction."""
         self._extra_us.clear()
         for link in sorted(link for link, extra_us in self._slow_links_us.items() if extra_us):
             self.slow_link(link, 0)
         for source, target, link in sorted(self._cut_links):
-            self.mend_link(source, target, link)
+            self.restore_link(source, target, link)
         for source, target in sorted(self._deaf):
             self.pass_datagrams(source, target)
         for source, target in sorted(self._filtered):

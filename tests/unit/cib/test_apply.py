@@ -222,7 +222,7 @@ def test_a_start_is_refused_while_a_lost_node_may_hold_the_resource(log: Log) ->
     started(log)
     log.must(lose())
     assert unfenced_holders(log.cib, DB) == (N2,)
-    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_a_start_is_accepted_once_the_fencing_is_recorded(log: Log) -> None:
     log.must(lose())
     log.must(commands.IssueFence(fence_order()))
     log.must(commands.RecordFenceAgent(FenceKey("f1"), FenceOutcome.FENCED, ""))
-    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
     log.must(commands.Fenced(N2, life("n2"), FenceKey("f1"), FenceOutcome.FENCED, ""))
     assert log.cib.status.nodes[N2].state is NodeState.FENCED
     assert log.cib.status.proofs["power/n2"].state is ProofState.TESTED
@@ -299,7 +299,7 @@ def test_a_start_is_accepted_once_the_fencing_is_recorded(log: Log) -> None:
 
 def test_a_start_is_refused_while_an_open_order_may_start_it_elsewhere(log: Log) -> None:
     log.must(issue(order("a", N2)))
-    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
 
 def test_a_batch_with_one_bad_order_changes_nothing(log: Log) -> None:
@@ -593,16 +593,16 @@ def test_what_only_this_node_may_meet_is_no_refusal(
 
 
 def test_one_batch_cannot_start_a_resource_in_two_places(log: Log) -> None:
-    log.must_refuse(issue(order("a", N2), order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    log.must_refuse(issue(order("a", N2), order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
 
 def test_a_start_is_refused_while_it_is_active_or_in_doubt_on_another_node(log: Log) -> None:
     started(log)
-    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
     log.must(issue(order("s", action=ActionName.STOP)))
     log.must(record(result("s", "stop", call_id=2)))
     log.must(commands.Join(N2, life("n2", token=2)))
-    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
 
 def test_defaults_limit_how_many_copies_there_may_be(log: Log) -> None:
@@ -615,14 +615,14 @@ def test_defaults_limit_how_many_copies_there_may_be(log: Log) -> None:
     )
     log.must(commands.ChangeConfiguration(0, edits, "admin", ""))
     started(log)
-    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
 
 def test_where_fencing_is_disabled_a_start_that_died_with_its_node_holds_up_nothing(log: Log) -> None:
     disabled = AttributeSet("p", (("fencing-enabled", "false"),))
     log.must(commands.ChangeConfiguration(0, (commands.PutSets("properties", (disabled,)),), "admin", ""))
     log.must(issue(order("a", N2)))
-    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
     log.must(lose())
     log.must(issue(order("b", N3)))
 

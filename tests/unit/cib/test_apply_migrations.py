@@ -62,7 +62,7 @@ def is_doubted(log: Log, node: NodeName = N3) -> bool:
 
 def refuses_start(log: Log, node: NodeName = N1) -> bool:
     applied = log.put(issue(order(f"start-{log.index}", node)))
-    return applied.refusal is not None and applied.refusal.code is RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE
+    return applied.refusal is not None and applied.refusal.code is RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS
 
 
 def test_the_target_is_in_doubt_from_the_commit_until_a_probe_after_the_end(log: Log) -> None:
@@ -195,7 +195,7 @@ def test_a_target_in_doubt_does_not_leave(log: Log) -> None:
 def test_nothing_migrates_to_where_it_may_be_or_to_a_node_that_is_not_there(log: Log) -> None:
     log.must(issue(send("first")))
     log.must(record(result("first", "migrate_to", ExitCode.ERROR, call_id=2)))
-    log.must_refuse(issue(send()), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    log.must_refuse(issue(send()), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
     log.must_refuse(issue(send(target="n9")), RefusalCode.NOT_A_MEMBER)
     log.must(lose(N1))
     log.must_refuse(issue(send(target="n1")), RefusalCode.WRONG_NODE_STATE)
@@ -205,7 +205,7 @@ def test_a_migration_is_not_received_from_a_lost_node(log: Log) -> None:
     log.must(issue(send()))
     log.must(sent())
     log.must(lose())
-    log.must_refuse(issue(receive()), RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    log.must_refuse(issue(receive()), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
 
 def test_without_fencing_nobody_waits_for_a_lost_source(log: Log) -> None:
@@ -230,10 +230,10 @@ def test_a_promote_is_possible_until_the_next_life_has_answered_and_a_probe_too(
     log.must(issue(order("promote", N2, ActionName.PROMOTE)))
     log.must(commands.Join(N2, life("n2", token=2)))
     elsewhere = issue(order("other", N3, ActionName.PROMOTE))
-    log.must_refuse(elsewhere, RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    log.must_refuse(elsewhere, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
     answer = result("promote", "promote", ExitCode.UNKNOWN, kind=ResultKind.UNKNOWN, call_id=60)
     log.must(commands.RecordResults(N2, life("n2", token=2), (answer,)))
-    log.must_refuse(elsewhere, RefusalCode.POSSIBLY_ACTIVE_ELSEWHERE)
+    log.must_refuse(elsewhere, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
     probed(log, N2, ExitCode.OK, token=2)
     log.must(elsewhere)
 
