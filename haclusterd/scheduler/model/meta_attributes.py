@@ -5,9 +5,8 @@ at last what has been worked out for what contains it. What is invalid counts as
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
-from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.configuration import AttributeSet, Operation
 from haclusterd.model.ids import AgentReference
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
@@ -17,6 +16,7 @@ from haclusterd.scheduler.model.rules import RuleContext, by_strength, merge
 from haclusterd.scheduler.model.settings import NoQuorumPolicy, Settings
 
 NOTHING: Mapping[str, str] = {}
+NO_AMOUNTS: Mapping[str, int] = {}
 
 _MULTIPLE_ACTIVE = {choice.value: choice for choice in MultipleActive}
 _TARGET_ROLES = {
@@ -55,40 +55,58 @@ def resolve_meta(
     return meta
 
 
-def define(base: Definition, variant: Variant, meta: Mapping[str, str], settings: Settings) -> Definition:
-    """Return a definition with what the meta-attributes say."""
-    needs, needs_unfencing = _needs(base, meta.get("requires"), settings)
-    is_migratable = _is_true_or_unset(meta, "allow-migrate") and (
-        "allow-migrate" in meta or _is_remote_node(base, meta)
+def define(
+    inherited: Definition,
+    variant: Variant,
+    meta: Mapping[str, str],
+    settings: Settings,
+    *,
+    agent: AgentReference | None = None,
+    operations: tuple[Operation, ...] = (),
+    parameters: Mapping[str, str] = NOTHING,
+    parameter_sets: tuple[AttributeSet, ...] = (),
+    utilization: Mapping[str, int] = NO_AMOUNTS,
+) -> Definition:
+    """Return what the meta-attributes, and of a primitive the rest of its configuration, say of a resource.
+
+    `inherited`: what is true of what contains it. The fields of collectives alone are as they are by default.
+    """
+    is_fence_device = agent is not None and agent.standard == "stonith"
+    is_connection = is_remote_agent(agent)
+    needs, needs_unfencing = _needs(
+        meta.get("requires"), settings, is_fence_device=is_fence_device, is_connection=is_connection
     )
-    if not meta:
-        return replace(
-            base,
-            meta=meta,
-            needs=needs,
-            needs_unfencing=needs_unfencing,
-            is_migratable=is_migratable,
-            is_managed=not settings.is_maintenance,
-            is_maintenance=settings.is_maintenance,
-        )
     threshold = score(meta.get("migration-threshold"), INFINITY)
-    return replace(
-        base,
+    interval = parameters.get("reconnect_interval") if is_connection else None
+    interval_ms = duration_ms(interval, 0)
+    return Definition(
         meta=meta,
-        needs=needs,
-        needs_unfencing=needs_unfencing,
-        is_migratable=is_migratable,
-        is_managed=not is_left_alone(meta, settings),
-        is_maintenance=settings.is_maintenance or boolean(meta.get("maintenance"), default=False),
+        agent=agent,
+        operations=operations,
+        parameters=parameters,
+        parameter_sets=parameter_sets,
+        utilization=utilization,
+        is_fence_device=is_fence_device,
+        is_remote_connection=is_connection,
         priority=score(meta.get("priority"), 0),
         stickiness=score(meta.get("resource-stickiness"), 0) if variant is not Variant.GROUP else 0,
         migration_threshold=threshold if threshold >= 0 else INFINITY,
-        failure_timeout_ms=duration_ms(meta.get("failure-timeout"), 0),
+        # the failures of a try to connect expire when the next one is due
+        failure_timeout_ms=duration_ms(meta.get("failure-timeout"), 0) if interval is None else interval_ms,
+        reconnect_interval_ms=interval_ms,
+        multiple_active=_MULTIPLE_ACTIVE.get(meta.get("multiple-active", "").lower(), MultipleActive.STOP_START),
+        needs=needs,
+        needs_unfencing=needs_unfencing,
         is_critical=_is_true_or_unset(meta, "critical"),
+        is_managed=not is_left_alone(meta, settings),
+        is_maintenance=settings.is_maintenance or boolean(meta.get("maintenance"), default=False),
+        target_role=_target_role(meta.get("target-role"), is_promotable=inherited.is_promotable),
+        is_migratable=_may_migrate(meta, is_connection=is_connection),
         allows_unhealthy_nodes=boolean(meta.get("allow-unhealthy-nodes"), default=False),
         uses_host_attributes=meta.get("container-attribute-target", "").lower() == "host",
-        multiple_active=_MULTIPLE_ACTIVE.get(meta.get("multiple-active", "").lower(), MultipleActive.STOP_START),
-        target_role=_target_role(meta.get("target-role"), is_promotable=base.is_promotable),
+        is_unique=inherited.is_unique,
+        is_promotable=inherited.is_promotable,
+        notifies=inherited.notifies,
     )
 
 
@@ -96,9 +114,11 @@ def _is_true_or_unset(meta: Mapping[str, str], name: str) -> bool:
     return name not in meta or boolean(meta[name], default=False)
 
 
-def _is_remote_node(base: Definition, meta: Mapping[str, str]) -> bool:
-    """Whether it is a connection to a remote node that is no guest."""
-    return base.is_remote_connection and "container" not in meta
+def _may_migrate(meta: Mapping[str, str], *, is_connection: bool) -> bool:
+    """Of what says nothing only the connection to a remote node that is no guest."""
+    if "allow-migrate" in meta:
+        return boolean(meta["allow-migrate"], default=False)
+    return is_connection and "container" not in meta
 
 
 def is_left_alone(meta: Mapping[str, str], settings: Settings) -> bool:
@@ -112,20 +132,20 @@ def _target_role(text: str | None, *, is_promotable: bool) -> Role:
     return role if is_promotable or role.value <= Role.STARTED.value else Role.UNKNOWN
 
 
-def _needs(base: Definition, text: str | None, settings: Settings) -> tuple[Needs, bool]:
+def _needs(
+    text: str | None, settings: Settings, *, is_fence_device: bool, is_connection: bool
+) -> tuple[Needs, bool]:
     """Return what it needs before it may start, and whether unfencing is part of that."""
     word = (text or "").strip().lower()
     if word not in ("nothing", "quorum", "fencing", "unfencing"):
-        word = _default_needs(base, settings)
-    is_pointless = base.is_fence_device or not settings.is_fencing_enabled
+        word = "quorum" if is_fence_device or is_connection else _default_needs(settings)
+    is_pointless = is_fence_device or not settings.is_fencing_enabled
     if is_pointless and (word == "unfencing" or (word == "fencing" and not settings.options.is_pacemaker_compatible)):
         word = "quorum"
     return (Needs.FENCING, True) if word == "unfencing" else (Needs(word), False)
 
 
-def _default_needs(base: Definition, settings: Settings) -> str:
-    if base.is_fence_device or base.is_remote_connection:
-        return "quorum"
+def _default_needs(settings: Settings) -> str:
     if settings.is_unfencing_used:
         return "unfencing"
     if settings.is_fencing_enabled:

@@ -17,7 +17,7 @@ from haclusterd.model.templates import expanded
 from haclusterd.scheduler.model.entities import Definition, Inventory, NodeKind, Resource, Variant
 from haclusterd.scheduler.model.meta_attributes import define, is_remote_agent, resolve_meta
 from haclusterd.scheduler.model.plan_cache import Said
-from haclusterd.scheduler.model.readings import at_least, boolean, duration_ms, integer
+from haclusterd.scheduler.model.readings import at_least, boolean, integer
 from haclusterd.scheduler.model.rules import RuleContext, by_strength, looks_at_nodes, merge
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.unpack.remote_nodes import add_remote_node
@@ -140,18 +140,18 @@ class ResourceBuilder:
         blocks = tuple(block for level in levels for block in level)
         depends_on_node = any(block.rule is not None and looks_at_nodes(block.rule) for block in blocks)
         utilization = merge(by_strength(whole.utilization), self._context) if whole.utilization else {}
-        base = replace(
+        definition = define(
             _inherited(around),
+            Variant.PRIMITIVE,
+            resolve_meta(whole.meta, around.meta, around.parent, whole.agent, self.settings),
+            self.settings,
             agent=whole.agent,
             operations=whole.operations,
             parameters=merge(blocks, self._context),
             parameter_sets=blocks if depends_on_node else (),
             utilization={name: integer(value, 0) for name, value in utilization.items()},
-            is_fence_device=whole.agent.standard == "stonith",
-            is_remote_connection=is_remote_agent(whole.agent),
         )
-        meta = resolve_meta(whole.meta, around.meta, around.parent, whole.agent, self.settings)
-        said = Said(item, _with_reconnect_interval(define(base, Variant.PRIMITIVE, meta, self.settings)))
+        said = Said(item, definition)
         self._said[item.id] = said
         if item.template is None and self.configuration.resources.get(item.id) is item:
             self.settings.cache.said[item.id] = said
@@ -175,12 +175,12 @@ class ResourceBuilder:
     def group(self, item: Group, around: Around = TOP) -> Resource | None:
         """Make a group with its members; None when it has none."""
         meta = resolve_meta(item.meta, around.meta, around.parent, None, self.settings)
-        base = replace(
-            _inherited(around),
+        definition = replace(
+            define(_inherited(around), Variant.GROUP, meta, self.settings),
             is_ordered=boolean(meta.get("ordered"), default=True),
             is_collocated=boolean(meta.get("collocated"), default=True),
         )
-        group = self.new(item.id, Variant.GROUP, define(base, Variant.GROUP, meta, self.settings), around)
+        group = self.new(item.id, Variant.GROUP, definition, around)
         inside = Around(group, around.number, (item.meta, *around.meta), (item.parameters, *around.parameters))
         for member in dict.fromkeys(item.members):
             found = self.contained_in(item.id, member)
@@ -212,8 +212,11 @@ class ResourceBuilder:
             return None
         meta = resolve_meta(item.meta, around.meta, around.parent, None, self.settings)
         named = item.id if around.parent is None else around.parent.id
-        base, problem = self._read_clone(named, meta, [agent.standard for agent in self._agents_of(child)])
-        definition = define(base, Variant.CLONE, {"resource-stickiness": "1", **meta}, self.settings)
+        is_promotable = boolean(meta.get("promotable"), default=False)
+        inherited = replace(_ALONE, is_promotable=is_promotable)
+        of_all = define(inherited, Variant.CLONE, {"resource-stickiness": "1", **meta}, self.settings)
+        standards = [agent.standard for agent in self._agents_of(child)]
+        definition, problem = self._read_clone(of_all, named, meta, standards)
         clone = self.new(item.id, Variant.CLONE, definition, around)
         self._clones[item.id] = item, around
         if not problem:
@@ -236,10 +239,11 @@ class ResourceBuilder:
         members = (self.configuration.resources.get(member) for member in item.members)
         return [expanded(member, self.configuration).agent for member in members if isinstance(member, Primitive)]
 
-    def _read_clone(self, named: ResourceId, meta: Mapping[str, str], standards: list[str]) -> tuple[Definition, str]:
-        """Return what only clones have; and why it cannot be, or nothing. `named`: what people call it."""
-        is_promotable = boolean(meta.get("promotable"), default=False)
-        base = Definition(is_unique=True, is_promotable=is_promotable)
+    def _read_clone(
+        self, base: Definition, named: ResourceId, meta: Mapping[str, str], standards: list[str]
+    ) -> tuple[Definition, str]:
+        """Return a definition with what only clones have; and why it cannot be, or nothing. `named`: for people."""
+        is_promotable = base.is_promotable
         if is_promotable and all(standard != _PROMOTABLE for standard in standards):
             return base, "only agents of the class ocf can be promoted"
         nodes = max(1, len(self.inventory.nodes))
@@ -254,9 +258,9 @@ class ResourceBuilder:
             self.warn(f"{named}: its instances cannot be distinguished, globally-unique counts as false")
             is_unique = False
             clone_max = min(clone_max, nodes)
-        return Definition(
+        return replace(
+            base,
             is_unique=is_unique,
-            is_promotable=is_promotable,
             clone_max=clone_max,
             clone_node_max=clone_node_max if is_unique else min(clone_node_max, 1),
             clone_min=at_least(meta.get("clone-min"), 0, 0),
@@ -316,17 +320,6 @@ def _inherited(around: Around) -> Definition:
         return _ALONE
     outer = parent.definition
     return Definition(is_unique=outer.is_unique, is_promotable=outer.is_promotable, notifies=outer.notifies)
-
-
-def _with_reconnect_interval(definition: Definition) -> Definition:
-    """Of a connection to a remote node: the failures of a try expire when the next one is due."""
-    interval = definition.parameters.get("reconnect_interval") if definition.is_remote_connection else None
-    if interval is None:
-        return definition
-    reconnect_interval_ms = duration_ms(interval, 0)
-    return replace(
-        definition, reconnect_interval_ms=reconnect_interval_ms, failure_timeout_ms=reconnect_interval_ms
-    )
 
 
 def _mark_removed(resource: Resource) -> None:
