@@ -473,9 +473,9 @@ EXECUTOR = (
         "a stop that failed proves the node empty: its watchdog is fed",
     ),
     Mutant(
-        "ActingAlone.__init__",
-        "self._plan(active - self.untouched - self.held, before, situation, origin)",
-        "self._plan(active - self.held, before, situation, origin)",
+        "ActingAlone._unmanaged",
+        "unmanaged(situation.cib, self._node, active, situation.wall)",
+        "frozenset()",
         "what is unmanaged is stopped at the end of a lease",
     ),
     Mutant(
