@@ -24,7 +24,7 @@ from haclusterd.adapters.network.certificates import (
 )
 from haclusterd.entry_points.initial_state import install_initial_state
 from haclusterd.model.cluster import Member
-from haclusterd.model.ids import NodeName
+from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.watchdog import WatchdogSettings
 from haclusterd.raft.identity import create_identity
 from haclusterd.runtime.settings import BOOT_ID_FILE, CONFIGURATION_FILE, Installation, render
@@ -127,11 +127,14 @@ def installation_of(
     )
 
 
-def initialize(installation: Installation) -> Path:
-    """Prepare the empty state directory of a new member, once; raises StoreRefusedError when it belongs to a node."""
+def initialize(installation: Installation, term: int = 0) -> Path:
+    """Prepare the empty state directory of a new member, once; raises StoreRefusedError when it belongs to a node.
+
+    `term`: the newest that agents on this machine may know of a cluster before, which this one continues.
+    """
     files = FilesDirectory(installation.state_directory)
     # The identity comes last: without it no daemon starts on a directory that is half prepared.
-    install_initial_state(installation, files)
+    install_initial_state(installation, files, Term(term))
     create_identity(files, installation.cluster_uuid, installation.node)
     return installation.state_directory
 

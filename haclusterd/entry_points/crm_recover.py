@@ -19,23 +19,19 @@ from haclusterd.adapters.history.version_table import content, versions
 from haclusterd.adapters.machine.files_directory import FilesDirectory
 from haclusterd.adapters.network.authority_files import AUTHORITY_DIRECTORY
 from haclusterd.adapters.network.cluster_probe import Presence, probe
-from haclusterd.cib.apply import apply, unreadable
 from haclusterd.cib.backup import Backup, state_of
-from haclusterd.cib.codec import CodecError, decode_cib, decode_envelope
+from haclusterd.cib.codec import CodecError
+from haclusterd.cib.recovery import folded
 from haclusterd.entry_points.cluster_setup import NodePlaces, initialize, make_bundles
 from haclusterd.entry_points.crm_restore import fork_objections, now
 from haclusterd.entry_points.crm_setup import answer, read_text
 from haclusterd.entry_points.initial_state import successor, write_initial_state
 from haclusterd.model.cluster import Cib, ConfigurationVersion, Member
 from haclusterd.model.configuration import Configuration
-from haclusterd.model.ids import Term
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
 from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
-from haclusterd.raft.frames import NO_OP, VOTERS
-from haclusterd.raft.identity import require_identity
-from haclusterd.raft.journal import read_journal
-from haclusterd.raft.snapshot import load_snapshot
+from haclusterd.raft.recovery import LogRead, read_log
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.runtime.history_rows import read_version
@@ -53,9 +49,8 @@ class Found:
     """What one node's data directory holds."""
 
     cib: Cib
+    log: LogRead
     earlier: tuple[tuple[ConfigurationVersion, Configuration], ...]
-    uncommitted: int
-    """Entries behind the newest of which this node knows that it was committed."""
 
 
 def recover(arguments: Mapping[str, Json], author: str) -> Response:
@@ -98,36 +93,12 @@ def _objections(arguments: Mapping[str, Json], installation: Installation) -> li
 
 def read_data(installation: Installation, files: FilesDirectory) -> Found:
     """Fold what a stopped node's data directory holds; raises StoreRefusedError, StoreDamagedError, OSError."""
-    cluster, node = installation.cluster_uuid, installation.node
+    log = read_log(files, installation.cluster_uuid, installation.node)
     try:
-        files.lock()
-    except BlockingIOError:
-        raise StoreRefusedError(f"{files.describe('lock')}: the daemon runs: stop it first") from None
-    require_identity(files, cluster, node)
-    if files.read("journal") is None:
-        raise StoreRefusedError(f"{files.describe('journal')} is missing: this node never took part in the cluster")
-    snapshot = load_snapshot(files, cluster)
-    cib = Cib()
-    if snapshot is not None:
-        try:
-            cib = decode_cib(snapshot.payload)
-        except CodecError as error:
-            raise StoreDamagedError(f"{files.describe('snapshot')}: {error}.") from None
-    journal = read_journal(files, cluster, node, None if snapshot is None else (snapshot.index, int(snapshot.term)))
-    first = 1 if snapshot is None else snapshot.index + 1
-    for command, index, term in journal.entries[1:]:
-        if index >= first and command[0] != NO_OP:
-            cib = _folded(cib, command[1:], index, Term(term), is_in_force=command[0] == VOTERS)
-    uncommitted = max(0, journal.entries[-1][1] - journal.commit)
-    return Found(cib, _earlier(installation.state_directory / HISTORY, cib.version.epoch), uncommitted)
-
-
-def _folded(cib: Cib, entry: bytes, index: int, term: Term, *, is_in_force: bool) -> Cib:
-    try:
-        envelope = decode_envelope(entry)
+        cib = folded(log.snapshot, log.entries)
     except CodecError as error:
-        return unreadable(cib, index=index, detail=str(error)).cib
-    return apply(cib, envelope, index=index, term=term, is_in_force=is_in_force).cib
+        raise StoreDamagedError(f"{files.describe('snapshot')}: {error}.") from None
+    return Found(cib, log, _earlier(installation.state_directory / HISTORY, cib.version.epoch))
 
 
 def _earlier(path: Path, present: int) -> tuple[tuple[ConfigurationVersion, Configuration], ...]:
@@ -159,7 +130,7 @@ def _recover(installation: Installation, author: str) -> Response:
     made = _prepare(installation, found, me, author)
     aside = _put_in_place(installation, made)
     files.close()
-    initialize(load(installation.directory / CONFIGURATION_FILE))
+    initialize(load(installation.directory / CONFIGURATION_FILE), found.log.term)
     shutil.rmtree(made, ignore_errors=True)
     return _response(installation, found, aside)
 
@@ -215,12 +186,12 @@ def _response(installation: Installation, found: Found, aside: tuple[Path, Path,
         "directory": str(installation.directory),
         "index": found.cib.index,
         "version": found.cib.version.epoch,
-        "uncommitted": found.uncommitted,
+        "uncommitted": found.log.uncommitted,
         "files": [f"old configuration: {directory}", f"old state: {state}", f"new authority: {authority}"],
         "next_steps": [
             f"{installation.node} is the only voter of a new cluster; it begins with version"
             f" {found.cib.version.epoch} of the old one, as of log entry {found.cib.index}.",
-            f"{found.uncommitted} entries were kept that may never have been acknowledged to anybody.",
+            f"{found.log.uncommitted} entries were kept that may never have been acknowledged to anybody.",
             f"Gone is what only these knew: {lost or 'nobody'}. They cannot come back under their old identity.",
             "Start it: systemctl start haclusterd",
             "Then look: crm status; crm history config",

@@ -23,15 +23,12 @@ from haclusterd.model.ids import Term
 from haclusterd.ports.history import HistoryRow
 from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.raft.identity import IDENTITY_NAME
-from haclusterd.raft.journal import FIRST_INDEX, create_journal
-from haclusterd.raft.snapshot import Snapshot, write_snapshot
+from haclusterd.raft.recovery import INITIAL_INDEX, begin_log
 from haclusterd.runtime.history_rows import version_of
 from haclusterd.runtime.settings import Installation
 
 INITIAL_STATE: Final = "initial-state"
 """The file's name."""
-INITIAL_INDEX: Final = FIRST_INDEX + 1
-"""Behind the base of an empty log: a node that begins without the state lacks an entry, and is sent the snapshot."""
 BYTES_MAX: Final = 16 * 1024 * 1024
 
 
@@ -61,8 +58,8 @@ def write_initial_state(bundle: Path, backup: Backup) -> None:
         os.fsync(file.fileno())
 
 
-def install_initial_state(installation: Installation, files: FilesDirectory) -> bool:
-    """Let the empty state directory begin with the initial state; return whether there is one.
+def install_initial_state(installation: Installation, files: FilesDirectory, term: Term) -> bool:
+    """Let the empty state directory begin with the initial state, behind a term; return whether there is one.
 
     Raises StoreRefusedError when the directory belongs to a node, StoreDamagedError when the file is not whole,
     OSError.
@@ -82,8 +79,7 @@ def install_initial_state(installation: Installation, files: FilesDirectory) -> 
     mark = _write_history(installation.state_directory / "history.sqlite", backup)
     old = backup.state
     state = Cib(configuration=old.configuration, version=old.version, index=INITIAL_INDEX, history=mark)
-    create_journal(files, installation.cluster_uuid, installation.node)
-    write_snapshot(files, Snapshot(INITIAL_INDEX, Term(0), encode_cib(state)), installation.cluster_uuid)
+    begin_log(files, installation.cluster_uuid, installation.node, encode_cib(state), term)
     return True
 
 

@@ -339,9 +339,9 @@ class _Rewrite:
         self.files.replace(JOURNAL_NAME, self.image)
 
 
-def create_journal(files: Files, cluster: str, node: NodeName) -> None:
-    """Write the empty journal of a new member, durably; raises OSError."""
-    content = JournalContent(entries=[(NO_OPERATION, FIRST_INDEX, 0)])
+def create_journal(files: Files, cluster: str, node: NodeName, term: int = 0) -> None:
+    """Write the empty journal of a new member, durably; its first term comes behind `term`. Raises OSError."""
+    content = JournalContent(entries=[(NO_OPERATION, FIRST_INDEX, 0)], term=term)
     files.replace(JOURNAL_NAME, encode_journal(_names(cluster, node), content))
 
 

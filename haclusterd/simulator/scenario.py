@@ -17,11 +17,12 @@ from functools import partial
 from haclusterd.cib import codec
 from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.cib.commands import ChangeConfiguration, ChangeMembers, Command, Edit, Envelope
+from haclusterd.cib.recovery import folded
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.fencing import FenceAction
 from haclusterd.model.graph import Plan
-from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId
+from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
@@ -29,6 +30,7 @@ from haclusterd.model.timing import Timing, derive
 from haclusterd.ports.agents import AgentCall
 from haclusterd.protocol.pacer_page import PacerPage
 from haclusterd.raft.identity import create_identity
+from haclusterd.raft.recovery import INITIAL_INDEX, LogRead, begin_log, read_log
 from haclusterd.scheduler.model.plan_cache import PlanCache
 from haclusterd.scheduler.schedule import schedule
 from haclusterd.simulator.brain import BrainProcess, Surroundings
@@ -93,6 +95,11 @@ class Shape:
         return chance.randint(-self.drift_ppm, self.drift_ppm)
 
 
+def successor_of(cib: Cib) -> Cib:
+    """Return what another cluster begins with that continues one: the configuration, as its next version."""
+    return Cib(configuration=cib.configuration, version=replace(cib.version, epoch=cib.version.epoch + 1))
+
+
 class Cluster:
     """A simulated cluster with every checker looking on."""
 
@@ -134,7 +141,9 @@ class Cluster:
         self.feature_levels: dict[NodeName, int] = {}
         """What is installed on a node, as the level that it reads, where that is older than the newest."""
         self._keeps_all_rules = rules == ALL_RULES
-        self._requests = 0
+        self._requests = self._clusters = 0
+        self.is_being_repaired = False
+        """A person is at work on what is left of it."""
         self._read_from: Configuration | None = None
         self.fastest = self.slowest = self.timing
         """With the least and the greatest node-timeout that was in force up to now."""
@@ -213,6 +222,40 @@ class Cluster:
         """Return an address on each network."""
         return tuple((f"10.0.{link}.{node.removeprefix('n')}", 5405) for link in range(self.shape.links))
 
+    def begin_again(self, nodes: Sequence[str], state: Cib, term: Term) -> None:
+        """Make another cluster of these nodes, whose daemons are stopped; all other machines must be off for good.
+
+        It begins with a state of which no node knows what runs, behind a term.
+        """
+        names = tuple(map(NodeName, nodes))
+        assert not any(self.hosts[name].brain.is_running for name in names)
+        assert not any(host.is_powered for name, host in self.hosts.items() if name not in names)
+        self._clusters += 1
+        members = tuple(Member(name, self._addresses_of(name)) for name in names)
+        uuid = f"{CLUSTER_UUID[:-4]}{self._clusters + 1:04}"
+        around = replace(self._surroundings, members=members, cluster_uuid=uuid, folding=SharedFolding())
+        self.names, self._surroundings = names, around
+        self.checkers.another_log_begins()
+        for host in (self.hosts[name] for name in names):
+            host.disk.empty()
+            files = host.disk.files(Life(self.world, "setup"))
+            begin_log(files, uuid, host.name, codec.encode_cib(replace(state, index=INITIAL_INDEX)), term)
+            create_identity(files, uuid, host.name)
+            self._install(host, around)
+
+    def recover(self, node: str) -> LogRead:
+        """`crm cluster recover`: a node whose daemon is stopped goes on alone with what its log says; return that."""
+        name = NodeName(node)
+        life = Life(self.world, "recovery")
+        found = read_log(self.hosts[name].disk.files(life), self._surroundings.cluster_uuid, name)
+        life.end()
+        self.begin_again([node], successor_of(folded(found.snapshot, found.entries)), found.term)
+        return found
+
+    def restore_backup(self) -> None:
+        """`crm cluster restore` on the same machines, all of which are off, from a backup of this moment."""
+        self.begin_again(self.names, successor_of(self.cib), Term(0))
+
     def forget_host(self, node: str) -> None:
         """Expect nothing of a machine any more; it may come back, and must do no harm."""
         self.names = tuple(name for name in self.names if name != node)
@@ -223,8 +266,10 @@ class Cluster:
             crystals = self.world.chance(f"watchdog/{host.name}")
             host.watchdog_drift_ppm = self.shape.drift(crystals)
             host.watchdog_reset_ms = crystals.randint(*self.shape.watchdog_reset_ms)
-        create_identity(host.disk.files(Life(self.world, "setup")), CLUSTER_UUID, host.name)
+        create_identity(host.disk.files(Life(self.world, "setup")), around.cluster_uuid, host.name)
+        self._install(host, around)
 
+    def _install(self, host: Host, around: Surroundings) -> None:
         def start_pacer(boot: Boot) -> PacerProcess:
             return PacerProcess(host, boot, self.datagrams, self.rules, self._lease_published)
 

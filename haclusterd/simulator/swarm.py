@@ -22,7 +22,7 @@ from haclusterd.model.ids import ResourceId
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.scheduler.unpack.fence_executors import is_named_by_location
-from haclusterd.simulator import drawn_configurations
+from haclusterd.simulator import drawn_configurations, recovery
 from haclusterd.simulator.checks import coverage, expectations
 from haclusterd.simulator.checks.activities import Activity
 from haclusterd.simulator.checks.checkers import Violation
@@ -51,6 +51,8 @@ PROMOTABLE_EVERY = 2
 """Every so many seeds run a promotable clone too."""
 MIGRATION_EVERY = 3
 """Every so many have a service that migrates live."""
+RECOVERED_EVERY = 4
+"""Every so many end with a cluster that is recovered or restored."""
 LONG_EVERY = 5
 LONGER = 5
 """Some seeds with a switch take so many times as long."""
@@ -202,6 +204,11 @@ def emphasis(seed: int) -> Emphasis:
     )
 
 
+def begins_again(seed: int) -> bool:
+    """Tell whether people make another cluster at the end of a seed."""
+    return seed % RECOVERED_EVERY == 0 and mode_of(seed) not in ALONE
+
+
 def is_long(seed: int) -> bool:
     """Tell whether a seed takes so long that what lasts for minutes has room."""
     return seed % LONG_EVERY == 0 and mode_of(seed) is Mode.SWITCH
@@ -297,9 +304,10 @@ def sections() -> tuple[coverage.Section, ...]:
     forgetting = coverage.Section("forgetting", faults_of_disks.OUTCOMES, {})
     copies = coverage.Section("copy", faults_of_copies.OUTCOMES, {})
     versions = coverage.Section("version", faults_of_versions.OUTCOMES, {})
+    recovered = coverage.Section("recovery", recovery.OUTCOMES, {})
     rise = coverage.Section("change", (ChangeKind.FEATURE_LEVEL_ROSE.value,), {})
     pairs = map(faults_of_moments.spelled, faults_of_moments.PAIRS)
-    return (*coverage.sections(faults, pairs), forgetting, copies, versions, rise)
+    return (*coverage.sections(faults, pairs), forgetting, copies, versions, recovered, rise)
 
 
 def _counts(cluster: Cluster, tally: Tally, faults: int) -> tuple[tuple[str, int], ...]:
@@ -342,7 +350,11 @@ def _act(cluster: Cluster, faults: FaultRun[Cluster], seed: int, safety_ms: int)
     cluster.run_for(STAYS_SETTLED_MS)
     cluster.until_settled(limit_ms, "settled again")
     _judge_digests(cluster)
-    return clients.judge()
+    tally = clients.judge()
+    if begins_again(seed):
+        recovery.begin_again(cluster, BEGINNING_MS)
+        _judge_digests(cluster)
+    return tally
 
 
 def _begin(cluster: Cluster, seed: int) -> None:
@@ -382,7 +394,7 @@ def _begin(cluster: Cluster, seed: int) -> None:
 def _keep_started(cluster: Cluster) -> None:
     """Start again what leaves only now, because it was asked to before, upgrade what is too old to join, switch on what
     was fenced with `off`, and reset by hand what a person wanted fenced and no device can fence."""
-    for name in cluster.names:
+    for name in () if cluster.is_being_repaired else cluster.names:
         cluster.hosts[name].brain.enable()
         cluster.upgrade(name)
         status = cluster.cib.status.nodes.get(name)

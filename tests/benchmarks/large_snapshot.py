@@ -23,13 +23,13 @@ from pathlib import Path
 from haclusterd.adapters.control.client import ControlClient
 from haclusterd.adapters.machine.files_directory import FilesDirectory
 from haclusterd.cib.codec import encode_cib
-from haclusterd.entry_points.initial_state import INITIAL_INDEX
 from haclusterd.entry_points.local_cluster import LocalCluster, LocalNode
 from haclusterd.model.cluster import Cib, ConfigurationVersion
 from haclusterd.model.configuration import AttributeSet, Configuration, Operation, Template
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId, Term
 from haclusterd.model.requests import Options, Request
 from haclusterd.raft.journal import create_journal
+from haclusterd.raft.recovery import INITIAL_INDEX
 from haclusterd.raft.settings import RaftSettings, RaftTimers
 from haclusterd.raft.snapshot import SNAPSHOT_NAME, Snapshot, index_of, write_snapshot
 from haclusterd.runtime.settings import CONFIGURATION_FILE, load

@@ -437,6 +437,12 @@ EXECUTOR = (
         "what an earlier life left running is forgotten",
     ),
     Mutant(
+        "begin_log",
+        "create_journal(files, cluster, node, term)",
+        "create_journal(files, cluster, node)",
+        "a recovered cluster gives an order the key of an agent that the lost one left at work",
+    ),
+    Mutant(
         "ExecutorMachine._kill_adopted",
         "adopted.action != ActionName.STOP and moment.now < adopted.ends_at",
         "False",

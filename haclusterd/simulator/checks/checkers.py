@@ -142,6 +142,9 @@ class Checker:
     def lease_published(self, node: NodeName, incarnation: Incarnation, until: Instant, until_us: int) -> None:
         """A pacer published a lease that ends at `until_us` of virtual time."""
 
+    def another_log_begins(self) -> None:
+        """People make another cluster of what is left: what only the log of the one before said is over."""
+
 
 class NeverTwoActive(Checker):
     """No resource is, or may be, active on two nodes, and of a clone's no two instances promoted (safety.md §1)."""
@@ -248,13 +251,18 @@ class OrdersRunOnce(Checker):
 
     def __init__(self, scene: Scene, log: Log) -> None:
         super().__init__(scene, log)
-        self._begun: set[str] = set()
+        self._begun: dict[str, tuple[NodeName, str]] = {}
+        """Where each began, and in which boot."""
+
+    def another_log_begins(self) -> None:
+        """See `Checker`; what knows of an order is in the log, and in the memory of a boot."""
+        self._begun = {key: where for key, where in self._begun.items() if self.scene.boot_runs(*where)}
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """See `Checker`."""
         if call.key in self._begun:
             self.object_to(f"{call.key} ({call.action} of {call.resource}) begins a second time, on {node}")
-        self._begun.add(call.key)
+        self._begun[call.key] = node, call.incarnation.boot_id
 
 
 class OneAgentPerResource(Checker):
@@ -379,6 +387,10 @@ class OneControllerPerTerm(Checker):
     def __init__(self, scene: Scene, log: Log) -> None:
         super().__init__(scene, log)
         self._acting: dict[Term, tuple[NodeName, Incarnation]] = {}
+
+    def another_log_begins(self) -> None:
+        """See `Checker`."""
+        self._acting.clear()
 
     def first_accepted(self, accepted: Accepted) -> None:
         """See `Checker`."""
@@ -534,6 +546,10 @@ class OrdersBeginInTime(Checker):
     def __init__(self, scene: Scene, log: Log) -> None:
         super().__init__(scene, log)
         self._received_us: dict[tuple[NodeName, OrderKey], int] = {}
+
+    def another_log_begins(self) -> None:
+        """See `Checker`."""
+        self._received_us.clear()
 
     def orders_received(self, node: NodeName, orders: tuple[Order, ...]) -> None:
         """See `Checker`."""
@@ -781,6 +797,13 @@ class Checkers:
             checker.applied(node, cib)
         if cib.index > self.log.newest.index:
             self.log.newest = cib
+
+    def another_log_begins(self) -> None:
+        """People make another cluster of what is left, and have switched off whatever else there was."""
+        self.log.newest = Cib()
+        self.log.cibs.clear()
+        for checker in self.all:
+            checker.another_log_begins()
 
     def _note(self, applied: Applied) -> None:
         log = self.log

@@ -37,6 +37,11 @@ class TheDeadAreFencedFirst(Checker):
         """In which boot a node was that was declared lost and had never joined."""
         truth.when_host_dies.append(self._host_dies)
 
+    def another_log_begins(self) -> None:
+        """See `Checker`; that the others are off a person has seen."""
+        self._left.clear()
+        self._boots_of_the_unseen.clear()
+
     def _host_dies(self, node: NodeName, held: frozenset[ResourceId]) -> None:
         status = self.log.newest.status.nodes.get(node)
         if status is None or not held:

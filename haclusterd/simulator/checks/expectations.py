@@ -73,7 +73,7 @@ class _Reading:
         for primitive in self.cib.in_force.primitives():
             if primitive.agent.standard != "stonith":
                 yield self._of_primitive(primitive)
-        if self._properties.boolean("maintenance-mode"):
+        if self._properties.boolean("maintenance-mode") or not self._properties.boolean("stop-removed-resources"):
             return
         for name, status in self.cib.status.nodes.items():
             for resource in self.truth.services_on(name):

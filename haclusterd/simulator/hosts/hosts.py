@@ -172,6 +172,8 @@ class Host:
         self.node = name if node is None else node
         """Which node its daemon says it is; a copy of a machine says what the first one says."""
         self.drift_ppm = drift_ppm
+        self.is_unplugged = False
+        """A person keeps it off."""
         self.watchdog_timeout_ms = 0
         """0: it has no watchdog device."""
         self.watchdog_drift_ppm = 0
@@ -210,7 +212,7 @@ class Host:
 
     def power_on(self) -> None:
         """Boot; the pacer starts first, the brain a little later."""
-        if self.boot is not None:
+        if self.boot is not None or self.is_unplugged:
             return
         self.boots += 0 if self.keeps_boot_id and self.boots else 1
         boot = Boot(self, self.boots)

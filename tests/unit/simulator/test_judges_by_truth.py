@@ -96,6 +96,15 @@ def test_what_is_unmanaged_is_not_expected_to_run() -> None:
     assert "cache" not in cluster.objection()
 
 
+def test_what_was_removed_may_run_on_where_removed_resources_are_not_stopped() -> None:
+    cluster = Cluster().form()
+    ask(cluster, "configure.statement", {"words": ["property", "stop-removed-resources=false"]})
+    ask(cluster, "configure.delete", {"ids": ["cache"], "cascade": True})
+    cluster.until(lambda: "cache" not in cluster.cib.configuration.resources, 10_000, "removed")
+    cluster.until_settled(10_000, "nothing to do")
+    assert cluster.runs_once("cache")
+
+
 def test_a_promotable_clone_without_a_promoted_instance_is_named() -> None:
     cluster = Cluster().form()
     cluster.configure(configurations.promotable(cluster.names))

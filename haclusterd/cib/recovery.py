@@ -1,0 +1,24 @@
+"""The state that one node's log comes to, when the others are lost: every entry counts, committed or not."""
+
+from collections.abc import Iterable
+
+from haclusterd.cib.apply import apply, unreadable
+from haclusterd.cib.codec import CodecError, decode_cib, decode_envelope
+from haclusterd.model.cluster import Cib
+from haclusterd.model.ids import Term
+
+
+def folded(snapshot: bytes | None, entries: Iterable[tuple[bytes, int, Term, bool]]) -> Cib:
+    """Fold entries, each with index, term and whether it changes the voters, onto a snapshot.
+
+    Raises CodecError where the snapshot cannot be read; an entry that cannot is refused, as every replica does.
+    """
+    cib = Cib() if snapshot is None else decode_cib(snapshot)
+    for entry, index, term, is_in_force in entries:
+        try:
+            envelope = decode_envelope(entry)
+        except CodecError as error:
+            cib = unreadable(cib, index=index, detail=str(error)).cib
+        else:
+            cib = apply(cib, envelope, index=index, term=term, is_in_force=is_in_force).cib
+    return cib

@@ -1,0 +1,66 @@
+"""A seed's last chapter: the majority is lost for good, or all of it, and people make another cluster of what is left.
+
+It begins where the cluster has found back, at any moment of what goes on then. Nothing is asked of the machines that
+are lost: a person has seen that they are off, and keeps them so.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+from haclusterd.model.ids import NodeName
+from haclusterd.simulator.hosts.configurations import SERVICES
+from haclusterd.simulator.hosts.world import MS
+from haclusterd.simulator.scenario import Cluster
+
+OUTCOMES = ("recovered", "restored")
+RECOVERED_SHARE = 0.7
+MOMENT_MS = (0, 3000)
+"""From when a service dies to the loss of the majority."""
+ALONE_MS = (0, 0, 500, 4000, 15_000)
+"""How long the daemon that is left goes on without the others, before a person stops it."""
+PAUSES_MS = (0, 0, 300, 5000)
+BLOWS = 2
+BLOW_MS = (0, 8000)
+
+
+def begin_again(cluster: Cluster, settles_within_ms: int) -> None:
+    """Lose a majority or all nodes, recover or restore, strike who begins, and wait until all is well again."""
+    chance = cluster.world.chance("recovery")
+    cluster.fates.manners = replace(cluster.usual_manners, start_ms=(20, chance.choice((200, 3000, 12_000))))
+    for service in chance.sample(SERVICES, 2):
+        cluster.kill_service(service)
+    cluster.run_for(chance.randint(*MOMENT_MS))
+    cluster.is_being_repaired = True
+    if chance.random() < RECOVERED_SHARE:
+        name = chance.choice(sorted(set(cluster.cib.voters()) & set(cluster.names)))
+        _give_away_all_but(cluster, name)
+        cluster.run_for(chance.choice(ALONE_MS))
+        cluster.hosts[name].brain.disable()
+        cluster.run_for(chance.choice(PAUSES_MS))
+        cluster.recover(name)
+        cluster.coverage.count("recovery", "recovered")
+    else:
+        _give_away_all_but(cluster)
+        cluster.run_for(chance.choice(PAUSES_MS))
+        cluster.restore_backup()
+        cluster.coverage.count("recovery", "restored")
+    cluster.is_being_repaired = False
+    for name in cluster.names:
+        cluster.hosts[name].is_unplugged = False
+        cluster.hosts[name].power_on()
+        cluster.hosts[name].brain.enable()
+    for _ in range(chance.randint(0, BLOWS)):
+        strike = chance.choice((cluster.kill_brain, cluster.kill_pacer, cluster.reload_brain))
+        node = chance.choice(cluster.names)
+        cluster.world.after(chance.randint(*BLOW_MS) * MS, partial(strike, node))
+    cluster.run_for(BLOW_MS[1])
+    cluster.fates.manners = cluster.usual_manners
+    cluster.until_settled(settles_within_ms, "settled as another cluster")
+
+
+def _give_away_all_but(cluster: Cluster, kept: NodeName | None = None) -> None:
+    """Pull the plugs: no fence device gives them power again."""
+    for name, host in cluster.hosts.items():
+        if name != kept:
+            host.power_off()
+            host.is_unplugged = True

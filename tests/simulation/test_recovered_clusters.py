@@ -1,0 +1,69 @@
+"""A cluster whose majority is lost for good goes on as another one, made by a person (`crm cluster recover`)."""
+
+import pytest
+
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.configurations import SERVICES
+from haclusterd.simulator.scenario import Cluster
+
+N1 = NodeName("n1")
+DB = ResourceId("db")
+
+
+def lose_all_but_n1(cluster: Cluster) -> None:
+    cluster.hosts[N1].brain.disable()
+    for other in cluster.others(N1):
+        cluster.power_off(other)
+
+
+@pytest.mark.parametrize("waits_ms", [0, 10_000])
+def test_the_node_that_is_left_runs_everything_once(waits_ms: int) -> None:
+    cluster = Cluster(1).form()
+    cluster.run_for(3000)
+    version = cluster.cib.version.epoch
+    lose_all_but_n1(cluster)
+    cluster.run_for(waits_ms)
+    cluster.recover("n1")
+    cluster.hosts[N1].brain.enable()
+    cluster.until(lambda: cluster.runs_once(*SERVICES), 30_000, "everything runs on n1")
+    cluster.until_settled(30_000, "settled")
+    assert cluster.cib.version.epoch == version + 1
+    assert tuple(cluster.cib.members) == ("n1",)
+
+
+def test_an_agent_of_the_lost_cluster_is_waited_for_and_its_key_is_given_to_no_other_order() -> None:
+    """It starts db for half a minute, through the recovery and two lives of the new cluster's daemon."""
+    cluster = Cluster(2).form([*configurations.usual(["n1", "n2", "n3"])])
+    cluster.configure([configurations.primitive("db", start_timeout_ms=60_000)])
+    cluster.fates.write("db", "start", Fate(duration_ms=30_000, effect_at_percent=90), node="n1", times=1)
+    cluster.until(lambda: cluster.node_of("db") == "n1", 10_000, "db runs on n1")
+    cluster.kill_service("db")
+
+    def is_starting() -> bool:
+        return any(call.action == "start" for call in cluster.agents_at_work(N1, DB))
+
+    cluster.until(is_starting, 10_000, "db is being started")
+    lose_all_but_n1(cluster)
+    term = cluster.recover("n1").term
+    cluster.hosts[N1].brain.enable()
+    cluster.run_for(3000)
+    assert cluster.cib.status.controller is not None
+    assert cluster.cib.status.controller.term > term
+    cluster.kill_brain("n1")
+    cluster.run_for(5000)
+    assert is_starting()
+    cluster.until(lambda: cluster.runs_once(*SERVICES), 60_000, "everything runs on n1")
+    cluster.until_settled(30_000, "settled")
+
+
+def test_three_nodes_begin_with_a_backup() -> None:
+    cluster = Cluster(3).form()
+    for name in cluster.names:
+        cluster.power_off(name)
+    cluster.restore_backup()
+    cluster.power_all()
+    cluster.until(cluster.all_online, 30_000, "all are online")
+    cluster.until_settled(30_000, "settled")
+    assert cluster.runs_once(*SERVICES)
