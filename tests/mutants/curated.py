@@ -1235,6 +1235,51 @@ OPTIONS = (
     ),
 )
 
+RECORDS = (
+    Mutant(
+        "_is_doubted_on",
+        "any(node.name in leaf.found.unverified_on for leaf in instance.leaves())",
+        "False",
+        "another instance of a clone is asked than the one that is in doubt: it stays in doubt for ever",
+    ),
+    Mutant(
+        "ControllerMachine._look_at",
+        "delay_ms and self._gathers_until is None",
+        "delay_ms",
+        "transition-delay: each event begins the wait again, and nothing is ever planned",
+    ),
+    Mutant(
+        "ControllerMachine._ask",
+        "self._gathers_until is not None and not self._is_delay_wanted",
+        "False",
+        "transition-delay: plans are made of half of what belongs together",
+    ),
+    Mutant(
+        "set_transient_attribute",
+        "command.name in status.private_attributes",
+        "False",
+        "the second value of a private attribute is shown to everybody",
+    ),
+    Mutant(
+        "find_process",
+        "read_arguments(pid)[-len(expected) :] == expected",
+        "True",
+        "a service that inherited the mark of its agent is taken for the agent: it is waited for, and killed",
+    ),
+    Mutant(
+        "ServiceAgents.run",
+        "call.action == 'start' and chosen is None",
+        "False",
+        "what a service was started as is not written down: after an upgrade the other class finds nothing",
+    ),
+    Mutant(
+        "_time_of",
+        "known is not None and is_behind",
+        "False",
+        "a DC whose clock is a little behind takes back what has just come into force",
+    ),
+)
+
 CURATED = (
     *ACTIVITY,
     *APPLY,
@@ -1250,5 +1295,6 @@ CURATED = (
     *ANSWERS,
     *OTHER_ENDS,
     *OPTIONS,
+    *RECORDS,
 )
 """All of them, in the order of the table."""

@@ -274,6 +274,27 @@ def test_a_start_whose_end_is_unknown_is_what_counts(log: Log) -> None:
     log.must(issue(with_definition(probe, "new")))
 
 
+def test_what_migrates_to_a_node_is_looked_for_as_it_runs_and_not_as_it_ran_there_long_ago(log: Log) -> None:
+    log.must(issue(with_definition(order("start"), "old")))
+    log.must(record(result("start")))
+    log.must(issue(with_definition(order("s", action=ActionName.STOP), "old")))
+    log.must(record(result("s", "stop", call_id=2)))
+    log.must(issue(with_definition(order("other", N3), "new")))
+    log.must(record(result("other"), N3))
+    meta = {"migrate_source": "n3", "migrate_target": "n2"}
+    log.must(issue(with_definition(replace(order("m", N3, ActionName.MIGRATE_TO), meta=meta), "new")))
+    status = log.cib.status.nodes[N2]
+    assert DB in status.unverified
+    assert (status.histories[DB].definition, status.histories[DB].parameters) == ("new", {"pidfile": "new"})
+
+
+def test_what_is_private_once_stays_so(log: Log) -> None:
+    log.must(commands.SetTransientAttribute(N2, "load", "1", is_private=True))
+    log.must(commands.SetTransientAttribute(N2, "load", "2"))
+    status = log.cib.status.nodes[N2]
+    assert (status.attributes.get("load"), status.private_attributes) == (None, {"load": "2"})
+
+
 def test_after_a_reload_the_next_change_is_noticed(log: Log) -> None:
     log.must(issue(replace(with_definition(order("start"), "old"), digest="old")))
     log.must(record(replace(result("start"), restart_digest="fixed", restart_parameters=("port",))))

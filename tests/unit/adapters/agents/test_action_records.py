@@ -2,11 +2,14 @@
 
 import os
 import shutil
+import subprocess
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
-from haclusterd.adapters.agents.action_records import ActionRecord, ActionRecords
+from haclusterd.adapters.agents.action_records import ActionRecord, ActionRecords, find_process
+from haclusterd.agents.process_table import ORDER_MARK, read_arguments, read_marks
 from haclusterd.model.ids import Incarnation, ResourceId
 from haclusterd.model.instants import Instant
 
@@ -14,6 +17,27 @@ from haclusterd.model.instants import Instant
 def record(key: str) -> ActionRecord:
     life = Incarnation("boot", "0123456789abcdef")
     return ActionRecord(key, ResourceId("db"), "start", life, "/agent", Instant(1), Instant(2), 7, 8)
+
+
+def test_a_service_that_inherited_the_mark_of_its_agent_is_not_taken_for_the_agent() -> None:
+    known = replace(record("inherited"), path="/usr/bin/agent", pid=None, start_time=None)
+    # `tail -f FILE...` runs until it is killed, with any arguments that it is given.
+    following = ["tail", "--quiet", "-F", "/dev/null"]
+    environment = {**os.environ, ORDER_MARK: known.key}
+    service = subprocess.Popen(following, env=environment, stderr=subprocess.DEVNULL)
+    agent = subprocess.Popen([*following, known.path, known.action], env=environment, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 30
+        while not all(read_marks(each.pid).get(ORDER_MARK) == known.key and read_arguments(each.pid)[:1] == ["tail"]
+                      for each in (service, agent)):  # fmt: skip
+            assert time.monotonic() < deadline
+        found = find_process(known)
+        assert found is not None
+        assert found.pid == agent.pid
+    finally:
+        for each in (service, agent):
+            each.kill()
+            each.wait(30)
 
 
 def test_what_was_taken_away_is_written_again_and_nothing_else(tmp_path: Path) -> None:
