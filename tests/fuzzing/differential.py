@@ -133,7 +133,7 @@ def peers_plan(root: ET.Element, directory: Path) -> dict[str, Any] | None:
     if run.returncode or not graph.exists():
         return None
     tree = converter().Tree(str(cib))
-    parsed = converter().parse_summary(run.stdout.replace(" (target-role)", ""), tree)
+    parsed = converter().parse_summary(run.stdout, tree)
     unique = [each.get("id") for each in root.iterfind(".//clone") if _is_unique(each)]
     cloned = (each for each in root.iterfind(".//clone") if each.get("id") in unique)
     return {
