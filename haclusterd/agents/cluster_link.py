@@ -19,6 +19,8 @@ SOCKET_VARIABLE = "HACLUSTERD_SOCKET"
 """In the environment of an agent: the control socket of its daemon."""
 INTERPRETER_VARIABLE = "HACLUSTERD_PYTHON"
 """In the environment of an agent: the Python whose packages are this program's dependencies."""
+LIBRARY_VARIABLE = "HACLUSTERD_AGENT_LIBRARY"
+"""In the environment of an agent: the directory in which `haclusterd.agents` is, and `agent.sh` in it."""
 DEFAULT_SOCKET = "/run/haclusterd/control.sock"
 TIMEOUT_S = 10.0
 LONGEST_ANSWER = 8 * 1024 * 1024

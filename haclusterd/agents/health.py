@@ -17,9 +17,8 @@ import os
 from typing import Any
 
 from haclusterd.agents.cluster_link import SOCKET_VARIABLE, ClusterError, ClusterLink
-from haclusterd.agents.ocf import ActionError, Agent, ConfigurationError, NotRunningError, Parameter
+from haclusterd.agents.ocf import Agent, ConfigurationError, DegradedError, NotRunningError, Parameter
 
-DEGRADED = 190
 COLOURS = ("green", "yellow", "red")
 PUBLISH_TIMEOUT_S = 8.0
 FAREWELL_S = 10
@@ -49,12 +48,6 @@ COMMON_PARAMETERS = (
         is_reloadable=True,
     ),
 )
-
-
-class DegradedError(ActionError):
-    """The resource is active, and not as it should be."""
-
-    exit_code = DEGRADED
 
 
 class HealthAgent(Agent):

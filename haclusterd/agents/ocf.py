@@ -5,15 +5,19 @@ started for each action. An agent is a subclass of `Agent` with methods named li
 
     class Pump(Agent):
         name = "pump"
-        parameters = (Parameter("port", content="integer", default="80", longdesc="Where it listens."),)
+        shortdesc = "A pump"
+        parameters = (Parameter("port", shortdesc="Where it listens", content="integer", default="80"),)
         def start(self): ...
         def stop(self): ...
         def monitor(self): ...
 
-    Pump().main()
+    if __name__ == "__main__":
+        Pump().main()
 
 A method returns for success or raises `ActionError` (transient, 1), `NodeError` (this node lacks something, 5),
-`ConfigurationError` (wrong on every node, 6) or `NotRunningError` (7).
+`ConfigurationError` (wrong on every node, 6) or `NotRunningError` (7). Of an agent with `is_promotable`, `monitor`
+raises `PromotedError` (8) where the resource is promoted, and `promote` and `demote` are methods too; with `has_notify`
+there is `notify`, which finds what happens in `self.notification`. `crm agent new` writes a whole one.
 """
 
 from __future__ import annotations
@@ -29,6 +33,10 @@ UNIMPLEMENTED = 3
 NOT_INSTALLED = 5
 NOT_CONFIGURED = 6
 NOT_RUNNING = 7
+PROMOTED = 8
+FAILED_PROMOTED = 9
+DEGRADED = 190
+DEGRADED_PROMOTED = 191
 
 META_PREFIX = "OCF_RESKEY_CRM_meta_"
 DURATION_UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -58,6 +66,47 @@ class NotRunningError(ActionError):
     """The resource is cleanly stopped."""
 
     exit_code = NOT_RUNNING
+
+
+class PromotedError(ActionError):
+    """No failure, but a monitor's answer: the resource is active and promoted."""
+
+    exit_code = PROMOTED
+
+
+class FailedPromotedError(ActionError):
+    """The resource is promoted, and does not work."""
+
+    exit_code = FAILED_PROMOTED
+
+
+class DegradedError(ActionError):
+    """The resource is active, and not as it should be."""
+
+    exit_code = DEGRADED
+
+
+class Notification:
+    """What a notify action tells of (Pacemaker Explained, "Clone notifications").
+
+    `when` is `pre` or `post`, `operation` is start, stop, promote or demote. `nodes(what)` are the nodes of the
+    instances that are `start`ed, `stop`ped, `promote`d, `demote`d by it, or `active`, `promoted`, `unpromoted`,
+    `inactive` before it; `promoted_after()` are those of the instances that are promoted when all of it is done.
+    """
+
+    def __init__(self) -> None:
+        self.when = _meta("notify_type")
+        self.operation = _meta("notify_operation")
+
+    def nodes(self, what: str) -> list[str]:
+        """Return the nodes of a list, each as often as it has instances in it."""
+        older = {"promoted": "master", "unpromoted": "slave"}.get(what, what)
+        return (_meta(f"notify_{what}_uname") or _meta(f"notify_{older}_uname")).split()
+
+    def promoted_after(self) -> list[str]:
+        """Return the nodes that have a promoted instance when what is under way is done."""
+        leaving = {*self.nodes("demote"), *self.nodes("stop")}
+        return sorted({*self.nodes("promoted")} - leaving | {*self.nodes("promote")})
 
 
 class Parameter:
@@ -98,6 +147,9 @@ class Agent:
     timeouts: dict[str, str] = {"start": "60s", "stop": "60s", "monitor": "20s"}  # noqa: RUF012 (agents replace it whole)
     monitors: tuple[tuple[str, str], ...] = (("0", "10s"),)
     """Depth and advised interval of each recurring monitor."""
+    is_promotable = False
+    """It has promote and demote; the advised monitor of a promoted instance is a second shorter."""
+    has_notify = False
 
     def __init__(self) -> None:
         self.begun = time.monotonic()
@@ -121,6 +173,17 @@ class Agent:
 
     def reload(self) -> None:
         """Take changed parameters over without a restart; for agents with reloadable parameters."""
+
+    def promote(self) -> None:
+        """Return when the resource is promoted; at once when it is already."""
+        raise NotImplementedError
+
+    def demote(self) -> None:
+        """Return when the resource is active and not promoted; at once when it is so already."""
+        raise NotImplementedError
+
+    def notify(self) -> None:
+        """Take note of what happens to this clone's instances; see `notification`."""
 
     def validate(self) -> None:
         """Raise when the parameters cannot work; called before start, monitor and validate-all, not before stop."""
@@ -148,14 +211,53 @@ class Agent:
         except (ValueError, KeyError):
             raise ConfigurationError(f"{name}: not a duration: {self.text(name)!r}") from None
 
+    def boolean(self, name: str) -> bool:
+        """Return a parameter as a boolean; an empty one is no."""
+        return read_boolean(name, self.text(name) or "no")
+
+    def program(self, name: str) -> str:
+        """Return the path of a program; raises `NodeError` when this node lacks it."""
+        for directory in [""] if "/" in name else os.environ.get("PATH", os.defpath).split(":"):
+            path = os.path.join(directory, name)
+            if os.access(path, os.X_OK) and os.path.isfile(path):
+                return path
+        raise NodeError(f"program {name!r} is not installed")
+
+    @property
+    def notification(self) -> Notification:
+        """What this notify action tells of."""
+        return Notification()
+
+    def set_promotion_score(self, score: int) -> None:
+        """Say how much this node wants to be promoted, until it boots again."""
+        self._crm_attribute("--update", str(score))
+
+    def forget_promotion_score(self) -> None:
+        """Say that this node does not want to be promoted; a stop must not fail because nobody hears it."""
+        try:
+            self._crm_attribute("--delete")
+        except ActionError as failure:
+            sys.stderr.write(f"{failure}\n")
+
+    def _crm_attribute(self, *words: str) -> None:
+        import subprocess
+
+        command = ["crm_attribute", "--promotion", "--lifetime", "reboot", *words]
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise NodeError(f"crm_attribute: {error.strerror}") from None
+        if done.returncode != 0:
+            raise ActionError(f"the promotion score is not set: {done.stderr.strip()}")
+
     @property
     def is_probe(self) -> bool:
         """Tell whether this monitor only asks what is there."""
-        return (os.environ.get(f"{META_PREFIX}interval") or "0") == "0"
+        return (_meta("interval") or "0") == "0"
 
     def remaining(self) -> float:
         """Return the seconds left until this action is killed; a minute when nobody said."""
-        timeout_ms = os.environ.get(f"{META_PREFIX}timeout", "")
+        timeout_ms = _meta("timeout")
         total = int(timeout_ms) / 1000 if timeout_ms.isdigit() else 60.0
         return total - (time.monotonic() - self.begun)
 
@@ -180,9 +282,12 @@ class Agent:
         }
         if self._can_reload:
             methods["reload-agent"] = self.reload
+        if self.is_promotable:
+            methods |= {"promote": self.promote, "demote": self.demote}
+        if self.has_notify:
+            methods["notify"] = self.notify
         if action not in methods:
-            reload = "reload-agent|" if self._can_reload else ""
-            sys.stderr.write(f"usage: {self.name} start|stop|monitor|{reload}validate-all|meta-data\n")
+            sys.stderr.write(f"usage: {self.name} {'|'.join(each for each in methods if each != 'status')}|meta-data\n")
             return UNIMPLEMENTED
         try:
             if action != "stop":
@@ -190,7 +295,8 @@ class Agent:
                 self.validate()
             methods[action]()
         except ActionError as failure:
-            if not isinstance(failure, NotRunningError) or not self.is_probe:
+            is_expected = isinstance(failure, PromotedError) or (isinstance(failure, NotRunningError) and self.is_probe)
+            if not is_expected:
                 self.say(str(failure))
             return failure.exit_code
         except Exception as error:  # noqa: BLE001 -- the agent's own defect: reported in full, then a soft failure.
@@ -233,9 +339,10 @@ class Agent:
         lines += ["  </parameters>", "  <actions>"]
         for action in ("start", "stop"):
             lines.append(f'    <action name="{action}" timeout="{self.timeouts[action]}"/>')
-        for depth, interval in self.monitors:
-            timeout = self.timeouts["monitor"]
-            lines.append(f'    <action name="monitor" timeout="{timeout}" interval="{interval}" depth="{depth}"/>')
+        further = ("promote", "demote") if self.is_promotable else ()
+        for action in (*further, *(("notify",) if self.has_notify else ())):
+            lines.append(f'    <action name="{action}" timeout="{self.timeouts.get(action, self.timeouts["start"])}"/>')
+        lines += self._monitors_xml()
         lines += ['    <action name="reload-agent" timeout="20s"/>'] if self._can_reload else []
         lines += [
             '    <action name="validate-all" timeout="20s"/>',
@@ -245,6 +352,25 @@ class Agent:
             "",
         ]
         return "\n".join(lines)
+
+
+    def _monitors_xml(self) -> list[str]:
+        found = []
+        for depth, interval in self.monitors:
+            rest = f'timeout="{self.timeouts["monitor"]}" interval="{interval}" depth="{depth}"'
+            if not self.is_promotable:
+                found.append(f'    <action name="monitor" {rest}/>')
+                continue
+            # Two recurring monitors of one resource must differ in their interval.
+            shorter = rest.replace(f'interval="{interval}"', f'interval="{int(interval.rstrip("s")) - 1}s"')
+            found.append(f'    <action name="monitor" {shorter} role="Promoted"/>')
+            found.append(f'    <action name="monitor" {rest} role="Unpromoted"/>')
+        return found
+
+
+def _meta(name: str) -> str:
+    """Return a meta-attribute that the cluster gives to the action; empty when it does not."""
+    return os.environ.get(f"{META_PREFIX}{name}", "")
 
 
 def read_boolean(name: str, text: str) -> bool:

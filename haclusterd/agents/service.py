@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Iterator
 
-from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, SOCKET_VARIABLE
+from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, LIBRARY_VARIABLE, SOCKET_VARIABLE
 from haclusterd.agents.ocf import ActionError, Agent, ConfigurationError, NodeError, NotRunningError, Parameter
 from haclusterd.agents.process_table import ORDER_MARK, boot_id, is_running, list_pids, read_marks, read_stat
 
@@ -228,7 +228,8 @@ class ServiceAgent(Agent):
     def _service_environment(self, mark: str) -> dict[str, str]:
         """Return the service's environment: the marks, and none of what was meant for the agent alone."""
         agents_own = (
-            ORDER_MARK, SOCKET_VARIABLE, INTERPRETER_VARIABLE, "OCF_CHECK_LEVEL", "OCF_EXIT_REASON_PREFIX"
+            ORDER_MARK, SOCKET_VARIABLE, INTERPRETER_VARIABLE, LIBRARY_VARIABLE, "OCF_CHECK_LEVEL",
+            "OCF_EXIT_REASON_PREFIX",
         )  # fmt: skip
         environment = {
             name: value

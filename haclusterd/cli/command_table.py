@@ -499,6 +499,48 @@ RA = Level("ra", "Resource agents of this machine: which there are, what they ta
             examples=("crm ra validate ocf:haclusterd:exec command=/bin/true",)),
 ))  # fmt: skip
 
+_AGENT = Parameter("agent", completes=Completes.FILE)
+_PARAMETERS = Parameter("parameters", Takes.MANY, is_optional=True)
+_ONE_ACTION = (
+    Option("--timeout", "timeout", "how long it may take, as 30s (what the agent advises)", OptionValue.TEXT),
+    Option("--level", "level", "OCF_CHECK_LEVEL of a monitor", OptionValue.INTEGER),
+    Option("--interval", "interval", "the interval of a recurring monitor; without it, it is a probe",
+           OptionValue.TEXT),
+    Option("--instance", "instance", "the resource's id (the agent's type)", OptionValue.TEXT),
+    Option("--meta", "meta", "a meta-attribute of the action, as notify_type=pre", OptionValue.TEXT, repeats=True),
+)  # fmt: skip
+_ACTION = Parameter("action", completes=Completes.CHOICE)
+AGENT = Level("agent", "For authors of resource agents: write, look at, run and try one; no daemon is needed", (
+    Command("new", "Write an agent that works, to begin with", "", (Parameter("name", completes=Completes.FILE),), (
+        Option("--language", "language", "in which it is written (python)", OptionValue.TEXT, Completes.CHOICE,
+               ("python", "sh")),
+        Option("--promotable", "promotable", "with promote, demote and notify"),
+    ), examples=("crm agent new my-service", "crm agent new my-service --language sh",
+                 "crm agent new my-database --promotable")),
+    Command("info", "Show its parameters with their defaults and what they mean", "", (_AGENT,),
+            examples=("crm agent info ./my-service", "crm agent info ocf:haclusterd:exec")),
+    Command("env", "Show the environment that an action gets from the cluster", "", (_AGENT, _ACTION, _PARAMETERS),
+            _ONE_ACTION, examples=("crm agent env ./my-service start args=60",
+                                   "crm agent env ./my-service monitor --interval 10s --level 10")),
+    Command("run", "Run one action as the daemon would; the exit status is the agent's", "",
+            (_AGENT, _ACTION, _PARAMETERS), _ONE_ACTION,
+            examples=("crm agent run ./my-service validate-all", "crm agent run ./my-service stop --timeout 10s")),
+    Command("lint", "Look for what is wrong with agents, without starting anything; status 1: there are errors", "",
+            (Parameter("agents", Takes.MANY, completes=Completes.FILE),),
+            (Option("--strict", "strict", "warnings count as errors"),),
+            examples=("crm agent lint ./my-service", "crm agent lint --strict ./my-service ./my-database")),
+    Command("test", "Start it, stop it, kill it, and whatever else may happen to it; status 1: a trial failed", "",
+            (_AGENT, _PARAMETERS), (
+                Option("--only", "only", "only this trial", OptionValue.TEXT, repeats=True),
+                Option("--timeout", "timeout", "of each action, in the place of what the agent advises",
+                       OptionValue.TEXT),
+                Option("--instance", "instance", "the resource's id (the agent's type)", OptionValue.TEXT),
+                Option("--junit", "junit", "write the trials to this file too, as JUnit XML", OptionValue.TEXT,
+                       Completes.FILE),
+            ), examples=("crm agent test ./my-service --only start --only leak --junit trials.xml",
+                         "crm agent test ocf:haclusterd:dummy --only stop-twice")),
+))  # fmt: skip
+
 API = Level("api", "Who may ask over the network: tokens of haclusterd-api", (
     Command("token", "Make a token, shown once; list tokens; revoke one", "api.token_add", (
         Parameter("action", completes=Completes.CHOICE, choices=("add", "list", "revoke")),
@@ -513,7 +555,7 @@ API = Level("api", "Who may ask over the network: tokens of haclusterd-api", (
 ))  # fmt: skip
 
 LEVELS: tuple[Level, ...] = (
-    API, CIB, CLUSTER, CONFIGURE, FENCING, HISTORY, MAINTENANCE, MIGRATE, NODE, RA, RESOURCE, TICKET,
+    AGENT, API, CIB, CLUSTER, CONFIGURE, FENCING, HISTORY, MAINTENANCE, MIGRATE, NODE, RA, RESOURCE, TICKET,
 )  # fmt: skip
 
 NEVER_GUESSED = frozenset({

@@ -34,7 +34,7 @@ class World:
     """Make the files of a new cluster."""
     version: Callable[[], str]
     tools: Mapping[str, Callable[[Mapping[str, Json]], Response]] = field(default_factory=dict)
-    """What works on files without asking anybody, by the command's name."""
+    """What works without asking anybody, by the command with its level: `cluster init`, `ra list`."""
 
 
 def run(argv: Sequence[str], world: World) -> int:
@@ -142,8 +142,8 @@ def _run_local(invocation: Invocation, world: World, session: Session) -> int:
             return 0
         case "setup":
             return session.show(world.setup(invocation.arguments))
-        case name if name in world.tools:
-            return session.show(world.tools[name](invocation.arguments))
+        case name if f"{invocation.level} {name}" in world.tools:
+            return session.show(world.tools[f"{invocation.level} {name}"](invocation.arguments))
         case _:
             report = ShownReport("info", "NOTHING_TO_DO", "nothing waits for a commit: every command commits at once")
             return session.show(Response("", 0, (report,)))

@@ -22,8 +22,12 @@ def main() -> int:
         open_file=_open_file,
         setup=_setup,
         version=_version,
-        tools={"restore": _restore, "recover": _recover, "init": _init, "join": _join, "check": _check,
-               **{name: partial(_agents, name) for name in ("classes", "list", "info", "providers", "validate")}},
+        tools={
+            "cluster restore": _restore, "cluster recover": _recover, "cluster init": _init, "cluster join": _join,
+            "migrate check": _check,
+            **{f"ra {name}": partial(_agents, name) for name in ("classes", "list", "info", "providers", "validate")},
+            **{f"agent {name}": partial(_agent, name) for name in ("new", "info", "env", "run", "lint", "test")},
+        },
     )
     try:
         return run(sys.argv[1:], world)
@@ -98,6 +102,12 @@ def _join(arguments: Mapping[str, Json]) -> Response:
 
 def _agents(name: str, arguments: Mapping[str, Json]) -> Response:
     from haclusterd.entry_points.crm_agents import COMMANDS
+
+    return COMMANDS[name](arguments)
+
+
+def _agent(name: str, arguments: Mapping[str, Json]) -> Response:
+    from haclusterd.entry_points.crm_agent import COMMANDS
 
     return COMMANDS[name](arguments)
 

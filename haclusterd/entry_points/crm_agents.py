@@ -8,10 +8,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from haclusterd.adapters.agents.metadata import MetadataError, read_description
-from haclusterd.adapters.agents.ocf import AgentDirectories
+from haclusterd.adapters.agents.surroundings import AgentDirectories
 from haclusterd.adapters.agents.survey import find_agent, metadata_text, validated
 from haclusterd.adapters.agents.unit_files import UnitFiles
-from haclusterd.adapters.machine.installation import SYSTEM_FENCE_DIRECTORIES, agent_search_path, share_directory
+from haclusterd.adapters.machine.installation import (
+    SYSTEM_FENCE_DIRECTORIES,
+    agent_library,
+    agent_search_path,
+    share_directory,
+)
 from haclusterd.entry_points.crm_setup import answer, read_text, read_texts
 from haclusterd.model.ids import AgentReference
 from haclusterd.model.json_value import Json
@@ -27,14 +32,15 @@ USUAL_PROVIDERS = ("heartbeat", "pacemaker", "haclusterd")
 WITHOUT_PARAMETERS = "units and init scripts take no parameters: docs/howto/use-a-systemd-unit.md"
 
 
-class _Machine:
+class Machine:
     """Where this machine's agents are."""
 
     def __init__(self) -> None:
         share = share_directory()
         self.directories = AgentDirectories(
-            shipped=share / "resource_agents", search=agent_search_path(), shims=share / "shims"
-        )
+            shipped=share / "resource_agents", search=agent_search_path(), shims=share / "shims",
+            library=agent_library(share),
+        )  # fmt: skip
         self.fence_directories = (share / "resource_agents", *SYSTEM_FENCE_DIRECTORIES)
 
     def listed(self, standard: str) -> list[AgentReference]:
@@ -88,14 +94,14 @@ class _Machine:
 
 def classes(_arguments: Mapping[str, Json]) -> Response:
     """Answer the classes, with the providers of ocf (schema `haclusterd.agent_classes/1`)."""
-    providers = sorted({each.provider or "" for each in _Machine().listed("ocf")})
+    providers = sorted({each.provider or "" for each in Machine().listed("ocf")})
     return answer([], {"schema": "haclusterd.agent_classes/1", "classes": list(CLASSES), "providers": providers})
 
 
 def listing(arguments: Mapping[str, Json]) -> Response:
     """Answer the types of a class, or of one provider (schema `haclusterd.agents/1`)."""
     standard, provider = read_text(arguments, "class"), read_text(arguments, "provider")
-    found = _Machine().listed(standard)
+    found = Machine().listed(standard)
     if provider and standard != "ocf":
         return answer([report(Code.BAD_ARGUMENT, name="PROVIDER", problem=f"class {standard} has none")])
     providers = {each.provider or "" for each in found}
@@ -108,7 +114,7 @@ def listing(arguments: Mapping[str, Json]) -> Response:
 
 def info(arguments: Mapping[str, Json]) -> Response:
     """Answer what an agent tells of itself (schema `haclusterd.agent/1`)."""
-    machine = _Machine()
+    machine = Machine()
     agent = machine.named(read_text(arguments, "agent"))
     if isinstance(agent, ReportItem):
         return answer([agent])
@@ -124,7 +130,7 @@ def info(arguments: Mapping[str, Json]) -> Response:
 def providers(arguments: Mapping[str, Json]) -> Response:
     """Answer who provides a type (schema `haclusterd.agents/1`)."""
     wanted = read_text(arguments, "type")
-    found = [each.provider or "" for each in _Machine().listed("ocf") if each.type == wanted]
+    found = [each.provider or "" for each in Machine().listed("ocf") if each.type == wanted]
     if not found:
         return answer([report(Code.UNKNOWN_AGENT, where="crm ra", agent=wanted, remedy="crm ra list ocf")])
     return answer([], {"schema": "haclusterd.agents/1", "class": "ocf", "types": sorted(found)})
@@ -132,7 +138,7 @@ def providers(arguments: Mapping[str, Json]) -> Response:
 
 def validate(arguments: Mapping[str, Json]) -> Response:
     """Have an agent judge parameters; the exit status is 0 when it finds no fault."""
-    machine = _Machine()
+    machine = Machine()
     agent = machine.named(read_text(arguments, "agent"))
     if isinstance(agent, ReportItem):
         return answer([agent])

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from haclusterd.adapters.agents.ocf import AgentDirectories
+from haclusterd.adapters.agents.surroundings import AgentDirectories
 from haclusterd.adapters.agents.survey import survey
 from haclusterd.adapters.agents.unit_files import UnitFiles
 from haclusterd.adapters.machine.installation import SYSTEM_FENCE_DIRECTORIES, agent_search_path, share_directory

@@ -25,10 +25,11 @@ from typing import Any, NoReturn
 from haclusterd.adapters.agents.by_class import AgentsByClass
 from haclusterd.adapters.agents.copies import copy_agents
 from haclusterd.adapters.agents.fence_agents import StdinFenceAgents
-from haclusterd.adapters.agents.ocf import AgentDirectories, OcfAgents, own_marks
+from haclusterd.adapters.agents.ocf import OcfAgents, own_marks
 from haclusterd.adapters.agents.service import ServiceAgents
 from haclusterd.adapters.agents.service_groups import delegated_group
 from haclusterd.adapters.agents.stonith import StonithAgents
+from haclusterd.adapters.agents.surroundings import AgentDirectories
 from haclusterd.adapters.agents.systemd import SystemdAgents, SystemdPlaces
 from haclusterd.adapters.agents.systemd_bus import DEFAULT_ADDRESS
 from haclusterd.adapters.control.admission import PeerCredentials
@@ -40,6 +41,7 @@ from haclusterd.adapters.machine.entropy_system import SystemEntropy
 from haclusterd.adapters.machine.installation import (
     SYSTEM_FENCE_DIRECTORIES,
     InstallationIncompleteError,
+    agent_library,
     agent_search_path,
     share_directory,
 )
@@ -234,6 +236,7 @@ class Daemon:
                 shipped=shipped,
                 search=agent_search_path(),
                 shims=agents / "shims",
+                library=agent_library(agents),
                 control_socket=installation.runtime_directory / CONTROL_SOCKET,
                 own_environment=marks,
             ),

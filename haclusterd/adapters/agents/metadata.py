@@ -25,7 +25,7 @@ class MetadataError(ValueError):
 
 def read_agent_metadata(text: str, agent: AgentReference) -> AgentMetadata:
     """Read a resource agent's meta-data (OCF Resource Agent API 1.1). Raises MetadataError."""
-    root = _parse(text)
+    root = read_root(text)
     parameters = {
         element.get("name", ""): _parameter(element) for element in root.iterfind("./parameters/parameter")
     }
@@ -49,7 +49,7 @@ def read_description(text: str) -> dict[str, Json]:
     `parameters` are objects with name, type, default (null: none), is_required, is_unique, options, shortdesc and
     longdesc; `actions` are objects of their attributes, times as they are written.
     """
-    root = _parse(text)
+    root = read_root(text)
     return {
         "shortdesc": _text(root, "shortdesc") or root.get("shortdesc", ""),
         "longdesc": _paragraphs(root),
@@ -73,7 +73,7 @@ def _paragraphs(element: Element) -> str:
 
 def read_fence_metadata(text: str, agent: str) -> FenceMetadata:
     """Read a fence agent's metadata (FenceAgentAPI). Raises MetadataError."""
-    root = _parse(text)
+    root = read_root(text)
     actions = list(root.iterfind("./actions/action"))
     parameters = frozenset(element.get("name", "") for element in root.iterfind("./parameters/parameter"))
     on = [element for element in actions if element.get("name") == "on"]
@@ -95,7 +95,8 @@ def read_duration_ms(text: str | None) -> int | None:
     return int(match[1]) * UNIT_MS[match[2]]
 
 
-def _parse(text: str) -> Element:
+def read_root(text: str) -> Element:
+    """Read meta-data as XML, whatever is printed around it. Raises MetadataError."""
     builder = TreeBuilder()
     parser = expat.ParserCreate()
     parser.StartElementHandler = builder.start

@@ -13,31 +13,27 @@ import errno
 import logging
 import os
 import shutil
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from signal import Signals
 
 from haclusterd.adapters.agents.action_records import ActionRecord, ActionRecords, find_process
 from haclusterd.adapters.agents.init_scripts import (
     HEADER_MAX,
-    INIT_SCRIPTS,
     argument_of,
-    environment_of,
     ocf_code,
     read_header,
 )
 from haclusterd.adapters.agents.metadata import MetadataError, read_agent_metadata
 from haclusterd.adapters.agents.service_groups import ServiceGroups
 from haclusterd.adapters.agents.service_watch import ServiceWatch
+from haclusterd.adapters.agents.surroundings import EXIT_REASON_PREFIX, AgentDirectories, Surroundings
 from haclusterd.adapters.agents.tools import missing_tools
-from haclusterd.adapters.machine.installation import INTERPRETER_DIRECTORY
 from haclusterd.adapters.processes.running import Ended, Ending, Hooks, Processes, Program, RunningProgram
 from haclusterd.adapters.processes.spawner_link import Spawner
-from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, SOCKET_VARIABLE
-from haclusterd.agents.process_table import LOCAL_CLUSTER_MARK, NODE_MARK, ORDER_MARK
+from haclusterd.agents.process_table import LOCAL_CLUSTER_MARK, ORDER_MARK
 from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import Instant, after, elapsed_ms
@@ -47,10 +43,6 @@ from haclusterd.ports.clock import Clock, Timer
 
 _log = logging.getLogger(__name__)
 
-EXIT_REASON_PREFIX = "ocf-exit-reason:"
-FEATURE_SET = "3.19.0"
-"""Which Pacemaker's environment the agents are promised: it selects code paths in ocf-shellfuncs."""
-OWN_PROVIDER = "haclusterd"
 METADATA_TIMEOUT_MS = 30_000
 LAST_WORDS_MAX = 200
 """Characters of what an agent wrote that stand for its reason."""
@@ -76,69 +68,8 @@ ABSENT_PAUSES_MS = (50, 1000)
 """Between two looks: the first pause, which doubles, and the longest."""
 BEING_REPLACED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENOEXEC, errno.EACCES, errno.ETXTBSY})
 """Why an agent cannot be executed while its file is written."""
-FENCE_AGENT_PREFIX = "fence_"
 PIDLESS_SEARCHES = 10
 PIDLESS_PERIOD_MS = 100
-
-
-@dataclass(frozen=True, slots=True)
-class AgentDirectories:
-    """Where agents are, and what surrounds them."""
-
-    shipped: Path | None = None
-    """Agents of provider `haclusterd` that come with the program."""
-    ocf_root: Path = Path("/usr/lib/ocf")
-    search: tuple[Path, ...] = ()
-    """OCF_RA_PATH: directories of PROVIDER/TYPE, searched first; empty: OCF_ROOT/resource.d."""
-    init_scripts: Path = INIT_SCRIPTS
-    """Agents of class lsb."""
-    shims: Path = Path("/usr/lib/haclusterd/shims")
-    """HA_SBIN_DIR, and the first entry of PATH: the cluster's tools as agents see them."""
-    control_socket: Path | None = None
-    """Where this daemon listens, for those tools."""
-    own_environment: Mapping[str, str] = field(default_factory=dict)
-    """What this daemon's own environment hands down, as the mark of a local development cluster."""
-
-    def candidates(self, agent: AgentReference) -> Iterable[Path]:
-        """Yield the paths where the agent may be, first choice first."""
-        if agent.standard == "lsb" and _is_plain(agent.type):
-            yield self.init_scripts / agent.type
-        if agent.standard != "ocf" or not agent.provider or not _is_plain(agent.provider) or not _is_plain(agent.type):
-            return
-        for root in self.search or (self.ocf_root / "resource.d",):
-            yield root / agent.provider / agent.type
-        if agent.provider == OWN_PROVIDER and self.shipped is not None:
-            yield self.shipped / agent.type
-
-    def listing(self) -> tuple[AgentReference, ...]:
-        """Return what is there: executable regular files that are not hidden, by provider and type."""
-        providers = [
-            provider
-            for root in self.search or (self.ocf_root / "resource.d",)
-            for provider in (sorted(root.iterdir()) if root.is_dir() else ())
-            if provider.is_dir()
-        ]
-        found = {(provider.name, file.name) for provider in providers for file in _executables(provider)}
-        if self.shipped is not None:
-            found |= {
-                (OWN_PROVIDER, file.name)
-                for file in _executables(self.shipped)
-                if not file.name.startswith(FENCE_AGENT_PREFIX)
-            }
-        agents = [AgentReference("ocf", provider, type_) for provider, type_ in sorted(found)]
-        scripts = _executables(self.init_scripts) if self.init_scripts.is_dir() else ()
-        agents += [AgentReference("lsb", None, name) for name in sorted(file.name for file in scripts)]
-        return tuple(agents)
-
-    def find(self, agent: AgentReference) -> Path | None:
-        """Return the agent's file, executable or not; None when there is none."""
-        return next((path for path in self.candidates(agent) if path.is_file()), None)
-
-
-def _executables(directory: Path) -> Iterable[Path]:
-    for file in directory.iterdir():
-        if not file.name.startswith(".") and file.is_file() and os.access(file, os.X_OK):
-            yield file
 
 
 def own_marks(environment: Mapping[str, str]) -> dict[str, str]:
@@ -178,6 +109,7 @@ class OcfAgents:
         self._directories = directories
         self._has_lease = has_lease
         self._state_directory = runtime_directory / "agent-state"
+        self._surroundings = Surroundings(node, directories, self._state_directory)
         self._records = ActionRecords(runtime_directory / "actions")
         self._processes = Processes(clock, loop, spawner)
         self._running: dict[str, RunningProgram | None] = {}
@@ -302,7 +234,7 @@ class OcfAgents:
             for each in self._reading.pop(agent):
                 each(metadata)
 
-        environment = self._base_environment(agent)
+        environment = self._surroundings.of_agent(agent)
         program = Program((str(path), "meta-data"), environment, METADATA_TIMEOUT_MS, output_limit=METADATA_LIMIT)
         self._processes.start(program, Hooks(ended))
 
@@ -330,7 +262,7 @@ class OcfAgents:
             is_answer = answer.status is ExecutionStatus.DONE
             done(Validation(answer.exit_code if is_answer else None, answer.exit_reason))
 
-        environment = {name: value for name, value in self._environment(call).items() if name != ORDER_MARK}
+        environment = {name: value for name, value in self._surroundings.of_action(call).items() if name != ORDER_MARK}
         program = Program((str(path), VALIDATE), environment, timeout_ms, is_background=True)
         self._processes.start(program, Hooks(ended))
 
@@ -392,7 +324,9 @@ class OcfAgents:
             self._metadata_asked.add(call.agent)
             self.metadata(call.agent, lambda _metadata: None)  # So that it is known when the action ends.
         self._running[call.key] = self._processes.start(
-            Program((str(path), argument), self._environment(call), call.timeout_ms, is_background=_recurs(call)),
+            Program(
+                (str(path), argument), self._surroundings.of_action(call), call.timeout_ms, is_background=_recurs(call)
+            ),
             Hooks(
                 ended=lambda ended: self._ended(waiting, now, ended),
                 is_permitted=self._has_lease if call.action in ACTIVATING else _always,
@@ -549,55 +483,6 @@ class OcfAgents:
         again = after(self._clock.now(), PIDLESS_PERIOD_MS)
         self._clock.call_at(again, lambda: self._search(key, ended, searches - 1))
 
-    # Environment
-
-    def _base_environment(self, agent: AgentReference) -> dict[str, str]:
-        directories = self._directories
-        path = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
-        marks = {"LANG": "C.UTF-8", "SHELL": "/bin/bash", **directories.own_environment, NODE_MARK: self._node}
-        if agent.standard == "lsb":
-            return {**marks, "PATH": ":".join(path)}
-        return {
-            **marks,
-            "PATH": ":".join((str(directories.shims), *path, INTERPRETER_DIRECTORY)),
-            "OCF_ROOT": str(directories.ocf_root),
-            "OCF_RA_VERSION_MAJOR": "1",
-            "OCF_RA_VERSION_MINOR": "1",
-            "OCF_EXIT_REASON_PREFIX": EXIT_REASON_PREFIX,
-            "OCF_RESOURCE_TYPE": agent.type,
-            "OCF_RESOURCE_PROVIDER": agent.provider or "",
-            "HA_SBIN_DIR": str(directories.shims),
-            "HA_RSCTMP": str(self._state_directory),
-            "HA_LOGFACILITY": "none",
-            "HA_logfacility": "none",
-            "HA_use_logd": "no",
-            "HA_debug": "0",
-            **self._callback_environment(),
-        }
-
-    def _callback_environment(self) -> dict[str, str]:
-        """Return how an agent reaches this daemon, and the interpreter that has this program's dependencies."""
-        socket = self._directories.control_socket
-        return {} if socket is None else {SOCKET_VARIABLE: str(socket), INTERPRETER_VARIABLE: sys.executable}
-
-    def _environment(self, call: AgentCall) -> dict[str, str]:
-        environment = self._base_environment(call.agent)
-        environment[ORDER_MARK] = call.key
-        if call.agent.standard == "lsb":
-            return {**environment, **environment_of(call)}
-        environment["OCF_RESOURCE_INSTANCE"] = call.instance
-        environment["OCF_RESKEY_crm_feature_set"] = FEATURE_SET
-        environment["OCF_RESKEY_CRM_meta_timeout"] = str(call.timeout_ms)
-        environment["OCF_RESKEY_CRM_meta_on_node"] = self._node
-        environment["OCF_RESKEY_CRM_meta_on_node_uuid"] = self._node
-        for name, value in call.parameters.items():
-            environment[f"OCF_RESKEY_{name}"] = value
-        for name, value in call.meta.items():
-            environment[f"OCF_RESKEY_CRM_meta_{name.replace('-', '_')}"] = value
-        if call.check_level is not None:
-            environment["OCF_CHECK_LEVEL"] = call.check_level
-        return environment
-
 
 @dataclass(eq=False, slots=True)
 class _Waiting:
@@ -722,7 +607,3 @@ def _name_signal(number: int) -> str:
     with suppress(ValueError):
         return Signals(number).name
     return f"signal {number}"
-
-
-def _is_plain(name: str) -> bool:
-    return bool(name) and "/" not in name and not name.startswith(".")

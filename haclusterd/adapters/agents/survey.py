@@ -16,7 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from haclusterd.adapters.agents.metadata import MetadataError, read_agent_metadata
-from haclusterd.adapters.agents.ocf import FEATURE_SET, METADATA_LIMIT, METADATA_TIMEOUT_MS, AgentDirectories
+from haclusterd.adapters.agents.ocf import METADATA_LIMIT, METADATA_TIMEOUT_MS
+from haclusterd.adapters.agents.surroundings import FEATURE_SET, AgentDirectories
 from haclusterd.adapters.agents.tools import missing_tools
 from haclusterd.adapters.agents.unit_files import UnitFiles
 from haclusterd.model.agents import AgentFacts

@@ -26,11 +26,18 @@ _BY_FUNCTION = {"crm_mon_no_validation": "crm_mon"}
 def missing_tools(program: Path, shims: Path) -> tuple[str, ...]:
     """Return the tools that the program names and that are not among the shims; none when it cannot be read."""
     try:
-        with program.open("rb") as file:
-            text = file.read(READ_BYTES).decode(errors="replace")
         present: Collection[str] = {each.name for each in shims.iterdir()}
     except OSError:
         return ()
+    return tuple(sorted(named_tools(program).difference(present)))
+
+
+def named_tools(program: Path) -> frozenset[str]:
+    """Return the tools that the program names; none when it cannot be read."""
+    try:
+        with program.open("rb") as file:
+            text = file.read(READ_BYTES).decode(errors="replace")
+    except OSError:
+        return frozenset()
     words = set(_WORD.findall(_COMMENT.sub("", _METADATA.sub("", text))))
-    named = {_BY_FUNCTION.get(word, word) for word in words} & TOOLS
-    return tuple(sorted(named.difference(present)))
+    return frozenset(_BY_FUNCTION.get(word, word) for word in words) & TOOLS

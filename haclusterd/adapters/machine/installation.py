@@ -55,6 +55,12 @@ def shims_directory() -> Path:
     return share_directory() / "shims"
 
 
+def agent_library(share: Path) -> Path:
+    """Return the directory on Python's path in which agents find `haclusterd.agents`, and `agent.sh` in it."""
+    installed = share / "python"
+    return installed if installed.is_dir() else share
+
+
 def policies_directory() -> Path:
     """Return the directory of the policies that come with the package."""
     return share_directory() / "policies"

@@ -60,7 +60,22 @@ def renderer(schema: str) -> Renderer | None:
             "history_check": render_history.render_check,
         }
         return past.get(name)
-    return _of_tables().get(name)
+    return (_of_agents() if name.startswith("agent_") else _of_tables()).get(name)
+
+
+def _of_agents() -> dict[str, Renderer]:
+    """Return who writes the answers of `crm agent`."""
+    from haclusterd.cli.render import agent_checks as render_checks
+    from haclusterd.cli.render import agents as render_agents
+
+    return {
+        "agent_classes": render_agents.render_classes,
+        "agent_new": render_checks.render_new,
+        "agent_environment": render_checks.render_environment,
+        "agent_run": render_checks.render_run,
+        "agent_lint": render_checks.render_lint,
+        "agent_test": render_checks.render_test,
+    }
 
 
 def _of_tables() -> dict[str, Renderer]:
@@ -72,7 +87,6 @@ def _of_tables() -> dict[str, Renderer]:
     return {
         "agents": render_agents.render_list,
         "agent": render_agents.render_info,
-        "agent_classes": render_agents.render_classes,
         "operations": render_operations.render_operations,
         "failcounts": render_operations.render_failcounts,
         "nodes": render_tables.render_nodes,

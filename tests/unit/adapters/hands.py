@@ -6,7 +6,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from haclusterd.adapters.agents.ocf import AgentDirectories, OcfAgents
+from haclusterd.adapters.agents.ocf import OcfAgents
+from haclusterd.adapters.agents.surroundings import AgentDirectories
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.adapters.processes.spawner_link import Spawner
 from haclusterd.agents.process_table import list_pids, read_marks

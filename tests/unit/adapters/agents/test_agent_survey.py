@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters.agents.ocf import AgentDirectories
+from haclusterd.adapters.agents.surroundings import AgentDirectories
 from haclusterd.adapters.agents.survey import survey
 from haclusterd.adapters.agents.unit_files import UnitFiles
 from haclusterd.model.ids import AgentReference

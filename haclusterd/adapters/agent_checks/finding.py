@@ -1,0 +1,41 @@
+"""What lint finds."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How bad a finding is."""
+
+    ERROR = "error"
+    """The cluster will do something wrong, or nothing."""
+    WARNING = "warning"
+    """It does harm under some circumstances, or leaves people in the dark."""
+    NOTE = "note"
+    """It could be better."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with an agent."""
+
+    severity: Severity
+    code: str
+    message: str
+    line: int = 0
+    """Of the program; 0: it is about all of it, or about its meta-data."""
+
+
+def error(code: str, message: str, line: int = 0) -> Finding:
+    """Return a finding that is an error."""
+    return Finding(Severity.ERROR, code, message, line)
+
+
+def warning(code: str, message: str, line: int = 0) -> Finding:
+    """Return a finding that is a warning."""
+    return Finding(Severity.WARNING, code, message, line)
+
+
+def note(code: str, message: str, line: int = 0) -> Finding:
+    """Return a finding that is a note."""
+    return Finding(Severity.NOTE, code, message, line)
