@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 from psutil import Process as Process
@@ -57,14 +58,24 @@ def wait(process: "subprocess.Popen[bytes]", timeout_s: float) -> bool:
 def members() -> list[Process]:
     """Return what runs below this process, the eldest first."""
     found = []
-    for process in Process().children(recursive=True):
+    for pid in _descendants(os.getpid()):
         with suppress(psutil.NoSuchProcess):
+            process = Process(pid)
             if process.status() == psutil.STATUS_ZOMBIE:
                 with suppress(ChildProcessError):
                     os.waitpid(process.pid, os.WNOHANG)
                 continue
             found.append((process.create_time(), process.pid, process))
     return [process for _, _, process in sorted(found, key=lambda each: each[:2])]
+
+
+def _descendants(pid: int) -> list[int]:
+    """Return the ids of all that descends from a process. The kernel tells it without reading the whole of /proc."""
+    found = []
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            found += [int(word) for word in children.read_text().split()]
+    return [each for child in found for each in (child, *_descendants(child))]
 
 
 def lasting() -> list[Process]:

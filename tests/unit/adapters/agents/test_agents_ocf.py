@@ -99,6 +99,7 @@ async def test_the_environment(hands: Hands) -> None:
         "HACLUSTERD_NODE": "n1",
         "HACLUSTERD_ORDER": result.key,
         "HACLUSTERD_PYTHON": sys.executable,
+        "HACLUSTERD_AGENT_LIBRARY": "/usr/share/haclusterd/python",
         "HACLUSTERD_SOCKET": f"{directory}/control.sock",
         "HA_LOGFACILITY": "none",
         "HA_RSCTMP": f"{directory}/run/agent-state",
