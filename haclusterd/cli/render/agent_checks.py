@@ -49,8 +49,8 @@ def render_lint(screen: Screen, data: Fields) -> list[str]:
             painted = screen.paint(severity, _COLOURS.get(severity))
             lines.append(f"{place}: {painted}: {text(finding, 'message')} [{text(finding, 'code')}]")
     counts = part(data, "counts")
-    told = " ".join(f"{name}s={number(counts, name)}" for name in ("error", "warning", "note"))
-    return [*lines, f"RESULT agents={len(agents)} {told}"]
+    counted = " ".join(f"{name}s={number(counts, name)}" for name in ("error", "warning", "note"))
+    return [*lines, f"RESULT agents={len(agents)} {counted}"]
 
 
 def render_test(screen: Screen, data: Fields) -> list[str]:
@@ -67,5 +67,5 @@ def render_test(screen: Screen, data: Fields) -> list[str]:
         lines.append(f"{screen.paint(f'{verdict:<7}', _COLOURS.get(verdict))}  {head}{first}".rstrip())
         lines += [" " * start + line for line in more]
     counts = part(data, "counts")
-    told = " ".join(f"{name}={number(counts, name)}" for name in ("passed", "failed", "skipped"))
-    return [*lines, f"RESULT agent={text(data, 'agent')} {told} wall_ms={number(data, 'wall_ms')}"]
+    counted = " ".join(f"{name}={number(counts, name)}" for name in ("passed", "failed", "skipped"))
+    return [*lines, f"RESULT agent={text(data, 'agent')} {counted} wall_ms={number(data, 'wall_ms')}"]
