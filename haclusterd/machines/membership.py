@@ -548,7 +548,7 @@ class MembershipMachine:
         if node not in behind or cut_at is None or moment.now - cut_at >= self._timing.brain_timeout_ms:
             return None
         online = [name for name, status in cib.status.nodes.items() if status.state is NodeState.ONLINE]
-        wanted = {name for name in online if name == node or name not in behind}
+        wanted = {node, *(name for name in online if name not in behind)}
         for voter in sorted(quorum, key=lambda name: (cib.members[name].is_witness, name)):
             heard = view.heard.get(voter)
             is_there = voter in wanted and voter not in (node, self._node) and heard is not None
