@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-PATIENCE_S = 5.0
+WAIT_S_MAX = 5.0
 
 
 def unified_mount() -> Path | None:
@@ -33,7 +33,7 @@ def delegated(name: str) -> Iterator[Path]:
 
 
 def _remove(group: Path) -> None:
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + WAIT_S_MAX
     while group.exists() and time.monotonic() < deadline:
         for each in sorted((group, *group.rglob("*")), key=lambda path: len(path.parts), reverse=True):
             if each.is_dir():

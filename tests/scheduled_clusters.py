@@ -133,7 +133,7 @@ class ScheduledCluster:
             if not plan.graph.actions:
                 return done
             for action in plan.graph.actions.values():
-                done.append(told(action))
+                done.append(action_line(action))
                 if not self.perform(action):
                     break
         raise SurprisedError(f"still not settled: {done}")
@@ -231,7 +231,7 @@ class ScheduledCluster:
         return ExitCode.OK
 
 
-def told(action: GraphAction) -> str:
+def action_line(action: GraphAction) -> str:
     """Write an action in a line, without its reason and inputs."""
     if action.kind is ActionKind.FENCE:
         return f"fence {action.node} ({action.name})"

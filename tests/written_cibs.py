@@ -32,7 +32,7 @@ def read(text: str) -> CibReading:
     return read_cib(text, "cib.xml")
 
 
-def told(reading: CibReading) -> list[str]:
+def report_lines(reading: CibReading) -> list[str]:
     return [f"{item.severity} {item.place}: {item.message}" for item in reading.reports]
 
 

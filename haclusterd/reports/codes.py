@@ -129,6 +129,7 @@ class Code(StrEnum):
     RECOVERED = "RECOVERED"
     HAS_DEPENDANTS = "HAS_DEPENDANTS"
     NOT_ACTIVE = "NOT_ACTIVE"
+    UNMANAGED = "UNMANAGED"
     UNSAFE = "UNSAFE"
     NOTHING_TO_DO = "NOTHING_TO_DO"
     CONFIGURATION_CHANGED = "CONFIGURATION_CHANGED"
@@ -437,6 +438,8 @@ CODES: dict[Code, CodeRow] = {
                                  ExitStatus.OK, severity=Severity.INFO),
     Code.HAS_DEPENDANTS: CodeRow("{id} is used by: {dependants}", ExitStatus.UNSAFE, "delete those too: --cascade"),
     Code.NOT_ACTIVE: CodeRow("{resource} is not running anywhere", ExitStatus.FAILED),
+    Code.UNMANAGED: CodeRow("{resource} is unmanaged on {nodes}: the cluster does not stop it", ExitStatus.FAILED,
+                            "crm resource manage {resource}, or crm maintenance off"),
     Code.UNSAFE: CodeRow("{problem}", ExitStatus.UNSAFE, "if that is what you want: --force"),
     Code.NOTHING_TO_DO: CodeRow("nothing to do: {state}", ExitStatus.OK, severity=Severity.INFO),
     Code.CONFIGURATION_CHANGED: CodeRow("{what}", ExitStatus.OK, severity=Severity.INFO),

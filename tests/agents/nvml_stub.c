@@ -1,4 +1,4 @@
-/* A libnvidia-ml.so.1 for machines without a GPU: what it answers stands in a file, read anew at every call.
+/* A libnvidia-ml.so.1 for machines without a GPU: what it answers stands in a file, read again at every call.
  *
  * Build: cc -shared -fPIC -O1 -Wall -Wextra -Werror -Wl,-soname,libnvidia-ml.so.1 -o libnvidia-ml.so.1 nvml_stub.c
  * Use:   NVML_STUB=FILE LD_LIBRARY_PATH=DIRECTORY PROGRAM; without NVML_STUB the file is `nvml_stub` beside the library
@@ -130,7 +130,7 @@ int nvmlInitWithFlags(u32 flags) {
 
 int nvmlInit_v2(void) { return nvmlInitWithFlags(0); }
 int nvmlShutdown(void) { is_initialized = 0; return SUCCESS; }
-const char *nvmlErrorString(int code) { (void)code; return "an error that the stub was told to return"; }
+const char *nvmlErrorString(int code) { (void)code; return "an error that the stub was set to return"; }
 int nvmlSystemGetDriverVersion(char *out, u32 size) { return text(NULL, "driver", "570.86.10", out, size); }
 int nvmlDeviceGetCount_v2(u32 *out) { return number32(NULL, "gpus", "1", out); }
 

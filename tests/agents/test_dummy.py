@@ -1,4 +1,4 @@
-"""dummy: what it is told to do, it does, and writes down."""
+"""dummy: what it is ordered to do, it does, and writes down."""
 
 import time
 from collections.abc import Callable

@@ -31,7 +31,7 @@ def test_what_never_gets_ready_fails_and_leaves_nothing(make_http: Callable[...,
     assert not list(agent.state.iterdir())
 
 
-def test_a_status_that_is_not_expected_is_told(make_http: Callable[..., AgentUnderTest]) -> None:
+def test_a_status_that_is_not_expected_is_reported(make_http: Callable[..., AgentUnderTest]) -> None:
     agent = make_http(status="503 Busy")
     assert agent.code("start", expect_status="503") == OK
     done = agent.run("monitor", level=10)
@@ -48,15 +48,15 @@ def test_start_ends_by_itself_where_only_the_action_has_a_timeout(make_http: Cal
 )
 def test_expected_status(make_http: Callable[..., AgentUnderTest], expect: str, code: int) -> None:
     agent = make_http(status="503 Busy")
-    assert agent.code("start", expect_status=expect, ready_timeout=patience(code)) == code
+    assert agent.code("start", expect_status=expect, ready_timeout=ready_timeout(code)) == code
 
 
 @pytest.mark.parametrize(("expect", "code"), [("hello", OK), ("goodbye", ERROR)])
 def test_expected_body(make_http: Callable[..., AgentUnderTest], expect: str, code: int) -> None:
-    assert make_http().code("start", expect_body=expect, ready_timeout=patience(code)) == code
+    assert make_http().code("start", expect_body=expect, ready_timeout=ready_timeout(code)) == code
 
 
-def patience(code: int) -> str | None:
+def ready_timeout(code: int) -> str | None:
     """A start that has to fail need not wait long."""
     return "500ms" if code == ERROR else None
 

@@ -10,7 +10,7 @@ STORIES = {
     "one bad sample is nothing": ("0 2 0 0", "0 0 0 0"),
     "three in a row are": ("0 2 2 2 2", "0 0 0 2 2"),
     "it rises to the lowest of them": ("0 2 1 2 2 2 2", "0 0 0 1 1 1 2"),
-    "a good one begins the count anew": ("0 2 2 0 2 2 2", "0 0 0 0 0 0 2"),
+    "a good one begins the count again": ("0 2 2 0 2 2 2", "0 0 0 0 0 0 2"),
     "two good ones are enough": ("2 2 2 0 0", "0 0 2 2 0"),
     "not when one is bad between": ("2 2 2 0 2 0 0", "0 0 2 2 2 2 0"),
     "from red to yellow to green": ("2 2 2 1 0 0 0", "0 0 2 2 1 1 0"),

@@ -46,7 +46,7 @@ def test_every_check_is_published_and_taken_away_at_the_end(watcher: AgentUnderT
         ("load", lambda kernel: kernel.load(210), None),
     ],
 )
-def test_trouble_is_told_when_it_lasts_and_when_it_is_over(
+def test_trouble_is_reported_when_it_lasts_and_when_it_is_over(
     watcher: AgentUnderTest,
     daemon: AnsweringDaemon,
     kernel: KernelFiles,
@@ -79,7 +79,7 @@ def test_busy_processors_are_measured_between_samples(
     assert seen == ["yellow", "red", "yellow", "green"], "87 is within the margin below 90"
 
 
-def test_a_node_that_is_sick_at_the_start_is_told_at_once(
+def test_a_node_that_is_sick_at_the_start_is_reported_at_once(
     watcher: AgentUnderTest, daemon: AnsweringDaemon, kernel: KernelFiles
 ) -> None:
     kernel.memory(99)
@@ -147,7 +147,7 @@ def test_a_probe_measures_and_publishes_nothing(watcher: AgentUnderTest, daemon:
     assert daemon.writes() == asked
 
 
-def test_a_torn_state_file_is_made_anew(watcher: AgentUnderTest, daemon: AnsweringDaemon) -> None:
+def test_a_torn_state_file_is_made_again(watcher: AgentUnderTest, daemon: AnsweringDaemon) -> None:
     assert watcher.code("start") == 0
     next(watcher.state.glob("*.state")).write_text('{"tracks": {"mem')
     assert watcher.code("monitor") == 0

@@ -91,8 +91,8 @@ class Bench:
             trial = play(contender, scenario, on_dc=number % 2 == 0, chance=self._chance)
             self.figures.trials.append(trial)
             victim = "" if not scenario.by_dc else "DC" if trial.is_dc else "not DC"
-            told = f"{scenario.name:<12}{number + 1:>3} {contender.name:<11}{victim:<7}{trial.outage_ms:>6} ms"
-            self.say("  ".join([told, *trial.problems, *(f"HELD TWICE: {each}" for each in trial.double_holders)]))
+            line = f"{scenario.name:<12}{number + 1:>3} {contender.name:<11}{victim:<7}{trial.outage_ms:>6} ms"
+            self.say("  ".join([line, *trial.problems, *(f"HELD TWICE: {each}" for each in trial.double_holders)]))
 
     def _form_again(self, contender: Contender) -> None:
         for machine in contender.site.machines.values():

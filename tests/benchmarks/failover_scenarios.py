@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from tests.benchmarks.failover_contenders import Contender
 from tests.lab.site import NotAsExpected
 
-PATIENCE_S = 60.0
+WAIT_S_MAX = 60.0
 LAST_ANSWERS = 10_000
 SERVICE = "lab-service"
 
@@ -116,8 +116,8 @@ def play(contender: Contender, scenario: Scenario, *, on_dc: bool, chance: rando
     since = site.began = time.monotonic_ns()
     try:
         scenario.play(contender, holder, chance)
-        site.until("the client to notice", lambda: _has_missed(contender, since), PATIENCE_S)
-        site.until("the service to answer again", site.client.is_served, PATIENCE_S)
+        site.until("the client to notice", lambda: _has_missed(contender, since), WAIT_S_MAX)
+        site.until("the service to answer again", site.client.is_served, WAIT_S_MAX)
         trial.outage_ms = site.client.outage(since).total_ms
     except NotAsExpected as finding:
         trial.problems.append(str(finding))
@@ -143,6 +143,6 @@ def _arrange(contender: Contender, *, on_dc: bool, chance: random.Random) -> Non
         return
     target = dc if on_dc else chance.choice(site.others(dc))
     contender.move(target)
-    site.until(f"the service to run on {target}", lambda: site.client.holder() == target, PATIENCE_S)
+    site.until(f"the service to run on {target}", lambda: site.client.holder() == target, WAIT_S_MAX)
     contender.end_move()
     contender.settle()

@@ -25,13 +25,13 @@ class Holds:
 
     def with_status(self, data: Mapping[str, Any]) -> "Holds":
         """Return these and those of one daemon's status."""
-        told = {hold["loop"]: (int(hold["longest_ms"]), int(hold["longest_work_ms"])) for hold in data["holds"]}
+        measured = {hold["loop"]: (int(hold["longest_ms"]), int(hold["longest_work_ms"])) for hold in data["holds"]}
         return Holds(
-            max(self.main_ms, told["main"][0]),
-            max(self.main_work_ms, told["main"][1]),
-            max(self.raft_ms, told["raft"][0]),
-            max(self.raft_work_ms, told["raft"][1]),
-            max(self.heartbeat_gap_ms, told["heartbeats"][0]),
+            max(self.main_ms, measured["main"][0]),
+            max(self.main_work_ms, measured["main"][1]),
+            max(self.raft_ms, measured["raft"][0]),
+            max(self.raft_work_ms, measured["raft"][1]),
+            max(self.heartbeat_gap_ms, measured["heartbeats"][0]),
         )
 
     def words(self, phase: str) -> str:

@@ -117,7 +117,7 @@ class Bench(MeasuredCluster):
         self.figures.load = self.holds
         self.figures.is_shown_everywhere = len(set(texts)) == 1 and texts[0].count("primitive r") == count
 
-    def settle(self, started: int, patience_s: float) -> None:
+    def settle(self, started: int, wait_s_max: float) -> None:
         """Wait until all is probed and what is to run runs."""
         began = time.monotonic()
         said = [0.0]
@@ -133,7 +133,7 @@ class Bench(MeasuredCluster):
             orders = sum(len(each.get("orders", ())) for each in statuses[:1])
             return progress is None and orders == 0 and running >= started
 
-        self.until("everything probed and started", is_settled, patience_s)
+        self.until("everything probed and started", is_settled, wait_s_max)
         self.figures.settled_s = time.monotonic() - began
 
     def weigh(self) -> None:

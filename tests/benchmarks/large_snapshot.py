@@ -41,7 +41,7 @@ _RESTORED = re.compile(r"store\.restored index=(\d+)")
 TEMPLATE_BYTES = 454
 """What one takes in the encoded state."""
 ASKERS = 8
-PATIENCE_S = 120.0
+WAIT_S_MAX = 120.0
 NODE_TIMEOUT_MS = 2000
 LAGGING = "n3"
 
@@ -100,7 +100,7 @@ class Bench(MeasuredCluster):
             far = count - limits.snapshot_every
             return all(self.snapshot_index(name) >= index + far for name, index in before.items())
 
-        self.until("the snapshots", are_taken, PATIENCE_S)
+        self.until("the snapshots", are_taken, WAIT_S_MAX)
 
     def start_lagging(self) -> float:
         """Start the node that lags; return after how many seconds it is online."""
@@ -113,13 +113,13 @@ class Bench(MeasuredCluster):
             self.status("n1")
             return any(int(index) > INITIAL_INDEX for index in _RESTORED.findall(log.read_text()))
 
-        self.until("the snapshot on the node that lags", is_installed, PATIENCE_S)
+        self.until("the snapshot on the node that lags", is_installed, WAIT_S_MAX)
 
         def is_online() -> bool:
             nodes = self.status(LAGGING).get("nodes", ())
             return {node["name"] for node in nodes if node["state"] == "online"} == set(self.cluster.names)
 
-        self.until("the node that lags online", is_online, PATIENCE_S)
+        self.until("the node that lags online", is_online, WAIT_S_MAX)
         return time.monotonic() - began
 
 
@@ -130,7 +130,7 @@ def run(cluster: LocalCluster, mib: int) -> tuple[str, list[str]]:
     for node in cluster.nodes.values():
         give(node, data)
     bench = Bench(cluster)
-    bench.form(PATIENCE_S)
+    bench.form(WAIT_S_MAX)
     print(f"formed with {len(data) / 2**20:.1f} MiB", flush=True)
     cluster.power_off(LAGGING)
     bench.terms.clear()

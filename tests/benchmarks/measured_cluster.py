@@ -11,7 +11,7 @@ POLL_S = 0.2
 
 
 class MeasuredCluster:
-    """One cluster, and what its daemons told of themselves."""
+    """One cluster, and what its daemons report of themselves."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         self.cluster = cluster
@@ -30,15 +30,15 @@ class MeasuredCluster:
         self.holds = self.holds.with_status(data)
         return data
 
-    def until(self, what: str, condition: Callable[[], object], patience_s: float) -> None:
+    def until(self, what: str, condition: Callable[[], object], wait_s_max: float) -> None:
         """Wait for a condition."""
-        deadline = time.monotonic() + patience_s
+        deadline = time.monotonic() + wait_s_max
         while not condition():
             if time.monotonic() > deadline:
-                raise SystemExit(f"waited {patience_s} s in vain for {what}")
+                raise SystemExit(f"waited {wait_s_max} s in vain for {what}")
             time.sleep(POLL_S)
 
-    def form(self, patience_s: float) -> None:
+    def form(self, wait_s_max: float) -> None:
         """Start all nodes and wait until they are one cluster."""
         self.cluster.start()
         names = set(self.cluster.names)
@@ -47,4 +47,4 @@ class MeasuredCluster:
             nodes = self.status("n1").get("nodes", ())
             return {node["name"] for node in nodes if node["state"] == "online"} == names
 
-        self.until("all nodes online", are_online, patience_s)
+        self.until("all nodes online", are_online, wait_s_max)

@@ -32,7 +32,7 @@ from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.protocol.control import MAX_FRAME_BYTES, decode, encode
 from haclusterd.wire.framing import FrameBuffer
 
-PATIENCE_S = 60.0
+WAIT_S_MAX = 60.0
 IDLE_S = 6.0
 """Links that carried no entry for so long count as idle."""
 POLL_S = 0.005
@@ -64,10 +64,10 @@ class Bench:
 
     def until(self, what: str, condition: Callable[[], bool], poll_s: float = POLL_S) -> float:
         """Wait; return when it came, on the monotonic clock."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + WAIT_S_MAX
         while not condition():
             if time.monotonic() > deadline:
-                raise TimeoutError(f"waited {PATIENCE_S:.0f} s in vain for {what}")
+                raise TimeoutError(f"waited {WAIT_S_MAX:.0f} s in vain for {what}")
             time.sleep(poll_s)
         return time.monotonic()
 

@@ -40,7 +40,7 @@ class PageWalk:
     def picture(self, name: str, width: int, height: int, *, is_dark: bool) -> None:
         if self.pictures is not None:
             self.browser.look(width, height, is_dark=is_dark, scale=1.5 if width < 500 else 1)
-            self.browser.until("it to be drawn anew", "document.querySelector('#grid tbody tr')")
+            self.browser.until("it to be drawn again", "document.querySelector('#grid tbody tr')")
             self.browser.value("window.scrollTo({ top: 0, behavior: 'instant' })")
             self.browser.picture(self.pictures / f"{name}.png")
             self.browser.look(1000, 800)

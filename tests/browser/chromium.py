@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
-PATIENCE_S = 40.0
+WAIT_S_MAX = 40.0
 POLL_S = 0.1
 
 
@@ -71,7 +71,7 @@ class Chromium:
     async def _send(self, method: str, parameters: dict[str, Any]) -> Any:
         number = next(self._numbers)
         await self._socket.send_json({"id": number, "method": method, "params": parameters})
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(WAIT_S_MAX):
             while True:
                 said = json.loads((await self._socket.receive()).data)
                 if said.get("id") == number:
@@ -98,14 +98,14 @@ class Chromium:
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
 
-    def until(self, what: str, expression: str, patience_s: float = PATIENCE_S) -> None:
+    def until(self, what: str, expression: str, wait_s_max: float = WAIT_S_MAX) -> None:
         tried = f"(() => {{ try {{ return Boolean({expression}) }} catch {{ return false }} }})()"
-        self._wait(what, lambda: bool(self.value(tried)), patience_s)
+        self._wait(what, lambda: bool(self.value(tried)), wait_s_max)
 
-    def _wait(self, what: str, condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
-        deadline = time.monotonic() + patience_s
+    def _wait(self, what: str, condition: Callable[[], bool], wait_s_max: float = WAIT_S_MAX) -> None:
+        deadline = time.monotonic() + wait_s_max
         while not condition():
-            assert time.monotonic() < deadline, f"waited {patience_s} s in vain for {what}\n{self.console}"
+            assert time.monotonic() < deadline, f"waited {wait_s_max} s in vain for {what}\n{self.console}"
             time.sleep(POLL_S)
 
     def text(self, selector: str) -> str:

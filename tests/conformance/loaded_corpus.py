@@ -270,13 +270,13 @@ def render(item: ReportItem) -> str:
 
 def reason_of(item: ReportItem) -> str:
     """Return what a refusal is about, without the names of one document."""
-    told = {name: value for name, value in item.parameters.items() if name in ("construct", "key", "kind")}
+    words = {name: value for name, value in item.parameters.items() if name in ("construct", "key", "kind")}
     if item.code == "BAD_VALUE":
-        told["name"] = item.parameters["name"].rpartition(": ")[2]
-        told["problem"] = item.parameters["problem"][:60]
+        words["name"] = item.parameters["name"].rpartition(": ")[2]
+        words["problem"] = item.parameters["problem"][:60]
     elif item.code.startswith("UNKNOWN_"):
-        told["name"] = item.parameters.get("name", "")
-    return " ".join((str(item.code), *told.values()))[:110]
+        words["name"] = item.parameters.get("name", "")
+    return " ".join((str(item.code), *words.values()))[:110]
 
 
 def _arguments() -> argparse.Namespace:

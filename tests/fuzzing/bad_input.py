@@ -143,7 +143,7 @@ class Findings:
     violations: list[str] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
     longest_s: float = 0.0
-    told: str = ""
+    output: str = ""
     """Of the newest case."""
 
 
@@ -168,8 +168,8 @@ def ask(made: Case, directory: Path, findings: Findings, label: str) -> None:
         growth = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
         findings.statuses[status] += 1
         findings.longest_s = max(findings.longest_s, took_s)
-        findings.told = told = err.getvalue()
-        wrong = [*_faults(told, status, str(directory / made.name), is_plan=" simulate " in command)]
+        findings.output = output = err.getvalue()
+        wrong = [*_faults(output, status, str(directory / made.name), is_plan=" simulate " in command)]
         if took_s > LONGEST_S:
             wrong.append(f"it took {took_s:.1f} s of CPU")
         if growth > GROWTH_BYTES:
@@ -177,14 +177,14 @@ def ask(made: Case, directory: Path, findings: Findings, label: str) -> None:
         findings.violations += [f"{label}: {command}: {each}" for each in wrong]
 
 
-def _faults(told: str, status: int, source: str, *, is_plan: bool) -> list[str]:
+def _faults(output: str, status: int, source: str, *, is_plan: bool) -> list[str]:
     found = []
-    if PYTHON.search(told):
-        found.append(f"Python's words: {told[:300]}")
-    errors = [line for line in told.splitlines() if line.startswith("ERROR")]
+    if PYTHON.search(output):
+        found.append(f"Python's words: {output[:300]}")
+    errors = [line for line in output.splitlines() if line.startswith("ERROR")]
     if status and not errors and not is_plan:
-        found.append(f"exit status {status} without a word: {told[:200]}")
-    found += [f"a line of {len(line)} characters" for line in told.splitlines() if len(line) > LONGEST_LINE]
+        found.append(f"exit status {status} without a word: {output[:200]}")
+    found += [f"a line of {len(line)} characters" for line in output.splitlines() if len(line) > LONGEST_LINE]
     for line in errors:
         if not re.search(rf"(?:{re.escape(source)}|uncommitted changes):\d+", line) and "larger than" not in line:
             found.append(f"no place: {line[:200]}")

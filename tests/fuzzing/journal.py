@@ -3,7 +3,8 @@
 Small data directories (identity, journal, snapshot) are written through the adapter that daemons use. Then
 
 * every file is cut at every byte, and every bit of it is flipped: a start from it must be refused, or must find a state
-  that was synced, and of a flipped bit only the one before the last write (which cannot be told from a torn one);
+  that was synced, and of a flipped bit only the one before the last write (which cannot be distinguished from a torn
+  one);
 * a process that writes, compacts and takes snapshots is killed at each of its system calls on files, before it, after
   it, and in the middle of a write: the next start must find what was reported as synced, or what was being written.
 
@@ -72,26 +73,26 @@ def load(directory: Path) -> State:
 
 
 def state_of(journal: Journal, snapshot: Snapshot | None) -> State:
-    told = None if snapshot is None else (snapshot.index, snapshot.payload)
-    return tuple(journal[:]), journal.getCurrentTerm(), journal.getVotedForNodeId(), told
+    synced = None if snapshot is None else (snapshot.index, snapshot.payload)
+    return tuple(journal[:]), journal.getCurrentTerm(), journal.getVotedForNodeId(), synced
 
 
 @dataclass
 class Writing:
-    """A node's life on disk: each step is synced before the next begins, and told."""
+    """A node's life on disk: each step is synced before the next begins, and acknowledged."""
 
     files: FilesDirectory
-    told: Callable[[State], None]
+    synced: Callable[[State], None]
     journal: Journal
     snapshot: Snapshot | None = None
 
     @staticmethod
-    def begin(directory: Path, told: Callable[[State], None]) -> "Writing":
+    def begin(directory: Path, synced: Callable[[State], None]) -> "Writing":
         files = FilesDirectory(directory)
         create_identity(files, CLUSTER, N1)
         create_journal(files, CLUSTER, N1)
         mark_started(files, require_identity(files, CLUSTER, N1))
-        writing = Writing(files, told, open_journal(files, CLUSTER, N1, None))
+        writing = Writing(files, synced, open_journal(files, CLUSTER, N1, None))
         writing.flush()
         return writing
 
@@ -100,7 +101,7 @@ class Writing:
         if write is not None:
             write()
             self.journal.written()
-        self.told(state_of(self.journal, self.snapshot))
+        self.synced(state_of(self.journal, self.snapshot))
 
     def add(self, count: int, term: int) -> None:
         for _ in range(count):
@@ -116,7 +117,7 @@ class Writing:
         """Make the snapshot durable, then let the journal forget."""
         self.snapshot = Snapshot(index, Term(self.journal.term_at(index) or 0), b"state at %d" % index)
         write_snapshot(self.files, self.snapshot, CLUSTER)
-        self.told(state_of(self.journal, self.snapshot))
+        self.synced(state_of(self.journal, self.snapshot))
         self.journal.compact(index - 1)
         self.flush()
 
@@ -218,18 +219,18 @@ def killed_inside(work: Path, step: int) -> Counts:
         call = 0
         while True:
             directory = work / f"killed.{way}.{call}"
-            is_killed, told = _write_until(directory, call, way)
+            is_killed, synced = _write_until(directory, call, way)
             if not is_killed:
                 break
             counts.kills += 1
-            _judge_killed(directory, told, f"killed {way} call {call}", counts)
+            _judge_killed(directory, synced, f"killed {way} call {call}", counts)
             shutil.rmtree(directory, ignore_errors=True)
             call += step
     return counts
 
 
 def _write_until(directory: Path, call: int, way: str) -> tuple[bool, int]:
-    """Write in a child that is killed at its n-th call; return whether it was, and how many states it told."""
+    """Write in a child that is killed at its n-th call; return whether it was, and how many states it acknowledged."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -240,15 +241,15 @@ def _write_until(directory: Path, call: int, way: str) -> tuple[bool, int]:
         second_half(life)
         os._exit(0)
     os.close(writing)
-    told = 0
+    synced = 0
     while data := os.read(reading, 4096):
-        told += len(data)
+        synced += len(data)
     os.close(reading)
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     if code not in (0, KILLED):
         raise RuntimeError(f"the writing process ended with {code}")
-    return code == KILLED, told
+    return code == KILLED, synced
 
 
 _write = os.write
@@ -279,14 +280,14 @@ def _die_at(call: int, way: str, pipe: int) -> None:
         setattr(os, name, counted(name, getattr(os, name)))
 
 
-def _judge_killed(directory: Path, told: int, what: str, counts: Counts) -> None:
-    """What was told must be there; what was being written may be, whole or not at all."""
+def _judge_killed(directory: Path, synced: int, what: str, counts: Counts) -> None:
+    """What was acknowledged must be there; what was being written may be, whole or not at all."""
     try:
         found = load(directory)
     except StoreRefusedError:
-        # Before the first state was told, set-up itself had not ended.
-        if told:
-            counts.blame(f"{what}: refused, though {told} states were synced")
+        # Before the first state was acknowledged, set-up itself had not ended.
+        if synced:
+            counts.blame(f"{what}: refused, though {synced} states were synced")
         else:
             counts.refused += 1
         return
@@ -295,9 +296,9 @@ def _judge_killed(directory: Path, told: int, what: str, counts: Counts) -> None
         return
     states = list(_states(directory.with_name("reference")))
     # Between a snapshot and the compaction of the journal both old and new base are whole states.
-    allowed = [*states[max(0, told - 1) : told + 1], *_halfway(states, told)]
+    allowed = [*states[max(0, synced - 1) : synced + 1], *_halfway(states, synced)]
     if found not in allowed:
-        counts.blame(f"{what}, after {told} states: {found}")
+        counts.blame(f"{what}, after {synced} states: {found}")
 
 
 def _states(directory: Path) -> Iterator[State]:
@@ -313,11 +314,11 @@ def _states(directory: Path) -> Iterator[State]:
 _remembered: list[State] = []
 
 
-def _halfway(states: Sequence[State], told: int) -> list[State]:
-    """Return the states in which the next snapshot is durable and told of by nobody."""
-    if not 0 < told < len(states):
+def _halfway(states: Sequence[State], synced: int) -> list[State]:
+    """Return the states in which the next snapshot is durable and acknowledged by nobody."""
+    if not 0 < synced < len(states):
         return []
-    return [(*states[told - 1][:3], states[told][3])]
+    return [(*states[synced - 1][:3], states[synced][3])]
 
 
 def main() -> int:

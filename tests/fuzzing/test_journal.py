@@ -13,7 +13,7 @@ def test_damaged_files_are_refused_or_lose_no_more_than_the_last_write(tmp_path:
     assert counts.refused > counts.torn > 0
 
 
-def test_a_writer_that_is_killed_at_any_call_loses_nothing_it_told_of(tmp_path: Path) -> None:
+def test_a_writer_that_is_killed_at_any_call_loses_nothing_it_acknowledged(tmp_path: Path) -> None:
     counts = killed_inside(tmp_path, 5)
     assert counts.examples == []
     assert counts.kills > 20

@@ -45,8 +45,8 @@ def play(command: str, typed: str, client: CommandClient) -> str:
         version=lambda: "0",
     )
     status = run(shlex.split(command)[1:], world)
-    told = "".join(f"! {line}\n" for line in err.getvalue().splitlines())
-    return out.getvalue() + told + (f"[exit {status}]\n" if status else "")
+    errors = "".join(f"! {line}\n" for line in err.getvalue().splitlines())
+    return out.getvalue() + errors + (f"[exit {status}]\n" if status else "")
 
 
 def sessions(text: str) -> Iterator[tuple[str, str]]:

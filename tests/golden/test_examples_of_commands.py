@@ -53,7 +53,7 @@ def cluster_for(words: list[str]) -> Cluster:
 
 
 class Interrupted(ClusterClient):
-    """Whoever follows what happens ends it by an interrupt, and by nothing else."""
+    """A user who follows what happens ends it by an interrupt, and by nothing else."""
 
     follows = 0
 

@@ -224,7 +224,7 @@ def _of_resource(resource: Resource) -> list[str]:
     lines += [f"  stop on {name}" for name in sorted(resource.found.required_stops)]
     lines += [f"  perhaps stop on {name}" for name in sorted(resource.found.optional_stops)]
     lines += [f"  demote on {name}" for name in sorted(resource.found.required_demotes)]
-    lines += [f"  monitor anew on {name} every {durations.render(span)}" for name, span in
+    lines += [f"  monitor again on {name} every {durations.render(span)}" for name, span in
               sorted(resource.found.changed_recurring)]  # fmt: skip
     lines += ["  restart: its definition has changed"] if resource.found.definition_changed else []
     lines += [f"  reload on {node.name}" for node in resource.found.reload_on]

@@ -25,7 +25,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExitCode
 from haclusterd.model.orders import Order, ResultKind
 from tests.golden.datadriven import Directive, run_file
-from tests.scheduled_clusters import ScheduledCluster, configured, told
+from tests.scheduled_clusters import ScheduledCluster, action_line, configured
 
 FILES = sorted(Path(__file__).parent.joinpath("scheduler").glob("*.txt"))
 
@@ -99,7 +99,7 @@ class Scenario:
 
     def do_order(self, _: Directive, name: str, resource: str, node: str) -> None:
         wanted = f"{name} {resource} on {node}"
-        action = next(item for item in self.cluster.plan().graph.actions.values() if told(item) == wanted)
+        action = next(item for item in self.cluster.plan().graph.actions.values() if action_line(item) == wanted)
         self.orders.append(self.cluster.order(action))
 
     def do_end(self, _: Directive, code: str, reason: str = "") -> None:
@@ -121,7 +121,7 @@ def written(plan: Plan, now: WallTime) -> str:
     lines = []
     for action in plan.graph.actions.values():
         after = f" after {','.join(map(str, action.inputs))}" if action.inputs else ""
-        lines.append(f"{action.id} {told(action)}{after}: {action.reason}")
+        lines.append(f"{action.id} {action_line(action)}{after}: {action.reason}")
     lines += [f"= {resource}: {placement.verdict}" for resource, placement in plan.placements.items()]
     lines += [f"! {warning}" for warning in plan.warnings]
     lines += [f"forget failures of {resource} on {node}" for node, resource in plan.expired_failures]

@@ -1,4 +1,4 @@
-"""The walls between the rooms hold (docs/ARCHITECTURE.md), and whoever breaks one is caught."""
+"""The walls between the rooms hold (docs/ARCHITECTURE.md), and a breach is caught."""
 
 import re
 import shutil
@@ -28,14 +28,14 @@ BREACHES = [
     ("machines", "import asyncio", "No I/O, no clock, no chance below runtime"),
     ("cib", "from random import choice", "No I/O, no clock, no chance below runtime"),
     ("raft", "import logging", "No I/O, no clock, no chance below runtime"),
-    ("raft", "import pysyncobj", "Raft enters by one door"),
+    ("raft", "import pysyncobj", "the Raft library has one importer"),
     ("raft", "from haclusterd.adapters.raft import thread", "Storeys"),
     ("raft", "from haclusterd.cib import codec", "Raft does not know what its entries mean"),
     ("runtime", "from haclusterd.raft import journal", "The log is reached through the port of the store"),
     ("wire", "import socket", "No I/O, no clock, no chance below runtime"),
     ("wire", "from haclusterd.cib import commands", "Storeys"),
-    ("runtime", "import pysyncobj", "Raft enters by one door"),
-    ("adapters", "import pysyncobj", "Raft enters by one door"),
+    ("runtime", "import pysyncobj", "the Raft library has one importer"),
+    ("adapters", "import pysyncobj", "the Raft library has one importer"),
     ("model", "from haclusterd.cib import codec", "Storeys"),
     ("machines", "from haclusterd.adapters import event_log", "Storeys"),
     ("adapters", "from haclusterd.machines import executor", "Adapters know the ports, not the brains"),

@@ -1,4 +1,4 @@
-"""Kill, stop and starve real processes, and judge what their clients were told.
+"""Kill, stop and starve real processes, and judge the answers of their clients.
 
 Two clusters after each other: voters of the store alone (two thirds of the time), then whole daemons with pacers and
 fencing, written to through their control sockets. Ends with one line `RESULT ...`; exit code 1 on any violation, and
@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.kill_loop import daemon_nodes, store_nodes
 from tests.kill_loop.private_mounts import enter_private_namespace
 from tests.kill_loop.record import Judgement
-from tests.kill_loop.torment import Counts, Violation
+from tests.kill_loop.torment import Counts, ViolationError
 
 RUNS: dict[str, Callable[..., tuple[Counts, Judgement]]] = {"store": store_nodes.run, "daemons": daemon_nodes.run}
 SHARES = {"store": 2 / 3, "daemons": 1 / 3}
@@ -41,7 +41,7 @@ def main() -> int:
         began = time.monotonic()
         try:
             found, judgement = RUNS[mode](kept / mode, nodes=options.nodes, seconds=seconds, seed=options.seed)
-        except Violation as violation:
+        except ViolationError as violation:
             total.problems.append(f"{mode}: {violation}")
             total.is_equal = False
             continue

@@ -1,4 +1,4 @@
-"""Administrators that change the configuration of whole daemons without end, and write down what they were told.
+"""Administrators that change the configuration of whole daemons without end, and write down the answers.
 
 Each change carries a reason that no other has: versions of the configuration, in their order, are the list of words. A
 third of the changes is made only if the configuration still is the version that was read; reads are consistent ones.

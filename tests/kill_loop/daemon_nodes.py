@@ -16,7 +16,7 @@ from haclusterd.model.ids import NodeName
 from tests.kill_loop.daemon_clients import Administrator
 from tests.kill_loop.private_mounts import fill, make_room, mount_small, unmount_keeping_files
 from tests.kill_loop.record import Judgement, Records, judge
-from tests.kill_loop.torment import Counts, Violation, torment, wait_for
+from tests.kill_loop.torment import Counts, ViolationError, torment, wait_for
 
 CLIENTS = 6
 FORM_S = 60.0
@@ -31,7 +31,7 @@ KILLED = -signal.SIGKILL
 
 
 class DaemonNodes:
-    """Real daemons; `Victims`. Whoever is fenced boots again, as after a power cycle."""
+    """Real daemons; `Victims`. A node that is fenced boots again, as after a power cycle."""
 
     def __init__(self, directory: Path, count: int, chance: random.Random) -> None:
         self.names = tuple(f"n{number}" for number in range(1, count + 1))
@@ -41,7 +41,7 @@ class DaemonNodes:
         self.cluster = LocalCluster(directory, names=self.names, environment={"PYTHONUNBUFFERED": "1"})
         self.cluster.setup()
         self.versions: dict[int, tuple[str, str]] = {}
-        """Number: reason and digest, of every version that any node told of."""
+        """Number: reason and digest, of every version that any node has shown."""
         self.contradictions: list[str] = []
         self.fenced = 0
         self._harvest_at = 0.0
@@ -57,7 +57,7 @@ class DaemonNodes:
         power = f"primitive power stonith:fence_local params {parameters}"
         response = self.cluster.call("n1", "configure.script", text=power + "\n", source="kill loop")
         if response.exit:
-            raise Violation(f"the fence device was refused: {response.reports}")
+            raise ViolationError(f"the fence device was refused: {response.reports}")
 
     # Victims.
 
@@ -94,12 +94,12 @@ class DaemonNodes:
         try:
             code = brain.wait(FULL_DISK_S)
         except subprocess.TimeoutExpired:
-            raise Violation(f"{name} went on for {FULL_DISK_S:.0f} s with a full disk") from None
+            raise ViolationError(f"{name} went on for {FULL_DISK_S:.0f} s with a full disk") from None
         finally:
             make_room(state)
         # A daemon that was just starting does not begin without room.
         if code not in (EXIT_CODE_IO_ERROR, EXIT_REFUSED, KILLED):
-            raise Violation(f"{name} ended with {code} when its disk was full: {self._log(name)}")
+            raise ViolationError(f"{name} ended with {code} when its disk was full: {self._log(name)}")
         self._restart(name, EXIT_REFUSED)
 
     def look_after(self) -> None:
@@ -127,7 +127,7 @@ class DaemonNodes:
         assert node.pacer is not None
         codes = (node.brain.poll(), node.pacer.poll())
         if codes[0] not in (None, KILLED, EXIT_CODE_IO_ERROR, *allowed) or codes[1] not in (None, KILLED):
-            raise Violation(f"{name} ended by itself with {codes}: {self._log(name)}")
+            raise ViolationError(f"{name} ended by itself with {codes}: {self._log(name)}")
         if None not in codes and not self.cluster.processes(name):
             self._boot(name)
         elif codes[0] is not None:
@@ -169,10 +169,10 @@ class DaemonNodes:
         if data is None:
             return 0
         for version in data["versions"]:
-            told = (version["reason"], version["digest"])
-            known = self.versions.setdefault(version["number"], told)
-            if known != told:
-                self.contradictions.append(f"version {version['number']} is {told} at {name}, was {known}")
+            shown = (version["reason"], version["digest"])
+            known = self.versions.setdefault(version["number"], shown)
+            if known != shown:
+                self.contradictions.append(f"version {version['number']} is {shown} at {name}, was {known}")
         return int(data["version"])
 
     def settled(self) -> list[tuple[int, str]]:
@@ -223,7 +223,7 @@ class DaemonNodes:
 
 
 def run(directory: Path, *, nodes: int, seconds: float, seed: int) -> tuple[Counts, Judgement]:
-    """Run the whole loop; raise Violation where no judgement is possible."""
+    """Run the whole loop; raise ViolationError where no judgement is possible."""
     directory.mkdir(parents=True, exist_ok=True)
     chance = random.Random(seed)
     cluster = DaemonNodes(directory, nodes, chance)

@@ -6,7 +6,7 @@ A record has one JSON array in each line, times on the machine's monotonic clock
     ["answer", request, time, is_done, value]
     ["digest", index, digest]                         of everything applied up to an index
 
-A last line without its end is what a killed process did not finish: nobody was told anything by it.
+A last line without its end is what a killed process did not finish: nobody got anything of it.
 """
 
 import json
@@ -106,7 +106,7 @@ class Judgement:
 
 
 def judge(records: Records, words: Sequence[str], *, first_length: int = 0) -> Judgement:
-    """Judge what clients were told by the list on which all nodes agree in the end.
+    """Judge the answers of clients by the list on which all nodes agree in the end.
 
     `first_length` is what looks at the list answered before the first word stood in it.
     """

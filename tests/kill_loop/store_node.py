@@ -225,7 +225,7 @@ async def main(directory: Path, name: str, life: str) -> None:
     asking = [
         asyncio.create_task(work) for work in (clients.write(period_s), clients.swap(chance), clients.look(chance))
     ]
-    told = None
+    shown = None
     while not ended.is_set():
         await asyncio.sleep(0.1)
         clients.repeat()
@@ -233,8 +233,8 @@ async def main(directory: Path, name: str, life: str) -> None:
             if task.done():
                 task.result()
         state = (clients.applied, len(clients.entries), len(machine.tail))
-        if clients.is_over and state != told:
-            told = state
+        if clients.is_over and state != shown:
+            shown = state
             tell(directory, name, machine, state)
     for task in asking:
         task.cancel()

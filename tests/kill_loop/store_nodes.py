@@ -19,7 +19,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.raft.identity import create_identity
 from tests.kill_loop.private_mounts import fill, make_room, mount_small, unmount_keeping_files
 from tests.kill_loop.record import Judgement, Records, judge
-from tests.kill_loop.torment import Counts, Violation, torment, wait_for
+from tests.kill_loop.torment import Counts, ViolationError, torment, wait_for
 
 ROOT = Path(__file__).parents[2]
 UUID = "6a3bff0c-1e26-4a0e-8a4c-0d4d7b3f3a55"
@@ -105,18 +105,18 @@ class StoreNodes:
         try:
             code = self.processes[name].wait(FULL_DISK_S)
         except subprocess.TimeoutExpired:
-            raise Violation(f"{name} went on for {FULL_DISK_S:.0f} s with a full disk") from None
+            raise ViolationError(f"{name} went on for {FULL_DISK_S:.0f} s with a full disk") from None
         finally:
             make_room(store)
         # A node that was just starting does not begin without room.
         if code != EXIT_CODE_IO_ERROR and "refused: [Errno 28]" not in self._tail(name):
-            raise Violation(f"{name} ended with {code} when its disk was full: {self._tail(name)}")
+            raise ViolationError(f"{name} ended with {code} when its disk was full: {self._tail(name)}")
         self.start([name])
 
     def look_after(self) -> None:
         for name, process in self.processes.items():
             if process.poll() is not None:
-                raise Violation(f"{name} ended by itself with {process.returncode}: {self._tail(name)}")
+                raise ViolationError(f"{name} ended by itself with {process.returncode}: {self._tail(name)}")
 
     def _tail(self, name: str) -> str:
         return (self.directory / f"stderr.{name}").read_text()[-3000:]
@@ -172,7 +172,7 @@ class StoreNodes:
 
 
 def run(directory: Path, *, nodes: int, seconds: float, seed: int) -> tuple[Counts, Judgement]:
-    """Run the whole loop; raise Violation where no judgement is possible."""
+    """Run the whole loop; raise ViolationError where no judgement is possible."""
     cluster = StoreNodes(directory, nodes)
     try:
         cluster.begin()

@@ -11,7 +11,7 @@ PAUSE, FULL_DISK = 0.15, 0.21
 POLL_S = 0.02
 
 
-class Violation(AssertionError):  # noqa: N818 (a finding, named as people say it)
+class ViolationError(AssertionError):
     """Something that must never happen; the message says what."""
 
 
@@ -45,7 +45,7 @@ class Victims(Protocol):
         ...
 
     def look_after(self) -> None:
-        """Raise Violation when a process ended by itself; do what a person or systemd would do meanwhile."""
+        """Raise ViolationError when a process ended by itself; do what a person or systemd would do meanwhile."""
         ...
 
 
@@ -98,10 +98,10 @@ def rest(victims: Victims, seconds: float) -> None:
 
 
 def wait_for(what: str, condition: Callable[[], bool], limit_s: float, victims: Victims) -> None:
-    """Wait for something that must come; raise Violation when it does not."""
+    """Wait for something that must come; raise ViolationError when it does not."""
     deadline = time.monotonic() + limit_s
     while not condition():
         victims.look_after()
         if time.monotonic() > deadline:
-            raise Violation(f"waited {limit_s:.0f} s in vain for {what}")
+            raise ViolationError(f"waited {limit_s:.0f} s in vain for {what}")
         time.sleep(POLL_S)

@@ -21,7 +21,7 @@ from tests.lab.matrix import FAULTS
 from tests.lab.namespaces import LabError
 from tests.lab.nspawn import LabUnavailableError, NspawnError
 from tests.lab.rounds import Round, Tally
-from tests.lab.site import NotAsExpected
+from tests.lab.site import NotAsExpectedError
 from tests.lab.systemd_lab import SystemdLab
 from tests.lab.systemd_rows import ROWS, Played, is_good, play, result
 
@@ -85,7 +85,7 @@ def _play_rows(directory: Path, only: str) -> bool:
                 played.append(play(lab, left.pop(0)))
                 if not played[-1].is_whole:
                     break
-        except (LabError, NspawnError, NotAsExpected) as error:
+        except (LabError, NspawnError, NotAsExpectedError) as error:
             print(f"lab: {error}", file=sys.stderr)
             broken += 1
             break
@@ -116,7 +116,7 @@ def _play_all(directory: Path, options: argparse.Namespace) -> bool:
             place = directory / f"{size}-{cluster.name.lower()}"
             _play_on(lambda build, place=place, size=size, cluster=cluster: _made(cluster, place / str(build), size),
                      _drawn(faults, count, chance), tally, chance)  # fmt: skip
-    except (LabError, NotAsExpected) as error:
+    except (LabError, NotAsExpectedError) as error:
         print(f"lab: {error}", file=sys.stderr)
         tally.broken += 1
     except KeyboardInterrupt:

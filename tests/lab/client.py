@@ -15,7 +15,7 @@ import struct
 import sys
 import time
 
-PATIENCE_NS = 250_000_000
+WAIT_NS_MAX = 250_000_000
 ETH_P_ARP = 0x0806
 
 
@@ -48,7 +48,7 @@ class Client:
                 sys.stdout.write("".join(self._lines))
                 sys.stdout.flush()
                 self._lines.clear()
-            for descriptor in [each for each, (_, asked) in self._open.items() if now - asked > PATIENCE_NS]:
+            for descriptor in [each for each, (_, asked) in self._open.items() if now - asked > WAIT_NS_MAX]:
                 self._end(descriptor, "timeout")
             for descriptor, events in self._poller.poll(max(0.0, (due - time.monotonic_ns()) / 1e9)):
                 if descriptor == self._arp.fileno():

@@ -1,7 +1,7 @@
 """No false alarms (docs/design/safety.md §9): a cluster at defaults under everything that is no fault.
 
 CPU hogs, memory pressure, fsync load, 500 monitors, 5 % loss, and clocks that are set an hour on and back. Nobody may
-be lost or fenced, and there may be one election. The service's outages are told, not judged.
+be lost or fenced, and there may be one election. The service's outages are shown, not judged.
 """
 
 import random
@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.lab.lab import Lab
 from tests.lab.machine import Machine
 from tests.lab.namespaces import ENVIRONMENT, LabError
-from tests.lab.site import NotAsExpected
+from tests.lab.site import NotAsExpectedError
 
 NAME = "false-alarm"
 MONITORS = 500
@@ -66,7 +66,7 @@ def watch(directory: Path, minutes: float) -> bool:
     settings = [f"primitive idle{number} ocf:lab:idle op monitor interval={INTERVAL} timeout=60s op start timeout=60s"
                 for number in range(MONITORS)]  # fmt: skip
     lab = Lab(directory / "cluster", settings=tuple(settings))
-    lab.patience_s = 300.0
+    lab.wait_s_max = 300.0
     clocks = _Clocks(_compiled(directory))
     begin = directory / "begin"
     is_whole = False
@@ -83,7 +83,7 @@ def watch(directory: Path, minutes: float) -> bool:
         elections = len(_elected(lab) - first)
         outage = lab.client.outage(since)
         is_whole = True
-    except (LabError, NotAsExpected) as error:
+    except (LabError, NotAsExpectedError) as error:
         print(f"lab: {error}", flush=True)
         return False
     finally:
@@ -144,15 +144,15 @@ def _wait(lab: Lab, clocks: _Clocks, seconds: float) -> None:
 
 def _lost(lab: Lab) -> int:
     """Count what any daemon's log calls a loss, each once."""
-    return len(_told(lab, r" cib\.node-lost index=(\d+) "))
+    return len(_events(lab, r" cib\.node-lost index=(\d+) "))
 
 
 def _elected(lab: Lab) -> set[str]:
     """Return the terms in which any daemon saw a leader."""
-    return _told(lab, r" store\.leader term=(\d+) leader=")
+    return _events(lab, r" store\.leader term=(\d+) leader=")
 
 
-def _told(lab: Lab, pattern: str) -> set[str]:
+def _events(lab: Lab, pattern: str) -> set[str]:
     found: set[str] = set()
     for machine in lab.machines.values():
         found |= set(re.findall(pattern, (machine.logs / "brain.log").read_text(errors="replace")))

@@ -85,10 +85,10 @@ def victim(lab: Lab, kind: str) -> str:
     return next(name for name in lab.machines if name not in (holder, dc))
 
 
-def await_recovery(lab: Lab, lost: str, patience_s: float = 30.0) -> None:
+def await_recovery(lab: Lab, lost: str, wait_s_max: float = 30.0) -> None:
     """Wait until the client is served, and by somebody else than a node that was shot."""
-    lab.until(f"{lost} to be fenced", lambda: lost in lab.fenced(lab.began), patience_s)
-    lab.until("the service to answer", lab.client.is_served, patience_s)
+    lab.until(f"{lost} to be fenced", lambda: lost in lab.fenced(lab.began), wait_s_max)
+    lab.until("the service to answer", lab.client.is_served, wait_s_max)
 
 
 def shot(*names: str, is_holder: bool) -> Played:

@@ -92,7 +92,7 @@ def crash_with_slow_disk(lab: Lab, chance: random.Random) -> Played:
 
 
 def pauses(lab: Lab, chance: random.Random) -> Played:
-    """Three quarters of node-timeout, over and over, whoever it hits: nobody is fenced."""
+    """Three quarters of node-timeout, over and over, no matter whom it hits: nobody is fenced."""
     for _ in range(PAUSES):
         machine = lab.machines[chance.choice(sorted(lab.machines))]
         machine.stop_all()
@@ -154,13 +154,13 @@ def power_lost_for_good(lab: Lab, chance: random.Random) -> Played:
 
 
 def majority_lost(lab: Lab, chance: random.Random) -> Played:
-    """The holder and enough others at once: whoever is left can start nothing."""
+    """The holder and enough others at once: those that are left can start nothing."""
     holder = lab.holder()
     gone = [holder, *lab.others(holder)[: len(lab.machines) // 2]]
     for name in gone:
         lab.machines[name].switch_off()
     left = lab.others(*gone)[0]
-    lab.until("the loss of quorum to be told", lambda: not lab.status(left)["quorum"].get("has", True), 10)
+    lab.until("the loss of quorum to be shown", lambda: not lab.status(left)["quorum"].get("has", True), 10)
     lab.hold("nothing answers", lambda: not lab.client.is_served(), 5)
     return Played(may_be_fenced=tuple(gone), bound_ms=COLD_START_MS)
 

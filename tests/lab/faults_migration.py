@@ -13,7 +13,7 @@ from tests.lab.faults import RECOVERY_MS, Cluster, Fault, Played, Verdict
 from tests.lab.faults_processes import BRAIN
 from tests.lab.guests import HYPERVISOR, GuestLab
 from tests.lab.lab import Lab
-from tests.lab.site import NotAsExpected
+from tests.lab.site import NotAsExpectedError
 from tests.lab.witnesses import overlaps
 
 PHASES = {
@@ -48,7 +48,7 @@ def _migrate(phase: str, is_power: bool, kind: str) -> Callable[[Lab, random.Ran
             lab.machines[name].signal(BRAIN, signal.SIGKILL)
         lab.until("all to be well, and the virtual machine at its target", lab.is_whole, 90)
         if not is_power and lab.storage.boots(since) > 1:
-            raise NotAsExpected("the virtual machine was started again though only a daemon had been killed")
+            raise NotAsExpectedError("the virtual machine was started again though only a daemon had been killed")
         return Played(
             fenced=(name,) if is_power else (),
             bound_ms=RECOVERY_MS if is_power and is_holder else 500,

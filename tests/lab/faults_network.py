@@ -188,7 +188,7 @@ def _loss(percent: int) -> Callable[[Lab, random.Random], Played]:
 
 
 def _delay(delay_ms: int, jitter_ms: int) -> Callable[[Lab, random.Random], Played]:
-    """On the cables of one machine, each way; not the holder's, whose client has less patience."""
+    """On the cables of one machine, each way; not the holder's, whose client waits less long."""
 
     def play(lab: Lab, chance: random.Random) -> Played:
         machine = lab.machines[chance.choice(lab.others(lab.holder()))]

@@ -16,10 +16,10 @@ def _gravest(lab: Lab) -> str:
     return " / ".join(f"{each['text']} {each['remedy']}" for each in lab.status()["headlines"])
 
 
-def _must_be_told(lab: Lab, name: str) -> None:
-    told = _gravest(lab)
-    if name not in told or "fenc" not in told:
-        raise AssertionError(f"status does not say that {name} cannot be fenced: {told!r}")
+def _must_be_shown(lab: Lab, name: str) -> None:
+    noted = _gravest(lab)
+    if name not in noted or "fenc" not in noted:
+        raise AssertionError(f"status does not say that {name} cannot be fenced: {noted!r}")
 
 
 def dead_switch(lab: Lab, chance: random.Random) -> Played:
@@ -29,7 +29,7 @@ def dead_switch(lab: Lab, chance: random.Random) -> Played:
     lab.machines[holder].switch_off()
     lab.until("the client to notice", lambda: not lab.client.is_served(), 5)
     lab.hold("nothing is recovered", lambda: not lab.client.is_served(), HELD_S)
-    _must_be_told(lab, holder)
+    _must_be_shown(lab, holder)
     lab.power.restore()
     await_recovery(lab, holder, 60)
     return Played(fenced=(holder,), bound_ms=60_000, explains=("node-lost", "node-fenced"))
@@ -106,17 +106,17 @@ def lying_switch_live_machine(lab: Lab, chance: random.Random) -> Played:
     lab.until("the lie", lambda: holder in lab.fenced(lab.began, "fence-lied"), 40)
     until = time.monotonic() + HELD_S
     while time.monotonic() < until:
-        elsewhere = [each for each in lab.others(holder) if lab.machines[each].find("lab-service")]
-        assert not elsewhere, f"recovered on {elsewhere} while {holder} lives"
+        others = [each for each in lab.others(holder) if lab.machines[each].find("lab-service")]
+        assert not others, f"recovered on {others} while {holder} lives"
         time.sleep(0.1)
-    _must_be_told(lab, holder)
+    _must_be_shown(lab, holder)
     lab.power.restore()
     await_recovery(lab, holder, 60)
     return Played(fenced=(holder,), bound_ms=60_000)
 
 
 def lying_switch_silent_machine(lab: Lab, chance: random.Random) -> Played:
-    """The holder stands still, the switch lies, and nobody can know; then it goes on. The overlap is the witnesses'.
+    """The holder stands still, the switch lies, and nobody can know; then it runs on. The overlap is the witnesses'.
 
     Found out, it is fenced, unless it has stopped everything by itself and joined with a new life before that.
     """

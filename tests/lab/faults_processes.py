@@ -14,12 +14,12 @@ PACER = "entry_points.pacer"
 SERVICE = "lab-service"
 
 
-def kill_service(lab: Lab, patience_s: float = 30.0) -> None:
+def kill_service(lab: Lab, wait_s_max: float = 30.0) -> None:
     """Kill it where it runs, and wait until it answers again."""
     holder = lab.holder()
     since = time.monotonic_ns()
     lab.machines[holder].signal(SERVICE, signal.SIGKILL)
-    lab.until("the service to answer again", lambda: lab.client.served_since(since + 500_000_000), patience_s)
+    lab.until("the service to answer again", lambda: lab.client.served_since(since + 500_000_000), wait_s_max)
 
 
 def service_killed(lab: Lab, chance: random.Random) -> Played:

@@ -1,4 +1,4 @@
-"""Takes what a machine of the lab has too little of: CPU time, memory, or the disk's patience.
+"""Takes what a machine of the lab has too little of: CPU time, memory, or time of the disk.
 
 Usage: hog.py cpu|memory|fsync SIGNAL-FILE DIRECTORY. It begins when the file is there.
 """

@@ -130,7 +130,7 @@ class Lab(Site):
             raise LabError(f"the configuration was refused: {answer and answer.reports}")
 
     def takes(self, *lines: str) -> bool:
-        """Try to change the configuration; tell whether it did. Whoever is asked may end at that moment."""
+        """Try to change the configuration; tell whether it did. The node that is asked may end at that moment."""
         answer = self.answer("configure.script", text="\n".join(lines) + "\n", source="lab")
         return answer is not None and not answer.exit
 
@@ -199,12 +199,12 @@ class Lab(Site):
     def unexplained_stops(self) -> list[str]:
         """Say what does not run without a reason in status, while its first screen says that all is well."""
         status = self.status()
-        is_told = any(headline["gravity"] > 0 for headline in status["headlines"])
+        is_shown = any(headline["gravity"] > 0 for headline in status["headlines"])
         found = []
         for entry in status["resources"]:
             for each in entry["members"] or [entry]:
                 is_started = any(instance["state"] == "started" for instance in each["instances"])
-                if not is_started and not each["why_stopped"] and not is_told:
+                if not is_started and not each["why_stopped"] and not is_shown:
                     found.append(f"{each['id']} does not run, and status does not say why")
         return found
 

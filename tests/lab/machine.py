@@ -128,7 +128,7 @@ class Machine:
         return self.home / "watchdog"
 
     def _start_watchdog(self) -> None:
-        """Make the device anew: with the power its count went as well. It is no process of the machine."""
+        """Make the device again: with the power its count went as well. It is no process of the machine."""
         if not self.watchdog_ms:
             return
         reset = f"kill -KILL $(cat {self.home / 'init'})"
@@ -187,7 +187,7 @@ class Machine:
             _signal(pid, number)
 
     def stop_all(self) -> None:
-        """Stop every process at one instant, its kernel not: it goes on to answer ARP, and to accept connections."""
+        """Stop every process at one instant, its kernel not: that still answers ARP, and to accept connections."""
         state = self._freezer / "freezer.state"
         state.write_text("FROZEN")
         while state.read_text().strip() != "FROZEN":

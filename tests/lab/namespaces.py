@@ -2,7 +2,7 @@
 
 Two processes hold it. The shepherd, outside, makes the namespaces and watches a pipe from the lab: when the lab ends,
 by whatever means, the pipe closes and the shepherd kills the machine. The init, process 1 inside, mounts what is
-private, starts the machine's services, starts them again 200 ms after they end, until it is told to shut down, and
+private, starts the machine's services, starts them again 200 ms after they end, until it must shut down, and
 reaps orphans.
 
 Nothing is mounted or named outside those namespaces, and nothing outlives the lab.
@@ -46,15 +46,15 @@ class Namespaces:
 
     def __init__(self, spec: dict[str, Any]) -> None:
         lifeline, self._lifeline = os.pipe()
-        status, told = os.pipe()
+        status, noted = os.pipe()
         self._shepherd = subprocess.Popen(
-            [sys.executable, "-I", "-S", __file__, json.dumps({**spec, "lifeline": lifeline, "status": told})],
-            pass_fds=(lifeline, told),
+            [sys.executable, "-I", "-S", __file__, json.dumps({**spec, "lifeline": lifeline, "status": noted})],
+            pass_fds=(lifeline, noted),
             stdin=subprocess.DEVNULL,
             env=ENVIRONMENT,
         )
         os.close(lifeline)
-        os.close(told)
+        os.close(noted)
         self.init = 0
         said: dict[str, Any] = {}
         with os.fdopen(status) as lines:
@@ -169,8 +169,8 @@ def _serve(spec: dict[str, Any]) -> None:
             del due[name]
             running[_start(services[name])] = name
         wait_s = min(due.values(), default=now + 3600) - now
-        told = signal.sigtimedwait(awaited, max(wait_s, 0.001))
-        is_shutting_down = is_shutting_down or (told is not None and told.si_signo == SHUT_DOWN)
+        noted = signal.sigtimedwait(awaited, max(wait_s, 0.001))
+        is_shutting_down = is_shutting_down or (noted is not None and noted.si_signo == SHUT_DOWN)
         for pid in _ended():
             if pid in running and not is_shutting_down:
                 due[running.pop(pid)] = time.monotonic() + RESTART_DELAY_S

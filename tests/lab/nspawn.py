@@ -132,10 +132,10 @@ class Container:
                 mounts.enter("unshare", "-n", "--", sys.executable, "-I", "-S", __file__, json.dumps(spec)),
                 env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
             )  # fmt: skip
-        self.init = self._told()
+        self.init = self._events()
         self._has_ended = threading.Event()
 
-    def _told(self) -> int:
+    def _events(self) -> int:
         assert self._shepherd.stdout is not None
         line = self._shepherd.stdout.readline()
         if not line:
@@ -148,7 +148,7 @@ class Container:
         assert self._shepherd.stdin is not None
         self._shepherd.stdin.write(b"boot\n")
         self._shepherd.stdin.flush()
-        self.init = self._told()
+        self.init = self._events()
 
     @property
     def lives(self) -> bool:

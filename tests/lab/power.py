@@ -16,7 +16,7 @@ BOOT_DELAY_S = 1.0
 
 
 class PowerSwitch:
-    """`noted(what, node)` is told of every request before and after it is carried out."""
+    """`noted(what, node)` is called for every request before and after it is carried out."""
 
     def __init__(self, path: Path, machines: Mapping[str, Machine], noted: Callable[[str, str], None]) -> None:
         self._path, self._machines, self._noted = path, machines, noted

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.lab.site import NotAsExpected
+from tests.lab.site import NotAsExpectedError
 
 GAP_MS = 100
 """Shorter pauses are none: the witness is a thread of a busy process."""
@@ -65,15 +65,15 @@ class Recorder(ABC):
     def answer(self, words: list[str], now: int) -> str:
         """Judge what a program says; one at a time."""
 
-    def await_note(self, since: int, action: str, edge: str, patience_s: float) -> str:
-        """Wait until an agent begins or ends an action; return where. Raises NotAsExpected."""
+    def await_note(self, since: int, action: str, edge: str, wait_s_max: float) -> str:
+        """Wait until an agent begins or ends an action; return where. Raises NotAsExpectedError."""
 
         def found() -> list[str]:
             return [each.node for each in self._noted if each.at >= since and each[2:] == (action, edge)]
 
         with self._changed:
-            if not self._changed.wait_for(lambda: bool(found()), patience_s):
-                raise NotAsExpected(f"waited {patience_s:g} s in vain until {action} {edge}")
+            if not self._changed.wait_for(lambda: bool(found()), wait_s_max):
+                raise NotAsExpectedError(f"waited {wait_s_max:g} s in vain until {action} {edge}")
             return found()[0]
 
     def close(self) -> None:

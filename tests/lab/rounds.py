@@ -11,7 +11,7 @@ from typing import Any
 from tests.lab.faults import BY_NAME, Fault, Played, Verdict
 from tests.lab.lab import Lab
 from tests.lab.namespaces import LabError
-from tests.lab.site import NotAsExpected
+from tests.lab.site import NotAsExpectedError
 from tests.lab.witnesses import Outage
 
 WHOLE_AGAIN_S = 90.0
@@ -51,7 +51,7 @@ class Round:
         played = Played(may_be_fenced=tuple(lab.machines), bound_ms=10**9)
         try:
             played = self.fault.play(lab, chance)
-        except (NotAsExpected, AssertionError, LabError) as finding:
+        except (NotAsExpectedError, AssertionError, LabError) as finding:
             outcome.problems.append(str(finding))
         self._heal(outcome)
         outcome.outage = lab.client.outage(since)

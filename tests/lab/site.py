@@ -22,7 +22,7 @@ AGENTS = Path(__file__).with_name("ocf")
 AGENT_MOUNT = "/usr/lib/ocf/resource.d"
 
 
-class NotAsExpected(Exception):  # noqa: N818 (a finding, not an error of the lab)
+class NotAsExpectedError(Exception):
     """The cluster did something else than its verdict says."""
 
 
@@ -33,7 +33,7 @@ class Site(ABC):
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         self.began = time.monotonic_ns()
-        self.patience_s = 90.0
+        self.wait_s_max = 90.0
         """How long the first start of everything may take."""
         self.notes: list[tuple[int, str, str]] = []
         self._closers: list[Callable[[], None]] = []
@@ -89,7 +89,7 @@ class Site(ABC):
         self.configure()
         self.client = OutsideClient(self.switch, self.machines, client_period_ms)
         self._closers.append(self.client.close)
-        self.until("all to be well", self.is_whole, self.patience_s)
+        self.until("all to be well", self.is_whole, self.wait_s_max)
         return took_s
 
     def form(self) -> float:
@@ -160,10 +160,10 @@ class Site(ABC):
         if contradictions:
             at, node, other = contradictions[0]
             notes = [note for note in self.notes if note[0] >= since]
-            told = [f"{what} {whom} at {(when - since) // 1_000_000}" for when, what, whom in notes]
+            noted = [f"{what} {whom} at {(when - since) // 1_000_000}" for when, what, whom in notes]
             found.append(
                 f"{len(contradictions)} contradicting ARP answers, the first by {node} against {other} "
-                f"at {(at - since) // 1_000_000} ms ({', '.join(told)})"
+                f"at {(at - since) // 1_000_000} ms ({', '.join(noted)})"
             )
         return found
 
@@ -177,11 +177,11 @@ class Site(ABC):
 
     # -- waiting ----------------------------------------------------------------------------------------------------
 
-    def until(self, what: str, condition: Callable[[], bool], patience_s: float) -> None:
-        deadline = time.monotonic() + patience_s
+    def until(self, what: str, condition: Callable[[], bool], wait_s_max: float) -> None:
+        deadline = time.monotonic() + wait_s_max
         while not condition():
             if time.monotonic() > deadline:
-                raise NotAsExpected(f"waited {patience_s:g} s in vain for {what}")
+                raise NotAsExpectedError(f"waited {wait_s_max:g} s in vain for {what}")
             time.sleep(POLL_S)
 
     def hold(self, what: str, condition: Callable[[], bool], for_s: float) -> None:
@@ -189,5 +189,5 @@ class Site(ABC):
         deadline = time.monotonic() + for_s
         while time.monotonic() < deadline:
             if not condition():
-                raise NotAsExpected(f"not any more: {what}")
+                raise NotAsExpectedError(f"not any more: {what}")
             time.sleep(POLL_S)

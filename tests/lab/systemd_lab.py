@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.lab.lab import Lab
 from tests.lab.nspawn import MountSpace
-from tests.lab.site import NotAsExpected
+from tests.lab.site import NotAsExpectedError
 from tests.lab.switch import RINGS, address
 from tests.lab.systemd_machine import LAB, SystemdMachine, make_image, make_wheels
 
@@ -39,7 +39,7 @@ class SystemdLab(Lab):
             raise
         self._closers.insert(0, self.mounts.close)
         self.sockets = Path(LAB)
-        self.patience_s = 120.0
+        self.wait_s_max = 120.0
         self.began_wall_ms = 0
         """When the row that is played began."""
 
@@ -97,7 +97,7 @@ class SystemdLab(Lab):
     def served_without_gap(self, since: int, bound_ms: int = 0) -> None:
         outage = self.client.outage(since)
         if outage.longest_ms > bound_ms:
-            raise NotAsExpected(f"the client missed {outage.longest_ms} ms: {outage.reasons}")
+            raise NotAsExpectedError(f"the client missed {outage.longest_ms} ms: {outage.reasons}")
 
 
 def _addresses(machine: SystemdMachine) -> list[str]:

@@ -132,9 +132,9 @@ class SystemdMachine(Machine):
             "running", "degraded",
         )  # fmt: skip
 
-    def wait_off(self, patience_s: float) -> bool:
+    def wait_off(self, wait_s_max: float) -> bool:
         """Wait until it has ended by itself; then it is switched off as well."""
-        deadline = time.monotonic() + patience_s
+        deadline = time.monotonic() + wait_s_max
         while time.monotonic() < deadline:
             if self.has_ended():
                 return True

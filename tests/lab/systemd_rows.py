@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.lab.machine import REPOSITORY
 from tests.lab.nspawn import NspawnError
-from tests.lab.site import NotAsExpected
+from tests.lab.site import NotAsExpectedError
 from tests.lab.systemd_lab import SystemdLab
 from tests.lab.systemd_machine import STATE, SystemdMachine
 
@@ -140,9 +140,9 @@ def real_time_forbidden(lab: SystemdLab) -> Asked:
         lab.until("all to be well without real time", lab.is_whole, JOIN_S)
         said = " ".join(str(line.get("MESSAGE")) for line in lab.journal(machine.name, "-b", "-u", "haclusterd-pacer"))
         if "no real-time priority" not in said:
-            raise NotAsExpected(f"the pacer does not say that it has no real-time priority: {said[-400:]}")
+            raise NotAsExpectedError(f"the pacer does not say that it has no real-time priority: {said[-400:]}")
         if lab.restarts()[f"{machine.name}:haclusterd-pacer"]:
-            raise NotAsExpected("the pacer was started more than once")
+            raise NotAsExpectedError("the pacer was started more than once")
     finally:
         machine.options = []
         _no_drop_in(machine, "haclusterd-pacer")
@@ -177,14 +177,14 @@ def full_disk(lab: SystemdLab) -> Asked:
     while time.monotonic() < deadline and lab.fenced(lab.began).count(name) < 2:
         time.sleep(0.2)
     if lab.fenced(lab.began).count(name) > 1:
-        raise NotAsExpected(f"{name} is fenced again and again because its disk is full")
+        raise NotAsExpectedError(f"{name} is fenced again and again because its disk is full")
     lab.until(f"{name} to be on", machine.is_booted, 60)
     since = f"--since=@{lab.began_wall_ms / 1000:.3f}"
     said = " ".join(str(line.get("MESSAGE")) for line in lab.journal(name, since, "-u", "haclusterd"))
     machine.shell(f"rm -f {STATE}/ballast {STATE}/more")
     for words in ("store.failed", "Make room"):
         if words not in said:
-            raise NotAsExpected(f"the journal of {name} does not say {words!r}: {said[-600:]}")
+            raise NotAsExpectedError(f"the journal of {name} does not say {words!r}: {said[-600:]}")
     return Asked(may_be_fenced=(name,), outage_ms=RECOVERY_MS, restarts=20)
 
 
@@ -207,10 +207,10 @@ def empty_state(lab: SystemdLab) -> Asked:
     machine.shell("systemctl start haclusterd", is_checked=False)
     lab.hold("it is not started again", lambda: machine.shows("haclusterd", "NRestarts") == "0", 5)
     if machine.shows("haclusterd", "ActiveState") != "failed":
-        raise NotAsExpected(f"the unit is {machine.shows('haclusterd', 'ActiveState')}")
+        raise NotAsExpectedError(f"the unit is {machine.shows('haclusterd', 'ActiveState')}")
     said = " ".join(str(line.get("MESSAGE")) for line in lab.journal(machine.name, "-b", "-u", "haclusterd"))
     if "crm cluster remove" not in said:
-        raise NotAsExpected("the refusal does not say what to do")
+        raise NotAsExpectedError("the refusal does not say what to do")
     machine.shell(f"mv /var/tmp/aside/* {STATE}/; rmdir /var/tmp/aside; systemctl reset-failed haclusterd")
     machine.shell("systemctl start haclusterd")
     return Asked(outage_ms=DRAIN_MS)
@@ -243,7 +243,7 @@ def upgrade(lab: SystemdLab) -> Asked:
         lab.until("it to be online", lambda: machine.name in lab.online(), 30)
     failed = [event for event in lab.events(lab.began_wall_ms) if event["kind"] == "operation-failed"]
     if failed:
-        raise NotAsExpected(f"{len(failed)} operations failed, the first: {failed[0]['text']}")
+        raise NotAsExpectedError(f"{len(failed)} operations failed, the first: {failed[0]['text']}")
     machine.shell("ln -sfn haclusterd-1 /opt/haclusterd; rm -rf /opt/haclusterd-2")
     return Asked()
 
@@ -262,7 +262,7 @@ def _refuse_reload(lab: SystemdLab, machine: SystemdMachine) -> None:
     machine.shell(f"cp {module} /var/tmp/node.py; echo 'raise RuntimeError' >> {module}")
     try:
         if "ok" in machine.shell("systemctl reload haclusterd && echo ok", is_checked=False):
-            raise NotAsExpected("systemctl reload took a broken package")
+            raise NotAsExpectedError("systemctl reload took a broken package")
         machine.shell(f"kill -HUP {pid}")
         lab.until("the refusal", lambda: any("daemon.reload-refused" in str(line.get("MESSAGE")) for line in
                                              lab.journal(machine.name, "-b", "-u", "haclusterd")), 60)  # fmt: skip
@@ -320,7 +320,7 @@ def network_mount(lab: SystemdLab) -> Asked:
     early = machine.shell("ls /var/tmp/too-early", is_checked=False)
     machine.shell("systemctl disable lab-mount.service; rm -f /var/tmp/too-early /etc/systemd/system/lab-mount.service")
     if early:
-        raise NotAsExpected("the network file system went before the service that may use it")
+        raise NotAsExpectedError("the network file system went before the service that may use it")
     return Asked(outage_ms=DRAIN_MS)
 
 
@@ -361,7 +361,7 @@ def journal_lines(lab: SystemdLab) -> Asked:
         row = next(line for line in PAGE.read_text().splitlines() if f"`{event}`" in line)
         wanted = PRIORITIES[row.split("|")[1].strip()]
         if found.get(event) != {wanted}:
-            raise NotAsExpected(f"{event} stands in the journal with priorities {found.get(event)}, not {wanted}")
+            raise NotAsExpectedError(f"{event} stands in the journal with priorities {found.get(event)}, not {wanted}")
     return Asked(may_be_fenced=(leader.name,), outage_ms=RECOVERY_MS, restarts=1)
 
 
@@ -405,7 +405,7 @@ def _unit_home(lab: SystemdLab) -> str:
     """Return the one machine on which the unit runs; empty while it runs on none."""
     busy = [name for name, state in _unit_states(lab).items() if state not in {"inactive", "failed", ""}]
     if len(busy) > 1:
-        raise NotAsExpected(f"lab-unit is not at rest on {busy}")
+        raise NotAsExpectedError(f"lab-unit is not at rest on {busy}")
     return busy[0] if busy and _unit_states(lab)[busy[0]] == "active" else ""
 
 
@@ -416,7 +416,7 @@ def _has_come_back(lab: SystemdLab, what: str, bound_ms: int, pid: str, home: Sy
     took_ms = round((time.monotonic() - began) * 1000)
     print(f"  lab-unit was back {took_ms} ms after {what}", flush=True)
     if took_ms > bound_ms:
-        raise NotAsExpected(f"the unit came back {took_ms} ms after {what}, not within {bound_ms} ms")
+        raise NotAsExpectedError(f"the unit came back {took_ms} ms after {what}, not within {bound_ms} ms")
 
 
 def _with_unit(play: Callable[[SystemdLab], Asked]) -> Callable[[SystemdLab], Asked]:
@@ -457,7 +457,7 @@ def unit_resource(lab: SystemdLab) -> Asked:
     """Kill it, stop it by hand, kill the daemon while it starts and while it stops, mask it."""
     home = lab.machine(_unit_home(lab))
     if home.shows("lab-unit", "Restart") != "no" or TARGET not in home.shows("lab-unit", "Before"):
-        raise NotAsExpected("the drop-in is not in force")
+        raise NotAsExpectedError("the drop-in is not in force")
     pid = home.shows("lab-unit", "MainPID")
     home.shell(f"kill -9 {pid}")
     _has_come_back(lab, "a kill", KILLED_MS, pid, home)
@@ -484,7 +484,7 @@ def _kill_the_daemon_while(lab: SystemdLab, what: str, file: str, signs: str) ->
     lab.until("another daemon to be there", lambda: home.shows("haclusterd", "MainPID") not in (pid, "0", "") and
               home.shows("haclusterd", "ActiveState") == "active", 30)  # fmt: skip
     if what == "start" and home.shows("lab-unit", "ActiveState") != signs:
-        raise NotAsExpected("the daemon was started again only after the start of the unit had ended")
+        raise NotAsExpectedError("the daemon was started again only after the start of the unit had ended")
     lab.until("all to be online", lambda: lab.online() == set(lab.machines), 30)
     lab.until(f"the unit to run after a kill of the daemon in its {what}", lambda: _unit_home(lab), 30)
 
@@ -497,7 +497,7 @@ def unit_shutdown(lab: SystemdLab) -> Asked:
     took_ms = round((time.monotonic() - began) * 1000)
     print(f"  systemctl stop haclusterd took {took_ms} ms", flush=True)
     if took_ms > DRAIN_MS or home.shows("lab-unit", "ActiveState") != "inactive":
-        raise NotAsExpected(f"the drain took {took_ms} ms and left {_unit_states(lab)}")
+        raise NotAsExpectedError(f"the drain took {took_ms} ms and left {_unit_states(lab)}")
     lab.until("the unit to run on another machine", lambda: _unit_home(lab) not in ("", home.name), 30)
     home.shell("systemctl start haclusterd")
     lab.until("the daemon to be back", lambda: lab.online() == set(lab.machines), 30)
@@ -505,7 +505,7 @@ def unit_shutdown(lab: SystemdLab) -> Asked:
     _restart(lab, home)
     said = " ".join(str(line.get("MESSAGE")) for line in lab.journal(home.name, "-b", "-1", "-u", "haclusterd"))
     if "operation-failed" in said.rpartition("node-leaving")[2]:
-        raise NotAsExpected("something failed in the shutdown")
+        raise NotAsExpectedError("something failed in the shutdown")
     lab.until("all to be online", lambda: lab.online() == set(lab.machines), JOIN_S)
     home = lab.machine(_unit_home(lab))
     home.switch_off()
@@ -556,11 +556,11 @@ def play(lab: SystemdLab, row: Row) -> Played:
     before = lab.restarts()
     try:
         asked = row.play(lab)
-    except (NotAsExpected, NspawnError, AssertionError) as finding:
+    except (NotAsExpectedError, NspawnError, AssertionError) as finding:
         played.problems.append(str(finding))
     try:
         lab.until("all to be well again", lab.is_whole, JOIN_S)
-    except (NotAsExpected, NspawnError) as finding:
+    except (NotAsExpectedError, NspawnError) as finding:
         played.problems.append(str(finding))
         played.is_whole = False
     played.unasked = [node for node in lab.fenced(since) if node not in asked.may_be_fenced]

@@ -25,7 +25,7 @@ from tests.lab.tour_pages import HEAD, Page
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 COMMAND_TIMEOUT_S = 300
-PATIENCE_S = 90.0
+WAIT_S_MAX = 90.0
 POLL_S = 0.3
 TOKEN = re.compile(r"hacl1-[A-Za-z0-9_-]+")
 START = (
@@ -115,10 +115,10 @@ class Tour:
         return json.loads(said) if status == 0 else {}
 
     def until(self, what: str, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + WAIT_S_MAX
         while not condition():
             if time.monotonic() > deadline:
-                raise LabError(f"waited {PATIENCE_S:g} s in vain for {what}")
+                raise LabError(f"waited {WAIT_S_MAX:g} s in vain for {what}")
             time.sleep(POLL_S)
 
     def voters(self, name: str) -> set[str]:
@@ -216,7 +216,7 @@ class Tour:
         self.page.text("cord")
         self.power.reboots = False
         self.machines["n3"].switch_off()
-        self.until("web to run elsewhere", lambda: self.where("n1", "web") not in ([], ["n3"]) and self.is_idle("n1"))
+        self.until("web to move", lambda: self.where("n1", "web") not in ([], ["n3"]) and self.is_idle("n1"))
         self.type("n1", "crm history events --node n3 --limit 6")
         self.type("n1", "crm status")
 

@@ -29,7 +29,7 @@ from haclusterd.entry_points.local_cluster import LocalNode
 from haclusterd.model.ids import NodeName
 from haclusterd.raft.settings import MAX_FRAME_BYTES
 
-PATIENCE_S = 10.0
+WAIT_S_MAX = 10.0
 REPEATS = 8
 FLOOD = 300
 FLOODING = Path(__file__).parents[1] / "flooder.py"
@@ -71,7 +71,7 @@ class Attacker:
         return self.directory / "executed"
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(self.address, PATIENCE_S, source_address=(self.host, 0))
+        return socket.create_connection(self.address, WAIT_S_MAX, source_address=(self.host, 0))
 
     def throw(self, data: bytes, *, is_over: bool = True) -> bytes:
         """Send bytes, and return what comes until the other end closes."""
@@ -128,7 +128,7 @@ def _converse(link: socket.socket, data: bytes, *, is_over: bool) -> bytes:
 
 
 def anybody() -> ssl.SSLContext:
-    """Return a context that trusts whoever answers, and shows nothing of itself."""
+    """Return a context that trusts any peer, and shows nothing of itself."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -158,7 +158,7 @@ def oversized_record(attacker: Attacker) -> bytes:
 
 def half_open_flood(attacker: Attacker) -> bytes:
     with attacker.half_open(FLOOD) as links:
-        limit_s = time.monotonic() + PATIENCE_S
+        limit_s = time.monotonic() + WAIT_S_MAX
         for link in links:
             link.settimeout(max(0.1, limit_s - time.monotonic()))
             with contextlib.suppress(ConnectionResetError):
@@ -176,7 +176,7 @@ def slow_loris(attacker: Attacker) -> bytes:
             if not waiting:
                 break
         assert not waiting, "still listened to"
-    assert time.monotonic() - began < PATIENCE_S
+    assert time.monotonic() - began < WAIT_S_MAX
     return b""
 
 
@@ -302,7 +302,7 @@ class Recorder:
         self._ports = struct.pack(">HH", source, destination)
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_IP))
         self._socket.bind(("lo", ETH_P_IP))
-        self._socket.settimeout(PATIENCE_S)
+        self._socket.settimeout(WAIT_S_MAX)
 
     def record(self, count: int) -> list[bytes]:
         found: list[bytes] = []
@@ -329,7 +329,7 @@ def local_sockets(attacker: Attacker) -> bytes:
     ):  # fmt: skip
         for path in (attacker.target.socket, attacker.target.runtime / "pacer.sock") * 3:
             with socket.socket(socket.AF_UNIX) as link:
-                link.settimeout(PATIENCE_S)
+                link.settimeout(WAIT_S_MAX)
                 link.connect(str(path))
                 answer = _converse(link, data, is_over=True)
                 answers += b"" if b"refusal" in answer else answer

@@ -13,7 +13,7 @@ from haclusterd.agents.process_table import INSTANCE_MARK, NODE_MARK, read_argum
 from haclusterd.entry_points.local_cluster import LocalCluster
 
 SYSTEM_AGENTS = "/usr/lib/ocf/resource.d"
-PATIENCE_S = 40.0
+WAIT_S_MAX = 40.0
 POLL_S = 0.05
 OFTEN_S = 0.02
 """Between two looks: each costs the daemons and this process some milliseconds."""
@@ -201,13 +201,13 @@ class Scenario:
     # -- waiting ----------------------------------------------------------------------------------------------------
 
     def until(
-        self, what: str, condition: Callable[[], bool], patience_s: float = PATIENCE_S, poll_s: float = POLL_S
+        self, what: str, condition: Callable[[], bool], wait_s_max: float = WAIT_S_MAX, poll_s: float = POLL_S
     ) -> None:
-        deadline = time.monotonic() + patience_s
+        deadline = time.monotonic() + wait_s_max
         while not condition():
             if time.monotonic() > deadline:
                 logs = {name: self.log(name)[-3000:] for name in self.cluster.names}
-                raise AssertionError(f"waited {patience_s} s in vain for {what}\n" + "\n\n".join(logs.values()))
+                raise AssertionError(f"waited {wait_s_max} s in vain for {what}\n" + "\n\n".join(logs.values()))
             time.sleep(poll_s)
 
     def hold(self, what: str, condition: Callable[[], bool], for_s: float) -> None:

@@ -1,4 +1,4 @@
-"""A cluster that is begun, grown and mended by `crm` alone: what scenarios about the life cycle are written in."""
+"""A cluster that is begun, grown and repaired by `crm` alone: what scenarios about the life cycle are written in."""
 
 import json
 import os

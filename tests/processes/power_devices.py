@@ -23,7 +23,7 @@ from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.entry_points.local_cluster import LocalCluster
 
 USER, PASSWORD = "admin", "s3cret-device"
-PATIENCE_S = 10.0
+WAIT_S_MAX = 10.0
 
 LAN = """name "{node}"
 set_working_mc 0x20
@@ -211,7 +211,7 @@ class SharedDisk:
             self.sbd("allocate", node)
 
     def _wait_for_device(self) -> None:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + WAIT_S_MAX
         while not Path(self.device).exists():
             if time.monotonic() > deadline:
                 raise OSError(f"{self.device} does not appear")

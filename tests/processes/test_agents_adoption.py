@@ -163,7 +163,7 @@ async def test_what_an_earlier_life_left_running_can_be_killed(
     await until(lambda: not hands.records())
 
 
-async def test_what_ended_meanwhile_is_told_as_not_running(daemon, later, tmp_path: Path) -> None:
+async def test_what_ended_meanwhile_is_reported_as_not_running(daemon, later, tmp_path: Path) -> None:
     first = daemon()
     pid = await begun(tmp_path)
     first.kill()
@@ -209,14 +209,14 @@ async def test_a_process_with_the_same_id_and_another_start_time_is_not_touched(
     first = daemon()
     await begun(tmp_path)
     first.kill()
-    stranger = subprocess.Popen(["sleep", "4002"])
+    other = subprocess.Popen(["sleep", "4002"])
     # A tick of the kernel's clock is 10 ms: both may have begun within one.
-    edit_record(tmp_path, pid=stranger.pid, start_time=start_time_of(stranger.pid) - 1, deadline=0)
+    edit_record(tmp_path, pid=other.pid, start_time=start_time_of(other.pid) - 1, deadline=0)
     [action] = later().agents.adopt(lambda key: None)
     assert not action.is_running
-    assert stranger.poll() is None
-    stranger.kill()
-    stranger.wait()
+    assert other.poll() is None
+    other.kill()
+    other.wait()
 
 
 async def test_a_record_of_another_boot_is_dropped(daemon, later, tmp_path: Path) -> None:

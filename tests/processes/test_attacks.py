@@ -1,5 +1,5 @@
-"""Whoever reaches a daemon's ports and sockets without belonging there is refused, which is logged once, and disturbs
-nothing: the cluster goes on with the same processes and the same DC, and gives back what an attack took.
+"""A client that reaches a daemon's ports and sockets without belonging there is refused, which is logged once, and
+disturbs nothing: the cluster goes on with the same processes and the same DC, and gives back what an attack took.
 
 A revoked certificate: test_certificates.py.
 """
@@ -45,7 +45,7 @@ class Victim:
         scenario.until("all nodes online", lambda: scenario.online() == set(scenario.cluster.names))
         scenario.settle()
         self.dc = scenario.dc()
-        # Whoever has answered this has heard of the newest term.
+        # A node that has answered this has heard of the newest term.
         self.commit()
         self.term = scenario.status()["term"]
         self.node = scenario.cluster.nodes[self.dc]  # type: ignore[index]
@@ -106,7 +106,7 @@ def victim(victim_of_all: Victim) -> Victim:
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
-def test_an_attack_is_refused_told_once_and_harms_nothing(
+def test_an_attack_is_refused_logged_once_and_harms_nothing(
     victim: Victim, attack: Callable[[Attacker], bytes], tmp_path: Path
 ) -> None:
     host = f"127.0.66.{1 + ATTACKS.index(attack)}"
@@ -116,10 +116,10 @@ def test_an_attack_is_refused_told_once_and_harms_nothing(
     victim.must_be_unharmed()
     assert not attacker.proof.exists()
     if attack.__name__ not in ("local_sockets", "idle_clients"):  # They come from no address.
-        victim.scenario.until("it to be told", lambda: bool(victim.logged(host)))
-    told = Counter(victim.logged(host))
-    assert len(told) <= REFUSALS_MAX, told
-    assert set(told.values()) <= {1}, told
+        victim.scenario.until("it to be logged", lambda: bool(victim.logged(host)))
+    logged = Counter(victim.logged(host))
+    assert len(logged) <= REFUSALS_MAX, logged
+    assert set(logged.values()) <= {1}, logged
     more = victim.lines() - before
     # Each use of stolen files replaces the true member's session, which comes back: its lines are no refusals.
     more = Counter({line: count for line, count in more.items() if " store.links " not in line})

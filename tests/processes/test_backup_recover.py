@@ -1,4 +1,4 @@
-"""Real daemons: a cluster is backed up, destroyed, made again elsewhere; a lost majority is given up for one node."""
+"""Real daemons: a cluster is backed up, destroyed, restored; a lost majority is given up for one node."""
 
 import json
 import os
@@ -119,25 +119,25 @@ def test_a_cluster_is_made_again_from_its_backup(scenario: Scenario, tmp_path: P
 
     for name in scenario.cluster.names:
         scenario.cluster.power_off(name)
-    elsewhere = Scenario(tmp_path / "elsewhere")
+    restored = Scenario(tmp_path / "restored")
     try:
-        nodes = [f"--node={name}=127.0.0.1:{node.port}" for name, node in elsewhere.cluster.nodes.items()]
+        nodes = [f"--node={name}=127.0.0.1:{node.port}" for name, node in restored.cluster.nodes.items()]
         restored = crm(scenario, "n1", "cluster", "restore", str(file), "--into", str(made), *nodes)
         assert restored.returncode == 0, restored.stderr
         again = crm(scenario, "n1", "cluster", "restore", str(file), "--into", str(made), *nodes)
         assert (again.returncode, "not empty" in again.stderr) == (1, True)
 
-        give_bundles(elsewhere, made)
-        elsewhere.form()
-        elsewhere.until("the service to run", lambda: elsewhere.holder() is not None)
-        assert elsewhere.must("configure.show")["text"] == before["text"]
-        assert elsewhere.must("cluster.members")["uuid"] != old_uuid
-        for name in elsewhere.cluster.names:
-            versions = asked(elsewhere, name, "history", "config")
+        give_bundles(restored, made)
+        restored.form()
+        restored.until("the service to run", lambda: restored.holder() is not None)
+        assert restored.must("configure.show")["text"] == before["text"]
+        assert restored.must("cluster.members")["uuid"] != old_uuid
+        for name in restored.cluster.names:
+            versions = asked(restored, name, "history", "config")
             assert [each["number"] for each in versions["versions"]] == [1, 2], name
             assert versions["versions"][-1]["reason"] == "restored from a backup of version 1"
             assert versions["gaps"] == []
-        digests = {asked(elsewhere, name, "history", "config")["versions"][0]["digest"] for name in ("n1", "n2", "n3")}
+        digests = {asked(restored, name, "history", "config")["versions"][0]["digest"] for name in ("n1", "n2", "n3")}
         assert len(digests) == 1
     finally:
-        elsewhere.close()
+        restored.close()

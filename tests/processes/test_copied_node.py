@@ -1,5 +1,5 @@
 """A copy of a running machine is started beside it: certificate, journal and configuration are the same, the boot is
-another one. It must not pass for the machine that was started anew, whose services nobody runs any more."""
+another one. It must not pass for the machine that was started again, whose services nobody runs any more."""
 
 import shutil
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def copy(running: Scenario, tmp_path: Path) -> Iterator[Copy]:
         running.close()
 
 
-def test_a_node_that_starts_anew_at_once_comes_back(running: Scenario) -> None:
+def test_a_node_that_starts_again_at_once_comes_back(running: Scenario) -> None:
     # Without fencing: a node that was long in starting would be fenced for its silence, and be off.
     running.configure("property fencing-enabled=false")
     name = str(running.holder())
@@ -94,11 +94,11 @@ def test_a_copy_is_kept_out_while_the_first_one_lives_and_after_its_loss(running
     assert len(running.events("node-joined")) == joins
 
     running.cluster.power_off(name)
-    running.until("the service to run elsewhere", lambda: running.holder() in others)
+    running.until("the service to run on another node", lambda: running.holder() in others)
     running.until("nothing in flight", lambda: running.is_idle() and running.states()[name] == "fenced")
     running.hold("the copy stays out", lambda: running.states()[name] == "fenced", 3)
 
-    # Whoever makes the copy the node starts it anew, now that the first one is gone.
+    # Who makes the copy the node starts it again, now that the first one is gone.
     copy.cluster.power_off(name)
     copy.boot()
     running.until("the copy to be the node", lambda: running.online() == set(running.cluster.names))

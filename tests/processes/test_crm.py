@@ -118,7 +118,7 @@ def test_what_an_agent_says_of_new_parameters_is_a_warning_of_the_change(running
     assert "objects on" not in silent.stderr
 
 
-def test_what_is_wrong_with_a_file_is_told_and_nothing_changes(running: Scenario, tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_file_is_reported_and_nothing_changes(running: Scenario, tmp_path: Path) -> None:
     version = running.status()["configuration"]["version"]
     policy = tmp_path / "web.yaml"
     policy.write_text("resources:\n  - primitive: web\n    agent: ocf:haclusterd:htp-service\nconstraints:\n"

@@ -82,7 +82,7 @@ def test_a_brain_that_is_stopped_for_a_while_costs_nothing(running: Scenario) ->
     before = running.service_pids(holder)
     kill(running.brain(holder).pid, signal.SIGSTOP)
     others = [name for name in running.cluster.names if name != holder]
-    running.until("a DC elsewhere", lambda: running.status(others[0])["dc"] in others)
+    running.until("a DC on another node", lambda: running.status(others[0])["dc"] in others)
     running.hold("nobody is lost", lambda: running.service_pids(holder) == before, for_s=4)
     kill(running.brain(holder).pid, signal.SIGCONT)
     running.until("everybody online and idle", lambda: len(running.online()) == 3 and running.is_idle())
@@ -147,7 +147,7 @@ def test_sigterm_drains_the_node_and_leaves(running: Scenario) -> None:
     assert holder is not None
     running.brain(holder).terminate()
     assert running.brain(holder).wait(30) == 0
-    running.until("the service elsewhere", lambda: running.holder() not in (None, holder))
+    running.until("the service on another node", lambda: running.holder() not in (None, holder))
     assert running.service_pids(holder) == []
     running.until("its leave to be known", lambda: running.states().get(holder) == "left")
     assert running.events("node-lost") == []
@@ -208,7 +208,7 @@ def test_an_exec_that_is_stuck_for_5_s_delays_nothing_else(running: Scenario, tm
         )
         running.settle()
         term = running.status()["term"]
-        # A lease on the agent's file: whoever executes it waits in the kernel until the file is closed here.
+        # A lease on the agent's file: a process that executes it waits in the kernel until the file is closed here.
         descriptor = os.open(agent, os.O_RDONLY)
         running.until("nobody else to have it open", lambda: is_leased(descriptor))
         running.must("resource.start", resources=["stuck"], wait_ms=0)
@@ -258,12 +258,12 @@ def test_a_power_loss_of_all_nodes_keeps_what_was_acknowledged(running: Scenario
     assert running.events("node-lost") == []
 
 
-def test_a_silent_node_is_fenced_and_its_service_recovered_elsewhere(running: Scenario) -> None:
+def test_a_silent_node_is_fenced_and_its_service_recovered_on_another(running: Scenario) -> None:
     holder = running.holder()
     assert holder is not None
     running.cluster.silence(holder)
     running.until("the fencing", lambda: running.cluster.processes(holder) == [])
-    running.until("the service elsewhere", lambda: running.holder() not in (None, holder))
+    running.until("the service on another node", lambda: running.holder() not in (None, holder))
     running.until("the record", lambda: running.states().get(holder) == "fenced")
 
 

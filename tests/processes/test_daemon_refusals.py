@@ -141,10 +141,10 @@ def test_a_configuration_file_that_cannot_be_used(
 
 
 def test_a_foreign_certificate_is_let_in_by_nobody(scenario: Scenario, tmp_path: Path) -> None:
-    stranger = make_bundles("other", [Member(NodeName("n3"), (("127.0.0.1", 1),))], tmp_path / "other")[NodeName("n3")]
+    foreign = make_bundles("other", [Member(NodeName("n3"), (("127.0.0.1", 1),))], tmp_path / "other")[NodeName("n3")]
     bundle = scenario.cluster.nodes[NodeName("n3")].bundle
     for name in (AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY):
-        shutil.copy(stranger / name, bundle / name)
+        shutil.copy(foreign / name, bundle / name)
     scenario.cluster.start(["n1", "n2"])
     scenario.until("two nodes online", lambda: {"n1", "n2"} <= scenario.online())
     scenario.cluster.start(["n3"])

@@ -40,7 +40,7 @@ def kill_holder(scenario: Scenario) -> str:
     victim = scenario.holder()
     assert victim is not None
     assert scenario.cluster.silence(victim)
-    scenario.until("the service elsewhere", lambda: scenario.holder() not in (None, victim))
+    scenario.until("the service on another node", lambda: scenario.holder() not in (None, victim))
     assert scenario.cluster.processes(victim) == [], "its device ended it before anything was recovered"
     scenario.settle()
     return victim
@@ -193,7 +193,7 @@ def test_a_dead_device_holds_until_a_person_confirms(running: Scenario, tmp_path
     assert said.exit != 0, "not without a look"
     assert running.holder() is None
     running.until("it to be silent long enough to be believed", lambda: confirms(running, victim))
-    running.until("the service elsewhere", lambda: running.holder() is not None)
+    running.until("the service on another node", lambda: running.holder() is not None)
     assert records_of(running, victim)[-1]["outcome"] == "confirmed"
     running.must("fencing.cleanup")
     assert records_of(running, victim) == []

@@ -110,7 +110,7 @@ def test_a_history_that_is_gone_damaged_or_cannot_be_written_comes_back_and_hind
     path.symlink_to(path.parent / "not-yet" / "history.sqlite")
     return_of(scenario, "n3")
     headline = "n3 cannot keep its history; failover is not affected"
-    scenario.until("it to be told", lambda: headline in str(scenario.status("n3").get("headlines")))
+    scenario.until("it to be logged", lambda: headline in str(scenario.status("n3").get("headlines")))
     scenario.must("node.standby", node="n1", wait_ms=20_000)
     scenario.must("node.online", node="n1")
     assert check(scenario).exit == 1

@@ -1,4 +1,4 @@
-"""Real daemons: a cluster is begun with one node, grown, mended and shrunk by `crm` alone."""
+"""Real daemons: a cluster is begun with one node, grown, repaired and shrunk by `crm` alone."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +28,7 @@ def test_a_cluster_grows_from_one_node_to_three(cluster: GrowingCluster) -> None
     service = cluster.service_pids("n1")
     cluster.grow("n2", "n3")
     assert cluster.voters() == {"n1", "n2", "n3"}
-    # Whoever grows a cluster interrupts nothing in it.
+    # Growing a cluster interrupts nothing in it.
     assert cluster.service_pids("n1") == service
     assert cluster.events("node-lost") == []
     assert "reincarnat" not in cluster.log("n1")
@@ -85,7 +85,7 @@ def test_a_node_leaves_for_good_and_another_takes_its_place(cluster: GrowingClus
     assert "was removed from the cluster" in cluster.log(holder)
     cluster.forget(holder)
     assert holder not in cluster.members()
-    cluster.until("the service to run elsewhere", lambda: cluster.holder() not in (None, holder))
+    cluster.until("the service to run on another node", lambda: cluster.holder() not in (None, holder))
 
     again = cluster.crm(asker, "cluster", "invite", holder)
     assert (again.returncode, "a name never comes back" in again.stderr) == (2, True), again.stderr
@@ -108,7 +108,7 @@ def test_a_dead_node_is_replaced_under_a_new_name(cluster: GrowingCluster) -> No
     assert cluster.voters() == {"n1", "n2", "n4"}
 
 
-def test_a_node_is_reached_elsewhere_while_it_runs(cluster: GrowingCluster) -> None:
+def test_a_node_gets_other_addresses_while_it_runs(cluster: GrowingCluster) -> None:
     cluster.begin("n1").grow("n2", "n3")
     old, new = cluster.cluster.nodes[NodeName("n3")].port, free_ports("127.0.0.1", 1)[0]
     unsafe = cluster.crm("n1", "cluster", "address", "n3", f"127.0.0.1:{new}")

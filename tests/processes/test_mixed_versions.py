@@ -61,9 +61,9 @@ def test_a_cluster_is_upgraded_node_by_node(tmp_path: Path) -> None:
             mixed.upgrade(name)
             mixed.until(f"{name} back", lambda name=name, before=before: mixed.joins(name) > before)
             mixed.settle()
-        (told,) = mixed.grant().reports
-        assert told.code == "NEEDS_UPGRADE"
-        assert f"feature level {FEATURE_LEVEL + 1}, which n3 cannot read" in told.message
+        (logged,) = mixed.grant().reports
+        assert logged.code == "NEEDS_UPGRADE"
+        assert f"feature level {FEATURE_LEVEL + 1}, which n3 cannot read" in logged.message
         mixed.configure("primitive other ocf:haclusterd:exec params command=sleep args=100000")
         mixed.settle()
         mixed.upgrade("n3")
@@ -73,7 +73,7 @@ def test_a_cluster_is_upgraded_node_by_node(tmp_path: Path) -> None:
         assert granted.exit == 0, granted.reports
         assert mixed.service_pids(mixed.holder() or "") == service, "the service was not touched by any of it"
         mixed.downgrade("n2")
-        mixed.until("the reason to be told", lambda: "upgrade haclusterd there" in mixed.log("n2"))
+        mixed.until("the reason to be logged", lambda: "upgrade haclusterd there" in mixed.log("n2"))
         assert mixed.status("n1")["dc"] is not None
     finally:
         mixed.close()

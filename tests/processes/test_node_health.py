@@ -69,7 +69,7 @@ def test_a_red_nodes_services_leave_and_may_return_when_it_is_green(running: Sce
     watched(running, machines, "migrate-on-red")
     machines.kernels[PREFERRED].memory(99)
     wait_for_colours(running, "memory", "green", "red", "green")
-    running.until("the service elsewhere", lambda: running.holder() not in (None, PREFERRED))
+    running.until("the service on another node", lambda: running.holder() not in (None, PREFERRED))
     running.settle()
     assert running.service_pids(PREFERRED) == []
     assert active_on(running, f"watch-{PREFERRED}") == [PREFERRED], "who watches stays"
@@ -91,7 +91,7 @@ def test_yellow_moves_nothing_with_migrate_on_red_and_everything_with_only_green
     wait_for_colours(running, "memory", "green", "yellow", "green")
     running.hold("the service stays", lambda: running.service_pids(PREFERRED) == before, for_s=2)
     running.configure("property node-health-strategy=only-green")
-    running.until("the service elsewhere", lambda: running.holder() not in (None, PREFERRED))
+    running.until("the service on another node", lambda: running.holder() not in (None, PREFERRED))
 
 
 def test_a_steady_node_writes_nothing(running: Scenario, machines: Machines) -> None:
@@ -136,7 +136,7 @@ def test_a_node_that_loses_its_gpu_is_red_and_its_services_leave(running: Scenar
 
     rename(libraries[PREFERRED], "gpus=2\nany=@hang\n")
     wait_for_colours(running, "gpu", "green", "red", "green")
-    running.until("the service elsewhere", lambda: running.holder() not in (None, PREFERRED))
+    running.until("the service on another node", lambda: running.holder() not in (None, PREFERRED))
     running.settle()
     assert running.events("operation-failed") == [], "a hanging driver fails no monitor"
 
@@ -162,7 +162,7 @@ def test_a_cloned_watcher_stays_on_an_unhealthy_node_and_takes_new_thresholds_ov
     running.until("the service where it likes to be", lambda: running.holder() == PREFERRED)
 
     running.must("node.attribute", node=PREFERRED, action="set", name="#health-try", value="red")
-    running.until("the service elsewhere", lambda: running.holder() not in (None, PREFERRED))
+    running.until("the service on another node", lambda: running.holder() not in (None, PREFERRED))
     running.settle()
     assert sorted(active_on(running, "watch")) == list(NODES)
     running.must("node.attribute", node=PREFERRED, action="delete", name="#health-try")
@@ -172,9 +172,9 @@ def test_a_cloned_watcher_stays_on_an_unhealthy_node_and_takes_new_thresholds_ov
     running.must("configure.load", mode="update", text=changed, source="test", format="crm")
     wait_for_colours(running, "memory", "yellow", "yellow", "yellow")
     running.settle()
-    told = [event["text"] for event in running.events("operation-succeeded")]
-    assert sum(text.startswith("reload-agent of watch") for text in told) == len(NODES)
-    assert sum(text.startswith("stop of watch") for text in told) == 0
+    logged = [event["text"] for event in running.events("operation-succeeded")]
+    assert sum(text.startswith("reload-agent of watch") for text in logged) == len(NODES)
+    assert sum(text.startswith("stop of watch") for text in logged) == 0
 
     assert not [event for event in running.events("attribute-changed") if "deleted" in event["text"]
                 and "#health-memory" in event["text"]]  # fmt: skip

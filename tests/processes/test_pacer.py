@@ -224,7 +224,7 @@ async def test_a_stopped_pacer_loses_its_lease_and_restarts_its_silence_clocks(t
         await until(lambda: (nodes[N2].sees(N1).age_ms or 0) < 1_000)
 
 
-async def test_a_brain_that_is_gone_or_hung_is_told_and_heartbeats_go_on(tmp_path: Path) -> None:
+async def test_a_brain_that_is_gone_or_hung_is_reported_and_heartbeats_go_on(tmp_path: Path) -> None:
     async with working_cluster(tmp_path, brain_timeout_ms=1_000) as nodes:
         nodes[N1].is_stamping = False
         await until(lambda: nodes[N2].sees(N1).brain is BrainState.HUNG)
@@ -336,7 +336,7 @@ async def test_a_page_that_is_taken_away_ends_the_pacer_and_a_new_one_gets_all_a
         await until(lambda: not nodes[N1].has_lease())
 
 
-async def test_a_port_in_use_is_told_and_tried_again(tmp_path: Path) -> None:
+async def test_a_port_in_use_is_reported_and_tried_again(tmp_path: Path) -> None:
     async with cluster(tmp_path, only=(N1,)) as nodes:
         pass
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as squatter:
@@ -555,15 +555,15 @@ async def test_it_tells_the_service_manager_when_it_is_ready(tmp_path: Path) -> 
             env={**os.environ, "NOTIFY_SOCKET": str(tmp_path / "notify")},
         )
         try:
-            told: list[bytes] = []
+            logged: list[bytes] = []
 
             def hear() -> bool:
                 with suppress(BlockingIOError):
-                    told.append(manager.recv(100))
-                return bool(told)
+                    logged.append(manager.recv(100))
+                return bool(logged)
 
             await until(hear)
-            assert told == [b"READY=1"]
+            assert logged == [b"READY=1"]
             assert (tmp_path / "pacer.sock").is_socket()
         finally:
             process.kill()

@@ -152,8 +152,8 @@ async def test_a_flood_from_a_members_address_by_somebody_who_knows_its_token(tm
         with flood(nodes[N1], *forging(nodes[N2]), "--rate", str(READABLE_RATE), life=incarnation(N2)):
             await is_felt(nodes[N1])
             await assert_on_time(nodes[N1], nodes[N2])
-        told = refusals(nodes[N1])
-        assert len(told) == len(set(told)), "each reason once"
+        logged = refusals(nodes[N1])
+        assert len(logged) == len(set(logged)), "each reason once"
 
 
 @needs_root

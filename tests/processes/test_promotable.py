@@ -89,7 +89,7 @@ def test_the_primary_dies_and_another_is_promoted(running: Scenario, tmp_path: P
     pre = [
         line for line in lines if line.action == "notify" and line.occasion[0] == "pre-promote" and line.node == "n3"
     ]
-    assert pre, "nobody told n3 that n1 is about to be promoted"
+    assert pre, "nobody notified n3 that n1 is about to be promoted"
     assert "promote_uname=n1" in pre[-1].occasion
 
 

@@ -70,10 +70,10 @@ def test_a_replica_that_differs_ends_for_good_and_says_how_to_rejoin(scenario: S
     assert scenario.brain("n3").wait(40) in {65, 75}
     scenario.restart_brain("n3")
     assert scenario.brain("n3").wait(40) == 65, "which systemd does not repeat"
-    told = scenario.log("n3").splitlines()[-1]
-    assert f"the replicas differ at entry {AGREED}: n1 " in told
-    assert "a majority has another state than this node" in told
-    assert "crm cluster remove" in told
+    logged = scenario.log("n3").splitlines()[-1]
+    assert f"the replicas differ at entry {AGREED}: n1 " in logged
+    assert "a majority has another state than this node" in logged
+    assert "crm cluster remove" in logged
     scenario.until("the others go on", lambda: scenario.states()["n1"] == scenario.states()["n2"] == "online")
     scenario.restart_brain("n3")
     assert scenario.brain("n3").wait(40) == 65

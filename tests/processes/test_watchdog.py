@@ -13,7 +13,7 @@ from tests.processes.daemons import OFTEN_S, Scenario, kill
 pytestmark = pytest.mark.processes
 
 T_WD_MS = 5000
-"""A pacer is started anew, and a service stopped, within three quarters of it."""
+"""A pacer is started again, and a service stopped, within three quarters of it."""
 NODE_TIMEOUT_MS = 2000
 LONG_NODE_TIMEOUT_MS = 5000
 
@@ -64,15 +64,15 @@ def others(scenario: Scenario, node: str) -> list[str]:
 
 
 def recovered_after_reset(scenario: Scenario, holder: str, lease_ms: int = NODE_TIMEOUT_MS) -> None:
-    """Wait until the service runs elsewhere; demand that it never ran twice, and only after the reset."""
+    """Wait until the service runs on another node; demand that it never ran twice, and only after the reset."""
     copies: list[int] = []
 
-    def runs_elsewhere() -> bool:
+    def runs_on_another() -> bool:
         found = {name for name in scenario.cluster.names if scenario.service_pids(name)}
         copies.append(len(found))
         return bool(found - {holder})
 
-    scenario.until("the service elsewhere", runs_elsewhere, wait_ms(lease_ms) / 1000 + 12, OFTEN_S)
+    scenario.until("the service on another node", runs_on_another, wait_ms(lease_ms) / 1000 + 12, OFTEN_S)
     assert max(copies) == 1
     assert "expired" in device(scenario, holder)
     scenario.until("the end of all its processes", lambda: scenario.cluster.processes(holder) == [])
@@ -88,7 +88,7 @@ def test_a_pacer_that_comes_back_keeps_its_node_and_a_hung_brain_ends_it(watched
     first = watched.status()["headlines"][0]
     assert first["verdict"].startswith("WEAK WATCHDOG on n1, n2, n3"), first
 
-    # While a pacer starts anew its node is silent, and its lease not renewed.
+    # While a pacer starts again its node is silent, and its lease not renewed.
     watched.configure(f"property node-timeout={LONG_NODE_TIMEOUT_MS}ms")
     watched.until("the longer leases", lambda: all(
         lease_left_ms(watched, name) > NODE_TIMEOUT_MS for name in watched.cluster.names))  # fmt: skip
@@ -134,7 +134,7 @@ def test_what_runs_nothing_is_not_reset_and_what_has_left_lets_go(watched: Scena
     watched.pacer(leaver).terminate()
     assert watched.pacer(leaver).wait(5) == 0
     watched.until("the device let go of", lambda: "let go of" in device(watched, leaver))
-    watched.until("the service elsewhere", lambda: watched.holder() in others(watched, leaver))
+    watched.until("the service on another node", lambda: watched.holder() in others(watched, leaver))
 
     holder = holder_of(watched)
     third = next(name for name in others(watched, holder) if name != leaver)

@@ -14,7 +14,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.reports.items import has_errors
 from tests.administered_clusters import NOW, running
 from tests.examples import examples
-from tests.written_cibs import EVERYTHING, told
+from tests.written_cibs import EVERYTHING, report_lines
 
 _relaxed = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
 
@@ -64,7 +64,7 @@ def rearranged(seed: int) -> str:
 
 
 def test_the_whole_document_is_held() -> None:
-    assert told(read_cib(EVERYTHING, "cib.xml")) == []
+    assert report_lines(read_cib(EVERYTHING, "cib.xml")) == []
 
 
 @settings(_relaxed, max_examples=examples(400))

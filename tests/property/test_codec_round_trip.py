@@ -102,7 +102,7 @@ def test_cut_and_flipped_bytes_are_read_or_refused(envelope: commands.Envelope, 
     _read_or_refuse(decode_envelope, encoded[:place] + bytes([flip]) + encoded[place + 1 :])
 
 
-def _told(read: Callable[[], object]) -> tuple[str, object]:
+def _outcome_of(read: Callable[[], object]) -> tuple[str, object]:
     """Return what reading came to: a value, or the words of a refusal."""
     try:
         return "value", read()
@@ -116,9 +116,9 @@ def test_a_cib_that_is_read_in_steps_is_the_one_that_is_read_whole(cib: Cib, dat
     document = REPLICATED.shape_of(Cib).write(cib)
     if data.draw(st.booleans()):
         document = _other_json(document, data.draw)
-    whole = _told(lambda: REPLICATED.shape_of(Cib).read(document))
+    whole = _outcome_of(lambda: REPLICATED.shape_of(Cib).read(document))
     copy = json.loads(json.dumps(document))
-    assert _told(lambda: outcome_of(REPLICATED.read_in_steps(Cib, copy, SPREAD))) == whole
+    assert _outcome_of(lambda: outcome_of(REPLICATED.read_in_steps(Cib, copy, SPREAD))) == whole
 
 
 def _read_at_once(text: str) -> object:
@@ -144,5 +144,5 @@ def test_a_staged_change_that_is_read_in_steps_is_the_one_that_is_read_whole(dat
     except (ValueError, RecursionError):
         whole = "refused", None
     parts = [text[start : start + 40] for start in range(0, len(text), 40)]
-    found = _told(lambda: put_together(parts))
+    found = _outcome_of(lambda: put_together(parts))
     assert (found[0], found[1] if found[0] == "value" else None) == whole

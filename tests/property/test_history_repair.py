@@ -90,9 +90,9 @@ class Remembering(RuleBasedStateMachine):
         for gap in reversed(node.tables.gaps()):
             found = page(peer.tables, gap.first, gap.last, entries_max=entries_max) if gap.digest is not None else None
             if found is not None:
-                told = decode(encode(TellPage(1, found)))
-                assert isinstance(told, TellPage)
-                assert told.page == found
+                answer = decode(encode(TellPage(1, found)))
+                assert isinstance(answer, TellPage)
+                assert answer.page == found
                 assert node.tables.fill(gap, found)
                 return True
         return False

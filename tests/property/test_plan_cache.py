@@ -47,7 +47,7 @@ def test_the_cache_is_used() -> None:
     assert all(cache.said[name] is known for name, known in said.items())
 
 
-def test_another_configuration_starts_anew() -> None:
+def test_another_configuration_starts_again() -> None:
     cache = PlanCache()
     first, second = (read_cib(cold(Size(4, size)), "cib.xml").cib for size in (40, 50))
     schedule(first, NOW, cache=cache)

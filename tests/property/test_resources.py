@@ -114,7 +114,7 @@ BUNDLE = Bundle(ResourceId("d"), "docker", "image", NOT_PROMOTABLE.id, promoted_
 
 @given(cibs())
 @example(Cib(configuration=Configuration({}, {BUNDLE.id: BUNDLE, NOT_PROMOTABLE.id: NOT_PROMOTABLE})))
-def test_what_is_not_there_is_told_of(cib: Cib) -> None:
+def test_what_is_not_there_is_named(cib: Cib) -> None:
     inventory, _ = unpacked(cib)
     words = " ".join(inventory.warnings)
     bases = {resource.base_id for resource in inventory.by_id.values()}

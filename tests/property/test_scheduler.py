@@ -263,10 +263,10 @@ def test_the_order_of_the_status_does_not_matter(cib: Cib) -> None:
 @often(100)
 @given(cibs())
 def test_explaining_changes_nothing(cib: Cib) -> None:
-    told = schedule(cib, NOW, options=ScheduleOptions(is_explaining=True))
+    explained = schedule(cib, NOW, options=ScheduleOptions(is_explaining=True))
     plain = schedule(cib, NOW)
-    assert told.graph == plain.graph
-    assert told.warnings == plain.warnings
+    assert explained.graph == plain.graph
+    assert explained.warnings == plain.warnings
 
 
 @often(250)

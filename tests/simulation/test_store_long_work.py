@@ -63,7 +63,7 @@ def test_what_comes_during_a_long_preparation_follows_it_and_no_heartbeat_is_lat
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_who_is_killed_while_it_prepares_begins_anew_and_agrees(seed: int) -> None:
+def test_who_is_killed_while_it_prepares_begins_again_and_agrees(seed: int) -> None:
     world = World(seed)
     leader = world.wait_for_leader()
     propose(world, SLOW, b"after")

@@ -175,7 +175,7 @@ def test_leadership_moves_to_the_node_that_was_asked_for_without_a_gap() -> None
     world.check()
 
 
-def test_a_proposal_is_applied_by_every_node_whoever_is_asked() -> None:
+def test_a_proposal_is_applied_by_every_node_by_whichever_it_comes() -> None:
     world = World(9)
     world.wait_for_leader()
     world.run(1_000)

@@ -16,11 +16,13 @@ from haclusterd.commands.status.overview import Overview
 from haclusterd.commands.status.resource_state import active_nodes, base_of, failures, is_stopped, recorded_names
 from haclusterd.commands.status.status import resource_data
 from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.model.activity import possibly_active
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
-from haclusterd.model.ids import ResourceId
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.scheduler.unpack.management import unmanaged
 
 RESTART_LIMIT_MS: Final = 20 * 60 * 1000
 """After so long what is being restarted may run again, whatever has not stopped."""
@@ -86,6 +88,9 @@ def restart(context: Context, arguments: Arguments) -> Outcome:
     primitives = _primitives(context.cib.configuration, (found,))
     if is_stopped(context.cib, primitives):
         return refusal(report(Code.NOT_ACTIVE, resource=found, remedy=f"crm resource start {found}"))
+    untouched = _unmanaged_on(context, primitives)
+    if untouched:
+        return refusal(report(Code.UNMANAGED, resource=found, nodes=", ".join(untouched)))
     running = [each for each in primitives if active_nodes(context.cib, each)]
 
     def run_again(cib: Cib, is_down: bool) -> Outcome:
@@ -109,6 +114,17 @@ def restart(context: Context, arguments: Arguments) -> Outcome:
         waits_by_default=True,
         afterwards=run_again,
     )
+
+
+def _unmanaged_on(context: Context, primitives: Iterable[ResourceId]) -> list[NodeName]:
+    """Return the nodes on which something of these primitives may run that the cluster does not stop."""
+    wanted = frozenset(primitives)
+    found = []
+    for status in context.cib.status.nodes.values():
+        there = {each for each in possibly_active(status) if base_of(each) in wanted}
+        if unmanaged(context.cib, status.name, there, context.now):
+            found.append(status.name)
+    return sorted(found)
 
 
 def _primitives(configuration: Configuration, resources: Iterable[ResourceId]) -> tuple[ResourceId, ...]:

@@ -14,7 +14,7 @@ def item(text: str) -> _Item:
     return _Item(position, {}, text.encode())
 
 
-def told(ring: _Ring, after: str) -> list[str] | None:
+def events_after(ring: _Ring, after: str) -> list[str] | None:
     position = read_position(after)
     assert position is not None
     found = ring.behind(position)
@@ -24,23 +24,23 @@ def told(ring: _Ring, after: str) -> list[str] | None:
 def test_each_position_has_what_comes_behind_it() -> None:
     ring = _Ring(Position(4), Position(4))
     ring.take([item("5.0"), item("5.1"), item("5"), item("9")], Position(12))
-    assert told(ring, "4") == ["5.0", "5.1", "5", "9"]
-    assert told(ring, "5.0") == ["5.1", "5", "9"]
-    assert told(ring, "5") == told(ring, "8.7") == ["9"]
-    assert told(ring, "9") == told(ring, "12") == told(ring, "99") == []
-    assert told(ring, "3") is None
+    assert events_after(ring, "4") == ["5.0", "5.1", "5", "9"]
+    assert events_after(ring, "5.0") == ["5.1", "5", "9"]
+    assert events_after(ring, "5") == events_after(ring, "8.7") == ["9"]
+    assert events_after(ring, "9") == events_after(ring, "12") == events_after(ring, "99") == []
+    assert events_after(ring, "3") is None
 
 
-def test_what_is_dropped_is_not_told_as_if_nothing_had_been_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_dropped_is_not_passed_over_as_if_nothing_had_been_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "RING_EVENTS_MAX", 3)
     ring = _Ring(Position(0), Position(0))
     for index in range(1, 8):
         ring.take([item(str(index))], Position(index))
-    assert told(ring, "3") is None
-    assert told(ring, "4") == ["5", "6", "7"]
+    assert events_after(ring, "3") is None
+    assert events_after(ring, "4") == ["5", "6", "7"]
     monkeypatch.setattr(events, "RING_BYTES_MAX", 1)
     ring.take([item("8")], Position(8))
-    assert told(ring, "7") == ["8"]
+    assert events_after(ring, "7") == ["8"]
 
 
 def test_an_answer_becomes_events_with_ids_and_what_is_missing_one_of_its_own() -> None:

@@ -318,7 +318,7 @@ def test_a_start_is_accepted_once_the_fencing_is_recorded(log: Log) -> None:
     log.must(issue(order("b", N3)))
 
 
-def test_a_start_is_refused_while_an_open_order_may_start_it_elsewhere(log: Log) -> None:
+def test_a_start_is_refused_while_an_open_order_may_start_it_on_another_node(log: Log) -> None:
     log.must(issue(order("a", N2)))
     log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
@@ -669,7 +669,7 @@ def test_an_older_answer_of_a_monitor_does_not_hide_a_newer_one(log: Log) -> Non
     assert history.fail_counts == {}
 
 
-def test_a_stop_that_is_told_late_does_not_hide_a_later_start(log: Log) -> None:
+def test_a_stop_that_is_reported_late_does_not_hide_a_later_start(log: Log) -> None:
     started(log)
     log.must(issue(order("s", action=ActionName.STOP), order("b")))
     log.must(record(result("b", call_id=3)))
@@ -764,7 +764,7 @@ def test_a_member_that_never_joined_is_fenced_as_such(log: Log) -> None:
     assert made.cib.status.nodes[N2].state is NodeState.FENCED
 
 
-def test_a_stranger_does_not_join(log: Log) -> None:
+def test_a_node_that_is_no_member_does_not_join(log: Log) -> None:
     log.must_refuse(commands.Join(NodeName("n9"), life("n9")), RefusalCode.NOT_A_MEMBER)
 
 

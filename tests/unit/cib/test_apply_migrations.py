@@ -101,7 +101,7 @@ def test_a_migrate_from_that_fails_settles_nothing(log: Log) -> None:
 
 @pytest.mark.parametrize("phase", ["open", "sent", "not begun", "failed"])
 @pytest.mark.parametrize("end", ["fenced", "rebooted", "restarted"])
-def test_nothing_starts_elsewhere_when_the_source_is_gone(log: Log, phase: str, end: str) -> None:
+def test_nothing_starts_on_others_when_the_source_is_gone(log: Log, phase: str, end: str) -> None:
     probed(log, N3, ExitCode.NOT_RUNNING, "before")
     log.must(issue(send()))
     if phase == "sent":
@@ -229,13 +229,13 @@ def _promoted(call_id: int, key: str = "promote") -> OperationResult:
 def test_a_promote_is_possible_until_the_next_life_has_answered_and_a_probe_too(log: Log) -> None:
     log.must(issue(order("promote", N2, ActionName.PROMOTE)))
     log.must(commands.Join(N2, life("n2", token=2)))
-    elsewhere = issue(order("other", N3, ActionName.PROMOTE))
-    log.must_refuse(elsewhere, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    on_another = issue(order("other", N3, ActionName.PROMOTE))
+    log.must_refuse(on_another, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
     answer = result("promote", "promote", ExitCode.UNKNOWN, kind=ResultKind.UNKNOWN, call_id=60)
     log.must(commands.RecordResults(N2, life("n2", token=2), (answer,)))
-    log.must_refuse(elsewhere, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    log.must_refuse(on_another, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
     probed(log, N2, ExitCode.OK, token=2)
-    log.must(elsewhere)
+    log.must(on_another)
 
 
 def test_an_unknown_demote_leaves_a_promoted_instance_possible(log: Log) -> None:

@@ -1,4 +1,4 @@
-"""What is done with tickets, and what is told of it."""
+"""What is done with tickets, and what is reported of it."""
 
 from dataclasses import replace
 

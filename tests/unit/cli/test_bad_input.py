@@ -28,7 +28,7 @@ def test_what_is_no_utf8_is_refused_where_it_stands(data: bytes, place: str, tmp
     ask(Case("x.crm", data, ("crm configure verify x.crm", "crm -f x.crm")), tmp_path, findings, "bytes")
     assert findings.violations == []
     assert set(findings.statuses) == {66}
-    assert place in findings.told
+    assert place in findings.output
 
 
 NESTED = 10_000
@@ -77,7 +77,7 @@ def test_what_breaks_something_that_was_there_is_named_where_it_stands(text: str
     findings = Findings()
     ask(Case("x.crm", text.encode(), ("crm configure load update x.crm --dry-run --force",)), tmp_path, findings, "old")
     assert findings.violations == []
-    assert place in findings.told
+    assert place in findings.output
 
 
 def test_every_error_of_a_text_is_said_in_one_round(tmp_path: Path) -> None:
@@ -85,5 +85,5 @@ def test_every_error_of_a_text_is_said_in_one_round(tmp_path: Path) -> None:
     findings = Findings()
     ask(Case("x.crm", text.encode(), ("crm configure verify x.crm",)), tmp_path, findings, "all")
     assert findings.violations == []
-    lines = {line.split(":")[2] for line in findings.told.splitlines() if line.startswith("ERROR")}
+    lines = {line.split(":")[2] for line in findings.output.splitlines() if line.startswith("ERROR")}
     assert lines == {"1", "2", "3", "4"}

@@ -38,6 +38,6 @@ def test_the_picture_is_what_graphviz_draws(tmp_path: Path, monkeypatch: pytest.
 def test_what_keeps_it_from_drawing_is_named(
     program: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    status, told = drawn(monkeypatch, tmp_path, program)
-    assert (status, said in told) == (74, True), told
+    status, output = drawn(monkeypatch, tmp_path, program)
+    assert (status, said in output) == (74, True), output
     assert not (tmp_path / "all.svg").exists()

@@ -60,14 +60,14 @@ def test_several_changes_are_one_version() -> None:
     assert terminal.cluster.cib.version.epoch == before + 1
 
 
-def test_a_person_is_told_at_once_what_is_wrong() -> None:
+def test_a_person_sees_at_once_what_is_wrong() -> None:
     terminal = Terminal(running())
     assert terminal.type("configure", "primitive 9x ocf:haclusterd:dummy") == [0, 65]
     assert "cannot be an id" in terminal.err.getvalue()
     assert terminal.session.pending == []
 
 
-def test_what_a_later_line_may_mend_is_kept() -> None:
+def test_what_a_later_line_may_correct_is_kept() -> None:
     terminal = Terminal(running())
     assert terminal.type("configure", "location l later 5: n1") == [0, 0]
     assert "there is no resource later" in terminal.err.getvalue()

@@ -81,7 +81,7 @@ def test_colours(words: list[str], environment: dict[str, str], is_terminal: boo
     assert ("\x1b[" in out.getvalue()) is has_colour
 
 
-def test_options_reach_whoever_answers() -> None:
+def test_options_reach_the_verb_that_answers() -> None:
     client = ClusterClient(running())
     words = ["node", "standby", "n1", "--wait=5s", "--reason", "new disk", "-F"]
     assert run(words, world(client, io.StringIO(), io.StringIO())) == 0

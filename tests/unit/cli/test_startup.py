@@ -64,5 +64,5 @@ def test_it_gives_up_and_says_what_is_missing(daemon: Starting, missing: str) ->
     assert (status, f"not reached in 0 s: {missing}" in said) == (124, True), said
 
 
-def test_a_refusal_that_time_does_not_change_is_told_at_once() -> None:
+def test_a_refusal_that_time_does_not_change_is_reported_at_once() -> None:
     assert waited(Starting(running(), 99, status=77), "60")[0] == 77

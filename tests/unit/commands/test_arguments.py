@@ -1,4 +1,4 @@
-"""Arguments from outside: everything wrong is told at once, and no verb is called with it."""
+"""Arguments from outside: everything wrong is reported at once, and no verb is called with it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What agents say of parameters (validate-all): asked on one node, told as a warning, bounded."""
+"""What agents say of parameters (validate-all): asked on one node, shown as a warning, bounded."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

@@ -42,8 +42,8 @@ def test_no_daemon() -> None:
 
 
 def test_the_option_wins_over_the_environment() -> None:
-    result = crm("--socket", "/elsewhere", "status", HACLUSTERD_SOCKET="/nowhere/control.sock")
-    assert "/elsewhere" in result.stderr
+    result = crm("--socket", "/other", "status", HACLUSTERD_SOCKET="/nowhere/control.sock")
+    assert "/other" in result.stderr
 
 
 def test_a_state_file_is_changed_in_place(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_setting_up_a_cluster(tmp_path: Path) -> None:
     assert "not empty" in again.stderr
 
 
-def test_everything_wrong_with_a_set_up_is_told_at_once(tmp_path: Path) -> None:
+def test_everything_wrong_with_a_set_up_is_reported_at_once(tmp_path: Path) -> None:
     result = crm("cluster", "setup", "--node", "n1", "--node", "n 2=h:1", "--node", "n3=h:99999", "--node", "a=h:1",
                  "--node", "a=h:1", "--output", str(tmp_path / "x"))  # fmt: skip
     assert result.returncode == 2

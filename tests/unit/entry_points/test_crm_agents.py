@@ -94,9 +94,9 @@ def test_an_agent_that_is_not_there_or_says_nothing_is_named(agent: str, expecte
 
 def test_parameters_are_judged_by_the_agent() -> None:
     assert "finds no fault" in said("validate", agent="ocf:acme:web", parameters=["port=80"])
-    told = said("validate", agent="ocf:acme:web", parameters=["port=81"])
-    assert "exit code 6 (not configured)" in told
-    assert "port 81 is taken" in told
+    output = said("validate", agent="ocf:acme:web", parameters=["port=81"])
+    assert "exit code 6 (not configured)" in output
+    assert "port 81 is taken" in output
     assert "write NAME=VALUE" in said("validate", agent="ocf:acme:web", parameters=["port"])
     assert "class ocf" in said("validate", agent="stonith:fence_local")
 

@@ -23,7 +23,7 @@ def codes(arguments: dict[str, Json], typed: str, directory: Path, monkeypatch: 
         ({}, "", ["MISSING_ARGUMENT"]),
     ],
 )
-def test_a_token_on_the_command_line_is_warned_of_and_read_elsewhere_if_it_is_left_out(
+def test_a_token_on_the_command_line_is_warned_of_and_read_from_a_file_if_it_is_left_out(
     arguments: dict[str, Json], typed: str, expected: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert codes(arguments, typed, tmp_path, monkeypatch) == expected

@@ -136,7 +136,7 @@ def test_a_file_that_cannot_be_executed_is_no_agent(machine: Path) -> None:
     assert (code, [each["agent"] for each in found["missing_agents"]]) == (10, ["ocf:acme:Web"])
 
 
-def test_what_pacemaker_would_interrupt_too_is_told_from_what_it_would_not(machine: Path) -> None:
+def test_what_pacemaker_would_interrupt_too_is_distinguished_from_what_it_would_not(machine: Path) -> None:
     text = cib(properties=NO_FENCING, resources=WEB, constraints=PREFERS.format(node="n2"), status=status())
     shown = " ".join(check(machine, "migrate", "check", "-", text=text).stdout.split())
     assert "n2 is preferred (so does Pacemaker)" in shown

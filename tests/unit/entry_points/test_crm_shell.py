@@ -17,7 +17,7 @@ from haclusterd.agents.process_table import read_stat
 from haclusterd.cib.codec import decode_cib, encode_cib
 from tests.administered_clusters import running
 
-PATIENCE_S = 30.0
+WAIT_S_MAX = 30.0
 
 
 class Terminal:
@@ -41,14 +41,14 @@ class Terminal:
 
     def interrupt(self) -> None:
         """Type ^C at a shell that waits for input; what comes between prompt and wait is kept until the next key."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + WAIT_S_MAX
         while (stat := read_stat(self.process.pid)) is None or stat.state != "S":
             assert time.monotonic() < deadline, f"it never waits for input: {stat and stat.state}"
         self.type("\x03")
 
     def expect(self, wanted: str) -> str:
         """Read until something is shown; return what came before it."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + WAIT_S_MAX
         while wanted not in self.seen:
             ready, _, _ = select.select([self.controller], [], [], max(0.0, deadline - time.monotonic()))
             assert ready, f"waited in vain for {wanted!r} after {self.seen!r}"
@@ -59,7 +59,7 @@ class Terminal:
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait(PATIENCE_S)
+        self.process.wait(WAIT_S_MAX)
         os.close(self.controller)
 
 
@@ -92,7 +92,7 @@ def test_a_change_from_prompt_to_prompt(terminal: Terminal, state: Path) -> None
     terminal.expect("version 7 -> 8")
     terminal.expect("crm(state.cib)# ")
     terminal.type("quit\n")
-    assert terminal.process.wait(PATIENCE_S) == 0
+    assert terminal.process.wait(WAIT_S_MAX) == 0
     assert decode_cib(state.read_bytes()).version.epoch == 8
     history = (state.parent / ".local/state/haclusterd/crm_history").read_text()
     assert history.startswith("configure\n")
@@ -117,4 +117,4 @@ def test_interrupt_clears_the_line_and_end_of_input_leaves(terminal: Terminal) -
     terminal.type("\x04")
     terminal.expect("crm(state.cib)# ")
     terminal.type("\x04")
-    assert terminal.process.wait(PATIENCE_S) == 0
+    assert terminal.process.wait(WAIT_S_MAX) == 0

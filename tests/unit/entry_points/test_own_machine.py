@@ -26,7 +26,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @needs_root
-def test_systemd_is_given_the_units_once_and_told_to_start_them(tools: Path, tmp_path: Path) -> None:
+def test_systemd_is_given_the_units_once_and_asked_to_start_them(tools: Path, tmp_path: Path) -> None:
     root = tmp_path / "root"
     assert start_services(root) == []
     enable = f"systemctl enable --now {MAIN_UNIT}"
@@ -52,7 +52,7 @@ def test_what_systemd_refuses_is_said(tools: Path, tmp_path: Path) -> None:
     assert remedy == f"Then: systemctl enable --now {MAIN_UNIT}"
 
 
-def test_without_systemd_a_person_is_told_what_to_start(tmp_path: Path) -> None:
+def test_without_systemd_a_person_is_shown_what_to_start(tmp_path: Path) -> None:
     said = start_services(tmp_path)
     assert "No systemd runs here" in said[0]
     assert [line.strip() for line in said[1:]] == ["haclusterd-pacer", "haclusterd"]

@@ -10,7 +10,7 @@ from haclusterd.formats.crm.syntax import Arrangement, assemble, parse_script, s
 from haclusterd.formats.policy.yaml import dump_policy, load_policy
 from haclusterd.model.configuration import Configuration, Location
 from haclusterd.reports.items import has_errors
-from tests.written_cibs import MEMBER, cib, read, told
+from tests.written_cibs import MEMBER, cib, read, report_lines
 
 TWO = '<primitive id="a" class="ocf" provider="p" type="T"/><primitive id="b" class="ocf" provider="p" type="T"/>'
 SETS = (
@@ -109,7 +109,7 @@ def test_what_a_status_says_in_vain_is_left_out_by_name() -> None:
         'transition-key="4:1:0:u"/></lrm_resource></lrm_resources></lrm>'
     )
     stray = '<transient_attributes id="1"><nvpair id="x" name="up" value="1"/></transient_attributes>'
-    said = told(read(cib(status=f'<node_state id="1" uname="n1" {MEMBER}>{record}{stray}</node_state>')))
+    said = report_lines(read(cib(status=f'<node_state id="1" uname="n1" {MEMBER}>{record}{stray}</node_state>')))
     assert [each.partition(": left out: ")[2] for each in said] == [
         "the attribute up: it stands in no <instance_attributes>",
         "the record web_last_0: its rc-code=-1 is no exit status",

@@ -43,7 +43,7 @@ class Node:
         self.calls: list[AgentCall] = []
         self.at_work: dict[str, AgentCall] = {}
         self.killed: list[str] = []
-        self.told: list[OperationResult] = []
+        self.reported: list[OperationResult] = []
         self.said_empty: list[bool] = []
         self.seen = self.cluster.cib
         self.effects: Sequence[Effect] = ()
@@ -64,7 +64,7 @@ class Node:
                 self.said_empty.append(effect.is_empty)
         for command in commands_of(effects):
             assert isinstance(command, commands.RecordResults)
-            self.told.extend(command.results)
+            self.reported.extend(command.results)
             self.cluster.put(command)
         return effects
 
@@ -89,14 +89,14 @@ class Node:
         return self.tick()
 
     def is_empty(self) -> bool:
-        """Return what the pacer was told last."""
+        """Return what the pacer got last."""
         return bool(self.said_empty) and self.said_empty[-1]
 
     def begun(self) -> list[tuple[str, str]]:
         return [(str(call.resource), call.action) for call in self.calls]
 
     def answers(self) -> list[tuple[str | None, ResultKind]]:
-        return [(result.order, result.kind) for result in self.told]
+        return [(result.order, result.kind) for result in self.reported]
 
 
 def start(node: Node, resource: ResourceId = DB) -> None:

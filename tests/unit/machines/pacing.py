@@ -1,4 +1,4 @@
-"""The pacer of n1 among three voters: what it is told, its page, and what it did."""
+"""The pacer of n1 among three voters: its settings, its page, and what it did."""
 
 from collections.abc import Iterable
 

@@ -59,7 +59,7 @@ class Dc:
         self.planned: list[int] = []
         self.now = 100_000
         self.answers: list[PlanAnswer] = []
-        """Plans that are made, and not told yet."""
+        """Plans that are made, and not delivered yet."""
         self.controller = ControllerMachine(N1, life(N1), TIMING, FORM)
         self.controller.leadership_changed(TERM, is_self=True)
 
@@ -86,7 +86,7 @@ class Dc:
         return PacerReport(Instant(self.now), None, nodes)
 
     def ask(self, *changes: Change, report: PacerReport | None = None) -> list[Effect]:
-        """Step once; what is asked for is made, but not told."""
+        """Step once; what is asked for is made, but not delivered."""
         effects = self.controller.step(self.cluster.cib, changes, report or self.report(), moment(self.now))
         for effect in effects:
             if isinstance(effect, AskForPlan):
@@ -352,7 +352,7 @@ def test_one_plan_is_asked_for_at_a_time() -> None:
     assert dc.controller.transition_progress() == (1, 0, 0)
 
 
-def test_a_plan_for_a_world_that_has_changed_is_dropped_and_asked_for_anew() -> None:
+def test_a_plan_for_a_world_that_has_changed_is_dropped_and_asked_for_again() -> None:
     dc = Dc()
     dc.plan = starting(N2)
     dc.ask()
@@ -470,7 +470,7 @@ def test_a_recheck_that_must_wait_does_not_wake_it_all_the_time(why: str) -> Non
     assert dc.controller.deadline() > dc.now
 
 
-def test_a_refused_batch_is_planned_anew_after_a_little_rest() -> None:
+def test_a_refused_batch_is_planned_again_after_a_little_rest() -> None:
     dc = Dc()
     dc.plan = starting(N2)
     [command] = commands_of(dc.step())

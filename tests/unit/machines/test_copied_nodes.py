@@ -1,4 +1,4 @@
-"""Of a node that was started anew another boot is let in, of a node that lives on none."""
+"""Of a node that was started again another boot is let in, of a node that lives on none."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
 N1, N2, N3 = NodeName("n1"), NodeName("n2"), NodeName("n3")
 PERIOD = 200
 SILENT = 7 * PERIOD
-"""Three heartbeats that are missing, and the four of which a follower is not told."""
+"""Three heartbeats that are missing, and the four of which a follower gets no report."""
 FIRST = Incarnation("first", "0" * 15 + "1")
 SECOND = Incarnation("second", "0" * 15 + "2")
 NOW = 1_000_000
@@ -80,7 +80,7 @@ def test_who_is_let_in(case: str) -> None:
     assert (Admission(joined).objection(boot_id, given) == "") is is_let_in
 
 
-def test_a_machine_that_starts_anew_at_once_waits_a_moment() -> None:
+def test_a_machine_that_starts_again_at_once_waits_a_moment() -> None:
     admission = Admission()
     assert "heard in an earlier boot" in admission.objection("second", report(heard(N2)))
     later = NOW + SILENT
@@ -113,7 +113,7 @@ def test_a_copy_stays_out_however_silent_the_first_one_gets() -> None:
     assert admission.objection("third", silent, at=at) == ""
 
 
-def test_a_copy_is_told_of_while_it_comes() -> None:
+def test_a_copy_is_reported_while_it_comes() -> None:
     admission = proven_copy()
     assert [text[:14] for text in admission.copied.warnings(Instant(NOW + 300))] == ["a copy of n2 i"]
     assert admission.copied.warnings(Instant(NOW + 200 + FORGOTTEN_MS)) == ()
@@ -141,7 +141,7 @@ def test_a_node_of_which_no_heartbeat_comes_at_all_is_let_in_in_the_end() -> Non
     assert admission.objection("second", report(heard(N2, None, None), at=NOW + SILENT), at=NOW + SILENT) == ""
 
 
-def test_what_was_unheard_once_is_listened_for_anew_much_later() -> None:
+def test_what_was_unheard_once_is_listened_for_again_much_later() -> None:
     admission = Admission()
     assert admission.objection("second", None)
     later = NOW + FORGOTTEN_MS + 1

@@ -41,7 +41,7 @@ def test_a_value_waits_its_span_and_is_written_once() -> None:
     assert (dampening.values(), dampening.deadline()) == ({}, NEVER)
 
 
-def test_a_change_starts_the_span_anew_and_the_same_value_does_not() -> None:
+def test_a_change_starts_the_span_again_and_the_same_value_does_not() -> None:
     dampening = Dampening()
     put(dampening, "100", 0)
     put(dampening, "200", 4000)

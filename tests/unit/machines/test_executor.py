@@ -41,7 +41,7 @@ def node() -> Node:
 # -- what it begins ---------------------------------------------------------------------------------------------------
 
 
-def test_an_order_is_run_and_its_result_is_told(node: Node) -> None:
+def test_an_order_is_run_and_its_result_is_reported(node: Node) -> None:
     node.cluster.issue(order("a"))
     node.see()
     assert node.begun() == [("db", "start")]
@@ -175,17 +175,17 @@ def test_what_an_earlier_life_has_ended_is_not_waited_for() -> None:
     assert node.begun() == [("db", "monitor")]
 
 
-def test_what_ends_after_this_life_was_lost_is_not_told(node: Node) -> None:
+def test_what_ends_after_this_life_was_lost_is_not_reported(node: Node) -> None:
     node.cluster.issue(order("a"))
     node.see()
     node.cluster.lose(N2)
     node.see()
     node.finish("a")
-    assert node.told == []
+    assert node.reported == []
 
 
 @pytest.mark.parametrize(
-    ("wanted", "exit_code", "how", "told"),
+    ("wanted", "exit_code", "how", "reported"),
     [
         (order("a"), 0, ExecutionStatus.DONE, (ExitCode.OK, ExecutionStatus.DONE)),
         (order("a"), 190, ExecutionStatus.DONE, (ExitCode.OK, ExecutionStatus.DONE)),
@@ -198,24 +198,24 @@ def test_what_ends_after_this_life_was_lost_is_not_told(node: Node) -> None:
         (probe("a"), 1, ExecutionStatus.DONE, (ExitCode.ERROR, ExecutionStatus.ERROR)),
     ],
 )
-def test_how_an_action_ended_is_told_in_ocfs_and_pacemakers_words(
-    node: Node, wanted: Order, exit_code: int, how: ExecutionStatus, told: tuple[ExitCode, ExecutionStatus]
+def test_how_an_action_ended_is_reported_in_ocfs_and_pacemakers_words(
+    node: Node, wanted: Order, exit_code: int, how: ExecutionStatus, reported: tuple[ExitCode, ExecutionStatus]
 ) -> None:
     node.cluster.issue(wanted)
     node.see()
     node.finish("a", exit_code, how)
-    [result] = node.told
-    assert (result.exit_code, result.status, result.target_exit_code) == (*told, wanted.target_exit_code)
+    [result] = node.reported
+    assert (result.exit_code, result.status, result.target_exit_code) == (*reported, wanted.target_exit_code)
 
 
-def test_the_reason_of_a_failure_is_told_and_that_of_a_success_is_not(node: Node) -> None:
+def test_the_reason_of_a_failure_is_reported_and_that_of_a_success_is_not(node: Node) -> None:
     for key, exit_code, expected in (("a", 1, "no disk"), ("b", 0, "")):
         node.cluster.issue(order(key))
         node.see()
         del node.at_work[key]
         said = replace(ended(key, exit_code), exit_reason="no disk")
         node.perform(node.executor.agent_finished(said, node.moment()))
-        assert node.told[-1].exit_reason == expected
+        assert node.reported[-1].exit_reason == expected
         node.see()
 
 
@@ -226,7 +226,7 @@ def test_the_numbers_of_executions_grow_over_all_lives_of_a_boot(node: Node) -> 
     node.cluster.issue(replace(probe("p"), incarnation=life(N2, token=2)))
     node.see()
     node.finish("p")
-    assert [result.call_id for result in node.told] == [1, 2]
+    assert [result.call_id for result in node.reported] == [1, 2]
 
 
 # -- recurring monitors -----------------------------------------------------------------------------------------------
@@ -241,13 +241,13 @@ def monitored(node: Node, interval_ms: int = 10_000) -> None:
 
 def test_a_recurring_monitor_answers_its_order_once_and_then_tells_changes_only(node: Node) -> None:
     monitored(node)
-    node.told.clear()
+    node.reported.clear()
     node.tick(10_000)
     node.finish("m.2")
-    assert node.told == []
+    assert node.reported == []
     node.tick(10_000)
     node.finish("m.3", ExitCode.NOT_RUNNING)
-    assert [(result.order, result.exit_code) for result in node.told] == [(None, ExitCode.NOT_RUNNING)]
+    assert [(result.order, result.exit_code) for result in node.reported] == [(None, ExitCode.NOT_RUNNING)]
 
 
 def test_the_interval_counts_from_the_end_of_one_run_to_the_begin_of_the_next(node: Node) -> None:
@@ -424,10 +424,10 @@ EVENTS = ("issue", "issue", "issue", "see", "see", "finish", "finish", "pass_tim
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 11)), max_size=60))
 def test_whatever_happens_the_rules_of_beginning_hold(story: list[tuple[str, int]]) -> None:
-    told = _Story()
-    told.step("see", 0)
+    reported = _Story()
+    reported.step("see", 0)
     for event, pick in story:
-        told.step(event, pick)
+        reported.step(event, pick)
 
 
 def test_what_the_hands_did_not_execute_for_want_of_a_lease_is_answered_as_not_begun() -> None:

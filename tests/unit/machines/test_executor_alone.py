@@ -72,7 +72,7 @@ def test_a_start_in_progress_is_killed_and_then_stopped(node: Node) -> None:
     assert node.begun() == [("db", "start")]
     node.finish("a", 1, ExecutionStatus.CANCELLED)
     assert node.begun() == [("db", "start"), ("db", "stop")]
-    assert node.told == [], "what was interrupted is not told: it is found out by a probe of the next life"
+    assert node.reported == [], "what was interrupted is not reported: it is found out by a probe of the next life"
 
 
 def test_own_stops_follow_the_constraints_in_reverse(node: Node) -> None:
@@ -346,14 +346,14 @@ def test_an_agent_of_the_old_life_blocks_its_resource_and_its_order_ends_with_it
     node.cluster.issue(order("b", incarnation=life(N2, token=2)))
     node.see()
     assert node.begun() == [("db", "start")]
-    assert node.told == []
+    assert node.reported == []
     node.finish("a")
     assert node.answers() == [("a", ResultKind.UNKNOWN)]
     assert node.begun() == [("db", "start"), ("db", "start")]
 
 
 def test_a_node_that_is_recorded_as_fenced_but_lives_stops_what_it_ran(node: Node) -> None:
-    """Its lease may even hold: it was fenced by hand. What it ran may start elsewhere at once."""
+    """Its lease may even hold: it was fenced by hand. What it ran may start on another node at once."""
     start(node)
     node.cluster.lose(N2)
     node.cluster.must(commands.Fenced(N2, life(N2), None, FenceOutcome.CONFIRMED, "it is down"))
@@ -499,7 +499,7 @@ def test_a_new_life_answers_for_the_old_one_once_its_agent_has_ended(ends_after_
     node.perform(node.executor.adopted_ended("a", node.moment()))
     node.see()
     assert node.answers() == [("a", ResultKind.UNKNOWN)]
-    assert node.told[0].status == status
+    assert node.reported[0].status == status
     assert not cluster.status(N2).orders
 
 
@@ -518,7 +518,7 @@ def test_an_agent_of_an_older_life_that_no_kill_ends_does_not_hold_its_resource_
     node.tick(1)
     node.see()
     assert node.answers() == [("a", ResultKind.UNKNOWN)]
-    assert node.told[0].status == ExecutionStatus.CANCELLED
+    assert node.reported[0].status == ExecutionStatus.CANCELLED
     assert not cluster.status(N2).orders
     assert not node.is_empty()
 

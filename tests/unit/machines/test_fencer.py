@@ -60,13 +60,13 @@ class Executor:
         )
 
     def take(self, effects: Sequence[Effect]) -> list[FenceOutcome]:
-        """Note the calls; return what is told."""
+        """Note the calls; return what is reported."""
         self.calls += [effect.call for effect in effects if isinstance(effect, CallFenceAgent)]
-        told = []
+        reported = []
         for command in commands_of(effects):
             assert isinstance(command, commands.RecordFenceAgent)
-            told.append(command.outcome)
-        return told
+            reported.append(command.outcome)
+        return reported
 
     def ordered(self, *, has_lease: bool = True) -> list[FenceOutcome]:
         self.cluster.must(commands.IssueFence(self.order()))
@@ -82,7 +82,7 @@ class Executor:
         return self.take(self.fencer.ticked(moment(self.now)))
 
 
-def test_the_agent_is_called_and_its_success_told() -> None:
+def test_the_agent_is_called_and_its_success_reported() -> None:
     executor = Executor({"ip": "192.0.2.1"})
     assert executor.ordered() == []
     [call] = executor.calls
@@ -326,12 +326,12 @@ def test_a_device_is_asked_first_whether_it_knows_the_node(
 ) -> None:
     executor = Executor({"pcmk_host_check": check, "pcmk_status_retries": "1", "pcmk_list_retries": "1"})
     executor.ordered()
-    told = executor.ended(exit_code, output=output)
+    reported = executor.ended(exit_code, output=output)
     if is_fenced:
-        assert told == []
+        assert reported == []
         assert actions(executor) == ["list" if check == "dynamic-list" else "status", "reboot"]
     else:
-        assert told == [FenceOutcome.FAILED]
+        assert reported == [FenceOutcome.FAILED]
 
 
 def test_a_device_does_one_thing_at_a_time() -> None:

@@ -59,12 +59,12 @@ def heard(
     `answered_at`: when the newest heartbeat that it has seen of the DC was sent.
     """
     age = age_ms if age_ms is not None else None if at is None else now - at
-    told = hears or {}
-    lives = tokens if tokens is not None else {name: life(name).token for name in told}
+    reported = hears or {}
+    lives = tokens if tokens is not None else {name: life(name).token for name in reported}
     heard_at = Instant(at) if at is not None else None
     known = incarnation or (life(node) if at is not None else None)
     answered = Instant(answered_at) if answered_at is not None else None
-    return HeardNode(node, known, age, BrainState.ALIVE, 0, told, heard_at, lives, answered)
+    return HeardNode(node, known, age, BrainState.ALIVE, 0, reported, heard_at, lives, answered)
 
 
 class Dc:
@@ -81,9 +81,9 @@ class Dc:
     def quiet(self, *nodes: HeardNode, at: int | None = None, stalled_at: int | None = None) -> PacerReport:
         """Report what is heard: n2 long ago, and n3 just now, which heard n2 long ago, unless `nodes` say otherwise."""
         now = at if at is not None else self.now
-        told = {node.name: node for node in nodes}
-        n2 = told.get(N2) or heard(N2, now - LONG_AGO_MS, now=now)
-        n3 = told.get(N3) or heard(N3, now - 10, hears={N2: LONG_AGO_MS}, now=now)
+        reported = {node.name: node for node in nodes}
+        n2 = reported.get(N2) or heard(N2, now - LONG_AGO_MS, now=now)
+        n3 = reported.get(N3) or heard(N3, now - 10, hears={N2: LONG_AGO_MS}, now=now)
         return PacerReport(Instant(now), Instant(stalled_at) if stalled_at is not None else None, (n2, n3))
 
     def step(self, report: PacerReport | None = None, at: Moment | None = None) -> Sequence[Effect]:
@@ -117,7 +117,7 @@ def test_a_lost_node_is_fenced_by_the_dc_with_its_first_device() -> None:
     assert commands_of(dc.step()) == []
 
 
-def test_a_node_without_a_device_is_not_fenced_and_that_is_told_once() -> None:
+def test_a_node_without_a_device_is_not_fenced_and_that_is_reported_once() -> None:
     dc = Dc()
     for name in ("power", "backup"):
         dc.cluster.configure(commands.Delete("resource", name))
@@ -222,19 +222,19 @@ def test_a_device_whose_target_is_heard_afterwards_has_lied(witness: HeardNode) 
 
 
 @pytest.mark.parametrize("witness", [N2, N3])
-def test_a_heartbeat_that_came_late_is_no_lie_and_listening_begins_anew(witness: NodeName) -> None:
+def test_a_heartbeat_that_came_late_is_no_lie_and_listening_begins_again(witness: NodeName) -> None:
     dc = Dc()
     dc.agent_succeeded()
     late = NOW + 3 * H
 
-    def told() -> HeardNode:
+    def reported() -> HeardNode:
         if witness == N2:
             return heard(N2, late, answered_at=NOW - 100, now=dc.now)
         return heard(N3, dc.now, hears={N2: dc.now - late}, now=dc.now)
 
     for waited_ms, is_believed in ((0, False), (LISTEN_MS - 1, False), (DONE_MS, True)):
         dc.now = late + waited_ms
-        dc.step(dc.quiet(told()))
+        dc.step(dc.quiet(reported()))
         assert dc.state() is (NodeState.FENCED if is_believed else NodeState.LOST)
     assert [record.outcome for record in dc.cluster.cib.status.fencing_history] == [FenceOutcome.FENCED]
 
@@ -294,7 +294,7 @@ def test_a_dc_needs_no_lease_to_believe() -> None:
     assert dc.state() is NodeState.FENCED
 
 
-def test_after_an_own_stall_the_silence_counts_anew_and_is_not_taken_for_a_sign_of_life() -> None:
+def test_after_an_own_stall_the_silence_counts_again_and_is_not_taken_for_a_sign_of_life() -> None:
     dc = Dc()
     dc.agent_succeeded()
     dc.now = NOW + 5000
@@ -498,7 +498,7 @@ def test_forgotten_fencings_do_not_delay_the_next_one() -> None:
     assert dc.order.target == N2
 
 
-def test_when_whoever_ran_the_agent_is_gone_the_outcome_is_unknown_and_it_is_fenced_again() -> None:
+def test_when_the_node_that_ran_the_agent_is_gone_the_outcome_is_unknown_and_it_is_fenced_again() -> None:
     dc = Dc()
     dc.step()
     first = dc.order.key
@@ -614,7 +614,7 @@ def test_a_device_that_nobody_may_use_holds_up_no_other() -> None:
     assert (dc.order.device, dc.order.executor) == ("backup", N1)
 
 
-def test_where_nobody_may_use_any_device_that_is_told() -> None:
+def test_where_nobody_may_use_any_device_that_is_reported() -> None:
     dc = Dc()
     dc.cluster.configure(put_property("symmetric-cluster", "false"))
     assert [effect.text for effect in dc.step() if isinstance(effect, Note)] == [

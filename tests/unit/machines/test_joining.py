@@ -117,7 +117,7 @@ def test_a_daemon_whose_pacer_does_not_answer_does_not_join_and_says_why() -> No
     assert machine.held_because == ""
 
 
-def test_a_stranger_asks_for_nothing() -> None:
+def test_a_node_that_is_no_member_asks_for_nothing() -> None:
     machine = JoiningMachine(NodeName("n9"), life(NodeName("n9")))
     assert machine.step(Cluster().cib, moment(0), **CALM) == ()
 

@@ -284,14 +284,14 @@ def test_a_daemon_that_lives_is_never_lost_for_the_time_it_has_lived() -> None:
 # -- standstill -------------------------------------------------------------------------------------------------------
 
 
-def test_after_an_own_stall_what_was_never_heard_is_waited_for_anew() -> None:
+def test_after_an_own_stall_what_was_never_heard_is_waited_for_again() -> None:
     dc = Dc(Cluster(joined=[N1, N3]))
     nodes = [heard(N2, None), heard(N3, 50, {N1: 50})]
     assert dc.lost(*nodes, at=NOW, stalled_at=NOW - 1) == []
     assert dc.lost(*nodes, at=NOW + TIMING.unseen_wait_ms, stalled_at=NOW - 1) == [N2]
 
 
-def test_when_its_pacer_begins_anew_a_node_that_joined_under_this_dc_is_waited_for_anew() -> None:
+def test_when_its_pacer_begins_again_a_node_that_joined_under_this_dc_is_waited_for_again() -> None:
     """All pacers were killed at once: the new ones have heard some already, and others not yet."""
     dc = Dc(Cluster(joined=[N1, N3]))
     dc.judge(heard(N2, None), heard(N3))
@@ -430,12 +430,12 @@ ages = st.integers(0, 3 * T)
 def test_no_node_is_lost_that_a_voter_of_the_quorum_may_have_heard_within_node_timeout(
     own: tuple[int, ...], through: list[tuple[int, ...]], since: int
 ) -> None:
-    """Cuts in part apart, whose patience has not ended at the first look."""
+    """Cuts in part apart, whose limits have not passed at the first look."""
     names = five()
     dc = Dc(Cluster(names=names, joined=names), since=NOW - since)
     nodes = [
-        heard(name, age, dict(zip(names, told, strict=True)))
-        for name, age, told in zip(names[1:], own, through, strict=True)
+        heard(name, age, dict(zip(names, reported, strict=True)))
+        for name, age, reported in zip(names[1:], own, through, strict=True)
     ]
     quorum = [node for node in nodes if node.age_ms is not None and node.age_ms < T]
     for name in dc.lost(*nodes):

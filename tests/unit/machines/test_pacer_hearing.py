@@ -51,7 +51,7 @@ def test_a_new_incarnation_resets_what_was_known_of_the_old(subject: Subject) ->
 
 
 def test_another_boot_counts_only_once_the_one_before_is_silent(subject: Subject) -> None:
-    """A copy of the machine knows its keys; a machine that starts anew was silent before."""
+    """A copy of the machine knows its keys; a machine that starts again was silent before."""
     subject.hear("n2")
     for at in (1, 2 * PERIOD, 3 * PERIOD - 1):
         subject.run_until(BEGIN + at)
@@ -76,7 +76,7 @@ def test_recordings_of_an_earlier_life_are_no_sign_of_life(subject: Subject) -> 
     assert (subject.node("n2").incarnation, subject.node("n2").age_ms) == (life("n2", 2), 410)
 
 
-def test_strangers_and_anybody_before_settings_are_ignored() -> None:
+def test_unknown_senders_and_anybody_before_settings_are_ignored() -> None:
     subject = Subject()
     subject.hear("n2", seen=BEGIN)
     assert subject.reports == []
@@ -95,14 +95,14 @@ def test_heard_ages_of_all_travel_to_all(subject: Subject) -> None:
     assert heard == [("n2", life("n2").token, 300), ("n3", life("n3").token, 200)]
 
 
-def test_a_silence_of_node_timeout_is_told_at_once_and_once(subject: Subject) -> None:
+def test_a_silence_of_node_timeout_is_reported_at_once_and_once(subject: Subject) -> None:
     subject.run_until(BEGIN + 70)
     subject.hear("n2")
     subject.run_until(BEGIN + 70 + T)
     assert subject.last_to("n3").sent_at == subject.reports[-1].reported_at == BEGIN + 70 + T
     assert subject.node("n2").age_ms == T
-    told = len([report for report in subject.reports if report.reported_at == subject.now])
-    assert told == 1
+    reported = len([report for report in subject.reports if report.reported_at == subject.now])
+    assert reported == 1
 
 
 def test_for_a_node_timeout_after_a_silence_heartbeats_come_four_times_as_often(subject: Subject) -> None:
@@ -151,7 +151,7 @@ def test_a_heartbeat_that_is_nearly_due_goes_out_with_one_that_comes_in(
 
 
 @pytest.mark.parametrize(("late_ms", "is_stall"), [(0, False), (500, False), (501, True), (10_000, True)])
-def test_after_an_own_stall_silence_is_counted_anew(subject: Subject, late_ms: int, is_stall: bool) -> None:
+def test_after_an_own_stall_silence_is_counted_again(subject: Subject, late_ms: int, is_stall: bool) -> None:
     subject.hear("n2")
     subject.now = subject.machine.wake_at + late_ms
     subject.tick()

@@ -250,39 +250,39 @@ def test_without_the_rule_the_echo_is_given(rule_off: str, shown: PageReading) -
 # The own brain
 
 
-def brain_told(subject: Subject) -> tuple[BrainState, int]:
+def brain_reported(subject: Subject) -> tuple[BrainState, int]:
     heartbeat = subject.last_to("n2")
     return heartbeat.brain, heartbeat.brain_since_ms
 
 
 def test_a_brain_is_alive_hung_and_gone_by_its_stamps_and_its_connection(subject: Subject) -> None:
-    assert brain_told(subject) == (BrainState.RESTARTING, 0)
+    assert brain_reported(subject) == (BrainState.RESTARTING, 0)
     subject.page = page(stamped_at=BEGIN + 150)
     subject.run_until(BEGIN + 400)
-    assert brain_told(subject) == (BrainState.ALIVE, 200)
+    assert brain_reported(subject) == (BrainState.ALIVE, 200)
     subject.run_until(BEGIN + 150 + 2_500)
-    assert brain_told(subject)[0] is BrainState.ALIVE
+    assert brain_reported(subject)[0] is BrainState.ALIVE
     subject.run_until(BEGIN + 2_800)
-    assert brain_told(subject) == (BrainState.HUNG, 2_650)
+    assert brain_reported(subject) == (BrainState.HUNG, 2_650)
     subject.machine.brain_gone(Instant(subject.now))
     subject.run_until(BEGIN + 3_000)
-    assert brain_told(subject) == (BrainState.RESTARTING, 2_850)
+    assert brain_reported(subject) == (BrainState.RESTARTING, 2_850)
     subject.configure(settings())
     subject.run_until(BEGIN + 3_210)
-    assert brain_told(subject) == (BrainState.RESTARTING, 3_060)
+    assert brain_reported(subject) == (BrainState.RESTARTING, 3_060)
     subject.page = page(stamped_at=BEGIN + 3_300)
     subject.run_until(BEGIN + 3_410)
-    assert brain_told(subject) == (BrainState.ALIVE, 0)
+    assert brain_reported(subject) == (BrainState.ALIVE, 0)
 
 
 def crash_after(subject: Subject, lived_ms: int) -> None:
-    """The brain comes up, lives for a while, and is gone again; that it is gone has been told."""
+    """The brain comes up, lives for a while, and is gone again; that it is gone has been reported."""
     subject.configure(settings())
     begin = subject.now
     for elapsed in range(100, lived_ms + 1, 100):
         subject.page = page(stamped_at=begin + elapsed)
         subject.run_until(begin + elapsed)
-    assert brain_told(subject)[0] is BrainState.ALIVE
+    assert brain_reported(subject)[0] is BrainState.ALIVE
     subject.machine.brain_gone(Instant(subject.now))
     subject.run_until(subject.now + 400)
 
@@ -291,30 +291,30 @@ def test_lives_too_short_to_work_in_do_not_end_the_absence_of_a_brain(subject: S
     """A daemon whose disk is full starts, joins, and ends at its first write; again and again."""
     for _ in range(10):
         crash_after(subject, lived_ms=600)
-    assert brain_told(subject) == (BrainState.RESTARTING, subject.now - BEGIN)
+    assert brain_reported(subject) == (BrainState.RESTARTING, subject.now - BEGIN)
 
 
 def test_a_life_of_a_quarter_of_brain_timeout_ends_the_absence_of_a_brain(subject: Subject) -> None:
     crash_after(subject, lived_ms=600)
     crash_after(subject, lived_ms=BRAIN_TIMEOUT // 4 + 300)
-    state, away_ms = brain_told(subject)
+    state, away_ms = brain_reported(subject)
     assert state is BrainState.RESTARTING
     assert away_ms <= 600
 
 
 def test_a_brain_that_begins_a_new_life_in_the_same_process_is_not_gone(subject: Subject) -> None:
-    """Each Join that is refused or undone makes it begin anew: told as restarting, it would be lost again at once."""
+    """Each Join that is refused or undone makes it begin again: as a restarting one it would be lost again at once."""
     subject.page = page(stamped_at=BEGIN + 150)
     subject.run_until(BEGIN + 400)
     subject.configure(settings(own=life("n1", 2)))
     subject.run_until(BEGIN + 600)
-    assert brain_told(subject)[0] is BrainState.ALIVE
+    assert brain_reported(subject)[0] is BrainState.ALIVE
 
 
 def test_both_loops_of_the_brain_must_live(subject: Subject) -> None:
     subject.page = page(stamped_at=BEGIN + 100)._replace(raft_stamped_at=Instant(0))
     subject.run_until(BEGIN + 200)
-    assert brain_told(subject)[0] is BrainState.RESTARTING
+    assert brain_reported(subject)[0] is BrainState.RESTARTING
 
 
 def test_an_own_stall_is_not_held_against_the_brain(subject: Subject) -> None:
@@ -322,9 +322,9 @@ def test_an_own_stall_is_not_held_against_the_brain(subject: Subject) -> None:
     subject.run_until(BEGIN + 200)
     subject.now += 60_000
     subject.tick()
-    assert brain_told(subject)[0] is BrainState.ALIVE
+    assert brain_reported(subject)[0] is BrainState.ALIVE
     subject.run_until(subject.now + 3_000)
-    assert brain_told(subject) == (BrainState.HUNG, 3_000)
+    assert brain_reported(subject) == (BrainState.HUNG, 3_000)
 
 
 def test_heartbeats_go_on_without_a_brain(subject: Subject) -> None:
@@ -415,7 +415,7 @@ def test_an_image_that_follows_a_reload_counts_no_echo_of_heartbeats_that_it_did
     assert reloaded.lease_until() == BEGIN + 250 + 5 * T
 
 
-def test_a_brain_that_judges_nobody_is_told_of_ages_now_and_then_and_of_silence_at_once() -> None:
+def test_a_brain_that_judges_nobody_gets_ages_now_and_then_and_silence_at_once() -> None:
     subject = Subject(settings())
 
     def live(until: int, *heard: str) -> None:

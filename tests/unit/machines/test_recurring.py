@@ -39,7 +39,7 @@ def test_the_next_run_is_due_an_interval_after_the_end_of_the_last() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "told"),
+    ("answers", "reported"),
     [
         ([OK], ["m"]),
         ([OK, OK, OK], ["m", "-", "-"]),
@@ -48,13 +48,13 @@ def test_the_next_run_is_due_an_interval_after_the_end_of_the_last() -> None:
         ([FAILED, (ExitCode.NOT_RUNNING, "another reason")], ["m", None]),
     ],
 )
-def test_the_first_answer_is_its_orders_and_then_only_changes_are_told(
-    answers: list[tuple[ExitCode, str]], told: list[str | None]
+def test_the_first_answer_is_its_orders_and_then_only_changes_are_reported(
+    answers: list[tuple[ExitCode, str]], reported: list[str | None]
 ) -> None:
-    """`-`: nothing is told; None: told without an order."""
+    """`-`: nothing is reported; None: reported without an order."""
     recurring = monitor()
     found = [recurring.answered(answer(*each), Instant(0)) for each in answers]
-    assert ["-" if result is None else result.order for result in found] == told
+    assert ["-" if result is None else result.order for result in found] == reported
 
 
 def test_a_death_is_looked_at_at_once_and_false_alarms_ever_later() -> None:
@@ -89,7 +89,7 @@ def test_a_death_that_is_seen_is_not_looked_at_again() -> None:
     assert recurring.due_at == 200 + INTERVAL_MS
 
 
-def test_a_true_alarm_restores_the_patience() -> None:
+def test_a_true_alarm_restores_the_allowance() -> None:
     recurring = monitor()
     for code in (ExitCode.OK, ExitCode.OK, ExitCode.NOT_RUNNING):
         recurring.hurry(Instant(0))

@@ -92,11 +92,11 @@ def test_a_node_that_may_not_use_the_device_is_let_in_by_another() -> None:
     assert dc.order.executor == N1
 
 
-def test_without_a_device_that_provides_it_nothing_is_ordered_and_that_is_told() -> None:
+def test_without_a_device_that_provides_it_nothing_is_ordered_and_that_is_reported() -> None:
     dc = Dc()
     dc.cluster.configure(commands.Delete("resource", "gate"))
-    told = [effect.text for effect in dc.step() if isinstance(effect, Note)]
-    assert told == ["n2: no usable fencing device: nothing that needs unfencing starts there"]
+    reported = [effect.text for effect in dc.step() if isinstance(effect, Note)]
+    assert reported == ["n2: no usable fencing device: nothing that needs unfencing starts there"]
 
 
 def test_a_node_that_is_lost_meanwhile_is_not_marked_and_is_cut_off_afterwards() -> None:

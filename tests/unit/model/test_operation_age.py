@@ -43,7 +43,7 @@ def test_which_is_newer(left: OperationRecord, right: OperationRecord, expected:
     assert compare_age(right, left, is_same_node=True) == -expected
 
 
-def test_our_own_records_of_two_nodes_are_told_apart_by_their_times() -> None:
+def test_our_own_records_of_two_nodes_are_distinguished_by_their_times() -> None:
     assert compare_age(record(9, at=5), record(2, at=6), is_same_node=False) == OLDER
 
 

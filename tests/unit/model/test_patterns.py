@@ -84,6 +84,6 @@ def test_the_same_matches_as_by_backtracking_and_never_a_shorter_one(parts: str,
 
 
 @given(text=st.text("ab()[]{}|*+?^$\\-:,0129.", max_size=12), name=st.text("ab01", max_size=6))
-def test_any_text_is_a_pattern_or_a_told_error(text: str, name: str) -> None:
+def test_any_text_is_a_pattern_or_a_reported_error(text: str, name: str) -> None:
     with contextlib.suppress(ValueError):
         compile_pattern(text).search(name)

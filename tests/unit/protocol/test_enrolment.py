@@ -48,7 +48,7 @@ def test_a_token_shows_its_secret_nowhere_else() -> None:
 
 
 @given(st.integers(6, 100), st.characters(codec="ascii", categories=["L", "N"]))
-def test_a_damaged_token_is_told_from_a_refused_one(place: int, instead: str) -> None:
+def test_a_damaged_token_is_distinguished_from_a_refused_one(place: int, instead: str) -> None:
     text = write_token(TOKEN)
     place = min(place, len(text) - 2)
     damaged = text[:place] + instead + text[place + 1 :]

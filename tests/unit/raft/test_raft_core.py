@@ -47,7 +47,7 @@ def test_a_vote_leaves_only_after_the_sync_and_binds_after_a_crash() -> None:
     assert bench.term == 5
 
 
-def test_a_vote_that_was_not_synced_was_told_to_nobody_and_may_be_given_again() -> None:
+def test_a_vote_that_was_not_synced_was_sent_to_nobody_and_may_be_given_again() -> None:
     bench = Bench()
     bench.hear(N2, "request_vote", term=5, last_log_index=1, last_log_term=0)
     bench.lose_power()
@@ -269,7 +269,7 @@ def test_a_newer_term_in_an_answer_deposes_the_leader() -> None:
     assert bench.term == 9
 
 
-def test_a_leader_of_an_old_term_is_told_so() -> None:
+def test_a_leader_of_an_old_term_learns_it() -> None:
     bench = Bench()
     bench.hear_append(N2, 5, (1, 0))
     bench.let_disk_work()
@@ -493,12 +493,12 @@ def test_nothing_is_applied_while_the_main_loop_has_no_room_and_all_of_it_later(
     assert bench.applied == [b"a", b"b", b"c"]
 
 
-def test_leaders_and_links_are_told_when_they_change() -> None:
+def test_leaders_and_links_are_reported_when_they_change() -> None:
     bench = Bench()
     follower_with(bench, "a")
     bench.core.peer_disconnected(N3)
-    told = [event for event in bench.events if isinstance(event, LeadershipChanged)]
-    assert told[-1] == LeadershipChanged(Term(1), N2, is_self=False)
+    reported = [event for event in bench.events if isinstance(event, LeadershipChanged)]
+    assert reported[-1] == LeadershipChanged(Term(1), N2, is_self=False)
     links = [event for event in bench.events if isinstance(event, VoterLinks)]
     assert links == [VoterLinks((N2,)), VoterLinks((N2, N3)), VoterLinks((N2,))]
 
@@ -521,7 +521,7 @@ def test_a_restart_does_not_forget_that_the_replicas_differ() -> None:
     follower_with(bench, "a", "b", "c", commit=4)
     for _ in range(2):
         differ(bench)
-        assert told_of_replicas(bench)[-1].startswith("the replicas differ at entry 4: n1")
+        assert reported_of_replicas(bench)[-1].startswith("the replicas differ at entry 4: n1")
         bench.lose_power()
 
 
@@ -530,7 +530,7 @@ def differ(bench: Bench) -> None:
     bench.hear(N3, "digest", index=4, digest=b"3" * 32)
 
 
-def told_of_replicas(bench: Bench) -> list[str]:
+def reported_of_replicas(bench: Bench) -> list[str]:
     return [event.why for event in bench.events if isinstance(event, ReplicasDiffer)]
 
 
@@ -542,15 +542,15 @@ def test_nor_does_it_when_the_newest_snapshot_is_of_another_index() -> None:
     bench.let_disk_work()
     for _ in range(2):
         bench.lose_power()
-        assert told_of_replicas(bench) == ["the replicas differed at entry 4, and no majority agreed since"]
+        assert reported_of_replicas(bench) == ["the replicas differed at entry 4, and no majority agreed since"]
         bench.core.peer_connected(N2)
         assert {message["index"] for _, message in bench.take_sent("digest")} == {4}, "it tells its peers as well"
         bench.let_disk_work()
     follow_to_the_next_agreed_index(bench)
-    assert told_of_replicas(bench)[-1] == ""
+    assert reported_of_replicas(bench)[-1] == ""
     bench.let_disk_work()
     bench.lose_power()
-    assert told_of_replicas(bench) == [], "a majority agreed"
+    assert reported_of_replicas(bench) == [], "a majority agreed"
 
 
 def follow_to_the_next_agreed_index(bench: Bench) -> None:
@@ -614,7 +614,7 @@ def test_a_snapshot_of_the_leader_replaces_state_and_log_once_it_is_durable() ->
     assert bench.machine.items + bench.machine.tail == [b"x", b"y", b"z"]
 
 
-def test_a_crash_between_a_received_snapshot_and_the_journal_is_mended_at_start() -> None:
+def test_a_crash_between_a_received_snapshot_and_the_journal_is_repaired_at_start() -> None:
     bench = Bench()
     follower_with(bench, "mine", "mine too")
     hear_snapshot(bench, sent_snapshot([b"x", b"y"], 50, 2), 50, 2)
@@ -648,7 +648,7 @@ def test_a_damaged_snapshot_of_the_leader_is_not_installed(flaw: str) -> None:
     hear_snapshot(bench, bytes(image), 50, 2)
     bench.let_disk_work()
     assert bench.core.status().applied_index == 1
-    # The next heartbeat is answered with how much is held: nothing, so the leader begins anew.
+    # The next heartbeat is answered with how much is held: nothing, so the leader begins again.
     bench.hear("n3", "install_snapshot", term=2, index=50, total=len(image), offset=len(image), data=b"")
     assert bench.take_sent("snapshot_received")[-1][1]["offset"] == 0
 
@@ -710,7 +710,7 @@ def test_an_unconnected_peer_is_not_heard() -> None:
 # Who has fallen behind.
 
 
-def told(bench: Bench) -> list[Followers]:
+def reported(bench: Bench) -> list[Followers]:
     return [event for event in bench.events if isinstance(event, Followers)]
 
 
@@ -728,13 +728,13 @@ def test_a_leader_tells_who_does_not_answer_and_when_nobody_is_behind_any_more()
     bench.lead()
     began = bench.now_ms
     answer_for(bench, 1000, {N2: 3, N3: 3})
-    assert told(bench) == []
+    assert reported(bench) == []
     answer_for(bench, 2000, {N2: 3})
-    [silent] = told(bench)[-1].behind
+    [silent] = reported(bench)[-1].behind
     assert (silent.name, silent.is_linked) == (N3, True)
     assert began + 1000 <= silent.answered_at <= began + 1100
     answer_for(bench, 500, {N2: 3, N3: 3})
-    assert told(bench)[-1].behind == ()
+    assert reported(bench)[-1].behind == ()
 
 
 def test_a_leader_tells_who_answers_and_takes_no_entry() -> None:
@@ -743,7 +743,7 @@ def test_a_leader_tells_who_answers_and_takes_no_entry() -> None:
     answer_for(bench, 500, {N2: 3, N3: 3})
     assert bench.core.propose(b"x")
     answer_for(bench, 3000, {N2: 4, N3: 3})
-    [slow] = told(bench)[-1].behind
+    [slow] = reported(bench)[-1].behind
     assert slow.name == N3
     assert bench.now_ms - slow.answered_at < 500 < 2000 < bench.now_ms - slow.advanced_at
 
@@ -755,7 +755,7 @@ def test_after_a_standstill_of_the_leader_nobody_is_behind() -> None:
     bench.now_ms += 60_000
     bench.hear_acknowledgement(N2, 3)
     bench.core.tick()
-    assert all(bench.now_ms - each.answered_at < 5000 for each in told(bench)[-1].behind)
+    assert all(bench.now_ms - each.answered_at < 5000 for each in reported(bench)[-1].behind)
 
 
 # -- what others remember ---------------------------------------------------------------------------------------------

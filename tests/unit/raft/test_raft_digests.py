@@ -10,7 +10,7 @@ A, B, C = b"a" * 32, b"b" * 32, b"c" * 32
 
 
 @pytest.mark.parametrize(
-    ("told", "voters", "linked", "expected"),
+    ("reported", "voters", "linked", "expected"),
     [
         ({N1: A}, (N1,), (), Comparison.EQUAL),
         ({N1: A, N2: A}, (N1, N2, N3), (N2, N3), Comparison.EQUAL),
@@ -28,9 +28,9 @@ A, B, C = b"a" * 32, b"b" * 32, b"c" * 32
          "not known yet", "a learner", "halves"],
 )  # fmt: skip
 def test_a_node_is_wrong_only_when_a_majority_of_the_voters_agrees_without_it(
-    told: dict[NodeName, bytes], voters: tuple[NodeName, ...], linked: tuple[NodeName, ...], expected: Comparison
+    reported: dict[NodeName, bytes], voters: tuple[NodeName, ...], linked: tuple[NodeName, ...], expected: Comparison
 ) -> None:
     digests = Digests(N1)
-    for node, digest in told.items():
+    for node, digest in reported.items():
         digests.note(node, 1000, digest)
     assert digests.compare(1000, voters, linked) is expected

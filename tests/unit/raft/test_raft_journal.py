@@ -114,7 +114,7 @@ def test_no_flipped_bit_changes_the_content_silently() -> None:
         except (StoreDamagedError, StoreRefusedError):
             refused += 1
         else:
-            # The last frame cannot be told from one that was torn in writing; it is lost whole, never changed.
+            # The last frame cannot be distinguished from one that was torn in writing; it is lost whole, never changed.
             assert bit // 8 >= last_frame
             assert content(journal) == states[-2][0]
             cut += 1

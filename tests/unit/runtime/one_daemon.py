@@ -168,7 +168,7 @@ class HandLog:
 
 
 class HandPacer:
-    """A pacer that says what it is told to say."""
+    """A pacer that says what a test sets."""
 
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
@@ -238,7 +238,7 @@ class HandPacer:
 
 
 class HandAgents:
-    """Agents that end when they are told to."""
+    """Agents that end when a test says so."""
 
     def __init__(self) -> None:
         self.calls: list[AgentCall] = []
@@ -282,7 +282,7 @@ class HandAgents:
 
 
 class HandFenceAgents:
-    """Fence agents that end when they are told to."""
+    """Fence agents that end when a test says so."""
 
     def __init__(self) -> None:
         self.calls: list[FenceCall] = []
@@ -390,7 +390,7 @@ class PromptPlanner:
         self._serial = 0
         self.is_prepared = False
         self.followed: list[tuple[int, bytes]] = []
-        """What a worker would have been told: (index, entry)."""
+        """What a worker would have got: (index, entry)."""
 
     def start(self, answered: Callable[[PlanAnswer], None]) -> None:
         self._answered = answered

@@ -14,7 +14,7 @@ from haclusterd.runtime.changes_under_way import CHAIN_MAX
 from haclusterd.runtime.control import COMMIT_WAIT_MS
 from tests.unit.machines.situations import primitive
 from tests.unit.runtime.one_daemon import N2
-from tests.unit.runtime.test_control import Desk, put_elsewhere, status_of
+from tests.unit.runtime.test_control import Desk, put_on_another_node, status_of
 
 
 def put(desk: Desk, name: str, value: str = "x") -> str:
@@ -54,10 +54,10 @@ def test_of_very_many_changes_some_wait_and_all_are_made() -> None:
     assert desk.daemon.cib.version.epoch == CHAIN_MAX + 20
 
 
-def test_a_change_from_elsewhere_comes_first_and_all_are_decided_upon_again() -> None:
+def test_a_change_from_another_node_comes_first_and_all_are_decided_upon_again() -> None:
     desk = Desk()
     names = [put(desk, f"a{number}") for number in range(5)]
-    put_elsewhere(desk)
+    put_on_another_node(desk)
     desk.daemon.settle()
     assert [status_of(desk, name) for name in names] == [0] * 5
     assert desk.daemon.cib.version.epoch == 6
@@ -68,7 +68,7 @@ def test_a_change_is_not_made_to_what_somebody_else_committed_under_the_expected
     first, second = put(desk, "one"), put(desk, "two")
     desk.daemon.clock.run()
     entry_of_first, entry_of_second = desk.daemon.store.entries[-2:]
-    put_elsewhere(desk)
+    put_on_another_node(desk)
     assert desk.daemon.store.commit(entry_of_second).refusal is not None
     assert attributes(desk) == {}
     desk.daemon.store.commit(entry_of_first)
@@ -124,16 +124,16 @@ def test_a_chain_whose_outcome_is_unknown_holds_nobody_up() -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.sampled_from(("ask", "ask", "elsewhere", "commit", "commit", "all", "time")), max_size=40))
+@given(st.lists(st.sampled_from(("ask", "ask", "another", "commit", "commit", "all", "time")), max_size=40))
 def test_whatever_the_order_each_change_is_made_once(steps: list[str]) -> None:
     desk = Desk()
-    asked, elsewhere = [], 0
+    asked, others = [], 0
     for step in steps:
         if step == "ask":
             asked.append(put(desk, f"a{len(asked)}"))
-        elif step == "elsewhere":
-            put_elsewhere(desk)
-            elsewhere += 1
+        elif step == "another":
+            put_on_another_node(desk)
+            others += 1
         elif step == "commit" and desk.daemon.store.entries:
             desk.daemon.store.commit(desk.daemon.store.entries.pop(0))
         elif step == "all":
@@ -143,7 +143,7 @@ def test_whatever_the_order_each_change_is_made_once(steps: list[str]) -> None:
     desk.daemon.settle()
     assert [status_of(desk, name) for name in asked] == [0] * len(asked)
     assert attributes(desk) == {f"a{number}": "x" for number in range(len(asked))}
-    assert desk.daemon.cib.version.epoch == len(asked) + elsewhere
+    assert desk.daemon.cib.version.epoch == len(asked) + others
 
 
 @pytest.mark.parametrize("count", [2, 3])

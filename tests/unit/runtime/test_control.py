@@ -59,10 +59,10 @@ class Desk:
     ) -> str:
         self.requests += 1
         name = f"q{self.requests}"
-        told = self.answers.setdefault(name, [])
+        messages = self.answers.setdefault(name, [])
 
         def answer(message: Progress | Response | EncodedResponse) -> None:
-            told.append(message.decoded() if isinstance(message, EncodedResponse) else message)
+            messages.append(message.decoded() if isinstance(message, EncodedResponse) else message)
 
         self.hang_ups[name] = self.control.handle(Request(name, verb, arguments or {}, options), who, answer)
         return name
@@ -82,7 +82,7 @@ class Desk:
     def codes(self, name: str) -> list[str]:
         response = self.response(name)
         assert response is not None
-        return [told.code for told in response.reports]
+        return [report.code for report in response.reports]
 
 
 def status_of(desk: Desk, name: str) -> int:
@@ -164,7 +164,7 @@ def test_whatever_leads_to_commands_of_roots_choice_needs_the_highest_permission
         ("administer", "configure.set", {"path": "n2.standby", "value": "on"}, True),
     ],
 )
-def test_who_is_not_root_may_what_the_property_says_and_is_told_what_to_do(
+def test_who_is_not_root_may_what_the_property_says_and_is_shown_what_to_do(
     *, wanted: str | None, verb: str, arguments: dict[str, Json], is_permitted: bool
 ) -> None:
     desk = Desk()
@@ -226,7 +226,7 @@ def test_a_late_commit_answers_nobody_twice() -> None:
     assert desk.codes(name) == ["OUTCOME_UNKNOWN"]
 
 
-def put_elsewhere(desk: Desk, author: str = "bob") -> None:
+def put_on_another_node(desk: Desk, author: str = "bob") -> None:
     """Another administrator changes the configuration through another daemon."""
     epoch = desk.daemon.cib.version.epoch
     applied = desk.daemon.put(commands.ChangeConfiguration(epoch, (commands.PutNode(NodeEntry(N3)),), author, ""))
@@ -236,7 +236,7 @@ def put_elsewhere(desk: Desk, author: str = "bob") -> None:
 def test_a_configuration_that_changed_meanwhile_is_decided_upon_again() -> None:
     desk = Desk()
     name = desk.ask("node.standby", {"node": "n2"})
-    put_elsewhere(desk)
+    put_on_another_node(desk)
     desk.daemon.settle()
     assert status_of(desk, name) == 0
     assert set(desk.daemon.cib.configuration.nodes) == {N2, N3}
@@ -246,18 +246,18 @@ def test_after_some_conflicts_it_is_said_who_was_faster() -> None:
     desk = Desk()
     name = desk.ask("node.standby", {"node": "n2"})
     for _ in range(10):
-        put_elsewhere(desk)
+        put_on_another_node(desk)
         desk.daemon.store.commit_all()
         assert desk.response(name) is None
         desk.daemon.clock.run(CONFLICT_RETRY_MS // 10)
-    put_elsewhere(desk)
+    put_on_another_node(desk)
     desk.daemon.store.commit_all()
     assert (desk.codes(name), status_of(desk, name)) == (["CONFLICT"], ExitStatus.OUTDATED)
-    [told] = desk.response(name).reports  # type: ignore[union-attr]
-    assert "bob" in told.message
+    [report] = desk.response(name).reports  # type: ignore[union-attr]
+    assert "bob" in report.message
 
 
-def test_a_refusal_is_told() -> None:
+def test_a_refusal_is_reported() -> None:
     desk = Desk()
     desk.daemon.put(commands.ChangeConfiguration(0, (commands.PutResource(primitive("power", "stonith:x")),), "a", ""))
     desk.daemon.clock.run()
@@ -293,7 +293,7 @@ def fence_n3(desk: Desk) -> None:
     desk.daemon.clock.run()
 
 
-def test_who_waits_is_told_of_progress_and_answered_when_it_is_so() -> None:
+def test_who_waits_gets_progress_and_an_answer_when_it_is_so() -> None:
     desk, name = fencing(60_000)
     desk.daemon.clock.run(3 * PROGRESS_MS)
     assert [type(each) for each in desk.answers[name]] == [Progress] * 4
@@ -303,7 +303,7 @@ def test_who_waits_is_told_of_progress_and_answered_when_it_is_so() -> None:
     assert desk.response(name) is not None
 
 
-def test_who_waited_in_vain_is_told_so() -> None:
+def test_who_waited_in_vain_is_answered_so() -> None:
     desk, name = fencing(5000)
     desk.daemon.clock.run(4999)
     assert desk.response(name) is None
@@ -444,10 +444,10 @@ def test_what_was_proposed_is_finished_when_the_client_hangs_up() -> None:
 def test_nobody_waits_for_a_client_that_hung_up() -> None:
     desk, name = fencing(wait_ms=60_000)
     desk.hang_ups[name]()
-    told = len(desk.answers[name])
+    count = len(desk.answers[name])
     must_have_room_for_all(desk)
     desk.daemon.clock.run(60_000)
-    assert len(desk.answers[name]) == told
+    assert len(desk.answers[name]) == count
 
 
 # -- what takes long --------------------------------------------------------------------------------------------------
@@ -479,14 +479,14 @@ def test_a_large_change_is_read_while_other_requests_are_answered() -> None:
     assert len(desk.daemon.cib.configuration.resources) == 600
 
 
-def test_a_large_change_is_decided_anew_when_the_configuration_has_changed_meanwhile() -> None:
+def test_a_large_change_is_decided_again_when_the_configuration_has_changed_meanwhile() -> None:
     usual, disturbed = desk_with_agent(), desk_with_agent()
     rounds = []
     for desk in (usual, disturbed):
         desk.daemon.background.is_held = True
         name = desk.ask("configure.script", LARGE)
         if desk is disturbed:
-            put_elsewhere(desk)
+            put_on_another_node(desk)
         rounds.append(desk.daemon.background.release_all())
         desk.daemon.settle()
         assert status_of(desk, name) == 0

@@ -25,7 +25,7 @@ def test_it_gives_up_after_the_span_or_without_a_leader_for_a_lease(
     assert gives_up or due == BEGIN + (10_000 if is_led else 2000)
 
 
-def test_whoever_does_not_leave_waits_for_nothing() -> None:
+def test_a_daemon_that_does_not_leave_waits_for_nothing() -> None:
     draining = Draining(Instant(BEGIN))
     assert draining.why_to_give_up(is_led=False, now=Instant(BEGIN + 99_999)) == ""
     assert draining.deadline(is_led=False, now=Instant(BEGIN)) == NEVER

@@ -81,10 +81,10 @@ class Caller:
     address, session_certificate = "10.0.0.4:1", "session"
 
     def __init__(self) -> None:
-        self.told: list[News | Admitted | Denied] = []
+        self.messages: list[News | Admitted | Denied] = []
 
     def tell(self, message: News | Admitted | Denied) -> None:
-        self.told.append(message)
+        self.messages.append(message)
 
 
 class House:
@@ -127,7 +127,7 @@ class House:
 
 
 def denied(caller: Caller) -> str:
-    (message,) = [each for each in caller.told if not isinstance(each, News)]
+    (message,) = [each for each in caller.messages if not isinstance(each, News)]
     assert isinstance(message, Denied)
     return message.problem
 
@@ -195,7 +195,7 @@ def test_who_is_invited_becomes_a_learner_that_is_to_vote_and_may_ask_again() ->
     caller = house.apply(token)
     assert "an earlier attempt is still under way" in denied(house.apply(token))
     house.daemon.settle()
-    admitted = caller.told[-1]
+    admitted = caller.messages[-1]
     assert isinstance(admitted, Admitted)
     assert admitted.certificate == "n4 request 10.0.0.4"
     member = house.daemon.cib.members[N4]
@@ -204,7 +204,7 @@ def test_who_is_invited_becomes_a_learner_that_is_to_vote_and_may_ask_again() ->
     house.follow()
     again = house.apply(token)
     house.daemon.settle()
-    assert again.told[-1] == replace(admitted, members=tuple(house.daemon.cib.members.values()))
+    assert again.messages[-1] == replace(admitted, members=tuple(house.daemon.cib.members.values()))
     assert "the token was used already, by n4" in denied(house.apply(token, request="another"))
     house.daemon.clock.run(REPEAT_MS)
     assert not house.listener.addresses
@@ -218,10 +218,10 @@ def test_a_change_that_is_under_way_is_waited_for() -> None:
     house.daemon.settle()
     caller = house.apply(token)
     house.daemon.settle()
-    assert [each.text for each in caller.told if isinstance(each, News)] == [
+    assert [each.text for each in caller.messages if isinstance(each, News)] == [
         "waiting: n2, n3 does not follow version 2 of the members yet"
     ]
     house.follow()
     house.daemon.clock.run(1_000)
     house.daemon.settle()
-    assert isinstance(caller.told[-1], Admitted)
+    assert isinstance(caller.messages[-1], Admitted)

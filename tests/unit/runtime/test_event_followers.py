@@ -1,4 +1,4 @@
-"""Who waits for what happens is told when it has happened, in bounded time and numbers."""
+"""Who waits for what happens is answered when it has happened, in bounded time and numbers."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def data_of(desk: Desk, name: str) -> Any:
     return response.data
 
 
-def test_a_follower_is_told_what_happens_and_goes_on_from_there() -> None:
+def test_a_follower_gets_what_happens_and_continues_from_there() -> None:
     desk = Desk()
     waiting = desk.ask("history.follow")
     desk.daemon.clock.run(5000)
@@ -32,21 +32,21 @@ def test_a_follower_is_told_what_happens_and_goes_on_from_there() -> None:
     desk.ask("node.standby", {"node": "n2"})
     desk.daemon.settle()
     desk.daemon.clock.run(PAUSE_MS)
-    told = data_of(desk, waiting)
-    assert [each["kind"] for each in told["events"]] == ["configuration-changed"]
-    again = desk.ask("history.follow", {"after": told["next"], "wait_s": 3})
+    answer = data_of(desk, waiting)
+    assert [each["kind"] for each in answer["events"]] == ["configuration-changed"]
+    again = desk.ask("history.follow", {"after": answer["next"], "wait_s": 3})
     desk.daemon.clock.run(2999)
     assert desk.response(again) is None
     desk.daemon.clock.run(1)
-    assert (data_of(desk, again)["events"], data_of(desk, again)["next"]) == ([], told["next"])
+    assert (data_of(desk, again)["events"], data_of(desk, again)["next"]) == ([], answer["next"])
 
 
-def test_what_is_known_already_is_told_at_once() -> None:
+def test_what_is_known_already_is_answered_at_once() -> None:
     desk = Desk()
-    told = data_of(desk, desk.ask("history.follow", {"after": "0", "limit": 2}))
-    assert len(told["events"]) == 2
-    rest = data_of(desk, desk.ask("history.follow", {"after": told["next"], "wait_s": 0}))
-    assert not {each["id"] for each in rest["events"]} & {each["id"] for each in told["events"]}
+    answer = data_of(desk, desk.ask("history.follow", {"after": "0", "limit": 2}))
+    assert len(answer["events"]) == 2
+    rest = data_of(desk, desk.ask("history.follow", {"after": answer["next"], "wait_s": 0}))
+    assert not {each["id"] for each in rest["events"]} & {each["id"] for each in answer["events"]}
 
 
 @pytest.mark.parametrize(

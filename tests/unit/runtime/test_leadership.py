@@ -1,4 +1,4 @@
-"""A hand-over that is asked for is made by whoever leads; a consistent read waits for the log."""
+"""A hand-over that is asked for is made by the leader; a consistent read waits for the log."""
 
 from haclusterd.cib import commands
 from haclusterd.model.requests import Options

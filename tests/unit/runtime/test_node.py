@@ -1,4 +1,4 @@
-"""One daemon: what is told to whom, in which order, when events come in unlucky moments."""
+"""One daemon: what is sent to whom, in which order, when events come in unlucky moments."""
 
 from dataclasses import replace
 
@@ -100,7 +100,7 @@ def test_results_of_a_life_that_is_over_are_repeated_no_more() -> None:
     assert not any(isinstance(command, commands.RecordResults) for command in daemon.store.proposed())
 
 
-def test_a_lost_daemon_joins_again_under_a_new_incarnation_which_its_pacer_is_told() -> None:
+def test_a_lost_daemon_joins_again_under_a_new_incarnation_which_its_pacer_learns() -> None:
     daemon = Daemon().form()
     first = daemon.runtime.incarnation
     daemon.put(commands.Lost(N1, first, Term(1), "silent"))
@@ -162,7 +162,7 @@ def fencing(daemon: Daemon) -> None:
     assert [call.key for call in daemon.fence_agents.calls] == ["f/1"]
 
 
-def test_a_life_that_fences_does_not_end_before_its_agent_and_the_answer_is_told_in_the_next() -> None:
+def test_a_life_that_fences_does_not_end_before_its_agent_and_the_answer_is_reported_in_the_next() -> None:
     daemon = Daemon().form()
     fencing(daemon)
     first = daemon.runtime.incarnation
@@ -235,7 +235,7 @@ def test_the_third_crash_as_controller_in_ten_minutes_leads_to_safe_mode(
 def test_safe_mode_ends_with_the_next_configuration() -> None:
     records = [CrashRecord(Instant(START - age), 0, was_controller=True, detail="boom") for age in (3, 2, 1)]
     daemon = Daemon(crashes=records).form(leader=N1)
-    daemon.put(commands.ChangeConfiguration(0, (), "admin", "mended"))
+    daemon.put(commands.ChangeConfiguration(0, (), "admin", "repaired"))
     daemon.settle()
     assert not daemon.runtime.safe_mode
     assert daemon.runtime.controller.is_dc

@@ -19,7 +19,7 @@ N1 = NodeName("n1")
 
 
 class Log:
-    """A store that takes entries when it has room, and applies them when it is told to."""
+    """A store that takes entries when it has room, and applies them when a test says so."""
 
     def __init__(self) -> None:
         self.has_room = True
@@ -119,7 +119,7 @@ def test_what_was_not_seen_applied_is_repeated_under_the_same_request() -> None:
     assert (node.done, len(node.log.effects)) == (["a"], 1)
 
 
-def test_a_new_leader_is_told_at_once() -> None:
+def test_a_new_leader_gets_the_entries_at_once() -> None:
     node = Node()
     node.intend("a")
     node.proposer.leader_changed(node.now)

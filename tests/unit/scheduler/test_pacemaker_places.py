@@ -66,7 +66,7 @@ CASES = (
         ("recover b-podman-2 g1 n2", "stop b-podman-0 n1"),
     ),
     Case(
-        "a container does not move to its own guest node because something would rather not be with it elsewhere",
+        "a container does not move to its own guest node because something would rather not be with it on another node",
         cib(
             nodes='<node id="1" uname="n1"/><node id="2" uname="n2"/>',
             properties=NO_FENCING + pair("node-health-strategy", "custom") + pair("node-health-green", "20"),

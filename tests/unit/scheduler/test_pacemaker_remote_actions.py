@@ -1,4 +1,4 @@
-"""What is done on remote and guest nodes and in bundles, and what clones are told; `crm_simulate` 2.1.5 agrees."""
+"""What is done on remote and guest nodes and in bundles, and clones' notifications; `crm_simulate` 2.1.5 agrees."""
 
 import pytest
 
@@ -34,7 +34,7 @@ STUCK = ran("vm", "stop=1").replace('op-status="0"', 'op-status="4"')
 
 CASES = (
     Case(
-        "a remote node whose connection failed is fenced, and what it ran starts elsewhere",
+        "a remote node whose connection failed is fenced, and what it ran starts on another node",
         cib(
             nodes=NODES,
             resources=CONNECTION + primitive("a") + FENCE,
@@ -47,7 +47,7 @@ CASES = (
         ("fence reboot@r1 < start a@n2", "~stop a@r1 < stop r1@n1", "stop r1@n1 < start r1@n1"),
     ),
     Case(
-        "when the host of a connection is lost, the remote node goes on, connected to from elsewhere",
+        "when the host of a connection is lost, the remote node goes on, connected to from another node",
         cib(
             nodes=NODES,
             resources=CONNECTION + primitive("a") + FENCE,
@@ -122,7 +122,7 @@ CASES = (
         ),
     ),
     Case(
-        "instances are told that fencing stopped one of them",
+        "instances are notified that fencing stopped one of them",
         cib(
             nodes=NODES,
             resources='<clone id="c">' + meta("c", notify="true") + primitive("a") + "</clone>" + FENCE,

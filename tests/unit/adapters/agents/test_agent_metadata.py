@@ -70,7 +70,7 @@ def test_a_missing_version_means_the_first() -> None:
         ('<!DOCTYPE r [<!ENTITY % p SYSTEM "http://127.0.0.1/"> %p;]><resource-agent/>', "entities"),
     ],
 )
-def test_what_cannot_be_read_is_told(text: str, words: str) -> None:
+def test_what_cannot_be_read_is_reported(text: str, words: str) -> None:
     with pytest.raises(MetadataError, match=words):
         read_agent_metadata(text, AGENT)
 

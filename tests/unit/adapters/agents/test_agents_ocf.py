@@ -301,7 +301,7 @@ async def test_a_start_whose_agent_says_nothing_is_a_start_all_the_same(hands: H
     assert (result.exit_code, result.restart_parameters) == (0, None)
 
 
-async def test_a_probe_foresees_what_the_start_will_ask_the_agent(hands: Hands, until) -> None:
+async def test_a_probe_prefetches_what_the_start_will_ask_the_agent(hands: Hands, until) -> None:
     log = hands.directory / "log"
     answer = "echo \"<resource-agent name='a'><version>1.0</version></resource-agent>\""
     hands.write("a", f"#!/bin/sh\necho $1 >>{log}\n[ $1 != meta-data ] || {answer}\n")

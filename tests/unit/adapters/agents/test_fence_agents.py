@@ -311,7 +311,7 @@ async def test_without_the_guard_no_agent_runs(switches: Switches, monkeypatch: 
 
 
 class Devices:
-    """AgentsByClass with a device agent that answers as told."""
+    """AgentsByClass with a device agent that answers as it is set."""
 
     def __init__(self, switches: Switches, hands: Hands) -> None:
         self.switches = switches
@@ -398,7 +398,7 @@ async def test_an_unknown_action_of_a_device(devices: Devices) -> None:
     assert (await devices.run("promote")).exit_code == 3
 
 
-async def test_classes_are_told_apart(devices: Devices, hands: Hands) -> None:
+async def test_classes_are_distinguished(devices: Devices, hands: Hands) -> None:
     hands.write("a", "#!/bin/sh\nexit 9\n")
     assert (await devices.run("monitor", agent="ocf:test:a")).exit_code == 9
     unknown = await devices.run("monitor", agent="upstart:thing")

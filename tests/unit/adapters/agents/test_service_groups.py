@@ -34,7 +34,7 @@ def group() -> Iterator[Path]:
 
 def own_file(directory: Path, path: str) -> Path:
     file = directory / "cgroup"
-    file.write_text(f"3:cpu:/elsewhere\n0::{path}\n")
+    file.write_text(f"3:cpu:/other\n0::{path}\n")
     return file
 
 
@@ -66,7 +66,7 @@ async def wipe_and_watch(hands: Hands, until) -> None:
     deaths = Deaths()
     hands.write("forgetful", HASTY if hands.agents._processes._spawner is not None else FORGETFUL)
     assert (await hands.run("forgetful", "start")).exit_code == 0
-    hands.agents.watch(R1, "r1", deaths.told)
+    hands.agents.watch(R1, "r1", deaths.report_death)
     try:
         await until(lambda: watched_pids(hands))
     finally:

@@ -42,12 +42,12 @@ def test_roots(processes: list[MarkedProcess], roots: list[int]) -> None:
 
 
 class Deaths:
-    """How many were told."""
+    """How many were reported."""
 
     def __init__(self) -> None:
         self.count = 0
 
-    def told(self, resource: ResourceId) -> None:
+    def report_death(self, resource: ResourceId) -> None:
         assert resource == R1
         self.count += 1
 
@@ -85,20 +85,20 @@ async def start_sleep(hands: Hands, until, seconds: int) -> int:
     return pid
 
 
-async def test_a_killed_service_is_told_at_once(hands: Hands, deaths: Deaths, until) -> None:
+async def test_a_killed_service_is_reported_at_once(hands: Hands, deaths: Deaths, until) -> None:
     """Nothing but its exit tells: no monitor runs here, and what is looked up again is so only after a death."""
     await start_sleep(hands, until, 3001)
-    hands.agents.watch(R1, "r1", deaths.told)
+    hands.agents.watch(R1, "r1", deaths.report_death)
     await until(lambda: watched_pids(hands))
     os.kill(watched_pids(hands)[0], 9)
     await until(lambda: deaths.count)
     assert (await hands.run("x", agent=EXEC, parameters={"command": "sleep"})).exit_code == 7
 
 
-async def test_a_killed_http_service_is_told_at_once(hands: Hands, deaths: Deaths, until, free_port: int) -> None:
+async def test_a_killed_http_service_is_reported_at_once(hands: Hands, deaths: Deaths, until, free_port: int) -> None:
     command = f"python3 -S -E -m http.server --bind 127.0.0.1 {free_port}"
     await start(hands, HTTP, command=command, ready_url=f"http://127.0.0.1:{free_port}/")
-    hands.agents.watch(R1, "r1", deaths.told)
+    hands.agents.watch(R1, "r1", deaths.report_death)
     await until(lambda: watched_pids(hands))
     os.kill(watched_pids(hands)[0], 9)
     await until(lambda: deaths.count)
@@ -108,7 +108,7 @@ async def test_a_stock_service_that_keeps_the_agents_marks_is_watched(hands: Han
     hands.write("stock", "#!/bin/sh\n[ $1 = start ] && { setsid sleep 3002 >/dev/null 2>&1 & }\nexit 0\n")
     assert (await hands.run("stock", "start")).exit_code == 0
     await until(lambda: sleeping(hands, 3002))
-    hands.agents.watch(R1, "r1", deaths.told)
+    hands.agents.watch(R1, "r1", deaths.report_death)
     await until(lambda: watched_pids(hands))
     os.kill(watched_pids(hands)[0], 9)
     await until(lambda: deaths.count)
@@ -119,8 +119,8 @@ async def test_agents_at_work_are_not_taken_for_services(hands: Hands, deaths: D
     service = await start_sleep(hands, until, 3003)
     for _ in range(10):
         ended = hands.begin(hands.call("busy"))
-        hands.agents.watch(R1, "r1", deaths.told)
-        hands.agents.watch(R1, "r1", deaths.told)
+        hands.agents.watch(R1, "r1", deaths.report_death)
+        hands.agents.watch(R1, "r1", deaths.report_death)
         assert (await ended).exit_code == 0
     await until(lambda: watched_pids(hands) == [service])
     assert deaths.count == 0
@@ -133,7 +133,7 @@ async def test_the_other_node_on_this_kernel_is_another_matter(
     other = Hands(clock, tmp_path / cluster, node=node)
     foreign = await start_sleep(other, until, 3005)
     own = await start_sleep(hands, until, 3004)
-    hands.agents.watch(R1, "r1", deaths.told)
+    hands.agents.watch(R1, "r1", deaths.report_death)
     await until(lambda: watched_pids(hands))
     assert watched_pids(hands) == [own]
     os.kill(foreign, 9)
@@ -142,9 +142,9 @@ async def test_the_other_node_on_this_kernel_is_another_matter(
     assert deaths.count == 0
 
 
-async def test_after_unwatch_nothing_is_told(hands: Hands, deaths: Deaths, until) -> None:
+async def test_after_unwatch_nothing_is_reported(hands: Hands, deaths: Deaths, until) -> None:
     await start_sleep(hands, until, 3006)
-    hands.agents.watch(R1, "r1", deaths.told)
+    hands.agents.watch(R1, "r1", deaths.report_death)
     await until(lambda: watched_pids(hands))
     [(pid, pidfd)] = hands.agents._watch._watched[R1].pidfds.items()
     hands.agents.unwatch(R1)
@@ -159,7 +159,7 @@ async def test_a_service_that_replaces_its_process_is_found_again(hands: Hands, 
     hands.write("phoenix", "#!/bin/sh\n(setsid sleep 3007 &) >/dev/null 2>&1\nexit 0\n")
     assert (await hands.run("phoenix", "start")).exit_code == 0
     await until(lambda: sleeping(hands, 3007))
-    hands.agents.watch(R1, "r1", deaths.told)
+    hands.agents.watch(R1, "r1", deaths.report_death)
     await until(lambda: watched_pids(hands))
     first = watched_pids(hands)
     # It is looked for once after the death: the next process is there by then.
@@ -179,11 +179,13 @@ async def alone(clock: BoottimeClock, tmp_path: Path) -> ServiceWatch:
     return ServiceWatch(clock, asyncio.get_running_loop(), NodeName("n77"), set, groups)
 
 
-async def test_a_process_that_dies_between_scan_and_watch_is_told(alone: ServiceWatch, deaths: Deaths, until) -> None:
+async def test_a_process_that_dies_between_scan_and_watch_is_reported(
+    alone: ServiceWatch, deaths: Deaths, until
+) -> None:
     child = subprocess.Popen(["sleep", "3008"])
     child.kill()
     child.wait()
-    alone.watch(R1, "r1", deaths.told)
+    alone.watch(R1, "r1", deaths.report_death)
     await until(lambda: not alone._is_scanning)
     alone._open(R1, alone._watched[R1], MarkedProcess(child.pid, 1, 12345, "r1", None))
     await until(lambda: deaths.count)

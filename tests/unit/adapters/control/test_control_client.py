@@ -1,4 +1,4 @@
-"""The client of the control socket, against a real socket: every way an answer can fail to come is told."""
+"""The client of the control socket, against a real socket: every way an answer can fail to come is reported."""
 
 import socket
 import threading
@@ -59,7 +59,7 @@ def ask(path: str) -> Response:
 
 
 def codes(response: Response) -> list[str]:
-    return [told.code for told in response.reports]
+    return [reports.code for reports in response.reports]
 
 
 def test_progress_and_answer(tmp_path: Path) -> None:

@@ -284,7 +284,7 @@ NOBODY = 65534
 
 
 def codes_for_another_user(path: Path, requests: tuple[Request, ...]) -> list[str]:
-    """Ask as another user of this machine, in a process of their own; return the codes of what is told."""
+    """Ask as another user of this machine, in a process of their own; return the codes of the reports."""
     receiving, sending = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -292,8 +292,8 @@ def codes_for_another_user(path: Path, requests: tuple[Request, ...]) -> list[st
         os.setgid(NOBODY)
         os.setuid(NOBODY)
         client = ControlClient(str(path))
-        told = [",".join(each.code for each in client.call(request, lambda _: None).reports) for request in requests]
-        os.write(sending, "\n".join(told).encode())
+        reports = [",".join(each.code for each in client.call(request, lambda _: None).reports) for request in requests]
+        os.write(sending, "\n".join(reports).encode())
         os._exit(0)
     os.close(sending)
     with os.fdopen(receiving) as stream:
@@ -304,7 +304,7 @@ def codes_for_another_user(path: Path, requests: tuple[Request, ...]) -> list[st
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="being another user is root's")
 async def test_another_user_of_the_control_group_operates_and_names_no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever names an agent and its parameters is root on every node."""
+    """Who names an agent and its parameters is root on every node."""
     known = control_admission._Known("eve@here", is_member=True)
     monkeypatch.setattr(control_admission, "_look_up", lambda uid: known)
     desk = Desk()

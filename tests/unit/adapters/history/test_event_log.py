@@ -1,4 +1,4 @@
-"""One line for each event, whatever it holds and whoever reads it."""
+"""One line for each event, whatever it holds and however it is read."""
 
 import io
 import json
@@ -108,7 +108,7 @@ def test_a_closed_stream_and_a_missing_directory_are_survived(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("journal", "start"), [("8:1", "<5>hello"), (None, "")])
-def test_the_standard_log_spells_for_whoever_reads(journal: str | None, start: str) -> None:
+def test_the_standard_log_has_the_format_that_its_reader_wants(journal: str | None, start: str) -> None:
     program = (
         "from haclusterd.adapters.history.event_log import *; log = standard_event_log();"
         "log.write('hello', priority=Priority.NOTICE, caf='\\udce9'); log.flush(10_000)"

@@ -1,4 +1,4 @@
-"""What comes after a position: each row once, at whichever node one asks, and what cannot be told is named."""
+"""What comes after a position: each row once, at whichever node one asks, and what is not known is named."""
 
 from pathlib import Path
 
@@ -71,7 +71,7 @@ def test_conditions_choose_and_the_position_goes_on_past_what_does_not_fit(tmp_p
     assert follow(history, FollowQuery(9, Position(0), kinds=("nothing",))).next == end_of(history)
 
 
-def test_without_a_position_only_what_comes_is_told_or_what_came_since(tmp_path: Path, log: WrittenLog) -> None:
+def test_without_a_position_only_what_comes_is_returned_or_what_came_since(tmp_path: Path, log: WrittenLog) -> None:
     history = tables(tmp_path)
     history.write(log.entries)
     answer = follow(history, FollowQuery(9))

@@ -250,7 +250,7 @@ def test_only_what_is_old_or_far_back_is_to_be_forgotten(
     assert (found[0].through if found[0] is not None else None) == through
 
 
-def test_a_directory_that_is_not_there_is_told_once_and_nothing_is_lost_when_it_comes(
+def test_a_directory_that_is_not_there_is_reported_once_and_nothing_is_lost_when_it_comes(
     tmp_path: Path, loop: MainLoop, log: WrittenLog
 ) -> None:
     history = SqliteHistory(tmp_path / "later" / "history.sqlite", loop.deliver, node=N1)
@@ -292,7 +292,7 @@ def test_a_newer_history_is_set_aside_not_misread(
     assert "format 99" in loop.problems[0]
 
 
-def test_a_file_that_is_damaged_or_removed_at_run_time_is_begun_anew_with_a_visible_gap(
+def test_a_file_that_is_damaged_or_removed_at_run_time_is_begun_again_with_a_visible_gap(
     tmp_path: Path, open_history: Callable[..., SqliteHistory], loop: MainLoop, log: WrittenLog
 ) -> None:
     history = open_history()

@@ -93,7 +93,7 @@ def test_a_changed_content_is_not_taken_for_the_version(
         damage(other)
     other.close()
     assert content(tables.database, 1) is None
-    assert missing_versions(tables.database) == (1,), "it is to be fetched anew"
+    assert missing_versions(tables.database) == (1,), "it is to be fetched again"
     assert content(tables.database, 2) == b"version 2"
 
 

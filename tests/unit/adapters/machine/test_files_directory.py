@@ -20,7 +20,7 @@ def test_directory_and_files_are_private(tmp_path: Path) -> None:
     files.close()
 
 
-def test_too_little_room_is_told(tmp_path: Path) -> None:
+def test_too_little_room_is_reported(tmp_path: Path) -> None:
     files = FilesDirectory(tmp_path)
     files.require_room(1)
     with pytest.raises(OSError, match=r"No space left on device.*" + str(tmp_path)):

@@ -90,9 +90,9 @@ def test_both_ends_derive_the_same_heartbeat_key_and_each_pair_its_own(
 
 def test_heartbeat_keys_are_made_only_with_members(tmp_path: Path, authority: Credentials) -> None:
     set_up(tmp_path, authority, N1)
-    stranger = issue_certificate(create_authority(CLUSTER, now=NOW), N2, [], now=NOW).certificate
+    foreign = issue_certificate(create_authority(CLUSTER, now=NOW), N2, [], now=NOW).certificate
     with pytest.raises(ValueError, match="not of this cluster's authority"):
-        heartbeat_keys(tmp_path / N1, CLUSTER, N1, {N2: stranger})
+        heartbeat_keys(tmp_path / N1, CLUSTER, N1, {N2: foreign})
     other = issue_certificate(authority, N3, [], now=NOW).certificate
     with pytest.raises(ValueError, match="another node's"):
         heartbeat_keys(tmp_path / N1, CLUSTER, N1, {N2: other})
@@ -141,9 +141,9 @@ def test_nobody_renews_in_anothers_name(tmp_path: Path, authority: Credentials) 
     ):
         with pytest.raises(ValueError, match=why):
             sign_renewal(authority, asked, N1, [], present=present, now=NOW)
-    stranger = create_authority(CLUSTER, now=NOW)
+    foreign = create_authority(CLUSTER, now=NOW)
     with pytest.raises(ValueError, match="not of this cluster"):
-        sign_renewal(stranger, begin_renewal(tmp_path / N1, N1), N1, [], present=of_n1, now=NOW)
+        sign_renewal(foreign, begin_renewal(tmp_path / N1, N1), N1, [], present=of_n1, now=NOW)
 
 
 @pytest.mark.parametrize("done", [0, 1])

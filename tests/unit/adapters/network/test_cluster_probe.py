@@ -1,4 +1,4 @@
-"""Whoever looks for a living cluster hears it without its credentials, and takes nothing else for it."""
+"""A search for a living cluster hears it without its credentials, and takes nothing else for it."""
 
 import socket
 import ssl

@@ -96,11 +96,11 @@ def live(directory: Path, scene: Callable[[House], Awaitable[None]]) -> None:
 
 def test_who_is_invited_gets_a_certificate_for_its_own_key(tmp_path: Path) -> None:
     async def scene(house: House) -> None:
-        mine, told = request_certificate(N2), list[str]()
-        hello, answer = await asyncio.to_thread(enrol, house.token, apply(mine.request), told.append)
+        mine, lines = request_certificate(N2), list[str]()
+        hello, answer = await asyncio.to_thread(enrol, house.token, apply(mine.request), lines.append)
         assert isinstance(answer, Admitted)
         require_credentials(hello.authority.encode(), N2, Credentials(answer.certificate.encode(), mine.key))
-        assert told == ["signing"]
+        assert lines == ["signing"]
         assert house.applicants[0].address.startswith("127.0.0.1:")
         with pytest.raises(ValueError, match="another node's"):
             require_credentials(hello.authority.encode(), N1, Credentials(answer.certificate.encode(), mine.key))
@@ -132,7 +132,7 @@ def test_nothing_is_said_to_another_cluster(tmp_path: Path) -> None:
     live(tmp_path, scene)
 
 
-def test_whoever_shows_the_authority_without_a_certificate_of_it_is_not_believed(tmp_path: Path) -> None:
+def test_a_server_that_shows_the_authority_without_a_certificate_of_it_is_not_believed(tmp_path: Path) -> None:
     async def scene(house: House) -> None:
         liar = House(tmp_path / "liar")
         liar.pem = house.pem
@@ -209,8 +209,8 @@ def test_a_flood_is_cut_off(tmp_path: Path) -> None:
 
 def test_the_authority_is_named_where_it_is_missing(tmp_path: Path) -> None:
     house = House(tmp_path / "n1")
-    with pytest.raises(AuthorityMissingError, match=r"elsewhere/?.*: No such file"):
-        house.authority.certificate(str(tmp_path / "elsewhere"))
+    with pytest.raises(AuthorityMissingError, match=r"other/?.*: No such file"):
+        house.authority.certificate(str(tmp_path / "other"))
     other = create_authority("uuid", now=utc_now())
     write_authority(tmp_path / "mixed", Credentials(house.pem.encode(), other.key))
     with pytest.raises(AuthorityMissingError, match="do not belong together"):

@@ -66,7 +66,7 @@ def test_a_length_above_the_limit_ends_the_connection_before_the_frame_has_come(
     asyncio.run(linked(play))
 
 
-def test_what_fails_to_take_a_frame_is_told_and_gets_no_more() -> None:
+def test_what_fails_to_take_a_frame_is_reported_and_gets_no_more() -> None:
     async def play(link: FramedLink, far: socket.socket) -> None:
         taken: list[bytes] = []
 

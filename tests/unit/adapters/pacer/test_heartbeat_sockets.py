@@ -85,13 +85,13 @@ def test_names_are_not_looked_up(end: End, host: str) -> None:
     end.sockets.send(0, (host, 5001), b"x")
 
 
-def test_a_peer_of_a_family_that_is_not_listened_on_is_told(end: End) -> None:
+def test_a_peer_of_a_family_that_is_not_listened_on_is_reported(end: End) -> None:
     end.sockets.listen([(V4, free_port())])
     end.sockets.send(0, (V6, 5001), b"x")
     assert end.sockets.errors == ("cannot send to ::1 port 5001: no listening address of its family",)
 
 
-def test_what_the_network_refuses_is_told_while_it_does(end: End) -> None:
+def test_what_the_network_refuses_is_reported_while_it_does(end: End) -> None:
     end.sockets.listen([(V4, free_port())])
     end.sockets.send(0, ("255.255.255.255", 5001), b"broadcast is not permitted")
     assert end.sockets.errors == ("cannot send to 255.255.255.255 port 5001: Permission denied",)
@@ -112,10 +112,10 @@ def test_a_port_in_use_is_tried_again(end: End) -> None:
         address = (V4, free_port())
         squatter.bind(address)
         end.sockets.listen([address])
-        told = f"cannot listen on {V4} port {address[1]}: Address already in use; trying again"
-        assert end.sockets.errors == (told,)
+        received = f"cannot listen on {V4} port {address[1]}: Address already in use; trying again"
+        assert end.sockets.errors == (received,)
         end.sockets.retry()
-        assert end.sockets.errors == (told,)
+        assert end.sockets.errors == (received,)
     end.sockets.retry()
     assert end.sockets.errors == ()
 

@@ -122,20 +122,20 @@ async def test_the_pacer_gets_numbers_for_names_and_again_when_they_change(
     pacer = Pacer()
     link = new_link(tmp_path)
 
-    async def until_told(numeric: str) -> None:
+    async def until_received(numeric: str) -> None:
         wanted = (("2001:db8::2", 7100), (numeric, 7100), ("n9.example", 7100))
         listen = (("127.0.0.1", 7100), ("0.0.0.0", 7100))
         while True:
-            told = await pacer.received.get()
-            assert isinstance(told, PacerSettings)
-            if told == replace(named, listen=listen, peers=(replace(peer, addresses=wanted),)):
+            received = await pacer.received.get()
+            assert isinstance(received, PacerSettings)
+            if received == replace(named, listen=listen, peers=(replace(peer, addresses=wanted),)):
                 return
 
     async with asyncio.timeout(10), pacer.serving(tmp_path, link):
         link.start(named, lambda report: None)
-        await until_told("192.0.2.2")
+        await until_received("192.0.2.2")
         server.names["n2.example"] = ["192.0.2.22"]
-        await until_told("192.0.2.22")
+        await until_received("192.0.2.22")
 
 
 async def test_a_node_is_withdrawn_as_long_as_one_of_its_incarnations_is(tmp_path: Path) -> None:
@@ -170,19 +170,19 @@ async def test_a_new_incarnation_of_the_daemon_has_no_lease_and_knows_what_is_wi
 async def test_settings_reports_and_refusals_go_over_the_socket(tmp_path: Path) -> None:
     make_page(tmp_path)
     pacer = Pacer()
-    told: asyncio.Queue[PacerReport] = asyncio.Queue()
+    received: asyncio.Queue[PacerReport] = asyncio.Queue()
     link = new_link(tmp_path)
     async with pacer.serving(tmp_path, link):
-        link.start(SETTINGS, told.put_nowait)
+        link.start(SETTINGS, received.put_nowait)
         assert await pacer.received.get() == SETTINGS
         link.configure(replace(SETTINGS, node_timeout_ms=3_000))
         assert await pacer.received.get() == replace(SETTINGS, node_timeout_ms=3_000)
         assert pacer.writer is not None
         report = PacerReport(Instant(5), None, (), ("a port is in use",))
         pacer.writer.write(pacer_socket.encode(report))
-        assert await told.get() == link.report() == report
+        assert await received.get() == link.report() == report
         pacer.writer.write(pacer_socket.encode(pacer_socket.Refusal("version 9")))
-        assert "version 9" in (await told.get()).errors[0]
+        assert "version 9" in (await received.get()).errors[0]
         pacer.writer.close()
         assert await pacer.received.get() == replace(SETTINGS, node_timeout_ms=3_000)
 
@@ -190,10 +190,10 @@ async def test_settings_reports_and_refusals_go_over_the_socket(tmp_path: Path) 
 async def test_the_newest_report_is_known_before_the_loop_gets_to_it(tmp_path: Path) -> None:
     make_page(tmp_path)
     pacer = Pacer()
-    told: asyncio.Queue[PacerReport] = asyncio.Queue()
+    received: asyncio.Queue[PacerReport] = asyncio.Queue()
     link = new_link(tmp_path)
     async with pacer.serving(tmp_path, link):
-        link.start(SETTINGS, told.put_nowait)
+        link.start(SETTINGS, received.put_nowait)
         await pacer.received.get()
         assert pacer.writer is not None
         for moment in range(1, 50):
@@ -201,7 +201,7 @@ async def test_the_newest_report_is_known_before_the_loop_gets_to_it(tmp_path: P
         report = link.report()
         assert report is not None
         assert report.reported_at == 49
-        assert (await told.get(), told.empty()) == (report, True)
+        assert (await received.get(), received.empty()) == (report, True)
 
 
 async def test_an_error_of_the_brain_at_a_report_is_not_swallowed(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_a_page_of_another_layout_is_replaced_and_not_changed(tmp_path: Path, co
 
 
 def test_a_page_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").write_bytes(b"\0" * PAGE_SIZE)
-    (tmp_path / PAGE_NAME).symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "other").write_bytes(b"\0" * PAGE_SIZE)
+    (tmp_path / PAGE_NAME).symlink_to(tmp_path / "other")
     with pytest.raises(OSError, match="symbolic"):
         open_page(tmp_path)

@@ -12,7 +12,7 @@ import pytest
 from haclusterd.adapters.processes.background_threads import BackgroundThreads
 from haclusterd.ports.background import WorkFailed
 
-PATIENCE_S = 20.0
+WAIT_S_MAX = 20.0
 SLOW = "module_that_takes_its_time"
 TEXT = """
 import tests.unit.adapters.processes.test_background_threads as here
@@ -51,10 +51,10 @@ async def test_an_image_that_imports_what_a_thread_is_importing_gets_it(slow_mod
     answer: asyncio.Future[bytes | WorkFailed] = loop.create_future()
     try:
         threads.load(load)
-        assert await asyncio.to_thread(IMPORTING.wait, PATIENCE_S)
+        assert await asyncio.to_thread(IMPORTING.wait, WAIT_S_MAX)
         threads.apart(load_apart, answer.set_result)
         loop.call_soon(GO_ON.set)
-        assert await asyncio.wait_for(answer, PATIENCE_S) == b"loaded"
+        assert await asyncio.wait_for(answer, WAIT_S_MAX) == b"loaded"
     finally:
         threads.stop()
 
@@ -67,7 +67,7 @@ async def test_when_everything_is_loaded_no_image_waits_for_a_thread(slow_module
         threads.load(lambda: None)
         threads.run(GO_ON.wait, lambda _: None)
         threads.apart(lambda: b"done", answer.set_result)
-        assert await asyncio.wait_for(answer, PATIENCE_S) == b"done"
+        assert await asyncio.wait_for(answer, WAIT_S_MAX) == b"done"
     finally:
         GO_ON.set()
         threads.stop()

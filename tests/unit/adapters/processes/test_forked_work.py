@@ -12,7 +12,7 @@ import pytest
 from haclusterd.adapters.processes.forked_work import ForkedWork
 from haclusterd.ports.background import WorkFailed
 
-PATIENCE_S = 20.0
+WAIT_S_MAX = 20.0
 OTHERS: set[int] = set()
 """Children of this process that were there before a test, such as the resource tracker of `multiprocessing`."""
 
@@ -39,7 +39,7 @@ async def forked() -> AsyncIterator[Callable[..., ForkedWork]]:
 async def result_of(forked: ForkedWork, work: Callable[[], bytes], whose: str = "") -> bytes | WorkFailed:
     found: asyncio.Future[bytes | WorkFailed] = asyncio.get_running_loop().create_future()
     forked.do(work, found.set_result, whose)
-    return await asyncio.wait_for(found, PATIENCE_S)
+    return await asyncio.wait_for(found, WAIT_S_MAX)
 
 
 def for_ever() -> bytes:
@@ -95,7 +95,7 @@ async def test_cancelled_work_is_gone_at_once_and_makes_room(forked: Callable[..
     assert len(children()) == 1
     never()
     cancel()
-    assert await asyncio.wait_for(begun, PATIENCE_S) == b"next"
+    assert await asyncio.wait_for(begun, WAIT_S_MAX) == b"next"
     await until_none_is_left()
 
 
@@ -125,7 +125,7 @@ async def test_users_get_their_turns(forked: Callable[..., ForkedWork]) -> None:
 
     for whose in ("a", "a", "a", "b", "b", "c"):
         work.do(whose.encode, note, whose)
-    await asyncio.wait_for(waiting.wait(), PATIENCE_S)
+    await asyncio.wait_for(waiting.wait(), WAIT_S_MAX)
     assert b"".join(begun) == b"abcaba"
 
 
@@ -167,13 +167,13 @@ async def test_images_end_with_the_daemon(tmp_path: Path) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(pid, 0)
     image = int((tmp_path / "image").read_text())
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_S_MAX):
         while _is_running(image):
             await asyncio.sleep(0.01)
 
 
 async def until_none_is_left() -> None:
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(WAIT_S_MAX):
         while children():
             await asyncio.sleep(0.01)
 

@@ -1,4 +1,4 @@
-"""What a loop is held up by is told, and what happened before it was to be measured is not."""
+"""What a loop is held up by is reported, and what happened before it was to be measured is not."""
 
 import asyncio
 import gc
@@ -35,7 +35,7 @@ def compute(span_ms: int = 60) -> None:
         pass
 
 
-def test_a_hold_is_told_with_the_part_of_it_that_was_computing() -> None:
+def test_a_hold_is_reported_with_the_part_of_it_that_was_computing() -> None:
     (computed,) = measured(compute)
     assert computed.longest_ms >= 59
     assert computed.longest_work_ms >= 59

@@ -56,7 +56,7 @@ class Bench:
 
 
 def walked(plan: Plan) -> Plan:
-    """What of a plan the DC is told."""
+    """What of a plan the DC gets."""
     return replace(plan, placements={}, changes=())
 
 

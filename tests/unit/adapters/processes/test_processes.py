@@ -35,7 +35,7 @@ class Starter:
 
     def __init__(self, clock: BoottimeClock, mark: str, spawner: Spawner | None = None) -> None:
         self.processes = Processes(clock, asyncio.get_running_loop(), spawner)
-        # Not a control group, and so not entered; but whoever wants one is cloned.
+        # Not a control group, and so not entered; but what wants one is cloned.
         self.hooks = {} if spawner is None else {"group": lambda: Path("/proc")}
         self.environment = {"PATH": PATH, "TEST_MARK": mark}
 
@@ -64,13 +64,13 @@ async def test_exit_code_and_output(starter: Starter) -> None:
     assert (result.ending, result.number, result.stdout, result.stderr) == (Ending.EXITED, 7, "out\n", "err\n")
 
 
-async def test_a_signal_is_told_apart_from_an_exit(starter: Starter) -> None:
+async def test_a_signal_is_distinguished_from_an_exit(starter: Starter) -> None:
     result = await starter.run("/bin/sh", "-c", "kill -SEGV $$")
     assert (result.ending, result.number) == (Ending.SIGNALLED, signal.SIGSEGV)
 
 
 @pytest.mark.parametrize("arguments", [["/no/such/agent"], ["/etc/passwd/agent"]])
-async def test_what_is_not_there_is_told_by_errno(starter: Starter, arguments: list[str]) -> None:
+async def test_what_is_not_there_is_reported_by_errno(starter: Starter, arguments: list[str]) -> None:
     result = await starter.run(*arguments)
     assert result.ending is Ending.NOT_STARTED
     assert result.number in {2, 20}
@@ -261,19 +261,19 @@ async def test_what_the_daemon_was_started_to_ignore_is_not_inherited(clock: Boo
 
 
 async def test_the_daemons_oom_score_is_not_inherited(starter: Starter, tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    text = f"while [ ! -e {told} ]; do sleep 0.01; done; cat /proc/self/oom_score_adj"
+    seen = tmp_path / "forked"
+    text = f"while [ ! -e {seen} ]; do sleep 0.01; done; cat /proc/self/oom_score_adj"
     own = Path("/proc/self/oom_score_adj")
     old = own.read_text()
     own.write_text("300")
     try:
-        result = await starter.run("/bin/sh", "-c", text, forked=lambda *_: told.touch())
+        result = await starter.run("/bin/sh", "-c", text, forked=lambda *_: seen.touch())
     finally:
         own.write_text(old)
     assert result.stdout == "0\n"
 
 
-async def test_of_many_a_few_begin_at_a_time_and_the_patient_ones_last(
+async def test_of_many_a_few_begin_at_a_time_and_those_in_the_background_last(
     starter: Starter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "EXEC_WAIT_MS", 60_000)  # A busy machine holds an exec up, too.
@@ -360,25 +360,25 @@ async def test_a_stuck_exec_delays_only_itself(
 
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["at-once", "late"])
-async def test_a_stuck_exec_is_told_while_it_is_stuck(
+async def test_a_stuck_exec_is_reported_while_it_is_stuck(
     starter: Starter, script: Callable[..., Path], hold_exec, until, is_late: bool
 ) -> None:
-    """So that a daemon which starts anew knows whom to wait for; also when its thread comes to the exec late."""
+    """So that a daemon which starts again knows whom to wait for; also when its thread comes to the exec late."""
     stuck = script("stuck", "#!/bin/sh\nexit 3\n")
     release = hold_exec(stuck)
-    told: list[int] = []
+    seen: list[int] = []
     gate = threading.Event()
     running, ended = starter.begin(
-        stuck, before=lambda: gate.wait(10), forked=lambda pid, _: told.append(pid)
+        stuck, before=lambda: gate.wait(10), forked=lambda pid, _: seen.append(pid)
     )
     if is_late:
         await until(lambda: running not in starter.processes._beginning)
     gate.set()
-    await until(lambda: told)
+    await until(lambda: seen)
     assert not running.is_executing
     release()
     assert (await ended).number == 3
-    assert told == [running.pid]
+    assert seen == [running.pid]
 
 
 async def test_an_exec_that_fails_after_it_was_stuck_is_not_started(
@@ -386,14 +386,14 @@ async def test_an_exec_that_fails_after_it_was_stuck_is_not_started(
 ) -> None:
     stuck = script("stuck", "#!/no/such/interpreter\n")
     release = hold_exec(stuck)
-    told: list[int] = []
+    seen: list[int] = []
     gone = asyncio.Event()
-    _, ended = starter.begin(stuck, forked=lambda pid, _: told.append(pid), gone=gone.set)
-    await until(lambda: told)
+    _, ended = starter.begin(stuck, forked=lambda pid, _: seen.append(pid), gone=gone.set)
+    await until(lambda: seen)
     release()
     assert (await ended).ending is Ending.NOT_STARTED
     await asyncio.wait_for(gone.wait(), 10)
-    assert read_stat(told[0]) is None
+    assert read_stat(seen[0]) is None
 
 
 async def test_a_stuck_exec_ends_at_its_timeout(
@@ -421,12 +421,12 @@ async def test_what_must_be_recorded_first_prevents_the_start(starter: Starter, 
     assert not touched.exists()
 
 
-async def test_hooks_are_told_of_the_process(starter: Starter) -> None:
-    told: list[tuple[int, int]] = []
-    running, ended = starter.begin("/bin/true", forked=lambda pid, start: told.append((pid, start)))
+async def test_hooks_get_the_process(starter: Starter) -> None:
+    seen: list[tuple[int, int]] = []
+    running, ended = starter.begin("/bin/true", forked=lambda pid, start: seen.append((pid, start)))
     await ended
-    assert told[0][0] == running.pid
-    assert told[0][1] > 0
+    assert seen[0][0] == running.pid
+    assert seen[0][1] > 0
 
 
 async def test_many_at_once_leave_nothing_behind(starter: Starter, mark: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from haclusterd.adapters.processes.spawner_link import LOSSES_MAX, Spawner, SpawnerUnusableError
 from haclusterd.agents.process_table import read_stat
 
-ShownReport = list[tuple[int, bool]]
+Seen = list[tuple[int, bool]]
 
 
 @pytest.fixture
@@ -37,9 +37,9 @@ def lose(spawner: Spawner) -> None:
 
 
 def test_it_is_a_child_of_this_process(spawner: Spawner) -> None:
-    told: ShownReport = []
-    spawn(spawner, "/bin/sh", "-c", '[ "$A" = "=1" ] && exit 5', forked=lambda *each: told.append(each))
-    [(pid, _)] = told
+    seen: Seen = []
+    spawn(spawner, "/bin/sh", "-c", '[ "$A" = "=1" ] && exit 5', forked=lambda *each: seen.append(each))
+    [(pid, _)] = seen
     stat = read_stat(pid)
     assert stat is not None
     assert stat.parent == os.getpid()
@@ -48,40 +48,40 @@ def test_it_is_a_child_of_this_process(spawner: Spawner) -> None:
 
 def test_nothing_is_executed_before_forked_has_returned(spawner: Spawner, tmp_path: Path) -> None:
     touched = tmp_path / "touched"
-    told: ShownReport = []
+    seen: Seen = []
 
     def forked(pid: int, is_in_group: bool) -> None:
-        told.append((pid, is_in_group))
+        seen.append((pid, is_in_group))
         raise OSError(28, "not written down")
 
     with pytest.raises(OSError, match="not written down"):
         spawn(spawner, "/usr/bin/touch", touched, forked=forked)
-    assert exit_code(told[0][0]) == 127
+    assert exit_code(seen[0][0]) == 127
     assert not touched.exists()
 
 
 def test_what_is_killed_before_it_is_executed_is_executed_by_nobody(spawner: Spawner, tmp_path: Path) -> None:
     touched = tmp_path / "touched"
-    told: ShownReport = []
+    seen: Seen = []
 
     def forked(pid: int, is_in_group: bool) -> None:
-        told.append((pid, is_in_group))
+        seen.append((pid, is_in_group))
         os.kill(pid, signal.SIGKILL)
 
     spawn(spawner, "/usr/bin/touch", touched, forked=forked)
-    assert exit_code(told[0][0]) == -signal.SIGKILL
+    assert exit_code(seen[0][0]) == -signal.SIGKILL
     assert not touched.exists()
 
 
 def test_a_spawner_that_ended_is_replaced(spawner: Spawner) -> None:
     for _ in range(LOSSES_MAX + 1):
-        told: ShownReport = []
+        seen: Seen = []
         lose(spawner)
         with pytest.raises(SpawnerUnusableError):
-            spawn(spawner, "/bin/true", forked=lambda *each, told=told: told.append(each))
-        assert told == []
-        spawn(spawner, "/bin/true", forked=lambda *each, told=told: told.append(each))
-        assert exit_code(told[0][0]) == 0
+            spawn(spawner, "/bin/true", forked=lambda *each, seen=seen: seen.append(each))
+        assert seen == []
+        spawn(spawner, "/bin/true", forked=lambda *each, seen=seen: seen.append(each))
+        assert exit_code(seen[0][0]) == 0
 
 
 def test_one_that_ends_again_and_again_is_done_without(spawner: Spawner) -> None:
@@ -95,16 +95,16 @@ def test_one_that_ends_again_and_again_is_done_without(spawner: Spawner) -> None
         spawn(spawner, "/bin/true", forked=lambda *_: None)
 
 
-def test_a_group_that_cannot_be_entered_is_told(spawner: Spawner, tmp_path: Path) -> None:
-    told: ShownReport = []
-    spawn(spawner, "/bin/true", forked=lambda *each: told.append(each), group=tmp_path)
-    [(pid, is_in_group)] = told
+def test_a_group_that_cannot_be_entered_is_reported(spawner: Spawner, tmp_path: Path) -> None:
+    seen: Seen = []
+    spawn(spawner, "/bin/true", forked=lambda *each: seen.append(each), group=tmp_path)
+    [(pid, is_in_group)] = seen
     assert not is_in_group
     assert exit_code(pid) == 0
 
 
 @pytest.mark.parametrize(("arguments", "environment"), [(("/bin/true", "\0"), {}), (("/bin/true",), {"a=b": "c"})])
-def test_what_no_program_can_be_told_is_an_error(
+def test_arguments_that_no_program_can_get_are_an_error(
     spawner: Spawner, arguments: tuple[str, ...], environment: dict[str, str]
 ) -> None:
     with pytest.raises(ValueError, match=r"null byte|variable name"):

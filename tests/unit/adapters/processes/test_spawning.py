@@ -45,7 +45,7 @@ def test_what_no_exec_can_carry_is_refused(arguments: list[str], environment: di
         spawn(arguments, environment, stdin=None, stdout=1, stderr=2)
 
 
-def test_what_cannot_be_executed_is_told_by_errno_and_path(tmp_path: Path) -> None:
+def test_what_cannot_be_executed_is_reported_by_errno_and_path(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     notes.write_text("")
     with pytest.raises(PermissionError, match="notes"):

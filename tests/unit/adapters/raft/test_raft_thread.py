@@ -100,7 +100,7 @@ async def test_the_thread_stamps_that_it_lives_while_nothing_happens(voter: Vote
     await until(lambda: voter.stamps > 20)
 
 
-async def test_a_disk_that_stands_still_stops_neither_thread_and_what_waits_for_it_is_not_told(
+async def test_a_disk_that_stands_still_stops_neither_thread_and_what_waits_for_it_is_not_reported(
     voter: Voter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = voter.make()

@@ -44,7 +44,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 class End:
-    """One voter's transport, and what it told."""
+    """One voter's transport, and what it reported."""
 
     def __init__(
         self, network: "Network", name: NodeName, cluster: str = CLUSTER, credentials: str = "", boot_id: str = ""
@@ -52,7 +52,7 @@ class End:
         self.name = name
         self.kept_out: list[tuple[NodeName, str]] = []
         self.objections: dict[str, str] = {}
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self.frames: list[tuple[NodeName, bytes]] = []
         self.accepts = True
         directory = network.directory / (credentials or name)
@@ -81,8 +81,8 @@ class End:
 
         await self.transport.start(
             Links(
-                connected=lambda peer: self.told.append(f"+{peer}"),
-                disconnected=lambda peer: self.told.append(f"-{peer}"),
+                connected=lambda peer: self.reported.append(f"+{peer}"),
+                disconnected=lambda peer: self.reported.append(f"-{peer}"),
                 received=received,
             )
         )
@@ -150,7 +150,7 @@ async def is_closed(reader: asyncio.StreamReader) -> bool:
 
 async def test_frames_arrive_whole_and_in_order(network: Network) -> None:
     first, second = await network.start(N1), await network.start(N2)
-    await until(lambda: first.told == ["+n2"] and second.told == ["+n1"])
+    await until(lambda: first.reported == ["+n2"] and second.reported == ["+n1"])
     frames = [bytes([number]) * size for number, size in enumerate((1, 70_000, 3, MAX_FRAME_BYTES, 5))]
     for frame in frames:
         first.transport.send(N2, frame)
@@ -162,56 +162,56 @@ async def test_frames_arrive_whole_and_in_order(network: Network) -> None:
 
 async def test_an_idle_link_stays_up_by_pings(network: Network) -> None:
     first, second = await network.start(N1), await network.start(N2)
-    await until(lambda: first.told and second.told)
+    await until(lambda: first.reported and second.reported)
     loop = asyncio.get_running_loop()
     end = loop.time() + 3 * first.transport.timers.silence_ms / 1000
     await until(lambda: loop.time() > end)
-    assert first.told == ["+n2"]
-    assert second.told == ["+n1"]
+    assert first.reported == ["+n2"]
+    assert second.reported == ["+n1"]
     assert first.frames == second.frames == []
 
 
 async def test_a_peer_that_comes_back_is_met_again(network: Network) -> None:
     first, second = await network.start(N1), await network.start(N2)
-    await until(lambda: first.told == ["+n2"])
+    await until(lambda: first.reported == ["+n2"])
     await second.transport.stop()
-    await until(lambda: first.told == ["+n2", "-n2"])
+    await until(lambda: first.reported == ["+n2", "-n2"])
     again = await network.start(N2)
-    await until(lambda: first.told == ["+n2", "-n2", "+n2"] and again.told == ["+n1"])
+    await until(lambda: first.reported == ["+n2", "-n2", "+n2"] and again.reported == ["+n1"])
     again.transport.send(N1, b"back")
     await until(lambda: first.frames == [(N2, b"back")])
 
 
-async def test_a_boot_that_is_objected_to_is_told_why_and_comes_in_when_it_is_not_any_more(network: Network) -> None:
+async def test_a_boot_that_is_objected_to_learns_why_and_comes_in_when_it_is_not_any_more(network: Network) -> None:
     first = await network.start(N1, second="n2 lives in another boot")
     second = await network.start(N2, boot_id="second")
     await until(lambda: second.kept_out)
     assert second.kept_out[0] == (N1, "n2 lives in another boot")
-    assert first.told == second.told == []
+    assert first.reported == second.reported == []
     first.objections.clear()
-    await until(lambda: first.told == ["+n2"] and second.told == ["+n1"])
+    await until(lambda: first.reported == ["+n2"] and second.reported == ["+n1"])
 
 
 async def test_who_is_objected_to_does_not_disturb_who_is_there(network: Network) -> None:
     first = await network.start(N1, second="n2 lives in another boot")
     there = await network.start(N2, boot_id="first")
-    await until(lambda: first.told == ["+n2"] and there.told == ["+n1"])
+    await until(lambda: first.reported == ["+n2"] and there.reported == ["+n1"])
     network.addresses[N2] = network.spare
     copy = await network.start(N2, boot_id="second")
     await until(lambda: len(copy.kept_out) > 1)
     there.transport.send(N1, b"still here")
     await until(lambda: first.frames == [(N2, b"still here")])
-    assert first.told == ["+n2"]
-    assert copy.told == []
+    assert first.reported == ["+n2"]
+    assert copy.reported == []
 
 
 async def test_the_dialling_end_objects_as_well(network: Network) -> None:
     first = await network.start(N1, boot_id="second")
     second = await network.start(N2, second="n1 lives in another boot")
-    await until(lambda: first.told.count("-n2") > 1)
-    assert second.told == []
+    await until(lambda: first.reported.count("-n2") > 1)
+    assert second.reported == []
     second.objections.clear()
-    await until(lambda: second.told == ["+n1"])
+    await until(lambda: second.reported == ["+n1"])
 
 
 async def test_a_voter_is_reached_at_any_of_its_addresses(network: Network) -> None:
@@ -219,7 +219,7 @@ async def test_a_voter_is_reached_at_any_of_its_addresses(network: Network) -> N
     with socket.create_server(network.addresses[N1]) as squatter:
         first, second = await network.start(N1), await network.start(N2)
         squatter.close()
-        await until(lambda: first.told == ["+n2"] and second.told == ["+n1"])
+        await until(lambda: first.reported == ["+n2"] and second.reported == ["+n1"])
         second.transport.send(N1, b"here")
         await until(lambda: first.frames == [(N2, b"here")])
 
@@ -253,7 +253,7 @@ async def test_a_silent_peer_is_given_up(network: Network) -> None:
     # Before it is heard, for any delay after that would be missing from what is measured.
     start = asyncio.get_running_loop().time()
     writer.write(greeting())
-    await until(lambda: first.told == ["+n2", "-n2"])
+    await until(lambda: first.reported == ["+n2", "-n2"])
     assert asyncio.get_running_loop().time() - start >= first.transport.timers.silence_ms / 1000
     writer.transport.abort()
 
@@ -265,14 +265,14 @@ async def test_a_new_session_mutes_the_old_one(network: Network) -> None:
     await until(lambda: first.frames == [(N2, b"old")])
     _, new_writer = await network.unauthenticated(N2)
     new_writer.write(greeting())
-    await until(lambda: first.told == ["+n2", "-n2", "+n2"])
+    await until(lambda: first.reported == ["+n2", "-n2", "+n2"])
     with contextlib.suppress(OSError):
         old_writer.write(framed(b"too late"))
         await old_writer.drain()
     new_writer.write(framed(b"new"))
     await until(lambda: len(first.frames) == 2)
     assert first.frames == [(N2, b"old"), (N2, b"new")]
-    assert first.told == ["+n2", "-n2", "+n2"]
+    assert first.reported == ["+n2", "-n2", "+n2"]
     old_writer.transport.abort()
     new_writer.transport.abort()
 
@@ -284,7 +284,7 @@ async def test_a_frame_that_arrives_while_its_session_is_replaced_is_dropped(net
     await until(lambda: first.frames)
     first.transport._sessions[N2].is_muted = True
     writer.write(framed(b"too late"))
-    await until(lambda: first.told == ["+n2", "-n2"])
+    await until(lambda: first.reported == ["+n2", "-n2"])
     assert first.frames == [(N2, b"in time")]
     writer.transport.abort()
 
@@ -294,7 +294,7 @@ async def test_a_frame_that_is_no_message_closes_the_session(network: Network) -
     first.accepts = False
     _reader, writer = await network.unauthenticated(N2)
     writer.write(greeting() + framed(b"\x80\x02}."))
-    await until(lambda: first.told == ["+n2", "-n2"])
+    await until(lambda: first.reported == ["+n2", "-n2"])
     writer.transport.abort()
 
 
@@ -302,11 +302,11 @@ async def test_a_peer_that_does_not_read_is_given_up_and_memory_stays_bounded(ne
     first = await network.start(N1)
     _reader, writer = await network.unauthenticated(N2)
     writer.write(greeting())
-    await until(lambda: first.told == ["+n2"])
+    await until(lambda: first.reported == ["+n2"])
     writer.transport.pause_reading()  # type: ignore[attr-defined]
     for _ in range(64):
         first.transport.send(N2, bytes(MAX_FRAME_BYTES))
-    await until(lambda: first.told == ["+n2", "-n2"])
+    await until(lambda: first.reported == ["+n2", "-n2"])
     writer.transport.abort()
 
 
@@ -346,17 +346,17 @@ async def test_attacks_never_become_a_session(network: Network, attack: str) -> 
         writer.transport.abort()
     except (OSError, ssl.SSLError):
         pass
-    assert first.told == []
+    assert first.reported == []
     assert first.frames == []
     second = await network.start(N2)
-    await until(lambda: first.told == ["+n2"] and second.told == ["+n1"])
+    await until(lambda: first.reported == ["+n2"] and second.reported == ["+n1"])
 
 
 async def test_a_huge_frame_closes_the_session(network: Network) -> None:
     first = await network.start(N1)
     _reader, writer = await network.unauthenticated(N2)
     writer.write(greeting() + (MAX_FRAME_BYTES + 1).to_bytes(4, "big"))
-    await until(lambda: first.told == ["+n2", "-n2"])
+    await until(lambda: first.reported == ["+n2", "-n2"])
     assert first.frames == []
     writer.transport.abort()
 
@@ -378,7 +378,7 @@ async def test_no_certificate_is_refused(network: Network) -> None:
     writer.write(greeting())
     assert await is_closed(reader)
     writer.transport.abort()
-    assert first.told == []
+    assert first.reported == []
 
 
 async def test_the_dialling_end_checks_as_well(network: Network, caplog: pytest.LogCaptureFixture) -> None:
@@ -388,14 +388,14 @@ async def test_the_dialling_end_checks_as_well(network: Network, caplog: pytest.
     await network.start(N1, credentials="impostor")
     second = await network.start(N2)
     await until(lambda: "the certificate names n3, which is no peer here" in caplog.text)
-    assert second.told == []
+    assert second.reported == []
 
 
 async def test_strangers_that_say_nothing_do_not_keep_peers_out(network: Network) -> None:
     first = await network.start(N1)
     silent = [await asyncio.open_connection(*network.addresses[N1]) for _ in range(20)]
     second = await network.start(N2)
-    await until(lambda: first.told == ["+n2"] and second.told == ["+n1"])
+    await until(lambda: first.reported == ["+n2"] and second.reported == ["+n1"])
     for _, writer in silent:
         writer.transport.abort()
 
@@ -415,13 +415,13 @@ async def test_a_new_member_is_talked_to_as_soon_as_it_is_one(network: Network) 
     first.transport.follow(places(network, 1, N1, N2))
     third = await network.start(N3)
     third.transport.follow(places(network, 1, N1, N2, N3))
-    assert first.told == []
+    assert first.reported == []
     first.transport.follow(places(network, 2, N1, N2, N3))
-    await until(lambda: first.told == ["+n3"] and third.told == ["+n1"])
+    await until(lambda: first.reported == ["+n3"] and third.reported == ["+n1"])
 
 
 async def test_who_was_away_hears_of_new_members_from_those_it_knows(network: Network) -> None:
-    """n1 knows n2 only; n3, with the greater name, dials n1 in vain until n2 has told n1 of it."""
+    """n1 knows n2 only; n3, with the greater name, dials n1 in vain until n2 has reported n1 of it."""
     network.addresses[N3] = network.spare
     known = dict(network.addresses)
     third, second = await network.start(N3), await network.start(N2)
@@ -429,7 +429,7 @@ async def test_who_was_away_hears_of_new_members_from_those_it_knows(network: Ne
     first = await network.start(N1)
     network.addresses = known
     second.transport.follow(places(network, 3, N1, N2, N3))
-    await until(lambda: {"+n2", "+n3"} <= set(first.told) and "+n1" in third.told)
+    await until(lambda: {"+n2", "+n3"} <= set(first.reported) and "+n1" in third.reported)
 
 
 async def test_the_end_with_the_lesser_name_dials_when_the_other_does_not(network: Network) -> None:
@@ -437,36 +437,36 @@ async def test_the_end_with_the_lesser_name_dials_when_the_other_does_not(networ
     second = await network.start(N2)
     network.addresses[N1] = network.spare
     first = await network.start(N1)
-    await until(lambda: first.told == ["+n2"] and second.told == ["+n1"])
+    await until(lambda: first.reported == ["+n2"] and second.reported == ["+n1"])
 
 
 async def test_who_is_no_member_any_more_is_shut_out(network: Network, caplog: pytest.LogCaptureFixture) -> None:
     first, second = await network.start(N1), await network.start(N2)
-    await until(lambda: first.told == ["+n2"])
+    await until(lambda: first.reported == ["+n2"])
     first.transport.follow(places(network, 1, N1))
-    await until(lambda: first.told == ["+n2", "-n2"] and second.told[:2] == ["+n1", "-n1"])
+    await until(lambda: first.reported == ["+n2", "-n2"] and second.reported[:2] == ["+n1", "-n1"])
     await until(lambda: "which is no peer here" in caplog.text)
-    assert first.told == ["+n2", "-n2"]
+    assert first.reported == ["+n2", "-n2"]
 
 
 async def test_a_revoked_certificate_is_refused_and_the_next_one_is_not(
     network: Network, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, second = await network.start(N1), await network.start(N2)
-    await until(lambda: first.told == ["+n2"])
+    await until(lambda: first.reported == ["+n2"])
     first.transport.follow(places(network, 1, N1, N2, revoked=frozenset({fingerprint_of(network, N2)})))
     await until(lambda: "the certificate of n2 is revoked" in caplog.text)
     await second.transport.stop()
     network.ends.remove(second)
-    assert first.told == ["+n2", "-n2"]
+    assert first.reported == ["+n2", "-n2"]
     network.admit(network.authority, N2)
     await network.start(N2)
-    await until(lambda: first.told == ["+n2", "-n2", "+n2"])
+    await until(lambda: first.reported == ["+n2", "-n2", "+n2"])
 
 
 async def test_an_address_changes_while_everybody_is_connected(network: Network) -> None:
     first, second = await network.start(N1), await network.start(N2)
-    await until(lambda: first.told == ["+n2"] and second.told == ["+n1"])
+    await until(lambda: first.reported == ["+n2"] and second.reported == ["+n1"])
     old, network.addresses[N2] = network.addresses[N2], network.spare
     second.transport.follow(places(network, 1, N1, N2))
     await until(lambda: first.transport.places.version == 1)
@@ -495,7 +495,7 @@ async def test_an_address_changes_while_everybody_is_connected(network: Network)
 )
 async def test_a_list_of_members_that_is_none_ends_the_session(network: Network, frame: bytes) -> None:
     first, second = await network.start(N1), await network.start(N2)
-    await until(lambda: first.told == ["+n2"] and second.told == ["+n1"])
+    await until(lambda: first.reported == ["+n2"] and second.reported == ["+n1"])
     second.transport.send(N1, PLACES_MARK + frame)
-    await until(lambda: first.told[:2] == ["+n2", "-n2"])
+    await until(lambda: first.reported[:2] == ["+n2", "-n2"])
     assert first.transport.places.version == 0

@@ -27,7 +27,7 @@ async def test_voters_meet_at_any_kind_of_address(network: Network, host: str) -
     for name, port in zip((N1, N2), free_ports("::" if host == "localhost" else host, 2), strict=True):
         network.addresses[name] = (host, port)
     first, second = await network.start(N1), await network.start(N2)
-    await until(lambda: first.told == ["+n2"] and second.told == ["+n1"])
+    await until(lambda: first.reported == ["+n2"] and second.reported == ["+n1"])
     second.transport.send(N1, b"hello")
     await until(lambda: first.frames == [(N2, b"hello")])
 
@@ -36,7 +36,7 @@ async def test_a_peer_whose_first_addresses_are_dead_is_met_at_the_last_without_
     network: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first one takes connections and says nothing, the second refuses, the third is a name nobody knows."""
-    # Whoever waits for the dead ones waits for longer than this test does, and n1 does not dial.
+    # What waits for the dead ones waits for longer than this test does, and n1 does not dial.
     monkeypatch.setattr(raft_transport, "GREETING_TIMEOUT_S", 60)
     monkeypatch.setattr(name_resolution, "LOOKUP_TIMEOUT_S", 60)
     monkeypatch.setattr(raft_transport, "OLD_SESSION_WAIT_S", 60)
@@ -46,11 +46,11 @@ async def test_a_peer_whose_first_addresses_are_dead_is_met_at_the_last_without_
     network.addresses[N1] = silent.getsockname()
     network.more_addresses[N1] = (("127.0.0.3", 1), ("no-such-name.invalid", 7), living)
     second = await network.start(N2)
-    await until(lambda: second.told == ["+n1"] and first.told == ["+n2"])
+    await until(lambda: second.reported == ["+n1"] and first.reported == ["+n2"])
     silent.close()
 
 
-async def test_a_link_is_made_anew_at_the_other_address_when_its_own_dies(
+async def test_a_link_is_made_again_at_the_other_address_when_its_own_dies(
     network: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One relay on the way of each address; the one in use goes dead without a word, as a pulled cable does."""
@@ -66,7 +66,7 @@ async def test_a_link_is_made_anew_at_the_other_address_when_its_own_dies(
     first = await network.start(N1)
     network.addresses[N1], network.more_addresses[N1] = first_place, (places[1],)
     second = await network.start(N2)
-    await until(lambda: second.told == ["+n1"] and first.told == ["+n2"])
+    await until(lambda: second.reported == ["+n1"] and first.reported == ["+n2"])
 
     def way() -> tuple[str, int]:
         place: tuple[str, int] = second.transport._sessions[N1].link.transport.get_extra_info("peername")
@@ -75,7 +75,7 @@ async def test_a_link_is_made_anew_at_the_other_address_when_its_own_dies(
     [other_place] = set(places) - {way()}
     relays[places.index(way())].is_cut = True
     await until(lambda: way() == other_place)
-    assert second.told[-3:] == ["+n1", "-n1", "+n1"]
+    assert second.reported[-3:] == ["+n1", "-n1", "+n1"]
     second.transport.send(N1, b"by the other way")
     await until(lambda: (N2, b"by the other way") in first.frames)
     for relay in relays:

@@ -50,7 +50,7 @@ async def test_connections_that_never_begin_a_handshake_are_few_and_keep_no_peer
         await half_open(network.addresses[N1], stack, FLOOD)
         await until(lambda: "too many connections" in caplog.text)
         second = await network.start(N2)
-        await until(lambda: first.told == ["+n2"] and second.told == ["+n1"])
+        await until(lambda: first.reported == ["+n2"] and second.reported == ["+n1"])
         # The whole flood came before the peer; n2 has a listener and, as n1, its end of the link.
         await until(lambda: descriptors() - before - FLOOD <= UNAUTHENTICATED_MAX + 3)
     assert caplog.text.count(f"connection from {FLOODER} closed: too many connections at a time") == 1
@@ -60,7 +60,7 @@ def test_a_full_backlog_is_accepted_long_before_a_peer_at_its_end_gives_up() -> 
     assert raft_transport.BACKLOG * raft_transport.ACCEPT_PAUSE_S < raft_transport.GREETING_TIMEOUT_S / 2
 
 
-async def test_garbage_is_told_once_for_its_source(network: Network, caplog: pytest.LogCaptureFixture) -> None:
+async def test_garbage_is_reported_once_for_its_source(network: Network, caplog: pytest.LogCaptureFixture) -> None:
     await network.start(N1)
     for _ in range(30):
         reader, writer = await asyncio.open_connection(*network.addresses[N1], local_addr=(FLOODER, 0))

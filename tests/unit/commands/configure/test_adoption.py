@@ -43,7 +43,7 @@ def loaded(cluster: Cluster, outcome: Outcome) -> Configuration:
     return cluster.cib.configuration
 
 
-def told(outcome: Outcome) -> list[str]:
+def report_lines(outcome: Outcome) -> list[str]:
     return [f"{each.severity} {each.place}: {each.message}" for each in outcome.reports]
 
 
@@ -57,7 +57,7 @@ def test_a_cluster_is_taken_over() -> None:
         'operation="eq" value="n1"/></rule></rsc_location>',
     )
     outcome = load(cluster, text)
-    assert told(outcome)[:2] == [
+    assert report_lines(outcome)[:2] == [
         "info cib.xml:3: left out: the property dc-version=2.1.5: Pacemaker notes there its version",
         "info cib.xml:3: left out: the property have-watchdog=false: Pacemaker notes there whether sbd runs; here each "
         "node tells what watchdog it has",
@@ -73,7 +73,7 @@ def test_the_watchdog_as_a_device_is_stored_as_what_it_stands_for() -> None:
     watchdog = f'<primitive id="w" class="stonith" type="fence_watchdog"><instance_attributes id="wp">' \
                f"{pair('pcmk_host_list', 'n1')}</instance_attributes></primitive>"
     outcome = load(cluster, cib(nodes=NODES, resources=PRIMITIVE.format("") + watchdog))
-    assert "info cib.xml:5: w (stonith:fence_watchdog) is kept as watchdog-fencing=true" in told(outcome)
+    assert "info cib.xml:5: w (stonith:fence_watchdog) is kept as watchdog-fencing=true" in report_lines(outcome)
     made = loaded(cluster, outcome)
     assert (list(made.resources), [block.pairs for block in made.properties]) == (
         ["a"], [(("watchdog-fencing", "true"),)]
@@ -157,7 +157,7 @@ def test_nothing_is_said_twice() -> None:
     moment = '<date_expression id="{0}" operation="gt" start="2030-01-01 10:00:00"/>'
     rules = "".join(f'<rule id="r{each}" score="5">{moment.format(f"d{each}")}</rule>' for each in (1, 2))
     constraint = f'<rsc_location id="l" rsc="a">{rules}</rsc_location>'
-    said = told(load(running(), cib(nodes=NODES, resources=PRIMITIVE.format(""), constraints=constraint)))
+    said = report_lines(load(running(), cib(nodes=NODES, resources=PRIMITIVE.format(""), constraints=constraint)))
     assert len(said) == len(set(said))
     assert any("times without an offset" in each for each in said)
 
@@ -167,7 +167,7 @@ def test_a_tag_that_names_a_node_by_its_id_gets_the_name() -> None:
     tags = '<tags><tag id="t"><obj_ref id="2"/><obj_ref id="a"/></tag></tags>'
     text = cib(nodes=NODES, resources=PRIMITIVE.format("")).replace("</configuration>", f"{tags}</configuration>")
     outcome = load(cluster, text)
-    assert "info cib.xml:8: 2 in tag t is kept as n2" in told(outcome)
+    assert "info cib.xml:8: 2 in tag t is kept as n2" in report_lines(outcome)
     assert loaded(cluster, outcome).tags["t"].references == ("n2", "a")
 
 
@@ -195,7 +195,7 @@ def test_an_update_keeps_what_the_file_does_not_name() -> None:
 def test_what_cannot_run_here_is_refused_with_its_line_and_changes_nothing(text: str, expected: str) -> None:
     outcome = load(running(), text)
     assert outcome.commands == ()
-    errors = [line for line in told(outcome) if line.startswith("error")]
+    errors = [line for line in report_lines(outcome) if line.startswith("error")]
     assert any(line.startswith(expected) for line in errors), errors
 
 
@@ -231,8 +231,8 @@ def test_what_cannot_run_here_is_refused_with_its_line_and_changes_nothing(text:
 def test_what_pacemaker_takes_is_taken_and_named(text: str, expected: str, remedy: str | None) -> None:
     cluster = running()
     outcome = load(cluster, text)
-    assert expected in told(outcome)
-    assert outcome.commands, told(outcome)
+    assert expected in report_lines(outcome)
+    assert outcome.commands, report_lines(outcome)
     said = {f"{each.severity} {each.place}: {each.message}": each.remedy for each in outcome.reports}
     assert remedy in (None, said[expected])
     # Whatever is shown of it loads back, without a word about what was left out.

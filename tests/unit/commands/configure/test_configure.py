@@ -1,4 +1,4 @@
-"""What is shown of a configuration, what a change answers for, and what a preview foresees."""
+"""What is shown of a configuration, what a change answers for, and what a preview shows."""
 
 import pytest
 
@@ -219,7 +219,7 @@ def test_a_preview_of_a_refusal_is_the_refusal() -> None:
     assert preview(Context(Cib(), NOW, "root"), refused).reports == refused.reports
 
 
-def test_what_is_wrong_in_grammar_and_in_meaning_is_told_in_one_round() -> None:
+def test_what_is_wrong_in_grammar_and_in_meaning_is_reported_in_one_round() -> None:
     cluster = running()
     text = (
         "primitive a ocf:haclusterd:dummy op\n"
@@ -228,7 +228,7 @@ def test_what_is_wrong_in_grammar_and_in_meaning_is_told_in_one_round() -> None:
     )
     asked = {"text": text, "source": "x.crm", "mode": "update"}
     reports = registry.run("configure.load", asked, Context(cluster.cib, NOW, "root")).reports
-    told = [(str(each.code), each.place.line if each.place else 0) for each in reports]
-    assert told == [
+    report_lines = [(str(each.code), each.place.line if each.place else 0) for each in reports]
+    assert report_lines == [
         ("EXPECTED", 1), ("BAD_VALUE", 2), ("UNKNOWN_RESOURCE", 5), ("BAD_VALUE", 6), ("BAD_VALUE", 7),
     ]

@@ -71,7 +71,7 @@ def test_what_makes_no_sense_is_refused(wanted: dict[str, tuple[str, ...]], prob
     assert [problem in item.message for item in found] == [True], found
 
 
-def test_every_objection_is_told_at_once() -> None:
+def test_every_objection_is_reported_at_once() -> None:
     found = suppose(known(), {"node_down": ("n8", "n9"), "set": ("x",)}, WallTime(NOW))
     assert isinstance(found, tuple)
     assert len(found) == 3

@@ -228,3 +228,24 @@ def test_the_end_of_an_older_restart_ends_no_newer_one() -> None:
     (restart,) = cluster.cib.status.restarts.values()
     cluster.do(EndRestart(ResourceId("site"), WallTime(restart.at - 1), "late"))
     assert len(cluster.cib.status.restarts) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "nodes"),
+    [
+        (["primitive unattended ocf:heartbeat:Dummy meta is-managed=false"], "n3"),
+        (["primitive unattended ocf:heartbeat:Dummy", "node n3 attributes maintenance=true"], "n3"),
+        (["primitive unattended ocf:heartbeat:Dummy", "property maintenance-mode=true"], "n3"),
+    ],
+    ids=["resource", "node", "cluster"],
+)
+def test_a_restart_of_what_is_unmanaged_is_refused_instead_of_waiting_for_a_stop(
+    settings: list[str], nodes: str
+) -> None:
+    cluster = running()
+    cluster.configure("\n".join(settings))
+    cluster.record("unattended", "n3", "start")
+    outcome = ask(cluster, "resource.restart", resource="unattended")
+    assert codes(outcome) == [Code.UNMANAGED]
+    assert f"unmanaged on {nodes}:" in outcome.reports[0].message
+    assert cluster.cib.status.restarts == {}

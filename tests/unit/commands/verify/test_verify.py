@@ -358,7 +358,7 @@ def test_uncovered_nodes_are_named_and_witnesses_need_no_device() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["location l a 5: elsewhere\nprimitive a lost", "node n1\nlocation l a 5: n1\nprimitive a x"]
+    "text", ["location l a 5: nowhere\nprimitive a lost", "node n1\nlocation l a 5: n1\nprimitive a x"]
 )
 def test_what_is_not_known_is_not_judged(text: str) -> None:
     codes = {str(report.code) for report in judge(text, members={}, agents=None)}

@@ -6,7 +6,7 @@ from haclusterd.formats.cib_xml.document import CibReading
 from haclusterd.model.cluster import NodeState, TicketState
 from haclusterd.model.history import FailCount, PacemakerMark
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
-from tests.written_cibs import FENCING, MEMBER, NO_FENCING, NOTHING, RUNNING, cib, pair, read, told
+from tests.written_cibs import FENCING, MEMBER, NO_FENCING, NOTHING, RUNNING, cib, pair, read, report_lines
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_remote_and_guest_nodes_need_no_entry() -> None:
     assert nodes["far"].is_remote_fenced
     assert nodes["far"].is_remote_maintenance
     assert "x" not in nodes
-    assert told(made) == ["warning cib.xml:9: <node_state>: there is no node x"]
+    assert report_lines(made) == ["warning cib.xml:9: <node_state>: there is no node x"]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_leaving_node_and_its_attributes() -> None:
     count = FailCount("monitor", 10_000, 1_000_000, 1_700_000_001_000)
     assert status.histories["web"].fail_counts == {"monitor_10000": count}
     assert status.histories["old"].fail_counts == {"_0": FailCount("", 0, 3, 0)}
-    assert told(made) == []
+    assert report_lines(made) == []
 
 
 def test_tickets_and_transient_capacities() -> None:
@@ -128,7 +128,7 @@ def test_tickets_and_transient_capacities() -> None:
         TicketState("u"),
     ]
     assert made.cib.status.nodes["n1"].utilization == {"cpu": "2"}
-    assert told(made) == []
+    assert report_lines(made) == []
 
 
 def operation(id_: str, more: str, *, rc: int = 0, status: int = 0) -> str:
@@ -169,7 +169,7 @@ def test_records_of_operations() -> None:
     assert failure is found.records["monitor_10000"]
     assert (failure.exit_code, failure.status, failure.target_exit_code) == (ExitCode.ERROR, "timeout", ExitCode.OK)
     assert (failure.changed_at, failure.exit_reason) == (1_700_000_000_000, "why")
-    assert told(made) == []
+    assert report_lines(made) == []
 
 
 def test_a_failure_and_its_success_afterwards_are_both_kept() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.written_cibs import cib, pair, read, told
+from tests.written_cibs import cib, pair, read, report_lines
 
 
 @pytest.mark.parametrize(
@@ -29,14 +29,14 @@ from tests.written_cibs import cib, pair, read, told
         (cib(status='<node_state id="9" uname="n9"/>'), "warning cib.xml:9: <node_state>: there is no node n9"),
     ],
 )
-def test_faults_are_told_with_their_place(text: str, expected: str) -> None:
-    assert told(read(text))[0].startswith(expected)
+def test_faults_are_reported_with_their_place(text: str, expected: str) -> None:
+    assert report_lines(read(text))[0].startswith(expected)
 
 
 def test_a_file_of_many_elements_is_read_in_time_that_grows_with_it() -> None:
     many = "".join(f'<primitive id="r{n}" class="ocf" provider="pacemaker" type="Dummy"/>' for n in range(20_000))
     made = read(cib(resources=many))
-    assert told(made) == []
+    assert report_lines(made) == []
     assert len(made.cib.configuration.resources) == 20_000
 
 
@@ -94,6 +94,6 @@ def crowd(count: int) -> str:
     ids=["rules", "blocks", "templates", "sets", "tags", "instances"],
 )
 def test_what_would_grow_beyond_all_bounds_is_refused_with_its_line(text: str, expected: str) -> None:
-    errors = [line for line in told(read(text)) if line.startswith("error cib.xml:")]
+    errors = [line for line in report_lines(read(text)) if line.startswith("error cib.xml:")]
     assert errors
     assert errors[0].endswith(expected)

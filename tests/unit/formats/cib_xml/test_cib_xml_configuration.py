@@ -30,7 +30,7 @@ from haclusterd.model.rules import (
     ResourceExpression,
     Rule,
 )
-from tests.written_cibs import cib, pair, read, told
+from tests.written_cibs import cib, pair, read, report_lines
 
 DUMMY = AgentReference("ocf", "pacemaker", "Dummy")
 WEB = '<primitive id="web" class="ocf" provider="pacemaker" type="Dummy"/>'
@@ -48,7 +48,7 @@ def test_a_plain_configuration_is_held_without_a_word() -> None:
             '<rsc_order id="o" first="g" then="b" score="0"/>',
         )
     )
-    assert told(made) == []
+    assert report_lines(made) == []
     held = made.cib.configuration
     assert list(held.resources) == ["g", "a", "b"]
     assert held.parents() == {"a": "g"}
@@ -70,7 +70,7 @@ def test_clones_of_all_generations() -> None:
             '</meta_attributes><group id="g"><primitive id="db" class="lsb" type="db"/></group></master>'
         )
     )
-    assert told(made) == []
+    assert report_lines(made) == []
     held = made.cib.configuration.resources
     assert held["c"] == Clone("c", "web", (), (AttributeSet("cm", (("clone-max", "2"),)),))
     assert held["m"] == Clone("m", "g", (), (AttributeSet("mm", (("promoted-max", "2"), ("promotable", "true"))),))
@@ -88,7 +88,7 @@ def test_a_bundle() -> None:
             f"{WEB}</bundle>"
         )
     )
-    assert told(made) == []
+    assert report_lines(made) == []
     assert made.cib.configuration.resources["b"] == Bundle(
         "b",
         "podman",
@@ -115,7 +115,7 @@ def test_templates_and_tags() -> None:
             constraints='<rsc_location id="l" rsc="all" node="n1"/><rsc_ticket id="k" rsc="t" ticket="T"/>',
         )
     )
-    assert told(made) == []
+    assert report_lines(made) == []
     held = made.cib.configuration
     assert held.templates == {"t": Template("t", DUMMY, meta=(AttributeSet("m", (("priority", "1"),)),))}
     assert held.resources == {"web": Primitive("web", DUMMY, template="t")}
@@ -134,7 +134,7 @@ def test_locations_of_all_kinds() -> None:
             '<rsc_location id="d" rsc="web"><rule id-ref="r"/><rule id="q" score="1"/></rsc_location>'
         )
     )
-    assert told(made) == []
+    assert report_lines(made) == []
     rule = Rule("r", (AttributeExpression("#uname", "eq", "n1"),), score_attribute="p-%1")
     assert made.cib.configuration.constraints == {
         "a": Location("a", "web", "n1", -1_000_000, role="Promoted", discovery="never"),
@@ -156,7 +156,7 @@ def test_sets_in_the_other_constraints() -> None:
             '<resource_ref id="web"/></resource_set></rsc_ticket>'
         )
     )
-    assert told(made) == []
+    assert report_lines(made) == []
     first = ResourceSet("s1", ("web",), is_sequential=False, role="Promoted")
     second = ResourceSet("s2", ("web",), require_all=False, action="promote", ordering="listed")
     assert made.cib.configuration.constraints == {
@@ -179,7 +179,7 @@ def test_rules_of_all_kinds() -> None:
             "</meta_attributes></rsc_defaults>"
         )
     )
-    assert told(made) == []
+    assert report_lines(made) == []
     rule = Rule(
         "r",
         (
@@ -204,7 +204,7 @@ def test_nodes_and_fencing_levels() -> None:
             '<fencing-level id="h" index="1" target-pattern="n.*" devices="c"/></fencing-topology>',
         )
     )
-    assert told(made) == []
+    assert report_lines(made) == []
     held = made.cib.configuration
     assert held.nodes == {
         "n1": NodeEntry("n1", score=-5, id="1"),
@@ -261,7 +261,7 @@ def test_nodes_and_fencing_levels() -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_held_is_reported_with_its_line(text: str, expected: str) -> None:
-    messages = told(read(text))
+    messages = report_lines(read(text))
     assert len(messages) == 1
     assert messages[0].startswith(expected)
 
@@ -292,7 +292,7 @@ def rule(inside: str) -> str:
 )
 def test_a_rule_that_cannot_be_read_takes_its_constraint_with_it(inside: str, expected: str) -> None:
     made = read(rule(inside))
-    (message,) = told(made)
+    (message,) = report_lines(made)
     assert message.startswith(f"error cib.xml:6: {expected}")
     assert made.cib.configuration.constraints == {}
 
@@ -304,7 +304,7 @@ def test_a_lifetime_is_a_condition_of_the_rule() -> None:
             constraints=f'<rsc_location id="l" rsc="web" node="n1" score="5"><lifetime>{now}</lifetime></rsc_location>',
         )
     )
-    assert told(made) == []
+    assert report_lines(made) == []
     at_node = Rule("l-rule", (AttributeExpression("#uname", "eq", "n1"),), score=5)
     until = Rule("i", (DateExpression("lt", None, "2026-01-01"),))
     limited = Rule("l-rule-lifetime", (at_node, Rule("l-rule-lifetime-any", (until,), is_any=True)), score=5)
@@ -325,7 +325,7 @@ def test_older_releases_are_upgraded() -> None:
     made = read(
         cib(properties=properties, resources=OLD_RESOURCE, root='validate-with="pacemaker-2.10" have-quorum="1"')
     )
-    assert told(made) == []
+    assert report_lines(made) == []
     configuration = made.cib.configuration
     assert configuration.resource_defaults[0].get("resource-stickiness") == "7"
     assert configuration.operation_defaults[0].get("timeout") == "8"
@@ -359,7 +359,7 @@ def test_a_reference_is_read_as_what_it_refers_to() -> None:
     )
     resources = made.cib.configuration.resources
     assert resources["b"].meta == resources["a"].meta
-    assert told(made) == ["error cib.xml:5: there is no object gone"]
+    assert report_lines(made) == ["error cib.xml:5: there is no object gone"]
 
 
 def test_a_block_may_be_referred_to_from_anywhere_in_the_configuration() -> None:
@@ -373,7 +373,7 @@ def test_a_block_may_be_referred_to_from_anywhere_in_the_configuration() -> None
             f"{pair('ip', '10.0.0.1')}</instance_attributes></primitive>"
         )
     )
-    assert told(made) == []
+    assert report_lines(made) == []
     first, second, _ = made.cib.configuration.primitives()
     assert first.operations == second.operations
     assert second.parameters == (AttributeSet("i", (("address", "10.0.0.1"),)),)

@@ -56,7 +56,7 @@ def rule(text: str) -> Rule:
     return made.rules[0]
 
 
-def told(text: str) -> list[tuple[str, int, int]]:
+def report_lines(text: str) -> list[tuple[str, int, int]]:
     script = parse_script(text, "text")
     reports = (*script.reports, *assemble(script.statements).reports)
     return [(str(r.code), r.place.line, r.place.column) for r in reports if r.place]
@@ -71,7 +71,7 @@ def test_what_is_made_from_a_template_has_its_agent_wherever_it_stands() -> None
     assert isinstance(primitive, Primitive)
     assert (primitive.agent, primitive.template, primitive.operations) == (DUMMY, "t", ())
     assert made.templates["t"].operations[0].id == "t-monitor-5s"
-    assert told("primitive p @t") == [("UNKNOWN_TEMPLATE", 1, 13)]
+    assert report_lines("primitive p @t") == [("UNKNOWN_TEMPLATE", 1, 13)]
 
 
 def test_ms_is_a_promotable_clone_and_says_so() -> None:
@@ -196,7 +196,7 @@ def test_blocks_have_rules() -> None:
     ],
 )
 def test_refused(text: str, code: str, column: int) -> None:
-    assert told("# first line\n" + text) == [(code, 2, column)]
+    assert report_lines("# first line\n" + text) == [(code, 2, column)]
 
 
 # -- constraints ------------------------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def test_levels_without_a_target_are_for_every_node() -> None:
     script = parse_script("fencing_topology f1\nnode n2", "text")
     made = assemble(script.statements, members=("n1",)).configuration
     assert [(level.target, level.devices) for level in made.fencing_levels] == [("n1", ("f1",)), ("n2", ("f1",))]
-    assert told("fencing_topology f1") == [("MISSING_KEY", 1, 1)]
+    assert report_lines("fencing_topology f1") == [("MISSING_KEY", 1, 1)]
 
 
 # -- references -------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from haclusterd.model.graph import ActionKind, GraphAction
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.ocf import ExitCode
-from tests.scheduled_clusters import ScheduledCluster, configured, told
+from tests.scheduled_clusters import ScheduledCluster, action_line, configured
 
 CONFIGURATION = """
 primitive power stonith:fence_local params pcmk_monitor_timeout=7s
@@ -14,7 +14,7 @@ op_defaults timeout=33s
 
 
 def planned(cluster: ScheduledCluster) -> dict[str, GraphAction]:
-    return {told(action): action for action in cluster.plan().graph.actions.values()}
+    return {action_line(action): action for action in cluster.plan().graph.actions.values()}
 
 
 def a_cluster(configuration: str = CONFIGURATION) -> ScheduledCluster:

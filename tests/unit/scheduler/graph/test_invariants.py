@@ -1,4 +1,4 @@
-"""A graph that could make one copy too many is refused, whoever made it."""
+"""A graph that could make one copy too many is refused, no matter what made it."""
 
 import pytest
 
