@@ -504,13 +504,13 @@ _PARAMETERS = Parameter("parameters", Takes.MANY, is_optional=True)
 _ONE_ACTION = (
     Option("--timeout", "timeout", "how long it may take, as 30s (what the agent advises)", OptionValue.TEXT),
     Option("--level", "level", "OCF_CHECK_LEVEL of a monitor", OptionValue.INTEGER),
-    Option("--interval", "interval", "the interval of a recurring monitor; without it, it is a probe",
+    Option("--interval", "interval", "of a recurring monitor (a probe without it)",
            OptionValue.TEXT),
     Option("--instance", "instance", "the resource's id (the agent's type)", OptionValue.TEXT),
     Option("--meta", "meta", "a meta-attribute of the action, as notify_type=pre", OptionValue.TEXT, repeats=True),
 )  # fmt: skip
 _ACTION = Parameter("action", completes=Completes.CHOICE)
-AGENT = Level("agent", "For authors of resource agents: write, look at, run and try one; no daemon is needed", (
+AGENT = Level("agent", "For authors of resource agents: write, check, run and try one", (
     Command("new", "Write an agent that works, to begin with", "", (Parameter("name", completes=Completes.FILE),), (
         Option("--language", "language", "in which it is written (python)", OptionValue.TEXT, Completes.CHOICE,
                ("python", "sh")),
@@ -525,11 +525,11 @@ AGENT = Level("agent", "For authors of resource agents: write, look at, run and 
     Command("run", "Run one action as the daemon would; the exit status is the agent's", "",
             (_AGENT, _ACTION, _PARAMETERS), _ONE_ACTION,
             examples=("crm agent run ./my-service validate-all", "crm agent run ./my-service stop --timeout 10s")),
-    Command("lint", "Look for what is wrong with agents, without starting anything; status 1: there are errors", "",
+    Command("lint", "Look for what is wrong with agents, and start nothing; status 1: errors", "",
             (Parameter("agents", Takes.MANY, completes=Completes.FILE),),
             (Option("--strict", "strict", "warnings count as errors"),),
             examples=("crm agent lint ./my-service", "crm agent lint --strict ./my-service ./my-database")),
-    Command("test", "Start it, stop it, kill it, and whatever else may happen to it; status 1: a trial failed", "",
+    Command("test", "Start it, stop it, kill it, and more; status 1: a trial failed", "",
             (_AGENT, _PARAMETERS), (
                 Option("--only", "only", "only this trial", OptionValue.TEXT, repeats=True),
                 Option("--timeout", "timeout", "of each action, in the place of what the agent advises",

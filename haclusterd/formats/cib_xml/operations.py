@@ -10,6 +10,8 @@ from haclusterd.model.configuration import AttributeSet, Operation, effective
 from haclusterd.model.operations import OPERATION_ATTRIBUTES
 
 _KEYS = tuple(dict.fromkeys((*(row.name for row in OPERATION_ATTRIBUTES), "record-pending", "interval-origin")))
+_KEPT_IN_META = ("start-delay", "interval-origin", "enabled")
+"""Plans read them where they stand; `enabled` counts at the operation alone, as in Pacemaker."""
 _DEFAULT_TIMEOUT_MS = next(durations.parse(row.default) for row in OPERATION_ATTRIBUTES if row.name == "timeout")
 _WITHOUT_EFFECT = ("can_fail", "role_after_failure")
 """Attributes that Pacemaker's newest schema drops."""
@@ -81,12 +83,12 @@ class OperationReader:
 
 
 def settings_in_meta(blocks: tuple[AttributeSet, ...]) -> tuple[dict[str, str], tuple[AttributeSet, ...]]:
-    """Take out of an operation's meta-attributes what can stand at the operation itself, and return both parts.
+    """Take out of an operation's meta-attributes what is read at the operation alone, and return both parts.
 
-    Nothing where a rule decides which of them count; `enabled` counts at the operation alone, as in Pacemaker.
+    Nothing where a rule decides which of them count.
     """
     if any(block.rule is not None for block in blocks):
         return {}, blocks
-    said = {name: value for name, value in effective(blocks).items() if name in _KEYS and name != "enabled"}
+    said = {name: value for name, value in effective(blocks).items() if name in _KEYS and name not in _KEPT_IN_META}
     kept = (replace(block, pairs=tuple(each for each in block.pairs if each[0] not in said)) for block in blocks)
     return said, tuple(block for block in kept if block.pairs)

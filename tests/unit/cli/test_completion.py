@@ -15,7 +15,7 @@ def lookup(kind: str) -> list[str]:
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("", "api cib cluster completion configure fencing history maintenance migrate node ra report resource "
+        ("", "agent api cib cluster completion configure fencing history maintenance migrate node ra report resource "
              "simulate status ticket verify why"),
         ("st", "status"),
         ("--re", "--reason"),

@@ -160,7 +160,7 @@ def test_a_set_that_two_constraints_share_is_written_once() -> None:
 @pytest.mark.parametrize(
     ("meta", "written"),
     [
-        ("start-delay=5", 'start-delay="5s"'),
+        ("start-delay=5", 'name="start-delay" value="5"'),
         ("timeout=1 record-pending=yes", 'timeout="1s" record-pending="true"'),
         ("on-fail=Nothing start-delay=0", 'on-fail="ignore"'),
         ("rule #uname eq n1 start-delay=5", 'name="start-delay" value="5"'),

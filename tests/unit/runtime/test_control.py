@@ -635,13 +635,13 @@ def test_after_a_wait_that_ended_in_the_midst_of_a_look_the_next_wait_looks_agai
 
     def then(_: Cib, is_met: bool) -> Outcome:
         assert not is_met
-        return Outcome(until=lambda *_: True, until_plans=True, waits_by_default=True, patience_ms=60_000, commands=(
+        return Outcome(until=lambda *_: True, until_plans=True, waits_by_default=True, wait_ms_max=60_000, commands=(
             commands.SetTransientAttribute(N2, "started", "1"),))  # fmt: skip
 
     def run(_: Arguments, __: Context) -> Outcome:
         return Outcome(
             commands=(commands.SetTransientAttribute(N2, "stopped", "1"),),
-            until=lambda *_: False, until_plans=True, waits_by_default=True, patience_ms=5000, afterwards=then,
+            until=lambda *_: False, until_plans=True, waits_by_default=True, wait_ms_max=5000, afterwards=then,
         )  # fmt: skip
 
     verb = Verb("resource.twice", run, Permission.OPERATE, "waits twice")
