@@ -207,7 +207,11 @@ class Scenario:
         while not condition():
             if time.monotonic() > deadline:
                 logs = {name: self.log(name)[-3000:] for name in self.cluster.names}
-                raise AssertionError(f"waited {wait_s_max} s in vain for {what}\n" + "\n\n".join(logs.values()))
+                status = self.status()
+                seen = {key: status.get(key) for key in ("verdict", "headlines", "dc", "transition", "orders")}
+                raise AssertionError(
+                    f"waited {wait_s_max} s in vain for {what}: {seen}\n" + "\n\n".join(logs.values())
+                )
             time.sleep(poll_s)
 
     def hold(self, what: str, condition: Callable[[], bool], for_s: float) -> None:
