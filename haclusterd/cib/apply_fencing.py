@@ -287,8 +287,10 @@ def _with_record(status: Status, record: FencingRecord, at: WallTime) -> Status:
     proofs = dict(status.proofs)
     proof = _PROOF.get(record.outcome)
     is_believed = record.device == WATCHDOG and record.outcome is FenceOutcome.FENCED
-    if proof is not None and record.device is not None and not is_believed:
-        # That a watchdog did its work follows from the time that has passed; it is no proof that it does.
+    is_letting_in = record.action is FenceAction.ON
+    if proof is not None and record.device is not None and not is_believed and not is_letting_in:
+        # That a watchdog did its work follows from the time that has passed; it is no proof that it does. Nor does it
+        # say anything of fencing when a node is not let in, most often since the node that asks has no lease yet.
         for device in (record.device, *record.others):
             proofs[proof_key(device, record.target)] = DeviceProof(proof, at, record.detail)
     return replace(status, fence_orders=orders, fencing_history=history, proofs=proofs)

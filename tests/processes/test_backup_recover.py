@@ -119,25 +119,25 @@ def test_a_cluster_is_made_again_from_its_backup(scenario: Scenario, tmp_path: P
 
     for name in scenario.cluster.names:
         scenario.cluster.power_off(name)
-    restored = Scenario(tmp_path / "restored")
+    second = Scenario(tmp_path / "second")
     try:
-        nodes = [f"--node={name}=127.0.0.1:{node.port}" for name, node in restored.cluster.nodes.items()]
-        restored = crm(scenario, "n1", "cluster", "restore", str(file), "--into", str(made), *nodes)
-        assert restored.returncode == 0, restored.stderr
+        nodes = [f"--node={name}=127.0.0.1:{node.port}" for name, node in second.cluster.nodes.items()]
+        done = crm(scenario, "n1", "cluster", "restore", str(file), "--into", str(made), *nodes)
+        assert done.returncode == 0, done.stderr
         again = crm(scenario, "n1", "cluster", "restore", str(file), "--into", str(made), *nodes)
         assert (again.returncode, "not empty" in again.stderr) == (1, True)
 
-        give_bundles(restored, made)
-        restored.form()
-        restored.until("the service to run", lambda: restored.holder() is not None)
-        assert restored.must("configure.show")["text"] == before["text"]
-        assert restored.must("cluster.members")["uuid"] != old_uuid
-        for name in restored.cluster.names:
-            versions = asked(restored, name, "history", "config")
+        give_bundles(second, made)
+        second.form()
+        second.until("the service to run", lambda: second.holder() is not None)
+        assert second.must("configure.show")["text"] == before["text"]
+        assert second.must("cluster.members")["uuid"] != old_uuid
+        for name in second.cluster.names:
+            versions = asked(second, name, "history", "config")
             assert [each["number"] for each in versions["versions"]] == [1, 2], name
             assert versions["versions"][-1]["reason"] == "restored from a backup of version 1"
             assert versions["gaps"] == []
-        digests = {asked(restored, name, "history", "config")["versions"][0]["digest"] for name in ("n1", "n2", "n3")}
+        digests = {asked(second, name, "history", "config")["versions"][0]["digest"] for name in ("n1", "n2", "n3")}
         assert len(digests) == 1
     finally:
-        restored.close()
+        second.close()

@@ -31,6 +31,7 @@ from haclusterd.model.fencing import ProofState
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.watchdog import WATCHDOG
 
 MAX_NAMED = 5
 """Names in one headline."""
@@ -226,8 +227,9 @@ def _restarts(cib: Cib, now: WallTime) -> Iterator[Headline]:
 def _bad_devices(cib: Cib) -> Iterator[Headline]:
     reported = {f"{device}/{name}" for name, device, _ in fencing_cover.nodes_that_devices_fail(cib)}
     for key, proof in sorted(cib.status.proofs.items()):
-        if proof.state in (ProofState.FAILING, ProofState.LIED) and key not in reported:
-            device, _, target = key.partition("/")
+        device, _, target = key.partition("/")
+        is_configured = device == WATCHDOG or device in cib.configuration.resources
+        if proof.state in (ProofState.FAILING, ProofState.LIED) and is_configured and key not in reported:
             detail = f" ({proof.detail})" if proof.detail else ""
             yield Headline(Gravity.WARNING, "DEGRADED", f"fence device {device} for {target}: {proof.state}{detail}")
 

@@ -80,6 +80,7 @@ def test_after_a_failure_of_its_own_another_node_asks_and_then_it_rests() -> Non
         asked.append(dc.order.executor)
         dc.answer(FenceOutcome.FAILED)
     assert asked == ["n2", "n1", "n3"]
+    assert dc.cluster.cib.status.proofs == {}, "not to let in proves nothing of fencing either"
     assert dc.now > NOW
     assert dc.mark() is None
 
