@@ -89,6 +89,20 @@ class ClientRecognition:
         self._looking_up.shutdown(wait=False, cancel_futures=True)
 
 
+class _Waiting:
+    """A connection that waits for a place."""
+
+    def __init__(self, uid: int) -> None:
+        self.uid = uid
+        self.woken = asyncio.Event()
+        self.is_over = False
+        """Another has its place in the line."""
+
+    def give_way(self) -> None:
+        self.is_over = True
+        self.woken.set()
+
+
 class Places:
     """The connections and the bytes of each user."""
 
@@ -97,26 +111,37 @@ class Places:
         self._others = 0
         """Connections of those who are not trusted."""
         self._request_bytes: Counter[int] = Counter()
-        self._waiting: Counter[bool] = Counter()
-        """How many wait for a place, by whether they are trusted."""
-        self._was_left = asyncio.Event()
+        self._waiting: dict[bool, list[_Waiting]] = {True: [], False: []}
+        """Who waits for a place, by whether they are trusted, the oldest first."""
 
     async def take_soon(self, who: PeerCredentials) -> str | None:
-        """Take a place as `take` does, and wait at most PLACE_WAIT_S for one to become free."""
+        """Take a place as `take` does, and wait at most PLACE_WAIT_S for one to become free.
+
+        Where too many wait, the oldest of the user who has the most does not wait on: of a burst of connections most
+        have ended before their turn.
+        """
         refusal = self.take(who)
-        if refusal is None or self._waiting[who.is_trusted] >= WAITING_MAX:
-            return refusal
-        self._waiting[who.is_trusted] += 1
+        if refusal is None:
+            return None
+        waiting, mine = self._waiting[who.is_trusted], _Waiting(who.uid)
+        if len(waiting) >= WAITING_MAX:
+            ((greedy, _),) = Counter(each.uid for each in waiting).most_common(1)
+            oldest = next(each for each in waiting if each.uid == greedy)
+            waiting.remove(oldest)
+            oldest.give_way()
+        waiting.append(mine)
         try:
             async with asyncio.timeout(PLACE_WAIT_S):
-                while self.take(who) is not None:
-                    self._was_left.clear()
-                    await self._was_left.wait()
+                while refusal is not None and not mine.is_over:
+                    mine.woken.clear()
+                    await mine.woken.wait()
+                    refusal = self.take(who)
         except TimeoutError:
             return self.take(who)  # After a stall the time may end in the same turn in which a place was left.
         finally:
-            self._waiting[who.is_trusted] -= 1
-        return None
+            if not mine.is_over:
+                waiting.remove(mine)
+        return refusal
 
     def take(self, who: PeerCredentials) -> str | None:
         """Take a place, to be given back with `leave`; or return why there is none."""
@@ -133,7 +158,8 @@ class Places:
         """Give a place back."""
         self._connections[who.uid] -= 1
         self._others -= not who.is_trusted
-        self._was_left.set()
+        for each in (*self._waiting[True], *self._waiting[False]):
+            each.woken.set()
 
     def hold(self, who: PeerCredentials, more_bytes: int) -> str | None:
         """Count bytes of incomplete requests, more or (negative) less; return why they are too many."""

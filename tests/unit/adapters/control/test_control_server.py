@@ -7,6 +7,7 @@ import stat
 import tempfile
 import threading
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -71,22 +72,45 @@ def test_what_is_begun_counts_until_it_has_ended() -> None:
     assert places.hold(ALICE, 1) is None
 
 
+async def turns() -> None:
+    """Let the loop do what it can do at once."""
+    for _ in range(4):
+        await asyncio.sleep(0)
+
+
 async def test_a_place_that_is_left_soon_is_waited_for_by_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     places = Places()
     for _ in range(CONNECTIONS_OF_USER_MAX):
         assert places.take(ALICE) is None
     waiting = [asyncio.create_task(places.take_soon(ALICE)) for _ in range(WAITING_MAX + 1)]
-    await asyncio.sleep(0)
-    assert [each.done() for each in waiting] == [False] * WAITING_MAX + [True]
-    assert await waiting[-1] == "too many connections of one user at a time"
+    await turns()
+    assert [each.done() for each in waiting] == [True] + [False] * WAITING_MAX, "the newest may be the one that lives"
+    assert await waiting[0] == "too many connections of one user at a time"
     places.leave(ALICE)
-    assert await waiting[0] is None
+    assert await waiting[1] is None
     monkeypatch.setattr(control_admission, "PLACE_WAIT_S", 0.01)
     assert await places.take_soon(BOB) is None
-    for each in waiting[1:-1]:
+    for each in waiting[2:]:
         each.cancel()
-    await asyncio.wait(waiting[1:-1])
+    await asyncio.wait(waiting[2:])
     assert await places.take_soon(ALICE) == "too many connections of one user at a time"
+
+
+async def test_who_has_most_waiting_takes_nobody_elses_turn() -> None:
+    places = Places()
+    for number in range(CONNECTIONS_OF_OTHERS_MAX):
+        assert places.take(replace(ALICE, uid=5000 + number)) is None
+    bob = asyncio.create_task(places.take_soon(BOB))
+    await turns()
+    crowd = [asyncio.create_task(places.take_soon(ALICE)) for _ in range(2 * WAITING_MAX)]
+    await turns()
+    assert not bob.done()
+    assert [each.done() for each in crowd] == [True] * (WAITING_MAX + 1) + [False] * (WAITING_MAX - 1)
+    places.leave(replace(ALICE, uid=5000))
+    assert await bob is None
+    for each in crowd:
+        each.cancel()
+    await asyncio.wait(crowd)
 
 
 def not_awaited() -> None:
