@@ -1,16 +1,17 @@
 """Break the program one line at a time, and see who notices.
 
-    python -m tests.mutants                            the curated list: unit tests, then the directed scenarios
+    python -m tests.mutants                            the curated list: unit tests, scenarios, property tests
     python -m tests.mutants --swarm 600                and, apart from them, a swarm of 600 s for each mutant
     python -m tests.mutants --swarm 600 --sample 24    and a swarm for 24 of them only, drawn by --seed
     python -m tests.mutants --generated 200 --seed 1   and 200 mutants by rule: comparisons, bounds, guards
     python -m tests.mutants --only 'Replica.*'         mutants of some functions only
     python -m tests.mutants --list                     what there is, without running anything
 
-A mutant that the unit tests notice is not shown to the scenarios; the swarm is asked about each, since it is judged by
-itself. Answers are kept in build/mutants.json for as long as no file of the program or its tests changes, so that a run
-that was ended goes on where it was. The last line is `RESULT key=value ...`; the exit code is 1 when less than 95 % of
-the curated list were noticed by units and scenarios, or, of a swarm of ten minutes or more, less than 50 %.
+A mutant that the unit tests notice is not shown to the scenarios, nor one of these to the property tests; the swarm is
+asked about each, since it is judged by itself. Answers are kept in build/mutants.json for as long as no file of the
+program or its tests changes, so that a run that was ended goes on where it was. The last line is `RESULT key=value
+...`; the exit code is 1 when less than 95 % of the curated list were noticed by these tests, or, of a swarm of ten
+minutes or more, less than 50 %.
 """
 
 import argparse
@@ -36,6 +37,8 @@ from tests.mutants.generated import sample
 from tests.mutants.noticing import CHECKOUT, Judgement, Level, Verdict, Workplace, files_for
 from tests.mutants.sites import MissingCodeError, Mutant, Place, find, mutated
 
+TESTS = (Level.UNITS, Level.SCENARIOS, Level.PROPERTIES)
+"""The tests that are asked about a mutant, the quickest first, until one of them notices."""
 ANSWERS = CHECKOUT / "build" / "mutants.json"
 WANTED_PERCENT = 95
 WANTED_OF_SWARM_PERCENT = 50
@@ -149,7 +152,7 @@ def judge(case: Case, free: "SimpleQueue[Workplace]", answers: Answers, options:
     place = free.get()
     try:
         with place.with_mutant(case.place, case.after):
-            for level in (Level.UNITS, Level.SCENARIOS):
+            for level in TESTS:
                 judgement = answers.of(case, level)
                 if judgement is None:
                     judgement = place.judge(case.place.path, level, seed=0, swarm_seconds=0)
@@ -172,7 +175,7 @@ def swarm_key(options: argparse.Namespace) -> str:
 
 def noticed_by(case: Case, answers: Answers, options: argparse.Namespace) -> list[str]:
     """Return the levels that noticed a mutant."""
-    levels = [Level.UNITS, Level.SCENARIOS, *([swarm_key(options)] if options.swarm else [])]
+    levels = [*TESTS, *([swarm_key(options)] if options.swarm else [])]
     found = ((level, answers.of(case, level)) for level in levels)
     return [level for level, judgement in found if judgement is not None and judgement.verdict is Verdict.NOTICED]
 
@@ -220,13 +223,13 @@ def run(options: argparse.Namespace) -> int:
 def report(cases: Sequence[Case], answers: Answers, options: argparse.Namespace, seconds: float) -> int:
     """Print who noticed what, survivors last, and the RESULT line; return the exit code."""
     swarm = swarm_key(options)
-    print(f"\n{'units':>9} {'scenarios':>9} {'swarm':>9}  mutant")
+    columns = (*TESTS, swarm)
+    print("\n" + " ".join(f"{column.partition(' ')[0]:>10}" for column in columns) + "  mutant")
     for case in cases:
         by = noticed_by(case, answers, options)
-        marks = [_mark(level in by, answers.of(case, level)) for level in (Level.UNITS, Level.SCENARIOS, swarm)]
-        print(f"{marks[0]:>9} {marks[1]:>9} {marks[2]:>9}  {case.name}")
-    tests = (Level.UNITS, Level.SCENARIOS)
-    survivors = [case for case in cases if not set(noticed_by(case, answers, options)) & set(tests)]
+        marks = [_mark(level in by, answers.of(case, level)) for level in columns]
+        print(" ".join(f"{mark:>10}" for mark in marks) + f"  {case.name}")
+    survivors = [case for case in cases if not set(noticed_by(case, answers, options)) & set(TESTS)]
     for case in survivors:
         breaks, why = (case.listed.breaks, case.listed.survives) if case.listed else ("(by rule)", "")
         print(f"SURVIVED {case.name}\n    it breaks: {breaks}\n    why: {why or 'not known'}")

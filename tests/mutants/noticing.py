@@ -1,4 +1,4 @@
-"""Who notices a mutant: the unit tests, the directed scenarios, the swarm; each in a copy of the checkout."""
+"""Who notices a mutant: unit tests, directed scenarios, property tests, the swarm; each in a copy of the checkout."""
 
 import os
 import shutil
@@ -29,6 +29,8 @@ class Level(StrEnum):
 
     UNITS = "units"
     SCENARIOS = "scenarios"
+    PROPERTIES = "properties"
+    """The property tests with all their examples: they take longest, so they are asked last."""
     SWARM = "swarm"
 
 
@@ -69,6 +71,7 @@ _UNITS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
 """Of mutated files, which tests are their units; the first row that fits counts."""
 _SCENARIOS = ("simulation/test_*.py",)
 _NO_SCENARIO = "simulation/test_*swarm.py"
+_PROPERTIES = "property"
 
 
 def files_for(path: Path, level: Level, checkout: Path = CHECKOUT) -> Sequence[Sequence[str]]:
@@ -79,6 +82,8 @@ def files_for(path: Path, level: Level, checkout: Path = CHECKOUT) -> Sequence[S
         patterns = next(tests for files, tests in _UNITS if any(path.match(each) for each in files))
     tests = checkout / "tests"
     found = {file for pattern in patterns for file in tests.glob(pattern)} - set(tests.glob(_NO_SCENARIO))
+    if level is not Level.SCENARIOS:
+        found = {file for file in found if (file.parent.name == _PROPERTIES) is (level is Level.PROPERTIES)}
     name = f"{path.parent.name}.{path.stem}"
     near = {file for file in found if path.stem in file.stem or name in file.read_text()}
     nearest = {file for file in near if path.stem in file.stem}
