@@ -39,7 +39,7 @@ DEFAULT_TIMEOUT_MS = 20_000
 ACTIONS_OF_NO_PARAMETERS = ("meta-data",)
 
 
-class _Refused(Exception):  # noqa: N818 (a finding, named as people say it)
+class _RefusedError(Exception):
     """What was typed cannot be done."""
 
     def __init__(self, item: ReportItem) -> None:
@@ -235,7 +235,7 @@ def _found(machine: Machine, word: str) -> tuple[AgentReference, Path]:
     path = Path(word)
     if "/" in word or path.is_file():
         if not path.is_file():
-            raise _Refused(report(Code.NO_INPUT, file=word, problem="there is no such file", remedy=""))
+            raise _RefusedError(report(Code.NO_INPUT, file=word, problem="there is no such file", remedy=""))
         path = path.resolve()
         is_installed = path.parents[1].name == "resource.d" if len(path.parents) > 1 else False
         is_shipped = path.parent == machine.directories.shipped
@@ -243,9 +243,9 @@ def _found(machine: Machine, word: str) -> tuple[AgentReference, Path]:
         return AgentReference("ocf", provider, path.name), path
     agent = machine.named(word)
     if isinstance(agent, ReportItem):
-        raise _Refused(agent)
+        raise _RefusedError(agent)
     if agent.standard != "ocf":
-        raise _Refused(report(Code.BAD_ARGUMENT, name="AGENT", problem="only agents of class ocf"))
+        raise _RefusedError(report(Code.BAD_ARGUMENT, name="AGENT", problem="only agents of class ocf"))
     found = machine.find(agent)
     assert found is not None
     return agent, found
@@ -277,7 +277,7 @@ def _program(arguments: Mapping[str, Json]) -> Program:
 def _pair(name: str, word: str) -> tuple[str, str]:
     key, has_value, value = word.partition("=")
     if not key or not has_value:
-        raise _Refused(report(Code.BAD_ARGUMENT, name=name, problem=f"{word!r}: write NAME=VALUE"))
+        raise _RefusedError(report(Code.BAD_ARGUMENT, name=name, problem=f"{word!r}: write NAME=VALUE"))
     return key, value
 
 
@@ -301,7 +301,7 @@ def _duration(arguments: Mapping[str, Json], name: str) -> int | None:
         return durations.parse(text)
     except ValueError:
         problem = f"{text!r} is no span of time, as 20s"
-        raise _Refused(report(Code.BAD_ARGUMENT, name=f"--{name}", problem=problem)) from None
+        raise _RefusedError(report(Code.BAD_ARGUMENT, name=f"--{name}", problem=problem)) from None
 
 
 def _timeout_ms(arguments: Mapping[str, Json], program: Program, action: str) -> int:
@@ -321,7 +321,7 @@ def _described(agent: AgentReference, path: Path, machine: Machine) -> dict[str,
     try:
         return read_description(metadata_text(agent, path, machine.directories))
     except (OSError, MetadataError) as error:
-        raise _Refused(report(Code.NO_INPUT, file=f"{path} meta-data", problem=str(error), remedy="")) from None
+        raise _RefusedError(report(Code.NO_INPUT, file=f"{path} meta-data", problem=str(error), remedy="")) from None
 
 
 def _levels(described: Mapping[str, Json]) -> tuple[str, ...]:
@@ -378,7 +378,7 @@ def _refusing(command: Callable[[Mapping[str, Json]], Response]) -> Callable[[Ma
     def carried_out(arguments: Mapping[str, Json]) -> Response:
         try:
             return command(arguments)
-        except _Refused as refusal:
+        except _RefusedError as refusal:
             return answer([refusal.item])
 
     return carried_out

@@ -1,11 +1,12 @@
 """The processes that agents leave behind, found as the descendants of this very process.
 
-This process becomes the subreaper (prctl(2)) of all that it starts, so that a daemon which leaves its parents stays in
-its family. What an agent asks another daemon to start (systemd, docker, libvirt) is not in it. From then on it has to
-do init's work as well: a dead service that nobody reaps looks alive to an agent that asks `kill -0`.
+This process becomes the subreaper (prctl(2)) of its descendants, so that a daemon whose parents have ended is still one
+of them. What an agent asks another daemon to start (systemd, docker, libvirt) is not. A subreaper has to reap its
+orphans, as init does: to an agent that asks `kill -0`, a service that ended and was not reaped is still running.
 """
 
 import ctypes
+import functools
 import os
 import signal
 import socket
@@ -20,25 +21,41 @@ from psutil import Process as Process
 
 Address = tuple[socket.AddressFamily, str, int]
 PR_SET_CHILD_SUBREAPER = 36
-GONE_PATIENCE_S = 2.0
+PR_GET_CHILD_SUBREAPER = 37
+GONE_TIMEOUT_S = 2.0
 LOOK_S = 0.01
 REAP_S = 0.003
 
 
-_adopts = False
-
-
 def adopt_orphans() -> None:
-    """Make every process that loses its parent below this one a child of this one, from now on."""
-    global _adopts  # noqa: PLW0603 (as the kernel has it: of the whole process, and never taken back)
-    _adopts = True
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl")
+    """Make this process the subreaper of its descendants, for the rest of its life.
+
+    Raises OSError when the kernel refuses.
+    """
+    if _libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl PR_SET_CHILD_SUBREAPER")
+
+
+def _is_subreaper() -> bool:
+    """Return whether orphans below this process become its children."""
+    answer = ctypes.c_int()
+    if _libc().prctl(PR_GET_CHILD_SUBREAPER, ctypes.byref(answer), 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl PR_GET_CHILD_SUBREAPER")
+    return answer.value != 0
+
+
+@functools.cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
 
 
 def wait(process: "subprocess.Popen[bytes]", timeout_s: float) -> bool:
-    """Wait for a child, and reap whatever else dies meanwhile; False: it did not end in time."""
-    if not _adopts:
+    """Wait for a child at most `timeout_s` seconds; return whether it has ended.
+
+    A subreaper reaps meanwhile every other child that ends; any other process leaves its children to those who
+    started them.
+    """
+    if not _is_subreaper():
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout_s)
         return process.poll() is not None
@@ -56,7 +73,7 @@ def wait(process: "subprocess.Popen[bytes]", timeout_s: float) -> bool:
 
 
 def members() -> list[Process]:
-    """Return what runs below this process, the eldest first."""
+    """Return the descendants of this process, the oldest first; zombies are reaped and left out."""
     found = []
     for pid in _descendants(os.getpid()):
         with suppress(psutil.NoSuchProcess):
@@ -70,7 +87,7 @@ def members() -> list[Process]:
 
 
 def _descendants(pid: int) -> list[int]:
-    """Return the ids of all that descends from a process. The kernel tells it without reading the whole of /proc."""
+    """Return the ids of all descendants of a process, from the kernel's lists of each thread's children."""
     found = []
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
@@ -79,19 +96,19 @@ def _descendants(pid: int) -> list[int]:
 
 
 def lasting() -> list[Process]:
-    """Return what runs below this process and does not end by itself at once."""
-    deadline = time.monotonic() + GONE_PATIENCE_S
+    """Return the descendants of this process that do not end by themselves within `GONE_TIMEOUT_S`."""
+    deadline = time.monotonic() + GONE_TIMEOUT_S
     while members() and time.monotonic() < deadline:
         time.sleep(LOOK_S)
     return members()
 
 
 def end(processes: Sequence[Process], number: signal.Signals = signal.SIGKILL) -> None:
-    """Send a signal to processes, and after SIGKILL wait until they are gone."""
+    """Send a signal to processes; after SIGKILL wait until they have ended, at most `GONE_TIMEOUT_S`."""
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(number)
-    deadline = time.monotonic() + GONE_PATIENCE_S
+    deadline = time.monotonic() + GONE_TIMEOUT_S
     wanted = {process.pid for process in processes}
     while number == signal.SIGKILL and time.monotonic() < deadline:
         if not wanted & {process.pid for process in members()}:
@@ -100,7 +117,7 @@ def end(processes: Sequence[Process], number: signal.Signals = signal.SIGKILL) -
 
 
 def names(processes: Sequence[Process]) -> str:
-    """Return the processes' names and ids, for people."""
+    """Return names and ids of the first five processes, and how many more there are."""
     said = []
     for process in processes[:5]:
         with suppress(psutil.NoSuchProcess):
@@ -109,7 +126,7 @@ def names(processes: Sequence[Process]) -> str:
 
 
 def listening(processes: Sequence[Process]) -> list[Address]:
-    """Return the addresses at which the processes listen (TCP)."""
+    """Return the TCP addresses on which the processes listen, sorted."""
     found = set()
     for process in processes:
         with suppress(psutil.NoSuchProcess, psutil.AccessDenied):

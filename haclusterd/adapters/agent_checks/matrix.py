@@ -45,11 +45,11 @@ class Verdict(StrEnum):
     SKIPPED = "skipped"
 
 
-class Failed(Exception):  # noqa: N818 (a finding, named as people say it)
+class TrialFailedError(Exception):
     """The agent did not do what the cluster relies on; the message says what."""
 
 
-class Skipped(Exception):  # noqa: N818 (a finding, named as people say it)
+class TrialSkippedError(Exception):
     """The trial cannot be made; the message says why."""
 
 
@@ -66,7 +66,7 @@ class Row:
 
 @dataclass(slots=True)
 class Trial:
-    """One agent under trial; each helper raises Failed."""
+    """One agent under trial; each helper raises TrialFailedError."""
 
     program: Program
     metadata: AgentMetadata
@@ -108,7 +108,7 @@ class Trial:
         """Run an action that must end with one of these codes."""
         answer = self.ask(action, level=level, program=program, meta=meta)
         if answer.code not in codes:
-            raise Failed(_unexpected(answer, codes, after))
+            raise TrialFailedError(_unexpected(answer, codes, after))
         return answer
 
     def begin(self) -> list[family.Process]:
@@ -120,7 +120,7 @@ class Trial:
         """Look for processes that should be gone."""
         left = family.lasting()
         if left:
-            raise Failed(f"{after}, {family.names(left)} still runs")
+            raise TrialFailedError(f"{after}, {family.names(left)} still runs")
 
     def clean(self) -> None:
         """Stop the resource, and kill what is left."""
@@ -141,11 +141,11 @@ def _meta_data(trial: Trial) -> str:
         capture_output=True, stdin=subprocess.DEVNULL, timeout=30, check=False,
     )  # fmt: skip
     if done.returncode != 0:
-        raise Failed(f"without the cluster's environment it ends with {code_name(done.returncode)}")
+        raise TrialFailedError(f"without the cluster's environment it ends with {code_name(done.returncode)}")
     try:
         read_agent_metadata(done.stdout.decode(errors="replace"), trial.program.agent)
     except MetadataError as error:
-        raise Failed(f"without the cluster's environment: {error}") from None
+        raise TrialFailedError(f"without the cluster's environment: {error}") from None
     return ""
 
 
@@ -156,7 +156,7 @@ def _unknown_action(trial: Trial) -> str:
 
 def _validate(trial: Trial) -> str:
     if "validate-all" not in trial.metadata.actions:
-        raise Skipped("its meta-data names no validate-all")
+        raise TrialSkippedError("its meta-data names no validate-all")
     trial.expect("validate-all", 0)
     return ""
 
@@ -184,7 +184,7 @@ def _start_twice(trial: Trial) -> str:
     trial.expect("start", 0, after="of what runs")
     trial.expect("monitor", 0)
     if before and before != {process.pid for process in family.members()[:1]}:
-        raise Failed("a second start put another process in the first one's place")
+        raise TrialFailedError("a second start put another process in the first one's place")
     return ""
 
 
@@ -208,7 +208,7 @@ def _nothing_left(trial: Trial) -> str:
 def _with_processes(trial: Trial) -> list[family.Process]:
     processes = trial.begin()
     if not processes:
-        raise Skipped("it has no processes of its own")
+        raise TrialSkippedError("it has no processes of its own")
     return processes
 
 
@@ -216,7 +216,7 @@ def _killed(trial: Trial) -> str:
     family.end(_with_processes(trial))
     answer = trial.ask("monitor")
     if answer.code is None or answer.code in ACTIVE:
-        raise Failed(f"monitor after all its processes were killed: {answer.name}")
+        raise TrialFailedError(f"monitor after all its processes were killed: {answer.name}")
     trial.expect("stop", 0, after="after all its processes were killed")
     trial.expect("start", 0, after="after all its processes were killed")
     trial.expect("monitor", 0)
@@ -259,7 +259,7 @@ def _interrupted(trial: Trial) -> str:
 def _port_taken(trial: Trial) -> str:
     addresses = _listening(_with_processes(trial))
     if not addresses:
-        raise Skipped("it listens at no TCP port")
+        raise TrialSkippedError("it listens at no TCP port")
     trial.expect("stop", 0)
     trial.nobody_left("after stop")
     kind, host, port = addresses[0]
@@ -269,7 +269,7 @@ def _port_taken(trial: Trial) -> str:
         taken.listen()
         answer = trial.ask("start")
         if answer.code is None or answer.code in (*ACTIVE, ExitCode.NOT_CONFIGURED):
-            raise Failed(f"start while port {port} is taken: {answer.name}")
+            raise TrialFailedError(f"start while port {port} is taken: {answer.name}")
         trial.expect("stop", 0, after=f"while port {port} is taken")
         trial.nobody_left(f"after a start that failed because port {port} is taken, and stop,")
     return f"port {port}: {answer.name}{f': {answer.reason}' if answer.reason else ''}"[:160]
@@ -286,7 +286,7 @@ def _required(trial: Trial) -> str:
     wanted = [name for name, facts in trial.metadata.parameters.items() if facts.is_required]
     given = [name for name in wanted if name in trial.program.parameters]
     if not wanted:
-        raise Skipped("it requires no parameter")
+        raise TrialSkippedError("it requires no parameter")
     for name in given:
         rest = {each: value for each, value in trial.program.parameters.items() if each != name}
         program = replace(trial.program, parameters=rest)
@@ -302,7 +302,7 @@ def _missing_program(trial: Trial) -> str:
         if name not in trial.program.parameters and _is_program(facts.default or "")
     }
     if not named and not defaults:
-        raise Skipped("no parameter names a program")
+        raise TrialSkippedError("no parameter names a program")
     for name in {**defaults, **named}:
         program = replace(trial.program, parameters={**trial.program.parameters, name: "/no/such/program"})
         trial.expect("start", ExitCode.NOT_INSTALLED, after=f"with {name}=/no/such/program", program=program)
@@ -327,7 +327,7 @@ def _odd_values(trial: Trial) -> str:
     """Ask about values with shell's signs in them: nothing of them may be carried out."""
     names = [name for name, facts in trial.metadata.parameters.items() if facts.content_type == "string"]
     if not names:
-        raise Skipped("it has no parameter that is a text")
+        raise TrialSkippedError("it has no parameter that is a text")
     proof = trial.directory / "carried-out"
     for name in names:
         odd = f"{ODD_TEXT};touch {proof};$(touch {proof})`touch {proof}`"
@@ -336,12 +336,12 @@ def _odd_values(trial: Trial) -> str:
             answer = trial.ask(action, program=program, meta=PROBE)
             if proof.exists():
                 proof.unlink()
-                raise Failed(f"{action}: what is written in {name} is carried out as a command")
+                raise TrialFailedError(f"{action}: what is written in {name} is carried out as a command")
             if answer.code is None:
-                raise Failed(f"{action} with odd characters in {name}: {answer.name}")
+                raise TrialFailedError(f"{action} with odd characters in {name}: {answer.name}")
             complaint = _complaint(answer.stderr)
             if complaint:
-                raise Failed(f"{action} with odd characters in {name}: {complaint}")
+                raise TrialFailedError(f"{action} with odd characters in {name}: {complaint}")
     return f"{len(names)} parameters"
 
 
@@ -364,18 +364,18 @@ def _odd_instance(trial: Trial) -> str:
 
 def _reload(trial: Trial) -> str:
     if "reload-agent" not in trial.metadata.actions:
-        raise Skipped("its meta-data names no reload-agent")
+        raise TrialSkippedError("its meta-data names no reload-agent")
     before = [process.pid for process in trial.begin()]
     trial.expect("reload-agent", 0)
     trial.expect("monitor", 0)
     if before[:1] != [process.pid for process in family.members()][:1]:
-        raise Failed("reload-agent put another process in the first one's place")
+        raise TrialFailedError("reload-agent put another process in the first one's place")
     return ""
 
 
 def _promotable(trial: Trial) -> None:
     if not trial.is_promotable:
-        raise Skipped("its meta-data names no promote")
+        raise TrialSkippedError("its meta-data names no promote")
 
 
 def _promote(trial: Trial) -> str:
@@ -403,14 +403,14 @@ def _score(trial: Trial) -> str:
     trial.expect("monitor", 0)
     found = {name: value for name, value in trial.scores().items() if name.startswith(("master-", "promotion-"))}
     if not found:
-        raise Failed("neither start nor monitor sets a promotion score: nothing would be promoted anywhere")
+        raise TrialFailedError("neither start nor monitor sets a promotion score: nothing would be promoted anywhere")
     trial.expect("stop", 0)
     return " ".join(f"{name}={value}" for name, value in sorted(found.items()))
 
 
 def _notify(trial: Trial) -> str:
     if "notify" not in trial.metadata.actions:
-        raise Skipped("its meta-data names no notify")
+        raise TrialSkippedError("its meta-data names no notify")
     trial.begin()
     count = 0
     for operation in ("start", "stop", "promote", "demote"):
@@ -419,7 +419,7 @@ def _notify(trial: Trial) -> str:
         for when in ("pre", "post"):
             answer = trial.ask("notify", meta=_notification(trial, when, operation))
             if answer.code != 0:
-                raise Failed(_unexpected(answer, (0,), f"{when}-{operation}"))
+                raise TrialFailedError(_unexpected(answer, (0,), f"{when}-{operation}"))
             count += 1
     trial.expect("monitor", 0, after="after notifications")
     return f"{count} notifications"
@@ -452,7 +452,7 @@ def _durations(trial: Trial) -> str:
         if advised is not None and advised.timeout_ms and took_ms * 2 > advised.timeout_ms:
             slow.append(f"{action} took {took_ms} ms of the advised {advised.timeout_ms}")
     if slow:
-        raise Failed("; ".join(slow))
+        raise TrialFailedError("; ".join(slow))
     shown = ("start", "monitor", "stop", "promote", "demote")
     return " ".join(f"{each}={trial.longest[each]}ms" for each in shown if each in trial.longest)
 
@@ -515,9 +515,9 @@ def _attempt(trial: Trial, check: Check) -> tuple[Verdict, str]:
     with _cleaned(trial):
         try:
             return Verdict.PASSED, check.perform(trial)
-        except Skipped as reason:
+        except TrialSkippedError as reason:
             return Verdict.SKIPPED, str(reason)
-        except Failed as finding:
+        except TrialFailedError as finding:
             return Verdict.FAILED, str(finding)
         except subprocess.TimeoutExpired as error:
             return Verdict.FAILED, f"{error.cmd[-1]} did not end within {error.timeout:.0f} s"
