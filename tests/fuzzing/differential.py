@@ -5,7 +5,8 @@
 For each seed: a configuration, its plan carried out by `crm_simulate`, something happens, and both plan. They must
 agree on where everything is active afterwards, what is fenced, what an administrator would call the change, and the
 actions with their order (levels L1-L4). Those that are a matter of Pacemaker's version stand in known_differences.py.
-The last line is for machines:
+A CIB on which crm_simulate does not end, or on which the comparison itself fails, is named and counted apart; the run
+goes on behind each. The last line is for machines:
 RESULT name=value ...
 """
 
@@ -15,14 +16,16 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -38,8 +41,11 @@ from tests.fuzzing.known_differences import cause_of
 from tests.fuzzing.random_cibs import disturb, generate
 
 PEER = "crm_simulate"
+PEER_LIMIT_S = 5
+"""Processor time for one plan of the peer, which takes some hundredths of a second where it ends at all."""
 DATE = "2023-11-14 22:13:20Z"
 LEVELS = ("L1", "L2", "L3", "L4")
+SKIPPED, UNENDED = "skipped", "unended"
 TELLING = frozenset(
     {
         "group",
@@ -80,10 +86,16 @@ REMOVABLE = frozenset(
 )
 
 
+class PeerDoesNotEndError(Exception):
+    """The peer used up its processor time on a CIB."""
+
+
 def absence() -> str:
     """Say why nothing can be compared; empty when it can."""
     if shutil.which(PEER) is None:
         return f"{PEER} is not installed (apt-get install pacemaker-cli-utils)"
+    if shutil.which("prlimit") is None:
+        return "prlimit is not installed (apt-get install util-linux)"
     missing = [name for name in ("conformance.py", "pcmk_convert.py") if not (HARNESS / name).is_file()]
     return f"{' and '.join(missing)} not found in {HARNESS}" if missing else ""
 
@@ -123,13 +135,7 @@ def peers_plan(root: ET.Element, directory: Path) -> dict[str, Any] | None:
     cib, graph = directory / "cib.xml", directory / "graph.xml"
     cib.write_text(ET.tostring(root, encoding="unicode"))
     graph.unlink(missing_ok=True)
-    run = subprocess.run(
-        (PEER, "-x", str(cib), "-S", "-G", str(graph), "-t", DATE),
-        env=_environment(directory),
-        text=True,
-        capture_output=True,
-        check=False,
-    )
+    run = _peer(directory, "-x", str(cib), "-S", "-G", str(graph), "-t", DATE)
     if run.returncode or not graph.exists():
         return None
     tree = converter().Tree(str(cib))
@@ -144,8 +150,17 @@ def peers_plan(root: ET.Element, directory: Path) -> dict[str, Any] | None:
     }
 
 
-def _environment(directory: Path) -> dict[str, str]:
-    return {**os.environ, "LC_ALL": "C", "TZ": "UTC", "CIB_shadow_dir": str(directory)}
+def _peer(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    run = subprocess.run(
+        ("prlimit", f"--cpu={PEER_LIMIT_S}", "--core=0", PEER, *arguments),
+        env={**os.environ, "LC_ALL": "C", "TZ": "UTC", "CIB_shadow_dir": str(directory)},
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    if run.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        raise PeerDoesNotEndError
+    return run
 
 
 def _is_unique(clone: ET.Element) -> bool:
@@ -174,12 +189,7 @@ def evolved(seed: int, directory: Path) -> ET.Element | None:
         return root
     before, after = directory / "before.xml", directory / "after.xml"
     before.write_text(ET.tostring(root, encoding="unicode"))
-    run = subprocess.run(
-        (PEER, "-x", str(before), "-S", "-Q", "-O", str(after), "-t", DATE),
-        env=_environment(directory),
-        capture_output=True,
-        check=False,
-    )
+    run = _peer(directory, "-x", str(before), "-S", "-Q", "-O", str(after), "-t", DATE)
     if run.returncode or not after.exists():
         return None
     root = ET.parse(after).getroot()
@@ -219,7 +229,10 @@ def shrink(root: ET.Element, directory: Path, levels: Sequence[str]) -> ET.Eleme
                 continue
             parent, child = chosen[number]
             parent.remove(child)
-            found = compared(smaller, directory)
+            try:
+                found = compared(smaller, directory)
+            except PeerDoesNotEndError:
+                continue
             if found is not None and found[0] and found[0][0] == levels[0]:
                 root, is_smaller = smaller, True
     return root
@@ -233,13 +246,16 @@ def _removable(root: ET.Element) -> Iterator[tuple[ET.Element, ET.Element]]:
 
 
 def examine(seed: int, *, is_shrunk: bool = True) -> Difference | None | str:
-    """Compare the plans for one seed; `skipped` when there is nothing to compare."""
+    """Compare the plans for one seed; where there is nothing to compare, why: SKIPPED, UNENDED."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as name:
         directory = Path(name)
-        root = evolved(seed, directory)
-        found = compared(root, directory) if root is not None else None
+        try:
+            root = evolved(seed, directory)
+            found = compared(root, directory) if root is not None else None
+        except PeerDoesNotEndError:
+            return UNENDED
         if root is None or found is None:
-            return "skipped"
+            return SKIPPED
         if not found[0]:
             return None
         if is_shrunk:
@@ -251,11 +267,63 @@ def examine(seed: int, *, is_shrunk: bool = True) -> Difference | None | str:
 
 def _worked(work: tuple[int, bool]) -> tuple[int, Difference | None | str]:
     seed, is_shrunk = work
-    return seed, examine(seed, is_shrunk=is_shrunk)
+    try:
+        return seed, examine(seed, is_shrunk=is_shrunk)
+    except Exception as error:  # noqa: BLE001 -- one broken comparison must not hide the others
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return seed, f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the seeds."""
+
+    compared: int = 0
+    skipped: int = 0
+    differences: int = 0
+    known: int = 0
+    unended: list[int] = field(default_factory=list)
+    failed: list[int] = field(default_factory=list)
+
+    def add(self, seed: int, found: Difference | None | str) -> str:
+        """Count one; return what is to be said of it."""
+        if found == SKIPPED:
+            self.skipped += 1
+            return ""
+        if found == UNENDED:
+            self.unended.append(seed)
+            return f"seed {seed}: {PEER} does not end within {PEER_LIMIT_S} s of processor time"
+        if isinstance(found, str):
+            self.failed.append(seed)
+            return f"seed {seed}: the comparison failed: {found}"
+        self.compared += 1
+        if found is None:
+            return ""
+        cause = cause_of(found.xml, found.details)
+        self.differences += 1
+        self.known += bool(cause)
+        return f"seed {seed}: {','.join(found.levels)} {f'known: {cause}' if cause else found.signature}"
+
+    @property
+    def unexplained(self) -> int:
+        return self.differences - self.known
+
+    def lines(self, seconds: float) -> Iterator[str]:
+        """Write the counts, the last line for machines."""
+        yield f"{self.compared} CIBs compared, {self.skipped} skipped, {seconds:.0f} s"
+        if self.unended:
+            yield f"{PEER} does not end on {' '.join(map(str, self.unended))}"
+        if self.failed:
+            yield f"the comparison failed on {' '.join(map(str, self.failed))}"
+        share = 100 * self.unexplained / max(1, self.compared)
+        yield (
+            f"RESULT cases={self.compared} differences={self.differences} known={self.known}"
+            f" unexplained={self.unexplained} unended={len(self.unended)} failed={len(self.failed)} percent={share:.2f}"
+        )
 
 
 def main() -> int:
-    """Compare many seeds; exit 1 when a difference is not known."""
+    """Compare many seeds; exit 1 when a difference is not known, or a comparison failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
@@ -269,33 +337,23 @@ def main() -> int:
         return 0
     seeds = [arguments.only] if arguments.only is not None else range(arguments.seed, arguments.seed + arguments.cases)
     began = time.monotonic()
-    differences: list[Difference] = []
-    skipped = known = 0
+    tally = Tally()
     with ProcessPoolExecutor(arguments.processes, mp_context=get_context("spawn")) as pool:
         work = ((seed, not arguments.keep) for seed in seeds)
-        for _, found in pool.map(_worked, work, chunksize=4):
-            if isinstance(found, str):
-                skipped += 1
-            elif found is not None:
-                cause = cause_of(found.xml, found.details)
-                known += bool(cause)
-                differences.append(found)
-                words = f"known: {cause}" if cause else found.signature
-                print(f"seed {found.seed}: {','.join(found.levels)} {words}", flush=True)
+        for seed, found in pool.map(_worked, work):
+            said = tally.add(seed, found)
+            if said:
+                print(said, flush=True)
+            if isinstance(found, Difference):
                 _show(found, arguments.out, is_whole=arguments.only is not None)
-    count = len(seeds) - skipped
-    unexplained = len(differences) - known
-    print(f"{count} CIBs compared, {skipped} skipped, {time.monotonic() - began:.0f} s")
-    share = 100 * unexplained / max(1, count)
-    figures = f"cases={count} differences={len(differences)} known={known} unexplained={unexplained}"
-    print(f"RESULT {figures} percent={share:.2f}")
-    return 1 if unexplained else 0
+    print("\n".join(tally.lines(time.monotonic() - began)))
+    return 1 if tally.unexplained or tally.failed else 0
 
 
 def _show(found: Difference, out: Path | None, *, is_whole: bool) -> None:
     lines = found.details if is_whole else found.details[:6]
     for line in lines:
-        print(f"    {line}")
+        print(f"    {line}", flush=True)
     if is_whole:
         print(found.xml)
     if out is not None:

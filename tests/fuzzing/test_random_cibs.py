@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzzing.differential import absence, evolved, examine, our_plan, shrink
+from tests.fuzzing.differential import UNENDED, Tally, absence, evolved, examine, our_plan, shrink
 from tests.fuzzing.known_differences import cause_of
 from tests.fuzzing.random_cibs import disturb, generate
 
@@ -45,3 +45,23 @@ def test_a_difference_is_shrunk_to_what_it_needs(tmp_path: Path, monkeypatch: py
     smaller = shrink(root, tmp_path, ("L1",))
     assert len(smaller.findall(".//primitive")) == 1
     assert not smaller.findall(".//constraints/*")
+
+
+@pytest.mark.skipif(bool(absence()), reason=absence() or "both are there")
+def test_where_the_peer_does_not_end_the_run_goes_on_and_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endless = tmp_path / "endless"
+    endless.write_text("#!/bin/sh\nwhile :; do :; done\n")
+    endless.chmod(0o755)
+    monkeypatch.setattr("tests.fuzzing.differential.PEER", str(endless))
+    monkeypatch.setattr("tests.fuzzing.differential.PEER_LIMIT_S", 1)
+    tally = Tally()
+    found = examine(5)
+    assert found == UNENDED
+    tally.add(5, found)
+    tally.add(6, "ValueError: no status (pcmk_convert.py:1)")
+    *_, unended, failed, result = tally.lines(1.0)
+    assert unended.endswith("does not end on 5")
+    assert failed == "the comparison failed on 6"
+    assert result.startswith("RESULT cases=0 differences=0 known=0 unexplained=0 unended=1 failed=1 ")
