@@ -15,14 +15,8 @@ from functools import partial
 from haclusterd.cib import codec
 from haclusterd.cib.changes import ChangeKind
 from haclusterd.cib.commands import SetTicket, TicketChange
-from haclusterd.commands.status.fencing_cover import devices_for
-from haclusterd.model.cluster import NodeState, NodeStatus
-from haclusterd.model.configuration import Primitive, effective
-from haclusterd.model.ids import ResourceId
-from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
-from haclusterd.scheduler.unpack.fence_executors import is_named_by_location
-from haclusterd.simulator import drawn_configurations, recovery
+from haclusterd.simulator import drawn_configurations, healing, recovery
 from haclusterd.simulator.checks import coverage, expectations
 from haclusterd.simulator.checks.activities import Activity
 from haclusterd.simulator.checks.checkers import Violation
@@ -41,8 +35,6 @@ from haclusterd.simulator.faults import versions as faults_of_versions
 from haclusterd.simulator.faults.base import PACES_MS, Fault, FaultRun, Kind, draw_plan
 from haclusterd.simulator.forgetting import Forgetting
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.world import MS, SECOND
-from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster, Shape
 from haclusterd.simulator.subjects import NO_EMPHASIS, Emphasis, Subject, emphasis_of
 
@@ -160,8 +152,6 @@ DIRECTED_WEIGHT = 4
 LINKS = (2, 2, 3)
 SMALL_SNAPSHOT = 30
 """Entries between two snapshots where a node is to be sent one."""
-PEOPLE_LOOK_MS = 3000
-"""How often people look what they have left undone, once everything else is healed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,8 +333,7 @@ def _act(cluster: Cluster, faults: FaultRun[Cluster], seed: int, safety_ms: int)
     clients.stop()
     faults.end_all()
     cluster.heal()
-    _keep_started(cluster)
-    _put_right(cluster)
+    healing.look_after(cluster)
     limit_ms = LIVENESS_MS + expectations.fencing_pause_ms(cluster.cib)
     cluster.until_settled(limit_ms, "settled after healing")
     cluster.run_for(STAYS_SETTLED_MS)
@@ -389,54 +378,6 @@ def _begin(cluster: Cluster, seed: int) -> None:
     if edits:
         cluster.configure(edits)
         cluster.until_settled(BEGINNING_MS, "the beginning settled")
-
-
-def _keep_started(cluster: Cluster) -> None:
-    """Start again what leaves only now, because it was asked to before, upgrade what is too old to join, switch on what
-    was fenced with `off`, and reset by hand what a person wanted fenced and no device can fence."""
-    for name in () if cluster.is_being_repaired else cluster.names:
-        cluster.hosts[name].brain.enable()
-        cluster.upgrade(name)
-        status = cluster.cib.status.nodes.get(name)
-        if status is not None and status.state is NodeState.FENCED:
-            cluster.power_on(name)
-        if status is not None and _waits_for_a_hand(cluster, status):
-            cluster.power_off(name)
-            cluster.power_on(name)
-    cluster.world.after(SECOND, lambda: _keep_started(cluster))
-
-
-def _waits_for_a_hand(cluster: Cluster, status: NodeStatus) -> bool:
-    """Tell whether a node may not join again in its boot because a person wanted it fenced, and nothing can do that."""
-    is_wanted = status.is_fence_requested and status.state is NodeState.LOST
-    if not is_wanted or status.incarnation is None or devices_for(cluster.cib, status.name):
-        return False
-    return cluster.boot_runs(status.name, status.incarnation.boot_id)
-
-
-def _put_right(cluster: Cluster) -> None:
-    """Let people start the fence devices that they have stopped, and allow those again that they have kept from all
-    nodes: without them nothing that is lost is recovered.
-    """
-    for device in _stopped_devices(cluster):
-        ask(cluster, "resource.start", {"resources": [device]})
-    configuration = cluster.cib.in_force
-    is_opt_in = not ClusterProperties(configuration).boolean("symmetric-cluster")
-    if is_opt_in and any(not is_named_by_location(configuration, each.id) for each in configuration.fence_devices()):
-        ask(cluster, "configure.statement", {"words": ["property", "symmetric-cluster=true"]})
-    cluster.world.after(PEOPLE_LOOK_MS * MS, lambda: _put_right(cluster))
-
-
-def _stopped_devices(cluster: Cluster) -> list[ResourceId]:
-    return [
-        primitive.id
-        for primitive in cluster.cib.configuration.primitives()
-        if primitive.agent.standard == "stonith" and _is_stopped(primitive)
-    ]
-
-
-def _is_stopped(primitive: Primitive) -> bool:
-    return effective(primitive.meta).get("target-role", "").lower() == "stopped"
 
 
 def _judge_digests(cluster: Cluster) -> None:

@@ -15,9 +15,11 @@ from haclusterd.cib.commands import (
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import Primitive, TicketConstraint
 from haclusterd.model.ids import ConstraintId, ResourceId
+from haclusterd.simulator import healing
 from haclusterd.simulator.checks import expectations
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster, Shape
 
@@ -97,6 +99,53 @@ def test_a_node_that_loses_a_ticket_with_loss_policy_fence_is_fenced_though_it_i
     cluster.until(lambda: cluster.state(holder) is NodeState.FENCED, 20 * SECOND, "fenced")
     cluster.run_for(20 * SECOND)
     assert not cluster.truth.active_nodes(DB)
+
+
+def test_what_a_lost_ticket_freezes_runs_on_and_nothing_starts_after_it() -> None:
+    """As with Pacemaker: what is frozen cannot start, so what starts after it stops, until the ticket is back."""
+    cluster = formed()
+    cluster.administer(SetTicket("rights", TicketChange.GRANT, "scenario"))
+    frozen = TicketConstraint(ConstraintId("ip-ticket"), "rights", ResourceId("ip"), None, "freeze")
+    cluster.configure((PutConstraint(frozen),))
+    cluster.run_for(5 * SECOND)
+    cluster.administer(SetTicket("rights", TicketChange.REVOKE, "scenario"))
+    cluster.until(lambda: not cluster.truth.active_nodes(ResourceId("web")), 5 * SECOND, "web stopped")
+    cluster.until(cluster.is_settled, 5 * SECOND, "settled without web")
+    cluster.run_for(20 * SECOND)
+    assert cluster.runs_once("ip", "db", "cache")
+    assert not cluster.objection()
+    cluster.administer(SetTicket("rights", TicketChange.GRANT, "scenario"))
+    cluster.until(lambda: cluster.runs_once("web"), 5 * SECOND, "web started")
+
+
+def test_a_service_that_nothing_keeps_from_running_is_missed_though_a_ticket_freezes_another_one() -> None:
+    cluster = formed()
+    frozen = TicketConstraint(ConstraintId("db-ticket"), "rights", DB, None, "freeze")
+    cluster.administer(SetTicket("rights", TicketChange.GRANT, "scenario"))
+    cluster.configure((PutConstraint(frozen),))
+    cluster.run_for(5 * SECOND)
+    cluster.administer(SetTicket("rights", TicketChange.REVOKE, "scenario"))
+    cluster.run_for(5 * SECOND)
+    (holder,) = cluster.truth.active_nodes(ResourceId("web"))
+    cluster.truth.service_ends(holder, ResourceId("web"))
+    assert expectations.objection(cluster.cib, cluster.truth).startswith("web runs nowhere")
+
+
+def test_a_majority_that_is_switched_off_comes_back_when_people_find_no_quorum() -> None:
+    """Three of five are fenced with `off` at one time, before any of it is recorded: nobody can record it then."""
+    cluster = Cluster(shape=Shape(nodes=5))
+    cluster.form(configurations.usual(cluster.names, fencing_action="off"))
+    doomed = cluster.names[2:]
+    for name in doomed:
+        cluster.switch.set(name, FaultMode.REFUSES)
+        cluster.administer(RequestFence(name, cluster.incarnation_at(name), "scenario", "it is to go"))
+    cluster.until(lambda: all(cluster.state(name) is NodeState.LOST for name in doomed), 10 * SECOND, "lost")
+    cluster.switch.repair()
+    cluster.until(lambda: not any(map(cluster.switch.is_on, doomed)), 120 * SECOND, "all three off")
+    cluster.run_for(60 * SECOND)
+    assert not cluster.truth.active_nodes(DB), "no quorum, no services"
+    healing.look_after(cluster)
+    cluster.until(cluster.is_settled, 60 * SECOND, "settled")
 
 
 def test_a_monitor_that_fails_with_on_fail_fence_has_its_node_fenced() -> None:

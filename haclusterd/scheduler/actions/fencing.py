@@ -11,7 +11,7 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.fencing_order import order_fencing
-from haclusterd.scheduler.model.entities import DO_SHUTDOWN, START, STOP, Action, Inventory, Node
+from haclusterd.scheduler.model.entities import DO_SHUTDOWN, START, STOP, Action, Inventory, Node, Resource
 from haclusterd.scheduler.model.relation_flags import FIRST_IMPLIES_THEN, ORDERED, UNRUNNABLE_FIRST_BLOCKS
 from haclusterd.scheduler.model.settings import Settings
 
@@ -129,11 +129,17 @@ def fencing_warnings(inventory: Inventory, settings: Settings) -> list[str]:
                 " run there; data may be destroyed"
             )
     found += [
-        f"{resource.id} is left alone until a person cleans up: {resource.failed_because}"
+        f"{resource.id} {_what_would_free(resource)}: {resource.failed_because}"
         for resource in inventory.primitives()
         if resource.is_blocked and resource.failed_because
     ]
     return found
+
+
+def _what_would_free(resource: Resource) -> str:
+    if resource.scores.frozen_by and not resource.found.is_blocked:
+        return "stays where it is until the ticket is granted"
+    return "is left alone until a person cleans up"
 
 
 def impossible_fencing(table: ActionTable) -> tuple[tuple[NodeName, str, str], ...]:

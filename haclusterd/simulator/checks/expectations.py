@@ -318,11 +318,33 @@ class _Reading:
             if constraint.kind is not OrderingKind.MANDATORY:
                 continue
             is_start = (constraint.then_action or constraint.first_action) in ("start", "promote")
-            if is_start and not self._places(constraint.first, is_promoted=constraint.first_action == "promote"):
+            if not is_start or self._frozen_by_tickets & set(self._insides(constraint.first)):
                 return False
-            if not is_start:
+            if not self._places(constraint.first, is_promoted=constraint.first_action == "promote"):
                 return False
         return True
+
+    @cached_property
+    def _frozen_by_tickets(self) -> frozenset[ResourceId]:
+        """Return what stays where it is because its ticket is lost: it cannot start, so nothing comes after it."""
+        tickets = self.cib.status.tickets
+        return frozenset(
+            inside
+            for constraint in self.cib.in_force.constraints.values()
+            if isinstance(constraint, TicketConstraint) and constraint.loss_policy == "freeze"
+            if (state := tickets.get(constraint.ticket)) is None or not state.is_granted
+            for inside in self._insides(constraint.resource)
+        )
+
+    def _insides(self, resource: ResourceId) -> tuple[ResourceId, ...]:
+        """Return a resource and what is in it."""
+        match self.cib.in_force.resources.get(resource):
+            case Group(members=members):
+                return (resource, *members)
+            case Clone(child=child):
+                return (resource, *self._insides(child))
+            case _:
+                return (resource,)
 
     def _beside_fellows(self, resource: ResourceId, allowed: frozenset[NodeName]) -> frozenset[NodeName]:
         """Return where the members before it in its group let it run."""
@@ -332,7 +354,10 @@ class _Reading:
         )  # fmt: skip
         if group is None:
             return allowed
-        for member in group.members[: group.members.index(resource)]:
+        before = group.members[: group.members.index(resource)]
+        if self._frozen_by_tickets & set(before):
+            return frozenset()
+        for member in before:
             allowed &= self._places(member)
         return allowed
 
