@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from haclusterd.cli.command_table import LEVELS, ROOT
-from haclusterd.cli.grammar import Command, Level, Option
+from haclusterd.cli.grammar import Command, Level
 from haclusterd.cli.parsing import UsageError, parse
 from haclusterd.machines.acting_alone import RESETS, STEPS
 from haclusterd.machines.joining import JOINING
@@ -21,6 +21,7 @@ from haclusterd.model.property_tables import PACEMAKERS_PROPERTIES
 from haclusterd.model.state_tables import TransitionTable
 from haclusterd.runtime.control import STAGES
 from haclusterd.runtime.member_change import CHANGES
+from haclusterd.verbs.words import Option
 
 HERE = Path(__file__).parent
 
@@ -75,8 +76,8 @@ def _possible(row: Row) -> str:
 
 CRM_HEAD = """# The commands of crm
 
-Made from `haclusterd/cli/command_table.py` by `make reference`; do not edit. `crm help COMMAND` says the same at the
-prompt. The language of `crm configure`, and the exit codes: [design/cli.md](../design/cli.md).
+Made from `haclusterd/verbs/` by `make reference`; do not edit. `crm help COMMAND` says the same at the prompt.
+The language of `crm configure`, and the exit codes: [design/cli.md](../design/cli.md).
 """
 
 

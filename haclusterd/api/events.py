@@ -23,7 +23,6 @@ from aiohttp import web
 
 from haclusterd.api.problems import dumped
 from haclusterd.api.routes import RefusedError, bad
-from haclusterd.commands.history.history import FOLLOW_LIMIT
 from haclusterd.model.api_tokens import Role
 from haclusterd.model.json_value import Json
 from haclusterd.model.remembered import Position, read_position
@@ -31,6 +30,7 @@ from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.ports.control import DaemonLink
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
+from haclusterd.verbs.history import FOLLOW_LIMIT
 
 STREAMS_MAX: Final = 512
 STREAMS_OF_ROLE: Final[Mapping[str, int]] = {Role.VIEWER: 32, Role.OPERATOR: 64, Role.ADMIN: 256}

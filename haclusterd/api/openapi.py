@@ -7,9 +7,9 @@ from haclusterd.api.events import PARAMETERS
 from haclusterd.api.metrics import TEXT
 from haclusterd.api.problems import JSON, PROBLEM, STATUS_OF, STATUS_OF_CODE
 from haclusterd.api.routes import PREFIX, Route, routes
-from haclusterd.commands.arguments import MAX_WORD_LENGTH, MAX_WORDS, Argument, Kind
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Severity
+from haclusterd.verbs.arguments import MAX_WORD_LENGTH, MAX_WORDS, Argument, Kind
 
 VERSION: Final = "1"
 STREAM: Final = "text/event-stream"

@@ -10,15 +10,15 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from haclusterd.commands.arguments import Argument, Kind
-from haclusterd.commands.registry import VERBS
-from haclusterd.commands.verb import Verb
 from haclusterd.model import durations
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import did_you_mean
+from haclusterd.verbs.arguments import Argument, Kind
+from haclusterd.verbs.table import VERBS
+from haclusterd.verbs.verb import Verb
 
 PREFIX = "/v1"
 OPTIONS_OF_CHANGES = ("dry_run", "force", "wait", "reason", "consistent", "no_validate")

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 
 from haclusterd.cli.command_table import LEVELS, ROOT
-from haclusterd.cli.grammar import Command, Completes, Level, Option, Parameter, Takes
+from haclusterd.cli.grammar import Command, Level
 from haclusterd.cli.options import GLOBAL_FLAGS
 from haclusterd.cli.parsing import UsageError, find_command, find_level
+from haclusterd.verbs.words import Completes, Option, Parameter, Takes
 
 Lookup = Callable[[str], Sequence[str]]
 """Names of one kind (node, resource, object, agent), from the cluster; empty when it cannot be asked."""

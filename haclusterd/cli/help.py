@@ -1,10 +1,11 @@
 """Help, made from the tables of commands: at every level, with examples."""
 
 from haclusterd.cli.command_table import LEVELS, ROOT
-from haclusterd.cli.grammar import Command, Level, OptionValue, Takes
+from haclusterd.cli.grammar import Command, Level
 from haclusterd.cli.options import HELP
 from haclusterd.cli.parsing import UsageError, find_command, find_level, usage
 from haclusterd.cli.render.terminal import Colour, Screen, columns
+from haclusterd.verbs.words import OptionValue, Takes
 
 EXIT_CODES = (
     ("0", "done"),

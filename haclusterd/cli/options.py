@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from haclusterd.cli.grammar import Takes
 from haclusterd.cli.parsing import UsageError, find_command, find_level
 from haclusterd.model import durations
 from haclusterd.model.requests import Options
 from haclusterd.reports.exit_codes import ExitStatus
+from haclusterd.verbs.words import Takes
 
 DEFAULT_WAIT_MS = 60_000
 OUTPUTS = ("text", "json")

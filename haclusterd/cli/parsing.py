@@ -6,10 +6,11 @@ Invariant: parsing needs no cluster. It raises UsageError with everything that a
 from collections.abc import Sequence
 
 from haclusterd.cli.command_table import LEVELS, NEVER_GUESSED, ROOT
-from haclusterd.cli.grammar import Command, Invocation, Level, Option, OptionValue, Parameter, Takes
+from haclusterd.cli.grammar import Command, Invocation, Level
 from haclusterd.cli.other_tools import instead_of
 from haclusterd.model.json_value import Json
 from haclusterd.reports.exit_codes import ExitStatus
+from haclusterd.verbs.words import Option, OptionValue, Parameter, Takes
 
 
 class UsageError(Exception):

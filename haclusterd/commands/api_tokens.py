@@ -7,10 +7,9 @@ a daemon's memory ever has the token itself.
 from collections.abc import Mapping
 
 from haclusterd.cib.commands import AddApiToken, RevokeApiToken
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model import durations
 from haclusterd.model.api_tokens import DIGEST, TOKEN_CHARACTERS_MAX, TOKENS_MAX, ApiToken, Role, digest_of
 from haclusterd.model.cluster import Cib
@@ -20,6 +19,8 @@ from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import did_you_mean
+from haclusterd.verbs.arguments import Arguments
+from haclusterd.verbs.verb import Permission
 
 PERMISSION_OF: Mapping[Role, Permission] = {
     Role.VIEWER: Permission.READ,
@@ -131,17 +132,10 @@ def whoami(context: Context, _arguments: Arguments) -> Outcome:
     )
 
 
-_NAME = Argument("name", Kind.WORD, "the name of the token", is_required=True)
 
 VERBS = (
-    Verb("api.whoami", whoami, Permission.READ, "Show as whom one is known, and what one may", cost=Cost.LIGHT),
-    Verb("api.token_list", listed, Permission.ADMINISTER, "Show the API tokens, but not what they are",
-         cost=Cost.LIGHT, only_tells=True),
-    Verb("api.token_add", add, Permission.ADMINISTER, "Accept a token by which a program may ask", (
-        _NAME,
-        Argument("role", Kind.WORD, "what its bearer may", is_required=True, choices=tuple(Role)),
-        Argument("digest", Kind.WORD, "SHA-256 of the token, in hexadecimal digits", is_required=True),
-        Argument("valid", Kind.WORD, f"for how long, as in 720h, or `{NEVER}` for no end; left out: 90 days"),
-    ), cost=Cost.LIGHT),
-    Verb("api.token_revoke", revoke, Permission.ADMINISTER, "Accept a token no more", (_NAME,), cost=Cost.LIGHT),
-)  # fmt: skip
+    carry_out_by("api.whoami", whoami),
+    carry_out_by("api.token_list", listed),
+    carry_out_by("api.token_add", add),
+    carry_out_by("api.token_revoke", revoke),
+)

@@ -10,17 +10,17 @@ from collections.abc import Iterator
 from typing import Final
 
 from haclusterd.cib.commands import ChangeMembers, RequestCertificate
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.names import find_node
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.arguments import Arguments
 
 WARN_BEFORE_MS: Final = 60 * 24 * 3600 * 1000
 """A certificate that ends sooner is named in the status."""
@@ -161,9 +161,4 @@ def _owner(context: Context, fingerprint: str) -> NodeName | None:
     return next((name for name in found if name in context.cib.members), None)
 
 
-VERBS = (
-    Verb("cluster.certificates", certificates, Permission.ADMINISTER, "Show certificates; renew, revoke one", (
-        Argument("action", Kind.WORD, "what to do", choices=("show", "renew", "revoke")),
-        Argument("node", Kind.WORD, "a node, or a fingerprint"),
-    ), cost=Cost.LIGHT),
-)  # fmt: skip
+VERBS = (carry_out_by("cluster.certificates", certificates),)

@@ -10,7 +10,6 @@ name says seconds). A sample is its labels in the order of `labels`, and then it
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from haclusterd.commands.arguments import Arguments
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.status import fencing_cover
@@ -18,7 +17,7 @@ from haclusterd.commands.status.headlines import headlines, missing_voters
 from haclusterd.commands.status.overview import Overview
 from haclusterd.commands.status.resource_state import Instance, InstanceState, base_of, node_flag
 from haclusterd.commands.status.status import acting_dc
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.machines.tally import BUCKETS_MS, Spans
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Bundle, Clone, Group, Location, Primitive, effective
@@ -30,6 +29,7 @@ from haclusterd.model.scores import INFINITY
 from haclusterd.model.scores import parse as parse_score
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
+from haclusterd.verbs.arguments import Arguments
 
 GAUGE, COUNTER, HISTOGRAM = "gauge", "counter", "histogram"
 MS = 1000
@@ -366,4 +366,4 @@ def _is_true(text: str) -> bool:
         return True
 
 
-VERBS = (Verb("metrics", metrics, Permission.READ, "Show the metrics of this node"),)
+VERBS = (carry_out_by("metrics", metrics),)

@@ -1,4 +1,4 @@
-"""The table of verbs: what the control socket, REST and tests may call, and who may.
+"""The table of verbs with what carries them out: what the control socket and tests may call.
 
 Invariant: `run` is the only way in. It never raises for what a caller sends; it answers with reports.
 """
@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from haclusterd.commands import api_tokens, certificates, metrics, simulate, ticket, validation
-from haclusterd.commands.arguments import MAX_SHOWN, check
 from haclusterd.commands.configure import configure, declaration, schema
 from haclusterd.commands.configure import graph as configure_graph
 from haclusterd.commands.context import Context
@@ -31,12 +30,14 @@ from haclusterd.commands.resource import operations, resource
 from haclusterd.commands.resource import settings as resource_settings
 from haclusterd.commands.status import status
 from haclusterd.commands.tools import tools
-from haclusterd.commands.verb import Verb
+from haclusterd.commands.verb import RunnableVerb
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import each_once, report
+from haclusterd.verbs import table as described
+from haclusterd.verbs.arguments import MAX_SHOWN, check
 
-VERBS: Mapping[str, Verb] = {
+VERBS: Mapping[str, RunnableVerb] = {
     verb.name: verb
     for level in (status.VERBS, metrics.VERBS, configure.VERBS, configure_graph.VERBS, schema.VERBS, declaration.VERBS,
                   validation.VERBS,
@@ -47,9 +48,10 @@ VERBS: Mapping[str, Verb] = {
                   resource_settings.VERBS, operations.VERBS, maintenance.VERBS, ticket.VERBS, tools.VERBS)
     for verb in level
 }
+assert VERBS.keys() == described.VERBS.keys(), "a verb that is described is carried out, and no other"
 
 
-def find(name: str) -> Verb | None:
+def find(name: str) -> RunnableVerb | None:
     """Return a verb of the table."""
     return VERBS.get(name)
 

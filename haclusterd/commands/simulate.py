@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.configure.script import read_script
 from haclusterd.commands.configure.settling import bad_values, settle
 from haclusterd.commands.context import Context
@@ -12,14 +11,14 @@ from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning.injection import SUPPOSITIONS, suppose
 from haclusterd.commands.planning.planning import as_pacemaker, plan, rows_afterwards, standing
 from haclusterd.commands.planning.simulation_document import SimulationDocument
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.formats.cib_xml.document import read_cib
-from haclusterd.formats.cib_xml.tree import MAX_LENGTH
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, has_errors, in_reading_order, report
 from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
+from haclusterd.verbs.arguments import Arguments
 
 _SHOWN_AT_MOST = 20
 
@@ -103,18 +102,4 @@ def _moment(text: str) -> WallTime | ReportItem | None:
         return report(Code.BAD_ARGUMENT, name="date", problem=problem)
 
 
-VERBS = (
-    Verb("simulate", simulate, Permission.READ, "Show what the cluster would do", (
-        Argument("text", Kind.TEXT, "a CIB of Pacemaker, as XML; left out: this cluster's own", longest=MAX_LENGTH),
-        Argument("source", Kind.WORD, "what to call the text in messages"),
-        Argument("pending", Kind.TEXT, "statements that are not committed, to be applied first"),
-        Argument("date", Kind.WORD, "the time to plan for, as in 2026-06-01T12:00:00Z"),
-        Argument("node_down", Kind.WORDS, "nodes that are supposed to have died"),
-        Argument("node_up", Kind.WORDS, "nodes that are supposed to be there"),
-        Argument("standby", Kind.WORDS, "nodes that are supposed to be in standby"),
-        Argument("op_fail", Kind.WORDS, "actions that are supposed to have failed: web:monitor:10s@n1=7"),
-        Argument("ticket", Kind.WORDS, "tickets supposed to be granted, revoked, standby or active: NAME=STATE"),
-        Argument("set", Kind.WORDS, "properties supposed to have other values: NAME=VALUE"),
-        Argument("quorum", Kind.WORD, "whether there is a quorum", choices=("present", "lost")),
-    ), cost=Cost.LONG),
-)  # fmt: skip
+VERBS = (carry_out_by("simulate", simulate),)

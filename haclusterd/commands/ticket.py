@@ -7,11 +7,10 @@ a grant, and a revocation that stops or fences, ask first (Pacemaker Explained, 
 from collections.abc import Collection
 
 from haclusterd.cib.commands import SetTicket, TicketChange
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning.planning import settled
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.cluster import TicketState
 from haclusterd.model.configuration import TicketConstraint
 from haclusterd.model.json_value import Json
@@ -19,6 +18,7 @@ from haclusterd.model.words import bad_character
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import did_you_mean
+from haclusterd.verbs.arguments import Arguments
 
 LONGEST_NAME = 255
 
@@ -119,11 +119,6 @@ def _objection(context: Context, state: TicketState, change: TicketChange) -> st
 
 
 VERBS = (
-    Verb("ticket.show", show, Permission.READ, "Show tickets and what needs them", (
-        Argument("ticket", Kind.WORD, "which ticket; left out: all"),
-    ), cost=Cost.LIGHT),
-    Verb("ticket.change", change_ticket, Permission.OPERATE, "Grant a ticket to this cluster, or take it away", (
-        Argument("ticket", Kind.WORD, "which ticket", is_required=True),
-        Argument("action", Kind.WORD, "what to do", is_required=True, choices=tuple(TicketChange)),
-    )),
-)  # fmt: skip
+    carry_out_by("ticket.show", show),
+    carry_out_by("ticket.change", change_ticket),
+)

@@ -10,11 +10,10 @@ bounds how many and how long (`runtime.agent_validations`), and what was not ans
 from collections.abc import Iterator
 from dataclasses import replace
 
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_resources, primitives_of
 from haclusterd.commands.outcome import Outcome
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.agents import AgentFacts, Validation, ValidationQuestion
 from haclusterd.model.configuration import Configuration, Primitive, effective
 from haclusterd.model.ids import NodeName, ResourceId
@@ -24,6 +23,7 @@ from haclusterd.reports.codes import Code
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.reports.items import ReportItem, has_errors, report
 from haclusterd.reports.places import Places
+from haclusterd.verbs.arguments import Arguments
 
 VALIDATE = "validate-all"
 NAMED_MOST = 8
@@ -127,8 +127,4 @@ def _row(primitive: Primitive, answer: Validation) -> Json:
     }
 
 
-VERBS = (
-    Verb(VALIDATES, validate_all, Permission.ADMINISTER, "Ask the agents what they say of parameters", (
-        Argument("ids", Kind.WORDS, "which resources; left out: all"),
-    )),
-)  # fmt: skip
+VERBS = (carry_out_by(VALIDATES, validate_all),)

@@ -1,76 +1,35 @@
-"""What a verb is: a name, a pure function, a permission, its cost, and the schema of its arguments."""
+"""A verb of `verbs/` with the pure function that carries it out."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, field, fields
 
-from haclusterd.commands.arguments import Argument, Arguments
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.model.json_value import Json
+from haclusterd.verbs.arguments import Arguments
+from haclusterd.verbs.table import VERBS
+from haclusterd.verbs.verb import Cost, Verb
 
 VerbFunction = Callable[[Context, Arguments], Outcome]
 
 
-class Permission(StrEnum):
-    """What a caller must be allowed to; each includes those before it."""
-
-    READ = "read"
-    OPERATE = "operate"
-    """Move, start, stop, standby: what is undone as easily as it is done, and names neither agents nor parameters."""
-    ADMINISTER = "administer"
-    """Change the configuration; fence; see secrets. An agent runs as root: who names one is root on every node."""
-
-
-class Cost(StrEnum):
-    """How long a verb takes, which decides where it is run; docs/design/0010-requests.md, "Where a verb is run"."""
-
-    LIGHT = "light"
-    """A few milliseconds at most, however large the cluster is."""
-    WHOLE = "whole"
-    """Grows with the configuration and the status: it shows, judges or changes them as a whole."""
-    LONG = "long"
-    """Asks the scheduler, reads the history, or writes the whole state."""
-
-
 @dataclass(frozen=True, slots=True)
-class Verb:
-    """One thing an administrator can do."""
+class RunnableVerb(Verb):
+    """One thing an administrator can do, and how it is done."""
 
-    name: str
-    """`level.verb`."""
-    function: VerbFunction
-    permission: Permission
-    help: str
-    """One line."""
-    arguments: tuple[Argument, ...] = ()
-    cost: Cost | Callable[[Mapping[str, Json]], Cost] = Cost.WHOLE
-    """Or what tells it from the arguments, which have not been checked yet."""
-    fences: Callable[[Mapping[str, Json]], bool] = lambda _: False
-    """Whether these arguments, which have not been checked yet, need the permission to administer."""
-    only_asks: Callable[[Mapping[str, Json]], bool] = lambda _: False
-    """Whether these arguments, which have not been checked yet, ask a question: then the permission to read is enough,
-    and nothing may be proposed."""
-    only_tells: bool = False
-    """Whether it changes nothing although not everybody may ask it."""
-    waits: bool = False
-    """Whether it is answered only when something happens."""
+    function: VerbFunction = field(kw_only=True)
 
-    @property
-    def may_change(self) -> bool:
-        """Whether it may propose something."""
-        return self.permission is not Permission.READ and not self.only_tells
 
-    def permission_for(self, arguments: Mapping[str, Json]) -> Permission:
-        """Return what these arguments need; secrets (passwords of fence devices) are for those who may set them."""
-        if arguments.get("secrets") or self.fences(arguments):
-            return Permission.ADMINISTER
-        return Permission.READ if self.only_asks(arguments) else self.permission
-
-    def cost_of(self, arguments: Mapping[str, Json]) -> Cost:
-        """Return what running it with these arguments costs."""
-        return self.cost if isinstance(self.cost, Cost) else self.cost(arguments)
-
-    def is_soon_answered(self, arguments: Mapping[str, Json]) -> bool:
-        """Tell whether an answer with these arguments, which have not been checked yet, takes no long work or wait."""
-        return not self.waits and self.cost_of(arguments) is not Cost.LONG
+def carry_out_by(
+    name: str,
+    function: VerbFunction,
+    *,
+    cost: Callable[[Mapping[str, Json]], Cost] | None = None,
+    fences: Callable[[Mapping[str, Json]], bool] | None = None,
+    only_asks: Callable[[Mapping[str, Json]], bool] | None = None,
+) -> RunnableVerb:
+    """Return the verb of this name with its function; what depends on its arguments, the function's file may judge."""
+    described = {each.name: getattr(VERBS[name], each.name) for each in fields(Verb)}
+    judged = {"cost": cost, "fences": fences, "only_asks": only_asks}
+    known = {key: judge for key, judge in judged.items() if judge is not None}
+    return RunnableVerb(**{**described, **known}, function=function)

@@ -24,7 +24,6 @@ from haclusterd.commands.context import Context, HeardFrom, Hold, LiveView, Tran
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.planning.preview import preview
 from haclusterd.commands.validation import VALIDATES
-from haclusterd.commands.verb import Cost, Permission
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
@@ -50,6 +49,7 @@ from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.past_catalogue import PastCatalogue
 from haclusterd.runtime.proposer import EntryTooLargeError, NeedsUpgradeError
 from haclusterd.runtime.version_catalogue import VersionCatalogue
+from haclusterd.verbs.verb import Cost, Permission
 
 COMMIT_WAIT_MS = 15_000
 """How long a command may take to be applied before its outcome is called unknown."""

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
-from haclusterd.commands.verb import Permission
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import effective
 from haclusterd.model.ids import NodeName
@@ -24,6 +23,7 @@ from haclusterd.simulator.checks.checkers import Violation
 from haclusterd.simulator.checks.linearizability import Append, Kind, Operation, judge_log, judge_register
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
+from haclusterd.verbs.verb import Permission
 
 CALLER = Caller("client", Permission.ADMINISTER)
 PAUSE_MS = (200, 6_000)

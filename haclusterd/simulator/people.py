@@ -7,7 +7,6 @@ answers. A daemon that dies in the middle leaves what it has done.
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from haclusterd.commands.verb import Permission
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Request, Response
 from haclusterd.protocol.control import EncodedResponse
@@ -16,6 +15,7 @@ from haclusterd.runtime.control import Caller
 from haclusterd.simulator.brain import BrainProcess
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
+from haclusterd.verbs.verb import Permission
 
 CALLER = Caller("administrator", Permission.ADMINISTER)
 ANSWER_TIMEOUT_MS = 4_000

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from haclusterd.api.routes import Route, routes
-from haclusterd.commands.arguments import Argument, Kind
+from haclusterd.verbs.arguments import Argument, Kind
 from tests.api_contract.schemas import objection
 from tests.processes.daemons import Scenario
 from tests.processes.test_api import Answer, Api, crm, started

@@ -7,10 +7,10 @@ import random
 from collections.abc import Mapping
 
 from haclusterd.commands import registry
-from haclusterd.commands.arguments import Argument, Kind
-from haclusterd.commands.verb import Verb
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Request
+from haclusterd.verbs.arguments import Argument, Kind
+from haclusterd.verbs.verb import Verb
 
 LEFT_OUT = frozenset({
     "cluster.address", "cluster.remove", "cluster.transfer_leader", "cluster.vote", "fencing.confirm", "fencing.test",

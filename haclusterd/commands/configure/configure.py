@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 
 from haclusterd.cib.tags import REPLICATED
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.configure.adoption import adopt
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.configure.deletion import delete as without_objects
@@ -14,7 +13,7 @@ from haclusterd.commands.configure.settling import settle
 from haclusterd.commands.configure.view import ids_of, masked, part_of, revealed
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.commands.verify.configuration import verify as verify_configuration
 from haclusterd.formats.cib_xml.document import write_configuration
 from haclusterd.formats.crm.syntax import SECTIONS, Arrangement
@@ -28,14 +27,10 @@ from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.reports.items import exit_status, has_errors, report
 from haclusterd.reports.rendering import to_json
 from haclusterd.reports.suggestions import did_you_mean
+from haclusterd.verbs.arguments import Arguments
 
 _CONFIGURATION = REPLICATED.shape_of(Configuration)
 
-TEXT = Argument("text", Kind.TEXT, "the text", is_required=True)
-SOURCE = Argument("source", Kind.WORD, "what to call the text in messages")
-_PENDING = Argument("pending", Kind.TEXT, "statements that are not committed, to be applied first")
-VARIABLES = Argument("variables", Kind.WORDS, "values for ${NAME} in a policy, as NAME=VALUE")
-FORMAT = Argument("format", Kind.WORD, "in which language", choices=("crm", "yaml", "xml"))
 
 
 def show_document(configuration: Configuration) -> str:
@@ -240,58 +235,16 @@ def get_property(context: Context, arguments: Arguments) -> Outcome:
 
 
 VERBS = (
-    Verb("configure.show", show, Permission.READ, "Show the configuration or some objects of it", (
-        Argument("ids", Kind.WORDS, "which objects, also type:KIND, tag:ID, related:ID, changed, obscure:GLOB; "
-                 "left out: all; the first may be `xml`, for that format"),
-        FORMAT,
-        _PENDING,
-        Argument("structured", Kind.FLAG, "add the configuration as data"),
-        Argument("document", Kind.FLAG, "in crm syntax, in the order on which plans depend"),
-        Argument("secrets", Kind.FLAG, "do not hide secrets"),
-    )),
-    Verb("configure.load", load, Permission.ADMINISTER, "Load a file", (
-        Argument("mode", Kind.WORD, "what to do with what the file does not name", is_required=True,
-                 choices=("update", "replace", "push")),
-        Argument("version", Kind.INTEGER, "only when the configuration is this version still"),
-        TEXT,
-        SOURCE,
-        FORMAT,
-        VARIABLES,
-    )),
-    Verb("configure.statement", statement, Permission.ADMINISTER, "Make one change", (
-        Argument("words", Kind.WORDS, "the statement, word by word", is_required=True),
-    )),
-    Verb("configure.script", script, Permission.ADMINISTER, "Make many changes at once", (TEXT, SOURCE)),
-    Verb("configure.delete", delete, Permission.ADMINISTER, "Delete objects", (
-        Argument("ids", Kind.WORDS, "which objects", is_required=True),
-        Argument("cascade", Kind.FLAG, "and what uses them"),
-    )),
-    Verb("configure.erase", erase, Permission.ADMINISTER, "Remove everything but nodes, or nodes too", (
-        Argument("what", Kind.WORD, "what else is removed", choices=("nodes",)),
-    )),
-    Verb("configure.default_timeouts", default_timeouts, Permission.ADMINISTER, "Set timeouts as the agents advise", (
-        Argument("ids", Kind.WORDS, "which primitives", is_required=True),
-    )),
-    Verb("configure.rename", rename, Permission.ADMINISTER, "Give an object another id, everywhere", (
-        Argument("old", Kind.WORD, "its id now", is_required=True),
-        Argument("new", Kind.WORD, "its new id", is_required=True),
-    )),
-    Verb("configure.modgroup", modify_group, Permission.ADMINISTER, "Add a member to a group, or remove one", (
-        Argument("words", Kind.WORDS, "GROUP add ID [after|before ID], or GROUP remove ID", is_required=True),
-    )),
-    Verb("configure.set", set_one, Permission.ADMINISTER, "Change one value", (
-        Argument("path", Kind.WORD, "ID.NAME or ID.OPERATION[.INTERVAL].NAME", is_required=True),
-        Argument("value", Kind.WORD, "its new value"),
-    )),
-    Verb("configure.verify", verify, Permission.READ, "Judge the configuration or a file", (
-        Argument("text", Kind.TEXT, "the text of a file; left out: what is configured"),
-        SOURCE,
-        FORMAT,
-        VARIABLES,
-        _PENDING,
-        Argument("strict", Kind.FLAG, "fail on warnings"),
-    )),
-    Verb("configure.get_property", get_property, Permission.READ, "Show cluster properties with their values", (
-        Argument("names", Kind.WORDS, "which; left out: all"),
-    ), cost=Cost.LIGHT),
-)  # fmt: skip
+    carry_out_by("configure.show", show),
+    carry_out_by("configure.load", load),
+    carry_out_by("configure.statement", statement),
+    carry_out_by("configure.script", script),
+    carry_out_by("configure.delete", delete),
+    carry_out_by("configure.erase", erase),
+    carry_out_by("configure.default_timeouts", default_timeouts),
+    carry_out_by("configure.rename", rename),
+    carry_out_by("configure.modgroup", modify_group),
+    carry_out_by("configure.set", set_one),
+    carry_out_by("configure.verify", verify),
+    carry_out_by("configure.get_property", get_property),
+)

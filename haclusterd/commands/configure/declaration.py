@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.configure.change import change
-from haclusterd.commands.configure.configure import FORMAT, SOURCE, TEXT, VARIABLES, read_text
+from haclusterd.commands.configure.configure import read_text
 from haclusterd.commands.configure.removal import removal
 from haclusterd.commands.configure.script import Reading, every_error
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.configuration import Configuration, Tag
 from haclusterd.model.ids import NCNAME
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import has_errors, report
+from haclusterd.verbs.arguments import Arguments
 
 CHANGED = 10
 """What `crm` ends with when something was changed."""
@@ -76,9 +76,4 @@ def _arranged(base: Configuration, new: Configuration) -> Configuration:
     return replace(new, **sections)
 
 
-VERBS = (
-    Verb("configure.apply", apply, Permission.ADMINISTER, "Make what a text says so; change nothing that is so", (
-        TEXT, SOURCE, FORMAT, VARIABLES,
-        Argument("prune", Kind.WORD, "a tag: what an earlier text with it defined, and this one does not, is removed"),
-    )),
-)  # fmt: skip
+VERBS = (carry_out_by("configure.apply", apply),)

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.configure.script import read_script
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.configuration import (
     Colocation,
     Configuration,
@@ -22,6 +21,7 @@ from haclusterd.model.configuration import (
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.scores import render as render_score
 from haclusterd.reports.items import has_errors
+from haclusterd.verbs.arguments import Arguments
 
 
 def graph(context: Context, arguments: Arguments) -> Outcome:
@@ -124,8 +124,4 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-VERBS = (
-    Verb("configure.graph", graph, Permission.READ, "Draw the configuration as a graph for Graphviz", (
-        Argument("pending", Kind.TEXT, "statements that are not committed, to be applied first"),
-    )),
-)  # fmt: skip
+VERBS = (carry_out_by("configure.graph", graph),)

@@ -3,14 +3,14 @@
 Source: Pacemaker Explained, "Configuration Versioning"; Pacemaker Administration, "Upgrading".
 """
 
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.formats.cib_xml.upgrade import NEWEST_NAME, is_known
 from haclusterd.formats.cib_xml.writer import WRITTEN
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
+from haclusterd.verbs.arguments import Arguments
 
 
 def schema(_context: Context, arguments: Arguments) -> Outcome:
@@ -33,10 +33,6 @@ def upgrade(_context: Context, _arguments: Arguments) -> Outcome:
 
 
 VERBS = (
-    Verb("configure.schema", schema, Permission.READ, "Show the schema in which XML is written", (
-        Argument("name", Kind.WORD, "a schema in which it is to be written"),
-    ), cost=Cost.LIGHT),
-    Verb("configure.upgrade", upgrade, Permission.READ, "Say whether the configuration waits for an upgrade", (
-        Argument("insist", Kind.WORD, "as in crmsh; nothing comes of it", choices=("force",)),
-    ), cost=Cost.LIGHT),
-)  # fmt: skip
+    carry_out_by("configure.schema", schema),
+    carry_out_by("configure.upgrade", upgrade),
+)

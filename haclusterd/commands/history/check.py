@@ -6,14 +6,14 @@ written, read again from its disk, ends in the same link everywhere.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from haclusterd.commands.arguments import Arguments
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.json_value import Json
 from haclusterd.model.remembered import Comparison, HistorySummary, Span
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.arguments import Arguments
 
 SHOWN_MAX = 5
 
@@ -104,6 +104,4 @@ def _some(items: Iterable[object]) -> str:
     return ", ".join(listed[:SHOWN_MAX]) + more
 
 
-VERBS = (
-    Verb("history.check", checked, Permission.READ, "Compare the histories of all nodes", cost=Cost.LONG),
-)  # fmt: skip
+VERBS = (carry_out_by("history.check", checked),)

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context, Event
 from haclusterd.commands.names import find_node, find_resource, parts_of
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model import durations
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
@@ -15,13 +14,11 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.remembered import Because, FollowQuery, HistoryQuery, Missing, Position, read_position
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.arguments import Arguments
+from haclusterd.verbs.history import FOLLOW_LIMIT
 
 DEFAULT_LIMIT = 50
-MAX_LIMIT = 10_000
 MAX_SHOWN = 40
-FOLLOW_LIMIT = 256
-LONGEST_WAIT_S = 20
-"""Less than a client listens to silence."""
 DEFAULT_WAIT_S = 10
 WHY_MISSING: Mapping[Because, str] = {
     Because.FORGOTTEN: "entries {first} to {last} are older than the cluster keeps its history",
@@ -147,21 +144,6 @@ def _event(event: Event) -> dict[str, Json]:
 
 
 VERBS = (
-    Verb("history.events", events, Permission.READ, "Show what happened, newest last", (
-        Argument("node", Kind.WORD, "only of this node"),
-        Argument("resource", Kind.WORD, "only of this resource and what is in it"),
-        Argument("kinds", Kind.WORDS, "only of these kinds, as `kind` says in the answer"),
-        Argument("since", Kind.WORD, "how far back, as in 10min, or from when, as in 2026-06-01T12:00:00Z"),
-        Argument("until", Kind.WORD, "the same for the end"),
-        Argument("limit", Kind.INTEGER, "how many, newest first", minimum=1, maximum=MAX_LIMIT),
-    ), cost=Cost.LONG),
-    Verb("history.follow", follow, Permission.READ, "Show what happens from a position in the history on", (
-        Argument("after", Kind.WORD, "the position: `next` or `id` of an earlier answer of any node; 0: the beginning"),
-        Argument("since", Kind.WORD, "without a position: how far back, or from when; left out: from now on"),
-        Argument("node", Kind.WORD, "only of this node"),
-        Argument("resource", Kind.WORD, "only of this resource and what is in it"),
-        Argument("kinds", Kind.WORDS, "only of these kinds"),
-        Argument("limit", Kind.INTEGER, "how many at most", minimum=1, maximum=FOLLOW_LIMIT),
-        Argument("wait_s", Kind.INTEGER, "how many seconds to wait for something to happen", maximum=LONGEST_WAIT_S),
-    ), cost=Cost.LIGHT, waits=True),
-)  # fmt: skip
+    carry_out_by("history.events", events),
+    carry_out_by("history.follow", follow),
+)

@@ -6,21 +6,20 @@ An order's key begins with its DC's term and the number of the transition in tha
 from collections.abc import Mapping, Sequence
 
 from haclusterd.cib.changes import ChangeKind
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context, Event, Past
 from haclusterd.commands.names import node_names
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.json_value import Json
 from haclusterd.model.remembered import HistoryQuery
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.arguments import Arguments
 
 CAUSES_SHOWN = 3
 RECENT_ORDERS = 500
 EVENTS_MAX = 10_000
 TRANSITIONS_SHOWN = 20
-TRANSITIONS_MAX = 1000
 ACTIONS_SHOWN = 3
 """Of each transition of a list."""
 
@@ -193,11 +192,7 @@ def newest_transitions(past: Past) -> list[str]:
 
 
 VERBS = (
-    Verb("history.transition", transition, Permission.READ, "Show what a transition did, and why", (
-        Argument("transition", Kind.WORD, "TERM.NUMBER, or the newest of that NUMBER; left out: the newest"),
-    ), cost=Cost.LONG),
-    Verb("history.transitions", transitions, Permission.READ, "List transitions, newest last", (
-        Argument("limit", Kind.INTEGER, "how many, newest first", minimum=1, maximum=TRANSITIONS_MAX),
-    ), cost=Cost.LONG),
-    Verb("history.info", info, Permission.READ, "Show what this node's history is about", cost=Cost.LONG),
-)  # fmt: skip
+    carry_out_by("history.transition", transition),
+    carry_out_by("history.transitions", transitions),
+    carry_out_by("history.info", info),
+)

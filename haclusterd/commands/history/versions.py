@@ -8,23 +8,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 from difflib import unified_diff
 
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.configure.removal import removal
 from haclusterd.commands.configure.view import masked
 from haclusterd.commands.context import Context, ListedVersion, Versions
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.formats.crm.syntax import Arrangement
 from haclusterd.formats.crm.syntax import show as show_crm
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.arguments import Arguments
 
 DEFAULT_LIMIT = 20
-MAX_LIMIT = 10_000
-LARGEST = 2**53
 
 
 def listed(context: Context, arguments: Arguments) -> Outcome:
@@ -166,24 +164,9 @@ def rollback(context: Context, arguments: Arguments) -> Outcome:
     return replace(outcome, data={**outcome.data, "difference": "\n".join(lines)})
 
 
-def _number(name: str, doc: str, *, is_required: bool = True) -> Argument:
-    return Argument(name, Kind.INTEGER, doc, is_required=is_required, minimum=1, maximum=LARGEST)
-
-
 VERBS = (
-    Verb("history.config", listed, Permission.READ, "List the versions of the configuration", (
-        Argument("author", Kind.WORD, "only by this author"),
-        Argument("limit", Kind.INTEGER, "how many, newest first", minimum=1, maximum=MAX_LIMIT),
-    ), cost=Cost.LONG),
-    Verb("history.show", shown, Permission.READ, "Show a version of the configuration", (
-        _number("version", "which version"),
-        Argument("secrets", Kind.FLAG, "do not hide secrets"),
-    ), cost=Cost.LONG),
-    Verb("history.diff", compared, Permission.READ, "Show what differs between two versions", (
-        _number("old", "the older version"),
-        _number("new", "the newer version; left out: the present one", is_required=False),
-    ), cost=Cost.LONG),
-    Verb("configure.rollback", rollback, Permission.ADMINISTER, "Make the configuration what it was in a version", (
-        _number("version", "which version"),
-    ), cost=Cost.LONG),
-)  # fmt: skip
+    carry_out_by("history.config", listed),
+    carry_out_by("history.show", shown),
+    carry_out_by("history.diff", compared),
+    carry_out_by("configure.rollback", rollback),
+)

@@ -5,16 +5,16 @@ from dataclasses import replace
 from typing import TypeVar
 
 from haclusterd.cib.backup import Backup, state_of, write_backup
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.configure.view import masked
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.cluster import ConfigurationVersion
 from haclusterd.model.configuration import AttributeSet, Configuration, Primitive, Resource, Template
 from haclusterd.model.words import HIDDEN
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
+from haclusterd.verbs.arguments import Arguments
 
 VERSIONS_MAX = 50
 """Earlier versions in a backup, newest first."""
@@ -97,8 +97,4 @@ def _blocks(owner: Primitive | Template) -> tuple[AttributeSet, ...]:
     return (*owner.parameters, *(block for operation in owner.operations for block in operation.parameters))
 
 
-VERBS = (
-    Verb("cluster.backup", backup, Permission.ADMINISTER, "Give what another cluster can be made of", (
-        Argument("secrets", Kind.FLAG, "secrets too"),
-    ), cost=Cost.LONG, only_tells=True),
-)  # fmt: skip
+VERBS = (carry_out_by("cluster.backup", backup),)

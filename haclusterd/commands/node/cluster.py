@@ -1,7 +1,6 @@
 """Verbs about the cluster as a whole: members, timing, names, the state as a file."""
 
 from haclusterd.cib.codec import encode_cib
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.configure.view import ids_of
 from haclusterd.commands.context import Context, HeardFrom
 from haclusterd.commands.history.transitions import newest_transitions
@@ -9,7 +8,7 @@ from haclusterd.commands.names import node_names
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status.status import node_data
 from haclusterd.commands.ticket import ticket_names
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.machines.stop_plan import stop_timeout_ms
 from haclusterd.model import timing
 from haclusterd.model.cluster import Cib, Member
@@ -17,6 +16,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.watchdog import longest_stop_ms
+from haclusterd.verbs.arguments import Arguments
 
 VERSIONS_NAMED = 50
 
@@ -149,12 +149,8 @@ def export(context: Context, _arguments: Arguments) -> Outcome:
 
 
 VERBS = (
-    Verb("cluster.names", names, Permission.READ, "List names, for completion", (
-        Argument("kind", Kind.WORD, "what is looked for: versions and transitions are listed only when it says so"),
-    )),
-    Verb("cluster.export", export, Permission.ADMINISTER, "Give the whole state, secrets included",
-         cost=Cost.LONG, only_tells=True),
-    Verb("cluster.members", members, Permission.READ, "Show who belongs to the cluster and who is heard",
-         cost=Cost.LIGHT),
-    Verb("cluster.timing", timers, Permission.READ, "Show every timer and what it follows from", cost=Cost.LIGHT),
+    carry_out_by("cluster.names", names),
+    carry_out_by("cluster.export", export),
+    carry_out_by("cluster.members", members),
+    carry_out_by("cluster.timing", timers),
 )

@@ -6,7 +6,6 @@ A person's word (`confirm`) ends what fencing cannot: it is taken for a lost nod
 from collections.abc import Iterator
 
 from haclusterd.cib.commands import Fenced, ForgetFencings
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.names import find_node, node_names
 from haclusterd.commands.node import node
@@ -14,7 +13,7 @@ from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning.injection import node_down
 from haclusterd.commands.planning.planning import describe_action, plan, real_actions, standing
 from haclusterd.commands.status import fencing_cover
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.machines.fence_choice import able_to_use
 from haclusterd.machines.fencer import delay_bounds_ms
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
@@ -28,9 +27,7 @@ from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.scheduler.unpack.fencing_capability import unfencing_devices
-
-_ANY_NODE = Argument("node", Kind.WORD, "which node; left out: all")
-_NODE = Argument("node", Kind.WORD, "which node", is_required=True)
+from haclusterd.verbs.arguments import Arguments
 
 
 def show(context: Context, arguments: Arguments) -> Outcome:
@@ -255,18 +252,11 @@ def cleanup(context: Context, arguments: Arguments) -> Outcome:
 HEARD_LATELY_MS = 10_000
 
 VERBS = (
-    Verb("fencing.list", show, Permission.READ, "Show what can fence each node, and what is proven", (_ANY_NODE,)),
-    Verb("fencing.history", history, Permission.READ, "Show what was fenced, and what is being fenced", (_ANY_NODE,),
-         cost=Cost.LIGHT),
-    Verb("fencing.topology", topology, Permission.READ, "Show the levels of devices", (_ANY_NODE,)),
-    Verb("fencing.plan", plan_fencing, Permission.READ, "Show what would happen if a node died now",
-         (_NODE,), cost=Cost.LONG),
-    Verb("fencing.test", node.fence, Permission.ADMINISTER, "Fence a node for real, to prove its device",
-         (_NODE, node.TOLERANCE)),
-    Verb("fencing.cleanup", cleanup, Permission.OPERATE, "Forget ended fencings, so that failed ones are tried again",
-         (_ANY_NODE,), cost=Cost.LIGHT),
-    Verb("fencing.confirm", confirm, Permission.ADMINISTER, "Say that a lost node is down", (
-        _NODE,
-        Argument("has_checked", Kind.FLAG, "somebody has looked that it is powered off"),
-    ), cost=Cost.LIGHT),
-)  # fmt: skip
+    carry_out_by("fencing.list", show),
+    carry_out_by("fencing.history", history),
+    carry_out_by("fencing.topology", topology),
+    carry_out_by("fencing.plan", plan_fencing),
+    carry_out_by("fencing.test", node.fence),
+    carry_out_by("fencing.cleanup", cleanup),
+    carry_out_by("fencing.confirm", confirm),
+)

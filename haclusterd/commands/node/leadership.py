@@ -1,16 +1,16 @@
 """The verb that lets another voter lead."""
 
 from haclusterd.cib.commands import RequestLeader
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.names import find_node
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.arguments import Arguments
 
 
 def transfer_leader(context: Context, arguments: Arguments) -> Outcome:
@@ -57,8 +57,4 @@ def _objection(cib: Cib, name: NodeName) -> str:
     return f"{name} is leaving" if status.is_leaving else ""
 
 
-VERBS = (
-    Verb("cluster.transfer_leader", transfer_leader, Permission.OPERATE, "Let another voter lead", (
-        Argument("node", Kind.WORD, "who; left out: another one that can"),
-    ), cost=Cost.LIGHT),
-)  # fmt: skip
+VERBS = (carry_out_by("cluster.transfer_leader", transfer_leader),)

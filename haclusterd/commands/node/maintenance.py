@@ -3,14 +3,14 @@
 Source: Pacemaker Explained, "Cluster Options" (maintenance-mode) and "Resource Meta-Attributes" (maintenance).
 """
 
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.configure.script import every_error, read_words
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.resource.settings import flagged
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.reports.items import has_errors
+from haclusterd.verbs.arguments import Arguments
 
 _ON = "in maintenance: nothing is started, stopped or watched"
 _OFF = "managed again"
@@ -29,9 +29,4 @@ def maintenance(context: Context, arguments: Arguments) -> Outcome:
     return change(context, made.configuration, done=f"the cluster is {words}", reports=made.reports)
 
 
-VERBS = (
-    Verb("maintenance", maintenance, Permission.OPERATE, "Leave everything, or resources, wholly alone, or no longer", (
-        Argument("state", Kind.WORD, "on or off", is_required=True, choices=("on", "off")),
-        Argument("resources", Kind.WORDS, "which resources; left out: the whole cluster"),
-    )),
-)  # fmt: skip
+VERBS = (carry_out_by("maintenance", maintenance),)

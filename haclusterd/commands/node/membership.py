@@ -9,12 +9,11 @@ from dataclasses import replace
 
 from haclusterd.cib.apply_members import VOTERS_MAX, objection_to
 from haclusterd.cib.commands import ChangeMembers, Command, RequestLeave, Retire
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.certificates import fingerprint_of
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.names import find_node
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.enrolment import InvitationTerms
@@ -23,6 +22,7 @@ from haclusterd.model.json_value import Json
 from haclusterd.protocol.enrolment_token import read_address, spell
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.arguments import Arguments
 
 VALID_DEFAULT = "1h"
 VALID_MAX_MS = 7 * 24 * 3600 * 1000
@@ -286,24 +286,8 @@ def _data(context: Context, name: NodeName, what: str) -> Json:
 
 
 VERBS = (
-    Verb("cluster.invite", invite, Permission.ADMINISTER, "Let a new node in: give a token for it", (
-        Argument("node", Kind.WORD, "its name; left out: any that is free"),
-        Argument("witness", Kind.FLAG, "it votes and runs nothing"),
-        Argument("learner", Kind.FLAG, "it gets no vote, also later"),
-        Argument("valid", Kind.WORD, "how long the token is good, as in 30min"),
-        Argument("port", Kind.INTEGER, "where to listen for it", minimum=1, maximum=65535),
-        Argument("authority", Kind.WORD, "the directory of the authority's key"),
-        Argument("withdraw", Kind.FLAG, "take back all invitations of this node"),
-    ), cost=Cost.LIGHT),
-    Verb("cluster.remove", remove, Permission.ADMINISTER, "Let a node leave for good", (
-        Argument("node", Kind.WORD, "which", is_required=True),
-    ), cost=Cost.LIGHT),
-    Verb("cluster.address", address, Permission.ADMINISTER, "Change the addresses of a node", (
-        Argument("node", Kind.WORD, "which", is_required=True),
-        Argument("addresses", Kind.WORD, "HOST:PORT, with commas", is_required=True),
-    ), cost=Cost.LIGHT),
-    Verb("cluster.vote", vote, Permission.ADMINISTER, "Give a member a vote, or take it", (
-        Argument("node", Kind.WORD, "which", is_required=True),
-        Argument("state", Kind.WORD, "whether it has one", is_required=True, choices=("on", "off")),
-    ), cost=Cost.LIGHT),
-)  # fmt: skip
+    carry_out_by("cluster.invite", invite),
+    carry_out_by("cluster.remove", remove),
+    carry_out_by("cluster.address", address),
+    carry_out_by("cluster.vote", vote),
+)

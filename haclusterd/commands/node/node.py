@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from haclusterd.cib.commands import Command, RequestFence, SetTransientAttribute
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.attribute_sets import with_value, without
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
@@ -13,7 +12,7 @@ from haclusterd.commands.planning.planning import settled
 from haclusterd.commands.status import fencing_cover
 from haclusterd.commands.status.resource_state import node_flag, primitives_on
 from haclusterd.commands.status.status import node_data
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import Configuration, NodeEntry, effective
@@ -22,10 +21,10 @@ from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.arguments import Arguments
 
 STANDBY = "standby"
 
-_NODE = Argument("node", Kind.WORD, "which node; left out: the one that answers")
 
 
 def show(context: Context, arguments: Arguments) -> Outcome:
@@ -244,21 +243,11 @@ def _fenced(node: NodeName, incarnation: Incarnation | None) -> Condition:
     return is_fenced
 
 
-TOLERANCE = Argument("tolerance", Kind.WORD, "nothing is done when it was fenced within this time, or is being fenced")
 
 VERBS = (
-    Verb("node.show", show, Permission.READ, "Show nodes with their attributes and resources", (_NODE,)),
-    Verb("node.standby", standby, Permission.OPERATE, "Move everything away from a node", (
-        _NODE,
-        Argument("lifetime", Kind.WORD, "until when", choices=("reboot", "forever")),
-    )),
-    Verb("node.online", online, Permission.OPERATE, "Let a node on standby run resources again", (_NODE,)),
-    Verb("node.maintenance", maintenance, Permission.OPERATE, "Leave everything on a node alone, or no longer", (
-        _NODE,
-        Argument("ready", Kind.FLAG, "no longer"),
-    )),
-    Verb("node.fence", fence, Permission.ADMINISTER, "Power-cycle a node, whatever it says", (
-        Argument("node", Kind.WORD, "which node", is_required=True),
-        TOLERANCE,
-    )),
-)  # fmt: skip
+    carry_out_by("node.show", show),
+    carry_out_by("node.standby", standby),
+    carry_out_by("node.online", online),
+    carry_out_by("node.maintenance", maintenance),
+    carry_out_by("node.fence", fence),
+)

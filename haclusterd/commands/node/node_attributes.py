@@ -10,20 +10,21 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from haclusterd.cib.commands import SetTransientAttribute
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.attribute_sets import with_value, without
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, node_names
 from haclusterd.commands.node.node import terminate
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.configuration import NodeEntry, effective
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.model.properties import read_boolean
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.arguments import Arguments
+from haclusterd.verbs.verb import Cost
 
 SCHEMA = "haclusterd.node-attributes/1"
 FOREVER = "forever"
@@ -31,10 +32,7 @@ REBOOT = "reboot"
 PRIVATE = "private"
 TERMINATE = "terminate"
 """Set to true or to a time, it has the node fenced: only who may fence may set it (Pacemaker Explained, "Fencing")."""
-LONGEST_DAMPENING_MS = 3_600_000
 
-_NODE = Argument("node", Kind.WORD, "which node; left out: the one that answers")
-_LIFETIME = Argument("lifetime", Kind.WORD, "until when; left out: reboot", choices=(REBOOT, FOREVER))
 
 
 def show(context: Context, arguments: Arguments) -> Outcome:
@@ -151,20 +149,6 @@ def _cost(arguments: Mapping[str, Json]) -> Cost:
 
 
 VERBS = (
-    Verb("node.attributes", show, Permission.READ, "Show node attributes by lifetime", (
-        _NODE,
-        Argument("name", Kind.WORD, "only this attribute"),
-        Argument("lifetime", Kind.WORD, "only those", choices=(REBOOT, FOREVER)),
-        Argument("all", Kind.FLAG, "of all nodes"),
-    )),
-    Verb("node.attribute", attribute, Permission.OPERATE, "Set, delete or show an attribute of a node", (
-        _NODE,
-        Argument("action", Kind.WORD, "what to do", is_required=True, choices=("set", "delete", "show")),
-        Argument("name", Kind.WORD, "which attribute", is_required=True),
-        Argument("value", Kind.WORD, "its value"),
-        _LIFETIME,
-        Argument("dampen_ms", Kind.INTEGER, "write it once nothing newer came for so long",
-                 maximum=LONGEST_DAMPENING_MS),
-        Argument("private", Kind.FLAG, "for agents alone: no rule sees it"),
-    ), cost=_cost, fences=_fences),
-)  # fmt: skip
+    carry_out_by("node.attributes", show),
+    carry_out_by("node.attribute", attribute, cost=_cost, fences=_fences),
+)

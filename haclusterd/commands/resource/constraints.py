@@ -1,18 +1,18 @@
 """`resource constraints`: everything that says where a resource runs, when, and with whom."""
 
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.configure.dependants import named_by
 from haclusterd.commands.configure.view import part_of
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_resource, parts_of
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.formats.crm.syntax import show
 from haclusterd.model.configuration import Configuration, Location, Primitive
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.arguments import Arguments
 
 
 def constraints(context: Context, arguments: Arguments) -> Outcome:
@@ -54,8 +54,4 @@ def _names(configuration: Configuration, resource: ResourceId) -> frozenset[str]
     return frozenset(names)
 
 
-VERBS = (
-    Verb("resource.constraints", constraints, Permission.READ, "Show the constraints that concern a resource", (
-        Argument("resource", Kind.WORD, "which resource", is_required=True),
-    )),
-)  # fmt: skip
+VERBS = (carry_out_by("resource.constraints", constraints),)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from haclusterd.commands.arguments import Arguments
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, find_resource, find_resources, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
@@ -17,6 +16,7 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.scores import render as render_score
 from haclusterd.reports.items import ReportItem
+from haclusterd.verbs.arguments import Arguments
 
 
 def why(context: Context, arguments: Arguments) -> Outcome:

@@ -9,7 +9,6 @@ it.
 from collections.abc import Callable
 from dataclasses import replace
 
-from haclusterd.commands.arguments import Arguments
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, find_resource, primitives_of, whole
@@ -34,6 +33,7 @@ from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.arguments import Arguments
 
 
 def move(context: Context, arguments: Arguments) -> Outcome:

@@ -5,13 +5,12 @@ Source: Pacemaker Explained, "Operation History" and "Handling Resource Failure"
 
 from collections.abc import Iterator
 
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.resource.resource import cleanup, find_recorded
 from haclusterd.commands.status.resource_state import base_of, failures, meta_of
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model import durations
 from haclusterd.model.history import OperationRecord, ordered_records
 from haclusterd.model.ids import NodeName, ResourceId
@@ -19,6 +18,7 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.arguments import Arguments
 
 SET, DELETE, SHOW = "set", "delete", "show"
 
@@ -126,16 +126,8 @@ def _counts(
         }  # fmt: skip
 
 
-_RESOURCE = Argument("resource", Kind.WORD, "which resource; left out: all")
-_NODE = Argument("node", Kind.WORD, "which node; left out: all")
 
 VERBS = (
-    Verb("resource.operations", operations, Permission.READ, "Show the newest result of each operation",
-         (_RESOURCE, _NODE)),
-    Verb("resource.failcount", failcount, Permission.OPERATE, "Show how often operations failed, or forget it", (
-        _RESOURCE,
-        Argument("action", Kind.WORD, "what to do; left out: show", choices=(SHOW, SET, DELETE)),
-        _NODE,
-        Argument("words", Kind.WORDS, "the value to set; of which operation and interval to show"),
-    )),
-)  # fmt: skip
+    carry_out_by("resource.operations", operations),
+    carry_out_by("resource.failcount", failcount),
+)

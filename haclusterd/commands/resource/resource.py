@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Final
 
 from haclusterd.cib.commands import CleanUp, Command, EndRestart, RestartResource
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, find_resource, find_resources, primitives_of
@@ -15,7 +14,7 @@ from haclusterd.commands.resource.settings import TARGET_ROLE, with_meta
 from haclusterd.commands.status.overview import Overview
 from haclusterd.commands.status.resource_state import active_nodes, base_of, failures, is_stopped, recorded_names
 from haclusterd.commands.status.status import resource_data
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.activity import possibly_active
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
@@ -23,14 +22,11 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.scheduler.unpack.management import unmanaged
+from haclusterd.verbs.arguments import Arguments
 
 RESTART_LIMIT_MS: Final = 20 * 60 * 1000
 """After so long what is being restarted may run again, whatever has not stopped."""
 
-_RESOURCE = Argument("resource", Kind.WORD, "which resource", is_required=True)
-_RESOURCES = Argument("resources", Kind.WORDS, "which resources", is_required=True)
-_SOME = Argument("resources", Kind.WORDS, "which resources; left out: all")
-_NODE = Argument("node", Kind.WORD, "which node")
 
 
 def status(context: Context, arguments: Arguments) -> Outcome:
@@ -177,29 +173,14 @@ def find_recorded(context: Context, word: str) -> ResourceId | ReportItem:
 
 
 VERBS = (
-    Verb("resource.status", status, Permission.READ, "Show where resources run", (_SOME,)),
-    Verb("resource.start", start, Permission.OPERATE, "Let resources run", (_RESOURCES,)),
-    Verb("resource.stop", stop, Permission.OPERATE, "Stop resources and keep them stopped", (_RESOURCES,)),
-    Verb("resource.restart", restart, Permission.OPERATE, "Stop a resource and start it again", (_RESOURCE,)),
-    Verb("resource.move", moving.move, Permission.OPERATE, "Move a resource, with its group, to another node", (
-        _RESOURCE,
-        Argument("node", Kind.WORD, "where to; left out: away from where it runs"),
-        Argument("constraint", Kind.FLAG, "keep the constraint after the move"),
-    ), cost=Cost.LONG),
-    Verb("resource.ban", moving.ban, Permission.OPERATE, "Keep a resource away from a node until `clear`", (
-        _RESOURCE,
-        Argument("node", Kind.WORD, "which node; left out: where it runs"),
-    )),
-    Verb("resource.clear", moving.clear, Permission.OPERATE, "Take away what move and ban left", (_RESOURCE, _NODE)),
-    Verb("resource.cleanup", cleanup, Permission.OPERATE, "Forget failures", (
-        Argument("resource", Kind.WORD, "which resource; left out: all"),
-        _NODE,
-        Argument("reprobe", Kind.FLAG, "forget the whole history and look again"),
-    )),
-    Verb("resource.why", explanation.why, Permission.READ, "Say why a resource runs where it runs, or why not", (
-        _RESOURCE,
-        Argument("node", Kind.WORD, "why not on this node"),
-    ), cost=Cost.LONG),
-    Verb("resource.scores", explanation.scores, Permission.READ, "Show scores with all their parts",
-         (_SOME,), cost=Cost.LONG),
-)  # fmt: skip
+    carry_out_by("resource.status", status),
+    carry_out_by("resource.start", start),
+    carry_out_by("resource.stop", stop),
+    carry_out_by("resource.restart", restart),
+    carry_out_by("resource.move", moving.move),
+    carry_out_by("resource.ban", moving.ban),
+    carry_out_by("resource.clear", moving.clear),
+    carry_out_by("resource.cleanup", cleanup),
+    carry_out_by("resource.why", explanation.why),
+    carry_out_by("resource.scores", explanation.scores),
+)

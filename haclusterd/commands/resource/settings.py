@@ -6,26 +6,25 @@ What is said of a group or clone holds for everything in it: a part that says ot
 from collections.abc import Iterable
 from dataclasses import replace
 
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.attribute_sets import with_value, without
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, find_resource, find_resources, parts_of, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.status.resource_state import instances, is_promotable
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import AttributeSet, Configuration, NodeEntry, Primitive, Resource, effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.arguments import Arguments
 
 TARGET_ROLE = "target-role"
 SET, DELETE, SHOW = "set", "delete", "show"
 
 _SECTIONS = {"meta": "meta", "params": "parameters", "utilization": "utilization"}
-_RESOURCES = Argument("resources", Kind.WORDS, "which resources", is_required=True)
 
 
 def with_meta(configuration: Configuration, resources: Iterable[ResourceId], name: str, value: str) -> Configuration:
@@ -172,33 +171,12 @@ def node_utilization(context: Context, arguments: Arguments) -> Outcome:
     return change(context, replace(configuration, nodes=nodes), done=_said(arguments, node))
 
 
-_ACTION = Argument("action", Kind.WORD, "what to do", is_required=True, choices=(SET, DELETE, SHOW))
-_NAME = Argument("name", Kind.WORD, "which one; left out: all are shown")
-_VALUE = Argument("value", Kind.WORD, "its value")
-_RESOURCE = Argument("resource", Kind.WORD, "which resource", is_required=True)
 
 VERBS = (
-    Verb("resource.promote", promote, Permission.OPERATE, "Let instances be promoted", (_RESOURCE,)),
-    Verb("resource.demote", demote, Permission.OPERATE, "Demote all instances and keep them so", (_RESOURCE,)),
-    Verb("resource.manage", manage, Permission.OPERATE, "Let the cluster manage resources, or no longer", (
-        _RESOURCES,
-        Argument("unmanage", Kind.FLAG, "no longer"),
-    )),
-    Verb("resource.maintenance", maintenance, Permission.OPERATE, "Leave a resource wholly alone, or no longer", (
-        _RESOURCE,
-        Argument("state", Kind.WORD, "on or off; left out: on", choices=("on", "off")),
-    )),
-    Verb("resource.setting", setting, Permission.ADMINISTER, "Set, delete or show one setting of a resource", (
-        _RESOURCE,
-        Argument("section", Kind.WORD, "of which kind", is_required=True, choices=tuple(_SECTIONS)),
-        _ACTION,
-        _NAME,
-        _VALUE,
-    )),
-    Verb("node.utilization", node_utilization, Permission.ADMINISTER, "Set, delete or show a capacity of a node", (
-        Argument("node", Kind.WORD, "which node", is_required=True),
-        _ACTION,
-        _NAME,
-        _VALUE,
-    )),
-)  # fmt: skip
+    carry_out_by("resource.promote", promote),
+    carry_out_by("resource.demote", demote),
+    carry_out_by("resource.manage", manage),
+    carry_out_by("resource.maintenance", maintenance),
+    carry_out_by("resource.setting", setting),
+    carry_out_by("node.utilization", node_utilization),
+)

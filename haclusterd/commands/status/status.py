@@ -1,6 +1,5 @@
 """`crm status`: everything a person looks at first, as data."""
 
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context, HeardFrom, Hold
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status import fencing_cover
@@ -8,7 +7,7 @@ from haclusterd.commands.status.headlines import Headline, headlines, missing_vo
 from haclusterd.commands.status.node_health import votes
 from haclusterd.commands.status.overview import Overview
 from haclusterd.commands.status.resource_state import Failure, Instance, meta_flag, node_flag
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus, TicketState
 from haclusterd.model.configuration import Group, Location, Primitive, Resource, TicketConstraint, contained
 from haclusterd.model.fencing import FenceOrder, FencingRecord
@@ -16,6 +15,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.orders import Order
 from haclusterd.model.scores import render as render_score
+from haclusterd.verbs.arguments import Arguments
 
 RECENT_FENCING = 5
 RECENT_FENCING_MS = 7 * 86_400_000
@@ -310,8 +310,4 @@ def _devices(cib: Cib) -> list[Json]:
     return rows
 
 
-VERBS = (
-    Verb("status", status, Permission.READ, "Show the state of the cluster", (
-        Argument("form", Kind.WORD, "`simple`: one line, and 0, 1 or 2 for monitoring", choices=("simple",)),
-    )),
-)  # fmt: skip
+VERBS = (carry_out_by("status", status),)

@@ -7,7 +7,6 @@ crm_failcount(8) of Pacemaker 2.1.5, tried on the same state.
 
 from dataclasses import replace
 
-from haclusterd.commands.arguments import Arguments
 from haclusterd.commands.attribute_sets import with_value, without
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
@@ -38,6 +37,7 @@ from haclusterd.model.properties import BOOTSTRAP_OPTIONS, property_row
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
+from haclusterd.verbs.arguments import Arguments
 
 _VERBS = {each.name: each for each in (*node_attributes.VERBS, *resource_settings.VERBS, *node.VERBS, *resource.VERBS)}
 _WRITE = _VERBS["node.attribute"]

@@ -9,13 +9,14 @@ import getopt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from haclusterd.commands.arguments import check
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import RunnableVerb
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
+from haclusterd.verbs.arguments import check
+from haclusterd.verbs.verb import Cost, Permission
 
 SCHEMA = "haclusterd.tool/1"
 VERSION = "Pacemaker 2.1.5"
@@ -136,13 +137,13 @@ def not_found(call: ToolCall, problem: str = "") -> Outcome:
     return printed(err=f"{name}: {message}\n", status=NO_SUCH_OBJECT)
 
 
-def carry_out(context: Context, verb: Verb, arguments: Mapping[str, Json], out: str = "") -> Outcome:
+def carry_out(context: Context, verb: RunnableVerb, arguments: Mapping[str, Json], out: str = "") -> Outcome:
     """Carry out a verb in the caller's name, and print `out` once what it proposes is applied."""
     outcome = ask(context, verb, arguments)
     return outcome if outcome.is_refused else replace(outcome, data=_data(out, ""), waits_by_default=False)
 
 
-def ask(context: Context, verb: Verb, arguments: Mapping[str, Json]) -> Outcome:
+def ask(context: Context, verb: RunnableVerb, arguments: Mapping[str, Json]) -> Outcome:
     """Ask a verb in the caller's name, as the control socket would."""
     needed = verb.permission_for(arguments)
     if _RANKS[needed] > _RANKS[Permission(context.permission)]:

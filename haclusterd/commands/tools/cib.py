@@ -28,11 +28,11 @@ from haclusterd.commands.tools.call import (
     printed,
 )
 from haclusterd.commands.tools.monitor import cluster_lines
-from haclusterd.commands.verb import Cost
 from haclusterd.formats.cib_xml.writer import write_cib, write_configuration
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.json_value import Json
 from haclusterd.reports.items import has_errors
+from haclusterd.verbs.verb import Cost
 
 _VERBS = {each.name: each for each in (*configure.VERBS, *resource.VERBS, *simulate.VERBS)}
 _Element = ET.Element

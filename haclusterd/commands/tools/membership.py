@@ -22,7 +22,6 @@ from haclusterd.commands.tools.call import (
 )
 from haclusterd.commands.tools.monitor import sections_as_xml
 from haclusterd.commands.tools.rows import Rows
-from haclusterd.commands.verb import Cost
 from haclusterd.formats.cib_xml.elements import quoted
 from haclusterd.formats.cib_xml.status_writer import node_numbers
 from haclusterd.formats.cib_xml.writer import written_at
@@ -30,6 +29,7 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.fencing import FencingRecord
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
+from haclusterd.verbs.verb import Cost
 
 ABOUT = "Written for the tools of haclusterd"
 _VERBS = {each.name: each for each in (*fencing.VERBS, *node.VERBS)}

@@ -13,7 +13,6 @@ from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status.resource_state import base_of
 from haclusterd.commands.tools.call import FEATURE_SET, Given, Tool, ToolCall, ToolUsageError, printed
 from haclusterd.commands.tools.rows import CloneRow, GroupRow, NodeRow, PrimitiveRow, Row, Rows, primitives_in
-from haclusterd.commands.verb import Cost
 from haclusterd.formats.cib_xml.elements import quoted
 from haclusterd.formats.cib_xml.status_writer import recorded, records_of
 from haclusterd.formats.cib_xml.writer import written_at
@@ -24,6 +23,7 @@ from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.verbs.verb import Cost
 
 STACK = "haclusterd"
 DC_VERSION = "2.1.5-haclusterd"

@@ -26,7 +26,6 @@ from haclusterd.commands.tools.call import (
 )
 from haclusterd.commands.tools.monitor import operation_lines, resource_lines
 from haclusterd.commands.tools.rows import CloneRow, PrimitiveRow, Row, Rows, primitives_in
-from haclusterd.commands.verb import Cost
 from haclusterd.formats.cib_xml.elements import BlockWriter
 from haclusterd.formats.cib_xml.resource_writer import ResourceWriter
 from haclusterd.formats.cib_xml.writer import written_at
@@ -34,6 +33,7 @@ from haclusterd.model.configuration import Primitive, effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.templates import expanded
+from haclusterd.verbs.verb import Cost
 
 _VERBS = {each.name: each for each in (*resource.VERBS, *resource_settings.VERBS, *ticket.VERBS)}
 _SECTIONS = {"meta": "meta", "params": "parameters", "utilization": "utilization"}

@@ -7,7 +7,6 @@ carries out its own.
 
 from collections.abc import Mapping, Sequence
 
-from haclusterd.commands.arguments import Argument, Arguments, Kind
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.tools import attributes as tool_attributes
@@ -17,8 +16,10 @@ from haclusterd.commands.tools import monitor as tool_monitor
 from haclusterd.commands.tools import resources as tool_resources
 from haclusterd.commands.tools.call import USAGE, VERSION, Given, Tool, ToolCall, ToolUsageError, printed, usage
 from haclusterd.commands.tools.membership import ABOUT
-from haclusterd.commands.verb import Cost, Permission, Verb
+from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.json_value import Json
+from haclusterd.verbs.arguments import Arguments
+from haclusterd.verbs.verb import Cost
 
 TOOLS: Mapping[str, Tool] = {
     **tool_attributes.TOOLS, **tool_membership.TOOLS, **tool_monitor.TOOLS, **tool_resources.TOOLS, **tool_cib.TOOLS,
@@ -76,12 +77,4 @@ def _cost(arguments: Mapping[str, Json]) -> Cost:
     )
 
 
-VERBS = (
-    Verb("tool.run", run, Permission.OPERATE, "Answer a call of one of Pacemaker's tools", (
-        Argument("tool", Kind.WORD, "which tool", is_required=True, choices=tuple(sorted(TOOLS))),
-        Argument("words", Kind.WORDS, "its options, word by word"),
-        Argument("instance", Kind.WORD, "the resource of the agent that calls (OCF_RESOURCE_INSTANCE)"),
-        Argument("node", Kind.WORD, "the node that the agent acts for; left out: the one that answers"),
-        Argument("text", Kind.TEXT, "what was given as a file or on standard input"),
-    ), cost=_cost, only_asks=_only_asks),
-)  # fmt: skip
+VERBS = (carry_out_by("tool.run", run, cost=_cost, only_asks=_only_asks),)

@@ -6,7 +6,7 @@ import sys
 
 from haclusterd.api.openapi import arguments_schema, document
 from haclusterd.api.routes import routes
-from haclusterd.commands.arguments import Kind
+from haclusterd.verbs.arguments import Kind
 
 SHAPES = {Kind.WORD: "string", Kind.TEXT: "string", Kind.WORDS: "array", Kind.FLAG: "boolean", Kind.INTEGER: "integer"}
 

@@ -3,12 +3,12 @@
 import pytest
 
 from haclusterd.cib.backup import Backup, BackupDamagedError, read_backup, state_of, write_backup
-from haclusterd.commands.arguments import Arguments
 from haclusterd.commands.configure.view import masked
 from haclusterd.commands.context import Context
 from haclusterd.commands.node.backup import backup, hidden_parameters, without_hidden
 from haclusterd.model.cluster import ConfigurationVersion, Status
 from haclusterd.model.instants import WallTime
+from haclusterd.verbs.arguments import Arguments
 from tests.administered_clusters import NOW, configured, running
 
 ROOM = 1_000_000

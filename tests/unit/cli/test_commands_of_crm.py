@@ -8,16 +8,17 @@ import pytest
 
 from haclusterd.adapters.agents.metadata import read_agent_metadata
 from haclusterd.cli.command_table import LEVELS, ROOT
-from haclusterd.cli.grammar import Command, Level, Takes
+from haclusterd.cli.grammar import Command, Level
 from haclusterd.cli.help import help_for
 from haclusterd.cli.options import parse_globals
 from haclusterd.cli.parsing import parse
 from haclusterd.cli.render.terminal import Screen
 from haclusterd.commands import registry
-from haclusterd.commands.arguments import Kind
 from haclusterd.commands.context import Context
 from haclusterd.model.ids import AgentReference
 from haclusterd.reports.codes import Severity
+from haclusterd.verbs.arguments import Kind
+from haclusterd.verbs.words import Takes
 from tests.administered_clusters import NOW, formed
 
 REPOSITORY = Path(__file__).parents[3]

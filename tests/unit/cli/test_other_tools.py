@@ -13,7 +13,7 @@ from haclusterd.cli.options import parse_globals
 from haclusterd.cli.other_tools import OTHER_TOOLS
 from haclusterd.cli.parsing import UsageError, find_command, find_level, parse
 from haclusterd.commands import registry
-from haclusterd.commands.verb import Permission
+from haclusterd.verbs.verb import Permission
 
 REPOSITORY = Path(__file__).parents[3]
 CRMSH = {

@@ -13,7 +13,6 @@ import pytest
 
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
-from haclusterd.commands.verb import Cost
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.configuration import Primitive
 from haclusterd.model.history import OperationRecord, ResourceHistory, operation_key
@@ -21,6 +20,7 @@ from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.verbs.verb import Cost
 from tests.administered_clusters import NOW, Cluster, KeptVersions, ListedPast, formed
 
 RESOURCES = 5000

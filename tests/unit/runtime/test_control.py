@@ -7,10 +7,9 @@ import pytest
 
 from haclusterd.cib import commands
 from haclusterd.commands import registry
-from haclusterd.commands.arguments import Arguments
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
-from haclusterd.commands.verb import Permission, Verb
+from haclusterd.commands.verb import RunnableVerb
 from haclusterd.model.api_tokens import digest_of
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import NodeEntry
@@ -36,6 +35,8 @@ from haclusterd.runtime.control import (
     ControlService,
     HangUp,
 )
+from haclusterd.verbs.arguments import Arguments
+from haclusterd.verbs.verb import Permission
 from tests.unit.machines.situations import primitive
 from tests.unit.runtime.one_daemon import N2, N3, Daemon, ListHistory
 
@@ -387,7 +388,7 @@ ENDLESS = count(1)
 
 
 def test_a_verb_that_never_has_read_enough_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    verb = Verb("history.endless", endless, Permission.READ, "never ends")
+    verb = RunnableVerb("history.endless", Permission.READ, "never ends", function=endless)
     monkeypatch.setitem(registry.VERBS, "history.endless", verb)  # type: ignore[arg-type]
     desk = Desk()
     history = SlowHistory(desk, takes_ms=5)
@@ -644,7 +645,7 @@ def test_after_a_wait_that_ended_in_the_midst_of_a_look_the_next_wait_looks_agai
             until=lambda *_: False, until_plans=True, waits_by_default=True, wait_ms_max=5000, afterwards=then,
         )  # fmt: skip
 
-    verb = Verb("resource.twice", run, Permission.OPERATE, "waits twice")
+    verb = RunnableVerb("resource.twice", Permission.OPERATE, "waits twice", function=run)
     monkeypatch.setitem(registry.VERBS, "resource.twice", verb)  # type: ignore[arg-type]
     desk = Desk()
     name = desk.ask("resource.twice")

@@ -9,11 +9,11 @@ from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.tools.tools import TOOLS
-from haclusterd.commands.verb import Cost, Permission
 from haclusterd.model.configuration import effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Request
+from haclusterd.verbs.verb import Cost, Permission
 from tests.administered_clusters import NOW, Cluster, ClusterClient, running
 from tests.golden.test_tools import busy
 

@@ -11,6 +11,7 @@ from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import did_you_mean
+from haclusterd.verbs.words import Completes
 
 MAX_TEXT_LENGTH = 4 * 1024 * 1024
 """Of a whole configuration given as text."""
@@ -47,6 +48,11 @@ class Argument:
     """Of an integer."""
     longest: int = MAX_TEXT_LENGTH
     """Of a text, in characters."""
+    flag: str = ""
+    """The option by which `crm` takes it, with its dashes; empty: it is a word at its place."""
+    completes: Completes = Completes.NOTHING
+    is_typed: bool = True
+    """Whether a person types it at all: no whole text is."""
 
 
 Value = str | int | bool | tuple[str, ...]

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from haclusterd.commands import registry
-from haclusterd.commands.arguments import MAX_WORD_LENGTH, Argument, Kind, check
 from haclusterd.commands.context import Context
 from haclusterd.reports.codes import Code
+from haclusterd.verbs.arguments import MAX_WORD_LENGTH, Argument, Kind, check
 from tests.administered_clusters import NOW, running
 
 SCHEMA = (

@@ -1,0 +1,29 @@
+"""The verbs of `crm api`."""
+
+from haclusterd.verbs.arguments import Argument, Kind
+from haclusterd.verbs.verb import Cost, Family, Permission, Verb
+from haclusterd.verbs.words import Completes, Parameter, Taken, Words
+
+_NAME = Argument("name", Kind.WORD, "the name of the token", is_required=True)
+
+API = Family("api", "Who may ask over the network: tokens of haclusterd-api", (
+    Verb("api.token_add", Permission.ADMINISTER, "Accept a token by which a program may ask", (
+        _NAME,
+        Argument("role", Kind.WORD, "what its bearer may", is_required=True, choices=("viewer", "operator", "admin"),
+                 flag="--role"),
+        Argument("digest", Kind.WORD, "SHA-256 of the token, in hexadecimal digits", is_required=True, is_typed=False),
+        Argument("valid", Kind.WORD, "for how long, as 720h, or never (90 days)", flag="--valid"),
+    ), (
+        Words(("crm api token add grafana --role viewer", "crm api token add ansible --role admin --valid 24h",
+               "crm api token list", "crm api token revoke grafana"), typed="api token",
+              help="Make a token, shown once; list tokens; revoke one",
+              takes=(Parameter("action", completes=Completes.CHOICE, choices=("add", "list", "revoke")),
+                     Taken("name", is_required=False), "role", "valid")),
+    ), cost=Cost.LIGHT),
+    Verb("api.whoami", Permission.READ, "Show as whom one is known, and what one may", (), (
+        Words(("crm api whoami",)),
+    ), cost=Cost.LIGHT),
+    Verb("api.token_list", Permission.ADMINISTER, "Show the API tokens, but not what they are",
+         cost=Cost.LIGHT, only_tells=True),
+    Verb("api.token_revoke", Permission.ADMINISTER, "Accept a token no more", (_NAME,), cost=Cost.LIGHT),
+))  # fmt: skip

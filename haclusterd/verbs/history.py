@@ -1,0 +1,90 @@
+"""The verbs of `crm history`."""
+
+from haclusterd.verbs.arguments import Argument, Kind
+from haclusterd.verbs.verb import Cost, Family, Permission, Verb
+from haclusterd.verbs.words import Completes, Option, Parameter, Taken, Words
+
+LIMIT_MAX = 10_000
+"""Of events and versions in one answer."""
+FOLLOW_LIMIT = 256
+LONGEST_WAIT_S = 20
+"""Less than a client listens to silence."""
+
+_LIMIT = Argument("limit", Kind.INTEGER, "how many, newest first", minimum=1, maximum=LIMIT_MAX, flag="--limit")
+
+HISTORY = Family("history", "What happened", (
+    Verb("history.events", Permission.READ, "Show what happened, newest last", (
+        Argument("node", Kind.WORD, "only of this node", flag="--node", completes=Completes.NODE),
+        Argument("resource", Kind.WORD, "only of this resource", flag="--resource", completes=Completes.RESOURCE),
+        Argument("kinds", Kind.WORDS, "only this kind, as node-lost", flag="--kind", completes=Completes.KIND),
+        Argument("since", Kind.WORD, "how far back (10min), or from when (ISO 8601)", flag="--since"),
+        Argument("until", Kind.WORD, "the same for the end", flag="--until"),
+        _LIMIT,
+    ), (
+        Words(("crm history events --since 10min", "crm history events --resource web",
+               "crm history events --follow --limit 5",
+               "crm history events --since 2026-06-01T12:00:00Z --until 2026-06-01T13:00:00Z --limit 500",
+               "crm -o json history events --kind node-lost --kind node-fenced"),
+              takes=("node", "resource", "since", "until", "kinds", "limit",
+                     Option("--follow", "follow", "go on with what happens from now on, until it is interrupted"))),
+        Words(("crm history resource web", "crm history resource web --kind operation-failed"),
+              typed="history resource", help="Show what happened to a resource and to what is in it",
+              takes=(Taken("resource", flag="", is_required=True), "since", "until", "kinds", "limit")),
+        Words(("crm history node n2 --since 1h",), typed="history node", help="Show what happened on a node",
+              takes=(Taken("node", flag="", is_required=True), "since", "until", "kinds", "limit")),
+        Words(("crm history log", "crm history log n2 --since 1h"), typed="history log",
+              help="Show what happened, on one node or all",
+              takes=(Taken("node", flag=""), "since", "until", "kinds", "limit")),
+        Words(("crm report web.tar.gz", "crm report web.tar.gz --since 2h"), typed="report",
+              help="Write what is known into one file, to look for a fault in",
+              takes=(Parameter("target", is_optional=True, completes=Completes.FILE),
+                     Taken("since", help="events and journal since then: 12h, or ISO 8601"), "until")),
+    ), cost=Cost.LONG),
+    Verb("history.transition", Permission.READ, "Show what a transition did, and why", (
+        Argument("transition", Kind.WORD, "TERM.NUMBER, or the newest of that NUMBER; left out: the newest",
+                 completes=Completes.TRANSITION),
+    ), (
+        Words(("crm history transition", "crm history transition 4.17")),
+        Words(("crm history latest",), typed="history latest", help="Show what the newest transition did, and why",
+              takes=()),
+    ), cost=Cost.LONG),
+    Verb("history.transitions", Permission.READ, "List transitions, newest last", (
+        Argument("limit", Kind.INTEGER, "how many, newest first", minimum=1, maximum=1000, flag="--limit"),
+    ), (
+        Words(("crm history transitions", "crm history transitions --limit 5"), aliases=("peinputs",)),
+    ), cost=Cost.LONG),
+    Verb("history.info", Permission.READ, "Show what this node's history is about", (), (
+        Words(("crm history info",)),
+    ), cost=Cost.LONG),
+    Verb("history.config", Permission.READ, "List the versions of the configuration", (
+        Argument("author", Kind.WORD, "only by this author", flag="--author"),
+        _LIMIT,
+    ), (
+        Words(("crm history config", "crm history config --author root@n1 --limit 5")),
+    ), cost=Cost.LONG),
+    Verb("history.show", Permission.READ, "Show a version of the configuration", (
+        Argument("version", Kind.INTEGER, "which version", is_required=True, minimum=1, completes=Completes.VERSION),
+        Argument("secrets", Kind.FLAG, "do not hide secrets", flag="--show-secrets"),
+    ), (
+        Words(("crm history show 12",)),
+    ), cost=Cost.LONG),
+    Verb("history.diff", Permission.READ, "Show what differs between two versions, or since one", (
+        Argument("old", Kind.INTEGER, "the older version", is_required=True, minimum=1, completes=Completes.VERSION),
+        Argument("new", Kind.INTEGER, "the newer version; left out: the present one", minimum=1,
+                 completes=Completes.VERSION),
+    ), (
+        Words(("crm history diff 12 13", "crm history diff 12"), aliases=("wdiff",)),
+    ), cost=Cost.LONG),
+    Verb("history.check", Permission.READ, "Compare the histories of all nodes; fails when they differ", (), (
+        Words(("crm history check", "crm -o json history check")),
+    ), cost=Cost.LONG),
+    Verb("history.follow", Permission.READ, "Show what happens from a position in the history on", (
+        Argument("after", Kind.WORD, "the position: `next` or `id` of an earlier answer of any node; 0: the beginning"),
+        Argument("since", Kind.WORD, "without a position: how far back, or from when; left out: from now on"),
+        Argument("node", Kind.WORD, "only of this node"),
+        Argument("resource", Kind.WORD, "only of this resource and what is in it"),
+        Argument("kinds", Kind.WORDS, "only of these kinds"),
+        Argument("limit", Kind.INTEGER, "how many at most", minimum=1, maximum=FOLLOW_LIMIT),
+        Argument("wait_s", Kind.INTEGER, "how many seconds to wait for something to happen", maximum=LONGEST_WAIT_S),
+    ), cost=Cost.LIGHT, waits=True),
+))  # fmt: skip

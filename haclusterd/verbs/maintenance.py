@@ -1,0 +1,17 @@
+"""The verbs of `crm maintenance`."""
+
+from haclusterd.verbs.arguments import Argument, Kind
+from haclusterd.verbs.verb import Family, Permission, Verb
+from haclusterd.verbs.words import Completes, Words
+
+MAINTENANCE = Family("maintenance", "Maintenance: nothing is started, stopped or watched meanwhile", (
+    Verb("maintenance", Permission.OPERATE, "Leave everything, or resources, wholly alone, or no longer", (
+        Argument("state", Kind.WORD, "on or off", is_required=True, choices=("on", "off")),
+        Argument("resources", Kind.WORDS, "which resources; left out: the whole cluster", completes=Completes.RESOURCE),
+    ), (
+        Words(("crm maintenance on", "crm maintenance on web db"), typed="maintenance on",
+              help="Leave the whole cluster, or some resources, wholly alone", fixed={"state": "on"}),
+        Words(("crm maintenance off", "crm maintenance off web db"), typed="maintenance off",
+              help="End the maintenance", fixed={"state": "off"}),
+    )),
+))  # fmt: skip

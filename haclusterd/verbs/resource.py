@@ -1,0 +1,117 @@
+"""The verbs of `crm resource`."""
+
+from haclusterd.verbs.arguments import Argument, Kind
+from haclusterd.verbs.verb import Cost, Family, Permission, Verb
+from haclusterd.verbs.words import Completes, Taken, Words
+
+_ANY_RESOURCES = Argument("resources", Kind.WORDS, "which resources; left out: all", completes=Completes.RESOURCE)
+_RESOURCES = Argument("resources", Kind.WORDS, "which resources", is_required=True, completes=Completes.RESOURCE)
+_RESOURCE = Argument("resource", Kind.WORD, "which resource", is_required=True, completes=Completes.RESOURCE)
+_ANY_NODE = Argument("node", Kind.WORD, "which node", completes=Completes.NODE)
+_ANY_RESOURCE = Argument("resource", Kind.WORD, "which resource; left out: all", completes=Completes.RESOURCE)
+_NODE_OF_ALL = Argument("node", Kind.WORD, "which node; left out: all", completes=Completes.NODE)
+
+RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", (
+    Verb("resource.status", Permission.READ, "Show where resources run", (_ANY_RESOURCES,), (
+        Words(("crm resource status web",), aliases=("list", "show", "locate")),
+    )),
+    Verb("resource.start", Permission.OPERATE, "Let resources run", (_RESOURCES,), (
+        Words(("crm resource start web --wait",)),
+    )),
+    Verb("resource.stop", Permission.OPERATE, "Stop resources and keep them stopped", (_RESOURCES,), (
+        Words(("crm resource stop web db",)),
+    )),
+    Verb("resource.restart", Permission.OPERATE, "Stop a resource and start it again", (_RESOURCE,), (
+        Words(("crm resource restart web",)),
+    )),
+    Verb("resource.move", Permission.OPERATE, "Move a resource, with its group; no constraint stays behind", (
+        _RESOURCE,
+        Argument("node", Kind.WORD, "where to; left out: away from where it runs", completes=Completes.NODE),
+        Argument("constraint", Kind.FLAG, "keep the constraint after the move", flag="--constraint"),
+    ), (
+        Words(("crm resource move web n2", "crm resource move web", "crm resource move web n2 --constraint"),
+              aliases=("migrate", "mv")),
+    ), cost=Cost.LONG),
+    Verb("resource.ban", Permission.OPERATE, "Keep a resource away from a node until `clear`", (
+        _RESOURCE,
+        Argument("node", Kind.WORD, "which node; left out: where it runs", completes=Completes.NODE),
+    ), (
+        Words(("crm resource ban web n1",)),
+    )),
+    Verb("resource.clear", Permission.OPERATE, "Take away what move and ban left", (_RESOURCE, _ANY_NODE), (
+        Words(("crm resource clear web",), aliases=("unmove", "unmigrate", "unban")),
+    )),
+    Verb("resource.cleanup", Permission.OPERATE, "Forget failures", (
+        _ANY_RESOURCE, _ANY_NODE,
+        Argument("reprobe", Kind.FLAG, "forget the whole history and look again", flag="--reprobe"),
+    ), (
+        Words(("crm resource cleanup", "crm resource cleanup web n1")),
+        Words(("crm resource refresh web",), typed="resource refresh", help="Forget the history and look again",
+              fixed={"reprobe": True}),
+    )),
+    Verb("resource.failcount", Permission.OPERATE, "Show how often operations failed, or forget it", (
+        _ANY_RESOURCE,
+        Argument("action", Kind.WORD, "what to do; left out: show", choices=("show", "set", "delete")),
+        _NODE_OF_ALL,
+        Argument("words", Kind.WORDS, "the value to set; of which operation and interval to show"),
+    ), (
+        Words(("crm resource failcount", "crm resource failcount web show n1",
+               "crm resource failcount web show n1 monitor 10s", "crm resource failcount web set n1 0",
+               "crm resource failcount web delete n1")),
+    )),
+    Verb("resource.operations", Permission.READ, "Show the newest result of each operation", (
+        _ANY_RESOURCE, _NODE_OF_ALL,
+    ), (
+        Words(("crm resource operations", "crm resource operations web n1")),
+    )),
+    Verb("resource.promote", Permission.OPERATE, "Let instances of a promotable clone be promoted", (_RESOURCE,), (
+        Words(("crm resource promote db-clone",)),
+    )),
+    Verb("resource.demote", Permission.OPERATE, "Demote all instances and keep them so", (_RESOURCE,), (
+        Words(("crm resource demote db-clone",)),
+    )),
+    Verb("resource.manage", Permission.OPERATE, "Let the cluster start and stop resources again", (
+        _RESOURCES,
+        Argument("unmanage", Kind.FLAG, "no longer"),
+    ), (
+        Words(("crm resource manage web",), takes=("resources",)),
+        Words(("crm resource unmanage web",), typed="resource unmanage",
+              help="Let resources be: they are watched, not started or stopped", fixed={"unmanage": True}),
+    )),
+    Verb("resource.maintenance", Permission.OPERATE, "Leave a resource wholly alone, or no longer", (
+        _RESOURCE,
+        Argument("state", Kind.WORD, "on or off; left out: on", choices=("on", "off")),
+    ), (
+        Words(("crm resource maintenance web on", "crm resource maintenance web off")),
+    )),
+    Verb("resource.setting", Permission.ADMINISTER, "Set, delete or show one setting of a resource", (
+        _RESOURCE,
+        Argument("section", Kind.WORD, "of which kind", is_required=True, choices=("meta", "params", "utilization")),
+        Argument("action", Kind.WORD, "what to do", is_required=True, choices=("set", "delete", "show")),
+        Argument("name", Kind.WORD, "which one; left out: all are shown"),
+        Argument("value", Kind.WORD, "its value"),
+    ), (
+        Words(("crm resource meta web set priority 10", "crm resource meta web show"), typed="resource meta",
+              help="Set, delete or show a meta-attribute", fixed={"section": "meta"}),
+        Words(("crm resource param web set ready_url http://127.0.0.1:8081/",), typed="resource param",
+              help="Set, delete or show a parameter", fixed={"section": "params"}),
+        Words(("crm resource utilization web set memory 2000",), typed="resource utilization",
+              help="Set, delete or show a capacity that it uses", fixed={"section": "utilization"}),
+    )),
+    Verb("resource.why", Permission.READ, "Say why a resource runs where it runs, or why not on a node", (
+        _RESOURCE,
+        Argument("node", Kind.WORD, "why not on this node", completes=Completes.NODE),
+    ), (
+        Words(("crm resource why web", "crm resource why web --on n2"),
+              takes=("resource", "node", Taken("node", flag="--on", help="why not on this node"))),
+        Words(("crm why web", "crm why web n2"), typed="why",
+              takes=("resource", "node", Taken("node", flag="--on", help="why not on this node")),
+              aliases=("explain",)),
+    ), cost=Cost.LONG),
+    Verb("resource.constraints", Permission.READ, "Show the constraints that concern a resource", (_RESOURCE,), (
+        Words(("crm resource constraints web",)),
+    )),
+    Verb("resource.scores", Permission.READ, "Show scores with all their parts", (_ANY_RESOURCES,), (
+        Words(("crm resource scores web",)),
+    ), cost=Cost.LONG),
+), aliases=("rsc",))  # fmt: skip
