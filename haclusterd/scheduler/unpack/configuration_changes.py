@@ -54,7 +54,7 @@ def find_configuration_changes(
         if not depends_on_placement(resource):
             finder.look_at(resource)
     if settings.options.is_pacemaker_compatible:
-        finder.look_at_numbered()
+        finder.look_at_namesakes()
     return finder.changes
 
 
@@ -108,17 +108,26 @@ class _Finder:
                     wanted = configured_recurring(resource)
                 self._look_at_active(resource, node, history, wanted)
 
-    def look_at_numbered(self) -> None:
-        """Look at records under the number of an instance that another instance was taken for."""
+    def look_at_namesakes(self) -> None:
+        """Look at each record for everything else that is known by its name, as Pacemaker does.
+
+        Those are other instances of an anonymous clone, and what was removed: neither runs there by this record.
+        """
+        by_name: dict[str, list[Resource]] = {}
+        for resource in self._inventory.primitives():
+            for name in {resource.id, resource.found.history_id or resource.id}:
+                by_name.setdefault(name, []).append(resource)
         for node in self._inventory.nodes:
             if not (node.is_maintenance or node.is_available):
                 continue
             for name, history in node.status.histories.items():
-                resource = self._inventory.by_id.get(name) if ":" in name and history.records else None
-                if resource is None or resource.found.is_removed or node.name in resource.found.histories:
-                    continue
-                if node not in resource.found.active_nodes and history.agent != resource.definition.agent:
-                    self._delete(resource, node)
+                for resource in by_name.get(name, ()) if history.records else ():
+                    if node.name in resource.found.histories or node in resource.found.active_nodes:
+                        continue
+                    if resource.found.is_removed:
+                        self._delete_removed(resource, node)
+                    elif history.agent != resource.definition.agent:
+                        self._delete(resource, node)
 
     def _delete_removed(self, resource: Resource, node: Node) -> None:
         """What is removed leaves no history; an instance that an anonymous clone has too many shares another's."""

@@ -26,7 +26,8 @@ class HistoryOwners:
     def find(self, name: ResourceId, node: Node) -> Resource | None:
         """Return the primitive that a node recorded something of under that name; None when it is not configured.
 
-        An instance that a clone has too many is found too: it is marked as removed.
+        An instance that a clone has too many is found too: it is marked as removed. What a bundle holds runs in its
+        containers; recorded on any other node, as of a container that was taken away, it is not configured.
         """
         by_id = self._inventory.by_id
         found = by_id.get(name) or self._inventory.by_history_id.get(name)
@@ -39,6 +40,8 @@ class HistoryOwners:
         clone = found.top
         if clone.is_anonymous_clone:
             found = self._instance(clone, found.base_id, node)
+            if found is None:
+                return None
         if name not in (found.id, found.found.history_id):
             found.found.history_id = name
             self._inventory.by_history_id.setdefault(name, found)
@@ -53,12 +56,10 @@ class HistoryOwners:
         free = (child for child in found.top.children if _place(child) is None)
         return _member(next(free, found.top.children[0]), found.base_id)
 
-    def _instance(self, clone: Resource, base: ResourceId, node: Node) -> Resource:
+    def _instance(self, clone: Resource, base: ResourceId, node: Node) -> Resource | None:
         bundle = clone.parent
         if bundle is not None:
-            for replica in bundle.replicas:
-                if replica.node is node and replica.child is not None:
-                    return replica.child
+            return next((replica.child for replica in bundle.replicas if replica.node is node), None)
         chosen = self._choose(clone, base, node)
         if chosen is not None and self._is_to_discard(chosen, clone, node):
             chosen = None
@@ -106,9 +107,15 @@ class HistoryOwners:
         inventory.add_top(resource)
         if homonym is not None:
             inventory.by_id[name] = homonym
+        elif self._is_in_bundle(name):
+            del inventory.by_id[name]  # the next record of it is looked for in the bundle again
         for node in inventory.nodes if settings.stops_removed else ():
             resource.found.scores.append((node.name, -INFINITY, "it is no longer configured"))
         return resource
+
+    def _is_in_bundle(self, name: ResourceId) -> bool:
+        instance = self._inventory.by_id.get(ResourceId(f"{name}:0"))
+        return instance is not None and instance.top.parent is not None
 
 
 def _place(child: Resource) -> Node | None:

@@ -329,6 +329,16 @@ CASES = (
         ),
         ("cluster lrm_delete a@n2", "cluster lrm_delete b@n2"),
     ),
+    Case(
+        "what another agent recorded under a clone's name is deleted by each instance that is known by that name",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            resources=f'<clone id="c">{primitive("a")}</clone>',
+            status=member(1, ran("a", "start")) + member(2, ran("a", "monitor=7", agent='class="lsb" type="x"')),
+        ),
+        ("delete a@n2", "delete a@n2", "~start c@", "start a@n2", "~running c@"),
+        ("delete a@n2 < start a@n2",),
+    ),
 )
 
 

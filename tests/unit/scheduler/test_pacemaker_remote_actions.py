@@ -15,6 +15,7 @@ from tests.pacemaker_plans import (
     actions_of,
     member,
     missing_orders,
+    needless_orders,
     planned,
     ran,
     remote,
@@ -198,6 +199,33 @@ BUNDLED = (
             "monitor b-podman-0@n2 < start b-podman-1@n2",
         ),
     ),
+    Case(
+        "what ran in a container that was taken away is not configured; the bundle does not wait for its stop",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            nodes='<node id="1" uname="n1"/>',
+            resources='<bundle id="b"><podman image="i" replicas="1"/><network control-port="3121"/>'
+            f"{primitive('a')}</bundle>",
+            status=member(
+                1,
+                ran("b-podman-0", "start", agent=PODMAN),
+                ran("b-0", "start", agent=REMOTE),
+                ran("b-podman-1", "start", agent=PODMAN).replace("<lrm_resource ", '<lrm_resource container="" '),
+                ran("b-1", "start", agent=REMOTE).replace("<lrm_resource ", '<lrm_resource container="b-podman-1" '),
+            )
+            + remote("b-0", ran("a", "start"))
+            + remote("b-1", ran("a", "start")),
+        ),
+        (
+            *("stop a@b-1", "stop b-1@n1", "delete b-1@n1", "stop b-podman-1@n1", "delete b-podman-1@n1"),
+            *("~stop b@", "~stop b-clone@", "stop a@b-0", "~stopped b-clone@", "stop b-0@n1", "stop b-podman-0@n1"),
+            *("~stopped b@", "~start b@", "start b-podman-0@n1", "start b-0@n1", "delete a@b-0"),
+            *("~start b-clone@", "start a@b-0", "~running b-clone@", "~running b@"),
+            *("monitor/60000 b-podman-0@n1", "monitor/30000 b-0@n1"),
+        ),
+        ("stop a@b-1 < stop b-1@n1", "stop a@b-1 < delete a@b-0", "start b-0@n1 < delete a@b-0"),
+        ("~stop b-clone@ < stop a@b-1", "stop a@b-1 < ~stopped b-clone@"),
+    ),
 )
 
 
@@ -226,6 +254,7 @@ OF_PACEMAKER_3 = (
 def test_actions_and_their_order(case: Case) -> None:
     assert actions_of(case) == sorted(case.actions)
     assert missing_orders(case) == []
+    assert needless_orders(case) == []
 
 
 def test_a_member_carries_out_what_is_done_on_a_remote_node() -> None:
