@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from haclusterd.entry_points.free_ports import GIVEN, candidates
 from tests.examples import examples
+from tests.skipped_tests import summary
 
 TESTS = Path(__file__).parent
 
@@ -59,3 +60,10 @@ def pytest_collection_finish() -> None:
     """Let collections of garbage pass over the thousands of tests that stay until the end."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in the last lines how much was skipped, and for lack of what."""
+    reports = terminalreporter.stats.get("skipped", [])
+    for line in summary(str(each.longrepr[2]) for each in reports if isinstance(each.longrepr, tuple)):
+        terminalreporter.write_line(line)

@@ -16,7 +16,7 @@ from haclusterd.api.routes import Route, routes
 from haclusterd.verbs.arguments import Argument, Kind
 from tests.api_contract.schemas import objection
 from tests.processes.daemons import Scenario
-from tests.processes.test_api import Answer, Api, crm, started
+from tests.processes.rest_interface import Answer, Api, crm, started
 
 KNOWN = ("n1", "n2", "n9", "svc", "power", "nothing", "", "a\tb", "ü", "x" * 5000, "--force", "../..", "10s", "0", "on")
 TEXTS = ("primitive p ocf:haclusterd:dummy", "# nothing", "", "primitive", "<cib/>", "a: [1", "\x00", "y" * 20_000)

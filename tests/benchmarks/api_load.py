@@ -23,7 +23,7 @@ import aiohttp
 
 from tests.benchmarks.holds import Holds
 from tests.processes.daemons import Scenario
-from tests.processes.test_api import Api, crm, history, started
+from tests.processes.rest_interface import Api, crm, history, started
 
 CHANGE_EVERY_S = 0.5
 CATCH_UP_S = 60.0

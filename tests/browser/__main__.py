@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.browser.chromium import Chromium, program
 from tests.processes.daemons import Scenario
-from tests.processes.test_api import Api, crm, started
+from tests.processes.rest_interface import Api, crm, started
 
 HOSTILE = '<img src="/x" onerror="document.title=\'owned\'"><script>document.title="owned"</script>'
 ENTER, ESCAPE = 13, 27

@@ -38,9 +38,9 @@ from haclusterd.raft.journal import FIRST_INDEX, NO_OPERATION, JournalContent, d
 from haclusterd.raft.snapshot import Snapshot, decode_snapshot, encode_snapshot
 from haclusterd.wire.shapes import CodecError
 from tests.administered_clusters import CONFIGURATION, running
+from tests.pacer_messages import MESSAGES as PACER_MESSAGES
+from tests.pacer_messages import payload_of
 from tests.remembered_logs import row
-from tests.unit.protocol.test_pacer_socket import MESSAGES as PACER_MESSAGES
-from tests.unit.protocol.test_pacer_socket import payload_of
 from tests.upgrade.samples import sample_cib, sample_envelopes
 from tests.written_cibs import EVERYTHING
 

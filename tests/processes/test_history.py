@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.processes.daemons import Scenario
-from tests.processes.test_api import history
+from tests.processes.rest_interface import history
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 

@@ -17,7 +17,7 @@ from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import BrainState, Heartbeat, PeerAddress
 from haclusterd.protocol import heartbeat as protocol
-from tests.processes.test_pacer import N1, N2, Node, boottime, incarnation, key_of, make_nodes, until
+from tests.processes.pacer_nodes import N1, N2, Node, boottime, incarnation, key_of, make_nodes, until
 
 pytestmark = pytest.mark.processes
 

@@ -1,7 +1,7 @@
 """One of each message that nodes, or a daemon and its own pacer, of two versions may exchange while one is upgraded.
 
-Their bytes are in messages/: what is there is read and written the same for as long as that version may be met. REWRITE
-does not touch them: they were written by the version that is named.
+Their bytes are in messages/: what is there is read and written the same for as long as that version may be met.
+Nothing writes them again (frozen_samples.py): they were written by the version that is named.
 """
 
 import json

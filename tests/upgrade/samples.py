@@ -1,6 +1,7 @@
 """One value of every replicated type with every field filled: the samples of the feature level that is being built.
 
-REWRITE=1 pytest tests/upgrade writes the files of the newest level again; those of a released level are never touched.
+REWRITE_SAMPLES=1 pytest tests/upgrade writes the files of the newest level again; those of a released level are never
+touched (frozen_samples.py).
 """
 
 import types

@@ -5,7 +5,6 @@ two versions would disagree, or that a daemon cannot read its own journal after 
 """
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
@@ -20,11 +19,10 @@ from haclusterd.cib.commands import Envelope
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
+from tests.upgrade.frozen_samples import are_rewritten, write
 from tests.upgrade.samples import sample_cib, sample_envelopes
 
 LEVEL_1 = Path(__file__).parent / "codec_1"
-
-
 LEVEL_2 = LEVEL_1.with_name("codec_2")
 LEVEL_3 = LEVEL_1.with_name("codec_3")
 NEWEST = LEVEL_3
@@ -33,13 +31,12 @@ LEVELS = (LEVEL_1, LEVEL_2, LEVEL_3)
 
 def rewrite_newest() -> None:
     """Write the samples of the level that is being built."""
-    NEWEST.mkdir(exist_ok=True)
-    (NEWEST / "envelopes.jsonl").write_bytes(b"".join(encode_envelope(each) + b"\n" for each in sample_envelopes()))
-    (NEWEST / "cib.jsonl").write_bytes(encode_cib(sample_cib()))
-    (NEWEST / "cib.sha256").write_text(digest(sample_cib()) + "\n")
+    write(NEWEST / "envelopes.jsonl", b"".join(encode_envelope(each) + b"\n" for each in sample_envelopes()))
+    write(NEWEST / "cib.jsonl", encode_cib(sample_cib()))
+    write(NEWEST / "cib.sha256", (digest(sample_cib()) + "\n").encode())
 
 
-if os.environ.get("REWRITE"):
+if are_rewritten():
     rewrite_newest()
 
 
@@ -113,7 +110,7 @@ def _types_reached(hint: Any, seen: frozenset[type] = frozenset()) -> set[type]:
 
 
 def test_the_newest_samples_hold_every_type_and_every_field_that_is_replicated() -> None:
-    """REWRITE=1 writes them again; a level that was released gets a successor instead."""
+    """REWRITE_SAMPLES=1 writes them again; a level that was released gets a successor instead."""
     cib, made = decode_cib((NEWEST / "cib.jsonl").read_bytes()), sample_cib()
     seen = _types_in(cib).union(*(_types_in(decode_envelope(line)) for line in envelopes(NEWEST)))
     assert seen == _types_reached(Cib) | _types_reached(Envelope)

@@ -4,12 +4,11 @@ Replicas are compared byte by byte, and one that differs from a majority ends fo
 "Replicas that differ"). So a word in a text that `apply` writes, or the order of a mapping, is as frozen as a field
 once its level is released. The log is that of a simulated cluster: failures, fencings, migrations, edits.
 
-REWRITE=1 pytest tests/upgrade writes the digests of the level that is being built again; the log stays as it is.
+REWRITE_SAMPLES=1 pytest tests/upgrade writes the digests of the level that is being built again, and leaves its log.
 """
 
 import gzip
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import Term
 from haclusterd.model.rules_in_force import ALL_RULES
 from haclusterd.runtime.replica import Folding
+from tests.upgrade.frozen_samples import are_rewritten, write
 
 LEVELS = [Path(__file__).parent / "codec_3"]
 NEWEST = LEVELS[-1]
@@ -40,8 +40,8 @@ def digests_of(level: Path) -> dict[str, str]:
     return {**found, str(last): digest(cib)}
 
 
-if os.environ.get("REWRITE"):
-    (NEWEST / "folded.json").write_text(json.dumps(digests_of(NEWEST), indent=0) + "\n")
+if are_rewritten():
+    write(NEWEST / "folded.json", (json.dumps(digests_of(NEWEST), indent=0) + "\n").encode())
 
 
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.name)

@@ -15,7 +15,7 @@ from haclusterd.model.history import OperationRecord
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
-from tests.unit.cib.test_apply import DB, N1, N2, N3, Log, issue, life, lose, order, record, result, started
+from tests.unit.cib.applied import DB, N1, N2, N3, Log, issue, life, lose, order, record, result, started
 
 MOVE = {"migrate_source": "n2", "migrate_target": "n3"}
 

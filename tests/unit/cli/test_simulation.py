@@ -10,8 +10,8 @@ from haclusterd.cli.main import World, run
 from haclusterd.cli.offline import OfflineClient
 from haclusterd.cli.session import Streams
 from haclusterd.model.requests import Response
-from tests.unit.commands.test_simulate import ABSENT, CLONED, LOST, STARTED, WEB, on
-from tests.unit.formats.cib_xml.test_cib_xml import FENCING, cib
+from tests.unit.commands.written_operations import ABSENT, CLONED, LOST, STARTED, WEB, on
+from tests.written_cibs import FENCING, cib
 
 LOSS = cib(
     properties=FENCING,

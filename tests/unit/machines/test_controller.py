@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from haclusterd.cib import commands
-from haclusterd.cib.changes import Change, Refusal, RefusalCode
+from haclusterd.cib.changes import Refusal, RefusalCode
 from haclusterd.cib.codec import encode_envelope
-from haclusterd.machines.controller import REFUSED_PAUSE_MS, ControllerMachine
-from haclusterd.machines.effects import AskForPlan, Effect, Note, TransferLeadership
+from haclusterd.machines.controller import REFUSED_PAUSE_MS
+from haclusterd.machines.effects import Effect, Note, TransferLeadership
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.graph import ActionKind, GraphAction, Plan, TransitionGraph
@@ -17,15 +17,14 @@ from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
-from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
-from haclusterd.model.planning import PlanAnswer
-from haclusterd.model.timing import derive
+from haclusterd.model.pacer import PacerReport
+from tests.unit.machines.leading import FORM, NOTHING, TIMING, Dc
+from tests.unit.machines.planned import act
 from tests.unit.machines.situations import (
     DB,
     N1,
     N2,
     N3,
-    NAMES,
     TERM,
     WALL,
     WEB,
@@ -36,78 +35,12 @@ from tests.unit.machines.situations import (
     order,
     primitive,
 )
-from tests.unit.machines.test_transition import act
-
-TIMING = derive(2000)
-NOTHING = Plan(TransitionGraph(), {})
-FORM = commands.FormCluster("uuid", "test", ())
 
 
 def starting(*names: NodeName) -> Plan:
     """Plan a start of db on each of some nodes."""
     actions = {number: act(number, ActionName.START, node=name) for number, name in enumerate(names)}
     return Plan(TransitionGraph(actions), {})
-
-
-class Dc:
-    """n1's controller, which leads term 1, and the scheduler that it asks."""
-
-    def __init__(self, cluster: Cluster | None = None) -> None:
-        self.cluster = cluster or Cluster()
-        self.plan: Plan | str = NOTHING
-        """What the scheduler answers, or what it dies of."""
-        self.planned: list[int] = []
-        self.now = 100_000
-        self.answers: list[PlanAnswer] = []
-        """Plans that are made, and not delivered yet."""
-        self.controller = ControllerMachine(N1, life(N1), TIMING, FORM)
-        self.controller.leadership_changed(TERM, is_self=True)
-
-    def _make(self, question: AskForPlan) -> None:
-        self.planned.append(self.cluster.cib.index)
-        if isinstance(self.plan, str):
-            self.answers.append(PlanAnswer(question.number, None, self.plan))
-        else:
-            self.answers.append(PlanAnswer(question.number, self.plan))
-
-    def report(self) -> PacerReport:
-        nodes = tuple(
-            HeardNode(
-                name,
-                self.cluster.status(name).incarnation,
-                age_ms=50,
-                brain=BrainState.ALIVE,
-                brain_since_ms=0,
-                hears=dict.fromkeys(NAMES, 50),
-                heard_at=Instant(self.now - 50),
-            )
-            for name in NAMES[1:]
-        )
-        return PacerReport(Instant(self.now), None, nodes)
-
-    def ask(self, *changes: Change, report: PacerReport | None = None) -> list[Effect]:
-        """Step once; what is asked for is made, but not delivered."""
-        effects = self.controller.step(self.cluster.cib, changes, report or self.report(), moment(self.now))
-        for effect in effects:
-            if isinstance(effect, AskForPlan):
-                self._make(effect)
-        return list(effects)
-
-    def tell(self) -> list[Effect]:
-        """Tell the plan that was made, and step."""
-        self.controller.answered(self.answers.pop(0))
-        return self.ask()
-
-    def step(self, *changes: Change) -> list[Effect]:
-        """Step, and tell plans as soon as they are made."""
-        effects = self.ask(*changes)
-        while self.answers:
-            effects += self.tell()
-        return effects
-
-    def change(self, command: commands.Command) -> Sequence[Effect]:
-        """Commit a command and step with what it changed."""
-        return self.step(*self.cluster.must(command).changes)
 
 
 def transfers(effects: Sequence[Effect]) -> list[NodeName]:

@@ -7,8 +7,8 @@ from haclusterd.model.graph import TransitionGraph
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.ocf import ActionName
+from tests.unit.machines.planned import act
 from tests.unit.machines.situations import N2, N3
-from tests.unit.machines.test_transition import act
 
 
 def starting(node: NodeName) -> TransitionGraph:

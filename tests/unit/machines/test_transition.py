@@ -15,9 +15,9 @@ from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.instants import NEVER, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
+from tests.unit.machines.planned import act
 from tests.unit.machines.situations import (
     DB,
-    DUMMY,
     N1,
     N2,
     N3,
@@ -31,28 +31,6 @@ from tests.unit.machines.situations import (
     primitive,
     without_lease,
 )
-
-
-def act(
-    number: int,
-    action: ActionName,
-    resource: ResourceId = DB,
-    node: NodeName = N2,
-    after: Sequence[int] = (),
-    *,
-    is_probe: bool = False,
-) -> GraphAction:
-    return GraphAction(
-        id=number,
-        kind=ActionKind.RESOURCE,
-        name=action,
-        resource=resource,
-        node=node,
-        inputs=tuple(after),
-        agent=DUMMY,
-        target_exit_code=ExitCode.NOT_RUNNING if is_probe else ExitCode.OK,
-        is_probe=is_probe,
-    )
 
 
 def pseudo(number: int, after: Sequence[int]) -> GraphAction:

@@ -12,15 +12,13 @@ from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.verb import RunnableVerb
 from haclusterd.model.api_tokens import digest_of
 from haclusterd.model.cluster import Cib, NodeState
-from haclusterd.model.configuration import NodeEntry
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import AgentReference, Term
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Options, Progress, Request, Response
+from haclusterd.model.requests import Options, Progress, Request
 from haclusterd.ports.background import WorkFailed
 from haclusterd.ports.history import GAP, HistoryAnswer, HistoryQuery, HistoryRow
-from haclusterd.protocol.control import EncodedResponse
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.runtime.control import (
     COMMIT_WAIT_MS,
@@ -32,64 +30,14 @@ from haclusterd.runtime.control import (
     REQUESTS_MAX,
     REQUESTS_OF_OTHERS_MAX,
     Caller,
-    ControlService,
-    HangUp,
 )
 from haclusterd.verbs.arguments import Arguments
 from haclusterd.verbs.verb import Permission
 from tests.unit.machines.situations import primitive
+from tests.unit.runtime.desk import PLAIN, Desk, put_on_another_node, status_of
 from tests.unit.runtime.one_daemon import N2, N3, Daemon, ListHistory
 
-ROOT = Caller("root", Permission.ADMINISTER)
-PLAIN = Options()
 STANDBY = {"node": "n2", "lifetime": "reboot"}
-
-
-class Desk:
-    """The control service of n1, and what its clients were answered."""
-
-    def __init__(self, daemon: Daemon | None = None) -> None:
-        self.daemon = daemon or Daemon().form()
-        self.control = ControlService(self.daemon.runtime)
-        self.answers: dict[str, list[Progress | Response]] = {}
-        self.hang_ups: dict[str, HangUp] = {}
-        self.requests = 0
-
-    def ask(
-        self, verb: str, arguments: Mapping[str, Json] | None = None, options: Options = PLAIN, who: Caller = ROOT
-    ) -> str:
-        self.requests += 1
-        name = f"q{self.requests}"
-        messages = self.answers.setdefault(name, [])
-
-        def answer(message: Progress | Response | EncodedResponse) -> None:
-            messages.append(message.decoded() if isinstance(message, EncodedResponse) else message)
-
-        self.hang_ups[name] = self.control.handle(Request(name, verb, arguments or {}, options), who, answer)
-        return name
-
-    def accept_token(self, role: str, token: str, name: str = "t", valid: str = "1h") -> None:
-        arguments: dict[str, Json] = {"name": name, "role": role, "digest": digest_of(token), "valid": valid}
-        made = self.ask("api.token_add", arguments)
-        self.daemon.settle()
-        assert self.codes(made) == ["REQUESTED"]
-
-    def response(self, name: str) -> Response | None:
-        responses = [each for each in self.answers[name] if isinstance(each, Response)]
-        assert len(responses) <= 1, "answered twice"
-        assert all(isinstance(each, Progress) for each in self.answers[name][:-1]), "progress after the answer"
-        return responses[0] if responses else None
-
-    def codes(self, name: str) -> list[str]:
-        response = self.response(name)
-        assert response is not None
-        return [report.code for report in response.reports]
-
-
-def status_of(desk: Desk, name: str) -> int:
-    response = desk.response(name)
-    assert response is not None
-    return response.exit
 
 
 def test_a_question_is_answered_at_once_from_what_is_applied() -> None:
@@ -225,13 +173,6 @@ def test_a_late_commit_answers_nobody_twice() -> None:
     desk.daemon.clock.run(COMMIT_WAIT_MS)
     desk.daemon.settle()
     assert desk.codes(name) == ["OUTCOME_UNKNOWN"]
-
-
-def put_on_another_node(desk: Desk, author: str = "bob") -> None:
-    """Another administrator changes the configuration through another daemon."""
-    epoch = desk.daemon.cib.version.epoch
-    applied = desk.daemon.put(commands.ChangeConfiguration(epoch, (commands.PutNode(NodeEntry(N3)),), author, ""))
-    assert applied.refusal is None
 
 
 def test_a_configuration_that_changed_meanwhile_is_decided_upon_again() -> None:

@@ -1,7 +1,7 @@
 """Dampened attributes in a daemon: written when quiet, kept while nobody leads, never overtaken by what is at once."""
 
 from haclusterd.model.ids import NodeName
-from tests.unit.runtime.test_control import Desk, status_of
+from tests.unit.runtime.desk import Desk, status_of
 
 N1 = NodeName("n1")
 

@@ -14,8 +14,8 @@ from haclusterd.runtime.event_followers import (
     PAUSE_MS,
     EventFollowers,
 )
+from tests.unit.runtime.desk import Desk, status_of
 from tests.unit.runtime.one_daemon import ListHistory, ManualClock
-from tests.unit.runtime.test_control import Desk, status_of
 
 
 def data_of(desk: Desk, name: str) -> Any:

@@ -2,31 +2,17 @@
 
 import json
 
-from haclusterd.cib import commands
-from haclusterd.cib.edits import difference
-from haclusterd.model.configuration import Configuration
 from haclusterd.model.requests import Options
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.runtime.history_rows import read_version
-from tests.administered_clusters import configured
+from tests.unit.runtime.desk import Desk, configure, status_of
 from tests.unit.runtime.one_daemon import ListHistory
-from tests.unit.runtime.test_control import Desk, status_of
 
 
 def history(desk: Desk) -> ListHistory:
     kept = desk.daemon.runtime.ports.history
     assert isinstance(kept, ListHistory)
     return kept
-
-
-def configure(desk: Desk, text: str, reason: str = "") -> Configuration:
-    """Make the next version; return its content."""
-    before = desk.daemon.cib
-    new = configured(text, before.configuration)
-    edits = difference(before.configuration, new)
-    desk.daemon.put(commands.ChangeConfiguration(before.version.epoch, edits, "root@n2", reason))
-    desk.daemon.settle()
-    return new
 
 
 def test_each_version_is_kept_with_its_content_author_and_reason() -> None:

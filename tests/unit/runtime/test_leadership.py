@@ -5,9 +5,8 @@ from haclusterd.model.requests import Options
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.runtime.control import COMMIT_WAIT_MS, NO_LEADER_WAIT_MS
 from haclusterd.runtime.hand_over import WISH_MS
+from tests.unit.runtime.desk import Desk, configure, status_of
 from tests.unit.runtime.one_daemon import N1, N2, N3, Daemon
-from tests.unit.runtime.test_control import Desk, status_of
-from tests.unit.runtime.test_history_versions import configure
 
 CONSISTENT = Options(is_consistent=True)
 

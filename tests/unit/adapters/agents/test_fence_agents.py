@@ -11,68 +11,18 @@ from pathlib import Path
 import pytest
 
 from haclusterd.adapters.agents.by_class import AgentsByClass
-from haclusterd.adapters.agents.fence_agents import StdinFenceAgents, hide_secrets
+from haclusterd.adapters.agents.fence_agents import hide_secrets
 from haclusterd.adapters.agents.stonith import StonithAgents
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.agents.process_table import is_running, list_pids, read_marks, read_stat
-from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
+from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
 from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.ports.agents import AgentCall, AgentMetadata, AgentResult
-from haclusterd.ports.fencing import FenceCall, FenceCallResult, FenceMetadata
-from tests.unit.adapters.hands import INCARNATION, SHIPPED, Hands, end_all
+from haclusterd.ports.fencing import FenceCall
+from tests.unit.adapters.agents.fence_switches import Switches
+from tests.unit.adapters.hands import Hands, end_all
 
 SECRET = "hunter2-secret"
-
-
-class Switches:
-    """Fence agents made of scripts."""
-
-    def __init__(self, clock: BoottimeClock, directory: Path, *, allows_development: bool = False) -> None:
-        self.clock = clock
-        self.directory = directory
-        self.counter = 0
-        self.has_lease = True
-        (directory / "sbin").mkdir(exist_ok=True)
-        self.agents = StdinFenceAgents(
-            clock,
-            asyncio.get_running_loop(),
-            runtime_directory=directory / "run",
-            node=NodeName("n1"),
-            incarnation=INCARNATION,
-            directories=(directory / "sbin", SHIPPED),
-            allows_development=allows_development,
-            own_environment={"HACLUSTERD_LOCAL_CLUSTER": str(directory)},
-            has_lease=lambda: self.has_lease,
-        )
-
-    def write(self, text: str, name: str = "fence_test") -> Path:
-        path = self.directory / "sbin" / name
-        path.write_text(text)
-        path.chmod(0o755)
-        return path
-
-    def begin(
-        self,
-        action: str,
-        agent: str = "fence_test",
-        timeout_ms: int = 20_000,
-        needs_lease: bool = False,
-        **parameters: str,
-    ) -> asyncio.Future[FenceCallResult]:
-        self.counter += 1
-        ended: asyncio.Future[FenceCallResult] = asyncio.get_running_loop().create_future()
-        call = FenceCall(f"f{self.counter}", agent, action, parameters, timeout_ms, needs_lease=needs_lease)
-        self.agents.call(call, ended.set_result)
-        assert not ended.done()
-        return ended
-
-    async def run(self, action: str, **options) -> FenceCallResult:
-        return await self.begin(action, **options)
-
-    async def metadata(self, agent: str) -> FenceMetadata | None:
-        answer: asyncio.Future[FenceMetadata | None] = asyncio.get_running_loop().create_future()
-        self.agents.metadata(agent, answer.set_result)
-        return await answer
 
 
 @pytest.fixture
@@ -268,7 +218,7 @@ import asyncio, os, sys
 from pathlib import Path
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.ports.fencing import FenceCall
-from tests.unit.adapters.agents.test_fence_agents import Switches
+from tests.unit.adapters.agents.fence_switches import Switches
 
 async def live() -> None:
     directory = Path(sys.argv[1])

@@ -15,7 +15,7 @@ from haclusterd.adapters.processes.spawner_link import Spawner
 from haclusterd.agents.process_table import read_arguments
 from haclusterd.model.ids import NodeName, ResourceId
 from tests.control_groups import delegated, unified_mount
-from tests.unit.adapters.agents.test_service_watch import R1, Deaths, watched_pids
+from tests.unit.adapters.agents.watched_services import R1, Deaths, watched_pids
 from tests.unit.adapters.hands import Hands
 
 IN_GROUP = "until grep -q resource.r1 /proc/self/cgroup; do sleep 0.01; done"

@@ -11,12 +11,12 @@ from haclusterd.adapters.agents.service_groups import ServiceGroups
 from haclusterd.adapters.agents.service_watch import MarkedProcess, ServiceWatch, find_roots, scan_marked
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.agents.process_table import list_pids, read_arguments
-from haclusterd.model.ids import AgentReference, NodeName, ResourceId
+from haclusterd.model.ids import AgentReference, NodeName
+from tests.unit.adapters.agents.watched_services import R1, Deaths, watched_pids
 from tests.unit.adapters.hands import Hands
 
 EXEC = AgentReference("ocf", "haclusterd", "exec")
 HTTP = AgentReference("ocf", "haclusterd", "http-service")
-R1 = ResourceId("r1")
 
 
 def process(pid: int, parent: int = 1, *, order: str | None = None, instance: str = "r1", start: int = 5):
@@ -41,17 +41,6 @@ def test_roots(processes: list[MarkedProcess], roots: list[int]) -> None:
     assert [root.pid for root in find_roots(processes, "r1", {"busy"})] == roots
 
 
-class Deaths:
-    """How many were reported."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def report_death(self, resource: ResourceId) -> None:
-        assert resource == R1
-        self.count += 1
-
-
 @pytest.fixture
 def deaths() -> Deaths:
     return Deaths()
@@ -65,11 +54,6 @@ def sleeping(hands: Hands, seconds: int) -> list[int]:
     """The service processes that sleep so long: those that have done their exec, within which no mark can be seen."""
     found = [pid for pid in list_pids() if read_arguments(pid) == ["sleep", str(seconds)]]
     return sorted(set(found).intersection(service_pids(hands)))
-
-
-def watched_pids(hands: Hands) -> list[int]:
-    watched = hands.agents._watch._watched.get(R1)
-    return list(watched.pidfds) if watched else []
 
 
 async def start(hands: Hands, agent: AgentReference, **parameters: str) -> None:

@@ -32,7 +32,7 @@ from haclusterd.model.requests import Options, Request, Response
 from haclusterd.protocol.control import decode, encode
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.wire.framing import HEADER_BYTES
-from tests.unit.runtime.test_control import Desk
+from tests.unit.runtime.desk import Desk
 
 
 def somebody(uid: int) -> PeerCredentials:

@@ -19,7 +19,7 @@ from haclusterd.model.pacer import NO_LEASE, HeldLease, PacerReport, PacerSettin
 from haclusterd.protocol import pacer_socket
 from haclusterd.protocol.pacer_page import PAGE_SIZE
 from haclusterd.wire.framing import FrameBuffer
-from tests.unit.adapters.network.test_name_resolution import NameServer
+from tests.unit.adapters.network.name_server import NameServer
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 BOTH = (N1, N2)

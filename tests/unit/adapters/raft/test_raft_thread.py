@@ -18,7 +18,7 @@ from haclusterd.ports.store import Applied, LeadershipChanged, StoreDamagedError
 from haclusterd.raft.identity import create_identity
 from haclusterd.raft.settings import MAX_ENTRY_BYTES, RaftSettings, RaftTimers
 from tests.simulation.store_world import CLUSTER, ListMachine
-from tests.unit.adapters.raft.test_raft_transport import free_address, until
+from tests.unit.adapters.raft.raft_links import free_address, until
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 N1 = NodeName("n1")

@@ -10,7 +10,7 @@ import pytest
 from haclusterd.adapters.network import name_resolution
 from haclusterd.adapters.raft import transport as raft_transport
 from haclusterd.entry_points.free_ports import free_ports
-from tests.unit.adapters.raft.test_raft_transport import N1, N2, Network, until
+from tests.unit.adapters.raft.raft_links import N1, N2, Network, until
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from haclusterd.adapters.raft import transport as raft_transport
 from haclusterd.adapters.raft.unauthenticated import UNAUTHENTICATED_MAX, UnauthenticatedPeer, UnauthenticatedPeers
-from tests.unit.adapters.raft.test_raft_transport import N1, N2, Network, until
+from tests.unit.adapters.raft.raft_links import N1, N2, Network, until
 
 FLOODER = "127.0.0.66"
 FLOOD = 250

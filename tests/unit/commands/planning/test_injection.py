@@ -11,8 +11,8 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.properties import ClusterProperties
-from tests.unit.commands.test_simulate import ABSENT, FENCE, NOW, STARTED, WEB, changes, on
-from tests.unit.formats.cib_xml.test_cib_xml import FENCING, cib
+from tests.unit.commands.written_operations import ABSENT, FENCE, NOW, STARTED, WEB, changes, on
+from tests.written_cibs import FENCING, cib
 
 TEXT = cib(properties=FENCING, resources=WEB + FENCE, status=on(1, STARTED) + on(2, ABSENT))
 

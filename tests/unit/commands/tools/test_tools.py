@@ -15,7 +15,7 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Request
 from haclusterd.verbs.verb import Cost, Permission
 from tests.administered_clusters import NOW, Cluster, ClusterClient, running
-from tests.golden.test_tools import busy
+from tests.golden.busy_cluster import busy
 
 RUN = registry.VERBS["tool.run"]
 
