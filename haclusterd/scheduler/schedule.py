@@ -109,7 +109,7 @@ def schedule(
     set_routers(table)
 
     # the graph
-    selected = select_actions(table, cib.status.fence_orders)
+    selected = select_actions(table, cib.status.fence_orders, options)
     graph = build_graph(selected, claims, digests, settings)
     check_graph(graph, cib, settings)
     return Plan(

@@ -694,6 +694,30 @@ MEMBERSHIP = (
 
 FENCING = (
     Mutant(
+        "unfencing_templates",
+        "leaf.is_managed or leaf.is_blocked",
+        "leaf.is_managed",
+        "a node is unfenced while what failed to stop there may still run: it writes again",
+    ),
+    Mutant(
+        "selection:_is_shut_out",
+        "any(map(_holds_back, action.before))",
+        "False",
+        "a running cluster unfences a node before what cannot stop there has stopped",
+    ),
+    Mutant(
+        "_unfence_before",
+        "action.is_probe and node.name in leaf.found.unverified_on",
+        "False",
+        "a probe and an unfencing wait for each other after a restart of the daemon: nothing starts there again",
+    ),
+    Mutant(
+        "_is_blocked_there",
+        "relation.then.is_fence and relation.then.task == UNFENCE and owner is not None and owner.is_blocked",
+        "False",
+        "the stop that failed is no reason to wait with an unfencing, since no plan requires it",
+    ),
+    Mutant(
         "FencingDirector._supervise",
         "evidence.listener is not None",
         "False",

@@ -2,7 +2,9 @@
 
 Source: Pacemaker Explained, "Unfencing". What needs it, and each fence device, starts after it, also when it runs
 already; what needs it stops before it as well. A node is let in that does not carry the mark of an unfencing, or that
-carries a list of devices in which one that lets nodes in is missing or has other parameters.
+carries a list of devices in which one that lets nodes in is missing or has other parameters. While something that needs
+unfencing is blocked there (a stop failed, and a person has to look), or cannot stop for what is blocked, the node is
+not let in: what may still run would write.
 """
 
 from __future__ import annotations
@@ -67,6 +69,8 @@ def _unfence_before(action: Action, leaf: Resource, node: Node, table: ActionTab
     unfence = _unfencing_of(node, table)
     if node.attributes.get(_MARK, "0") in ("", "0"):
         _require(unfence, node, f"required by {leaf.id} {action.task}", settings)
+    if action.is_probe and node.name in leaf.found.unverified_on:
+        return  # It asks about what stops before the unfencing: each would wait for the other.
     table.relate(unfence, action, ORDERED if action.is_probe else ORDERED | FIRST_IMPLIES_THEN)
 
 
@@ -113,9 +117,9 @@ def unfencing_templates(inventory: Inventory, table: ActionTable, settings: Sett
     if not settings.is_unfencing_used:
         return
     for leaf in inventory.primitives():
-        if not leaf.definition.needs_unfencing or not leaf.is_managed:
+        if not leaf.definition.needs_unfencing or not (leaf.is_managed or leaf.is_blocked):
             continue
-        for name in sorted(leaf.assignment.allowed):
+        for name in sorted({*leaf.assignment.allowed, *(node.name for node in leaf.found.active_nodes)}):
             unfence = _unfencing_of(inventory.nodes_by_name[name], table)
             yield Template(leaf, STOP, None, "", ORDERED | THEN_IMPLIES_FIRST | IF_ON_SAME_NODE, then_action=unfence)
             flags = FIRST_IMPLIES_SAME_NODE_THEN | IF_ON_SAME_NODE

@@ -3,7 +3,8 @@
 Only what must be done, can be done and is not being done already is selected. Whatever comes after an action that is in
 flight (an open order, an open fence order) is left for the next plan, which follows its result; so nothing is ordered
 twice and nothing overtakes (safety.md §1). Actions that wait for each other in a circle are left out and named, and
-what could not start again because of that goes on.
+what could not start again because of that goes on. So does a running cluster with the unfencing of a node on which
+something that has to stop before cannot (safety.md §5).
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from haclusterd.model.fencing import FenceOrder
 from haclusterd.model.ids import FenceKey, NodeName
 from haclusterd.scheduler.actions.actions import ActionTable
+from haclusterd.scheduler.actions.unfencing import UNFENCE
 from haclusterd.scheduler.model.entities import (
     CANCEL,
     DO_SHUTDOWN,
@@ -25,6 +27,7 @@ from haclusterd.scheduler.model.entities import (
     Resource,
     Variant,
 )
+from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.model.relation_flags import (
     FIRST_IMPLIES_THEN_GRAPHED,
     GUEST_ALLOWED,
@@ -59,8 +62,13 @@ class Selected:
         """The numbers, from 1, of actions that wait for something which has to be done and cannot be."""
 
 
-def select_actions(table: ActionTable, fence_orders: Mapping[FenceKey, FenceOrder]) -> Selected:
-    """Choose the actions of the graph and what each waits for."""
+def select_actions(
+    table: ActionTable, fence_orders: Mapping[FenceKey, FenceOrder], options: ScheduleOptions
+) -> Selected:
+    """Choose the actions of the graph and what each waits for.
+
+    Pacemaker's graph has what waits in vain as well (`Selected.held_back`).
+    """
     being_fenced = {order.target for order in fence_orders.values()}
     candidates = [action for action in table.actions if _is_addable(action)]
     for action in candidates:
@@ -69,6 +77,10 @@ def select_actions(table: ActionTable, fence_orders: Mapping[FenceKey, FenceOrde
     _break_load_loops(candidates, inputs)
     in_order, in_circles = _sort(candidates, inputs)
     held = {stop.id for start in in_circles for stop in _restarting_stops(start)}
+    shut_out = [each for each in in_order if _is_shut_out(each)]
+    _probe_without(shut_out, in_order, inputs)
+    if not options.is_pacemaker_compatible:
+        held |= _goes_on(shut_out, in_order, inputs)
     chosen: list[Action] = []
     for action in in_order:
         is_behind = any(before.id in held for before in inputs[action.id])
@@ -82,7 +94,44 @@ def select_actions(table: ActionTable, fence_orders: Mapping[FenceKey, FenceOrde
         action.id: sorted({before.id for before in inputs[action.id] if before.id in present}) for action in chosen
     }
     held_back = frozenset(at for at, action in enumerate(chosen, 1) if any(map(_holds_back, action.before)))
-    return Selected(chosen, numbers, _circle_warnings(in_circles), held_back)
+    return Selected(chosen, numbers, [*_circle_warnings(in_circles), *map(_shut_out_warning, shut_out)], held_back)
+
+
+def _is_shut_out(action: Action) -> bool:
+    """Tell whether a node is to be unfenced and cannot, for what has to stop there before."""
+    return action.is_fence and action.task == UNFENCE and any(map(_holds_back, action.before))
+
+
+def _shut_out_warning(unfence: Action) -> str:
+    stuck = {
+        relation.first.resource.id
+        for relation in unfence.before
+        if relation.first.resource is not None and _holds_back(relation)
+    }
+    assert unfence.node is not None
+    return f"{unfence.node.name} is not unfenced: {', '.join(sorted(stuck))} cannot be stopped there before"
+
+
+def _probe_without(shut_out: list[Action], in_order: list[Action], inputs: dict[int, list[Action]]) -> None:
+    """Let probes wait for no unfencing that cannot be: starts on other nodes wait for them."""
+    for action in in_order if shut_out else ():
+        if action.is_probe:
+            inputs[action.id] = [before for before in inputs[action.id] if before not in shut_out]
+
+
+def _goes_on(shut_out: list[Action], in_order: list[Action], inputs: dict[int, list[Action]]) -> set[int]:
+    """Return what is not done because of unfencings that cannot be: these, and each stop without a start after it."""
+    held = {unfence.id for unfence in shut_out}
+    while held:
+        behind = set(held)
+        for action in in_order:
+            if any(before.id in behind for before in inputs[action.id]):
+                behind.add(action.id)
+        stops = {stop.id for action in in_order if action.id in behind for stop in _restarting_stops(action)}
+        if stops <= held:
+            break
+        held |= stops
+    return held
 
 
 def _restarting_stops(start: Action) -> list[Action]:
@@ -182,10 +231,18 @@ def _holds_back(relation: Relation) -> bool:
     """
     first = relation.first
     is_mark = first.is_pseudo and not first.is_fence
-    if first.is_graphed or first.is_optional or first.is_runnable or is_mark or _is_guest_against_launcher(relation):
+    if first.is_graphed or first.is_runnable or is_mark or _is_guest_against_launcher(relation):
+        return False
+    if first.is_optional and not _is_blocked_there(relation):
         return False
     flags = _lasting(relation)
     return bool(flags & ~_SEQUENCE_ONLY) and not flags & _COUNTED and _is_input(first, relation.then, flags)
+
+
+def _is_blocked_there(relation: Relation) -> bool:
+    """Tell whether an unfencing waits for the stop of what is blocked on that node, which no plan ever requires."""
+    owner = relation.first.resource
+    return relation.then.is_fence and relation.then.task == UNFENCE and owner is not None and owner.is_blocked
 
 
 def _lasting(relation: Relation) -> int:

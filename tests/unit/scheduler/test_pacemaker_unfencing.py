@@ -1,20 +1,28 @@
 """Who is let in by fence devices, and what restarts for it; `crm_simulate` 2.1.5 answers the same."""
 
+import re
+
 import pytest
 
+from haclusterd.commands.planning.recorded_transition import executed
+from haclusterd.scheduler.model.options import ScheduleOptions
+from haclusterd.scheduler.schedule import schedule
 from tests.pacemaker_plans import (
     FENCE_KNOWN,
     FENCE_RUNS,
     LOST,
+    NOW,
     Case,
     actions_of,
     member,
     missing_orders,
     ran,
+    record,
     remote,
+    word,
 )
 from tests.unpacked_cibs import meta, primitive
-from tests.written_cibs import NOTHING, cib, pair
+from tests.written_cibs import NOTHING, cib, pair, read
 
 DEVICE = primitive("f", meta("f", provides="unfencing"), agent="stonith:fence_dummy")
 ONE_NODE = '<node id="1" uname="n1"/>'
@@ -142,3 +150,139 @@ LOST_NODE = Case(
 def test_who_is_let_in(case: Case) -> None:
     assert actions_of(case) == sorted(case.actions)
     assert missing_orders(case) == []
+
+
+def failed(resource: str, what: str = "stop") -> str:
+    """Write the history of a resource that runs, since an operation on it failed."""
+    last = record(resource, what, 5).replace('rc-code="0"', 'rc-code="1"').replace('"0:0;', '"0:1;')
+    kept = re.sub('id="[^"]*"', f'id="{resource}_last_failure_0"', last, count=1)
+    started = record(resource, "start", 4) if what != "stop" else ""
+    return ran(resource).replace("</lrm_resource>", started + last + kept + "</lrm_resource>")
+
+
+def blocking(resource: str, *blocks: str, operation: str = "stop", interval: str = "0") -> str:
+    inside = f'<op id="{resource}-o" name="{operation}" interval="{interval}" on-fail="block"/>'
+    return primitive(resource, "".join(blocks) + f"<operations>{inside}</operations>")
+
+
+def stuck(resources: str, *histories: str, constraints: str = "", properties: str = "", **marks: str) -> str:
+    """One node, which no device has let in and which has to be, as `a` is to start there."""
+    known = (FENCE_RUNS, ran("a", "monitor=7"), *histories)
+    return cib(
+        nodes=ONE_NODE,
+        properties=properties,
+        resources=DEVICE + primitive("a") + resources,
+        constraints=constraints,
+        status=member(1, *known, **marks),
+    )
+
+
+C = blocking("c", meta("c", requires="quorum"))
+NOT_LET_IN = {
+    "a stop failed": stuck(blocking("b"), failed("b")),
+    "a stop failed, and there is another device": stuck(
+        blocking("b"), failed("b"), **UNFENCED, **{"#digests-all": "f:fence_dummy:0123,"}
+    ),
+    "a stop failed of what is to be stopped": stuck(
+        blocking("b", meta("b", **{"target-role": "Stopped"})), failed("b")
+    ),
+    "a stop failed of what is unmanaged": stuck(blocking("b", meta("b", **{"is-managed": "false"})), failed("b")),
+    "a stop failed of what is in maintenance": stuck(blocking("b", meta("b", maintenance="true")), failed("b")),
+    "a stop failed in a clone": stuck(f'<clone id="k">{blocking("b")}</clone>', failed("b")),
+    "a stop failed of what may run nowhere": stuck(
+        blocking("b"),
+        failed("b"),
+        properties=pair("symmetric-cluster", "false"),
+        constraints="".join(
+            f'<rsc_location id="l-{each}" rsc="{each}" node="n1" score="1"/>' for each in ("a", "f")
+        ),
+    ),
+    "a monitor failed, and that blocks": stuck(
+        blocking("b", operation="monitor", interval="10s"), failed("b", "monitor/10000")
+    ),
+    "what runs stops after what is blocked": stuck(
+        primitive("b") + C,
+        ran("b", "start"),
+        failed("c"),
+        constraints='<rsc_order id="o" first="b" then="c"/>',
+    ),
+    "what runs is in a group with what is blocked": stuck(
+        f'<group id="g">{primitive("b")}{C}</group>', ran("b", "start"), failed("c")
+    ),
+    "it is active twice, and that blocks": cib(
+        resources=DEVICE + primitive("a") + primitive("b", meta("b", **{"multiple-active": "block"})),
+        constraints='<rsc_location id="l" rsc="a" node="n1" score="1"/>',
+        status=member(1, FENCE_RUNS, ran("a", "monitor=7"), ran("b", "start"))
+        + member(2, FENCE_KNOWN, ran("a", "monitor=7"), ran("b", "start"), **BY_F),
+    ),
+}
+LET_IN = {
+    "what is blocked needs no unfencing": stuck(blocking("b", meta("b", requires="quorum")), failed("b")),
+    "what is unmanaged runs": stuck(primitive("b", meta("b", **{"is-managed": "false"})), ran("b", "start")),
+    "what is in maintenance runs": stuck(primitive("b", meta("b", maintenance="true")), ran("b", "start")),
+    "what may run nowhere stops": stuck(
+        primitive("b"),
+        ran("b", "start"),
+        properties=pair("symmetric-cluster", "false"),
+        constraints="".join(
+            f'<rsc_location id="l-{each}" rsc="{each}" node="n1" score="1"/>' for each in ("a", "f")
+        ),
+    ),
+}
+
+
+def done(text: str, *, is_pacemaker_compatible: bool) -> set[str]:
+    """Return what is done: `crm simulate` leaves out what waits in vain, a DC does all that is in the graph."""
+    options = ScheduleOptions(is_pacemaker_compatible=is_pacemaker_compatible, has_quorum=True)
+    plan = schedule(read(text).cib, NOW, options=options)
+    return set(map(word, executed(plan) if is_pacemaker_compatible else plan.graph.actions.values()))
+
+
+@pytest.mark.parametrize("is_pacemaker_compatible", [True, False], ids=["simulate", "live"])
+@pytest.mark.parametrize("why", NOT_LET_IN)
+def test_a_node_is_not_let_in_while_what_needs_unfencing_cannot_stop_there(
+    why: str, is_pacemaker_compatible: bool
+) -> None:
+    found = done(NOT_LET_IN[why], is_pacemaker_compatible=is_pacemaker_compatible)
+    assert not found & {"fence on@n1", "start a@n1", "start b@n1", "start f@n1"}
+
+
+@pytest.mark.parametrize("is_pacemaker_compatible", [True, False], ids=["simulate", "live"])
+@pytest.mark.parametrize("why", LET_IN)
+def test_a_node_is_let_in_beside_what_need_not_stop(why: str, is_pacemaker_compatible: bool) -> None:
+    found = done(LET_IN[why], is_pacemaker_compatible=is_pacemaker_compatible)
+    assert found >= {"fence on@n1", "start a@n1"}
+
+
+def test_what_would_restart_for_an_unfencing_that_cannot_be_runs_on() -> None:
+    """Pacemaker stops it, and its transition ends there: it starts no more."""
+    text = cib(
+        nodes=ONE_NODE,
+        resources=DEVICE + primitive("a") + primitive("x") + blocking("b"),
+        constraints='<rsc_order id="o" first="a" then="x"/>',
+        status=member(1, FENCE_RUNS, ran("a", "start"), ran("x", "start"), failed("b")),
+    )
+    assert done(text, is_pacemaker_compatible=False) == set()
+    assert {"stop a@n1", "stop x@n1", "stop f@n1"} <= done(text, is_pacemaker_compatible=True)
+
+
+def test_a_stop_that_is_no_restart_is_done_though_the_node_cannot_be_let_in() -> None:
+    stopped = primitive("x", meta("x", **{"target-role": "Stopped"}))
+    text = stuck(stopped + blocking("b"), ran("x", "start"), failed("b"))
+    assert done(text, is_pacemaker_compatible=False) == {"stop x@n1"}
+
+
+@pytest.mark.parametrize("is_pacemaker_compatible", [True, False], ids=["simulate", "live"])
+def test_a_node_that_cannot_be_let_in_is_probed_and_holds_back_no_other_node(is_pacemaker_compatible: bool) -> None:
+    text = cib(
+        resources=DEVICE + primitive("a") + blocking("b"),
+        constraints='<rsc_location id="l" rsc="a" node="n2" score="1"/>',
+        status=member(1, FENCE_KNOWN, failed("b")) + member(2, FENCE_RUNS, ran("b", "monitor=7"), **BY_F),
+    )
+    found = done(text, is_pacemaker_compatible=is_pacemaker_compatible)
+    assert found == {"monitor a@n1", "monitor a@n2", "start a@n2"}
+
+
+def test_the_plan_says_what_keeps_a_node_from_being_let_in() -> None:
+    plan = schedule(read(NOT_LET_IN["a stop failed"]).cib, NOW, options=ScheduleOptions(has_quorum=True))
+    assert "n1 is not unfenced: b cannot be stopped there before" in plan.warnings
