@@ -140,8 +140,6 @@ class Placement:
     is_managed: bool = True
     is_blocked: bool = False
     """Left alone because of a failure, until a person cleans up."""
-    is_start_held: bool = False
-    """Whether it must be started, or restarted, and cannot be now."""
     base: ResourceId | None = None
     """For an instance of a clone: the configured primitive."""
     now_role: Role = Role.UNKNOWN

@@ -1,6 +1,5 @@
 """Reports as text for people and as JSON for programs (cli.md §5). The text is never parsed by anything."""
 
-from collections.abc import Iterable
 
 from haclusterd.reports.items import ReportItem
 
@@ -15,11 +14,6 @@ def render(item: ReportItem) -> str:
 def printable(text: str) -> str:
     """Escape what could steer a terminal or break the line: parameters are the user's own words."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
-
-
-def render_all(items: Iterable[ReportItem]) -> str:
-    """Write one report a line; empty text for none."""
-    return "".join(render(item) + "\n" for item in items)
 
 
 def to_json(item: ReportItem) -> dict[str, object]:

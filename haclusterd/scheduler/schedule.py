@@ -5,12 +5,10 @@ raises on any CIB: what makes no sense is ignored with a warning. The only excep
 last phase, which refuses an unsafe graph.
 """
 
-from dataclasses import replace
 from itertools import chain
 
 from haclusterd.model.cluster import Cib
-from haclusterd.model.graph import Placement, Plan
-from haclusterd.model.ids import ResourceId
+from haclusterd.model.graph import Plan
 from haclusterd.model.instants import WallTime
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.cleanup import (
@@ -130,11 +128,3 @@ def find_rows(cib: Cib, now: WallTime, options: ScheduleOptions) -> list[FoundRo
     inventory = unpack_resources(cib, unpack_nodes(cib, settings), settings)
     unpack_history(cib, inventory, Failures(settings, Digests(settings)), settings)
     return found_rows(inventory)
-
-
-def explain(
-    cib: Cib, now: WallTime, resource: ResourceId, *, options: ScheduleOptions = DEFAULT_OPTIONS
-) -> Placement | None:
-    """Return one primitive's placement with all its scores as sums of named addends; None for what is no primitive."""
-    plan = schedule(cib, now, options=replace(options, is_explaining=True))
-    return plan.placements.get(resource)

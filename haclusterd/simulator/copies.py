@@ -35,12 +35,7 @@ class Copies(Checker):
     @classmethod
     def of(cls, cluster: Cluster) -> "Copies":
         """Return the cluster's own, which looks on from the first time that it is asked for."""
-        for checker in cluster.checkers.all:
-            if isinstance(checker, cls):
-                return checker
-        made = cls(cluster)
-        cluster.checkers.add(made)
-        return made
+        return cluster.checkers.one(cls, lambda: cls(cluster))
 
     def make(self, place: float) -> Host | None:
         """Copy the disk of a member that has power, into a machine that is off; `place` is a share of the members.

@@ -56,12 +56,7 @@ class Forgetting(Checker):
     @classmethod
     def of(cls, cluster: Cluster) -> "Forgetting":
         """Return the cluster's own, which looks on from the first time that it is asked for."""
-        for checker in cluster.checkers.all:
-            if isinstance(checker, cls):
-                return checker
-        made = cls(cluster)
-        cluster.checkers.add(made)
-        return made
+        return cluster.checkers.one(cls, lambda: cls(cluster))
 
     def choose(self, place: float) -> NodeName | None:
         """Choose a voter whose disk shall forget, never the first, which clients write about; `place` is a share."""

@@ -7,7 +7,6 @@ from pathlib import Path
 from string import Template
 
 PYTHON, SHELL = "python", "sh"
-LANGUAGES = (PYTHON, SHELL)
 
 _PYTHON = Template('''\
 #!/usr/bin/env -S python3 -S -E

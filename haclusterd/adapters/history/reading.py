@@ -6,7 +6,6 @@ Every call may raise sqlite3.Error. Nothing here writes.
 import hashlib
 import sqlite3
 from collections.abc import Generator, Iterable
-from dataclasses import replace
 from typing import Final
 
 from haclusterd.adapters.history.tables import Gap, HistoryTables, from_columns, rows_at, texts_sum
@@ -245,11 +244,6 @@ class _Walk:
     def _damage(self, span: Span) -> None:
         if span not in self.damaged and len(self.damaged) < DAMAGED_SHOWN:
             self.damaged.append(span)
-
-
-def with_problem(summary: HistorySummary, problem: str) -> HistorySummary:
-    """Return a summary that says what is wrong at the moment."""
-    return replace(summary, problem=problem)
 
 
 def horizon(tables: HistoryTables, before: WallTime, rows_max: int) -> Horizon | None:

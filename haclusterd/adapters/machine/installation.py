@@ -50,11 +50,6 @@ def resource_agents_directory() -> Path:
     return share_directory() / _AGENTS
 
 
-def shims_directory() -> Path:
-    """Return the directory of the cluster's tools as agents know them: attrd_updater, crm_attribute and more."""
-    return share_directory() / "shims"
-
-
 def agent_library(share: Path) -> Path:
     """Return the directory on Python's path in which agents find `haclusterd.agents`, and `agent.sh` in it."""
     installed = share / "python"

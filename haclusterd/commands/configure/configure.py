@@ -8,7 +8,15 @@ from haclusterd.commands.configure.change import change
 from haclusterd.commands.configure.deletion import delete as without_objects
 from haclusterd.commands.configure.filters import chosen_ids, obscured
 from haclusterd.commands.configure.removal import removal
-from haclusterd.commands.configure.script import Reading, edit, every_error, read_file, read_script, read_words
+from haclusterd.commands.configure.script import (
+    Reading,
+    edit,
+    every_error,
+    read_file,
+    read_script,
+    read_words,
+    with_pending,
+)
 from haclusterd.commands.configure.settling import settle
 from haclusterd.commands.configure.view import ids_of, masked, part_of, revealed
 from haclusterd.commands.context import Context
@@ -47,12 +55,9 @@ _WRITERS: Mapping[str, Callable[[Configuration], str]] = {
 
 def show(context: Context, arguments: Arguments) -> Outcome:
     """Answer the configuration as text, or some objects of it (schema `haclusterd.configuration/1`)."""
-    configuration = context.cib.configuration
-    if arguments.word("pending"):
-        made = read_script(context, arguments.word("pending"), "uncommitted changes")
-        if has_errors(made.reports):
-            return Outcome(made.reports)
-        configuration = made.configuration
+    configuration, objections = with_pending(context, arguments.word("pending"))
+    if objections:
+        return Outcome(objections)
     ids, format_ = arguments.words("ids"), arguments.word("format") or "crm"
     known = ids_of(configuration)
     if ids[:1] == ("xml",) and "xml" not in known:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from haclusterd.commands.configure.script import read_script
+from haclusterd.commands.configure.script import with_pending
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.verb import carry_out_by
@@ -20,18 +20,14 @@ from haclusterd.model.configuration import (
 )
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.scores import render as render_score
-from haclusterd.reports.items import has_errors
 from haclusterd.verbs.arguments import Arguments
 
 
 def graph(context: Context, arguments: Arguments) -> Outcome:
     """Answer the configuration as a graph (schema `haclusterd.graph/1`)."""
-    configuration = context.cib.configuration
-    if arguments.word("pending"):
-        made = read_script(context, arguments.word("pending"), "uncommitted changes")
-        if has_errors(made.reports):
-            return Outcome(made.reports)
-        configuration = made.configuration
+    configuration, objections = with_pending(context, arguments.word("pending"))
+    if objections:
+        return Outcome(objections)
     return Outcome(data={"schema": "haclusterd.graph/1", "text": dot(configuration)})
 
 

@@ -87,6 +87,12 @@ def read_script(context: Context, text: str, source: str) -> Reading:
     return made
 
 
+def with_pending(context: Context, text: str) -> tuple[Configuration, tuple[ReportItem, ...]]:
+    """Return the configuration with changes that are not committed; with an error, what is wrong instead."""
+    made = read_script(context, text, "uncommitted changes") if text else Reading(context.cib.configuration)
+    return made.configuration, made.reports if has_errors(made.reports) else ()
+
+
 def _members(context: Context) -> tuple[NodeName, ...]:
     return tuple(name for name, member in context.cib.members.items() if not member.is_witness)
 

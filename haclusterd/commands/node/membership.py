@@ -202,12 +202,10 @@ def _forgotten(context: Context, name: NodeName) -> Outcome:
 
 def address(context: Context, arguments: Arguments) -> Outcome:
     """Let a member be reached at other addresses from now on; its daemon listens there at once."""
-    name = find_node(context, arguments.word("node"))
-    if isinstance(name, ReportItem):
-        return refusal(name)
-    member = context.cib.members.get(name)
-    if member is None:
-        return refusal(report(Code.REFUSED, problem=f"{name} is no member", remedy="crm cluster members"))
+    member = _member(context, arguments)
+    if isinstance(member, ReportItem):
+        return refusal(member)
+    name = member.name
     try:
         default = member.addresses[0][1]
         places = tuple(read_address(text, default) for text in arguments.word("addresses").split(","))
@@ -229,12 +227,10 @@ def address(context: Context, arguments: Arguments) -> Outcome:
 
 def vote(context: Context, arguments: Arguments) -> Outcome:
     """Give a member a vote, or take it; it gets one when it has the whole log."""
-    name = find_node(context, arguments.word("node"))
-    if isinstance(name, ReportItem):
-        return refusal(name)
-    member = context.cib.members.get(name)
-    if member is None:
-        return refusal(report(Code.REFUSED, problem=f"{name} is no member", remedy="crm cluster members"))
+    member = _member(context, arguments)
+    if isinstance(member, ReportItem):
+        return refusal(member)
+    name = member.name
     is_wanted = arguments.word("state") == "on"
     if is_wanted == member.is_voter:
         return Outcome((report(Code.NOTHING_TO_DO, state=f"{name} {'votes' if is_wanted else 'has no vote'}"),))
@@ -249,6 +245,16 @@ def vote(context: Context, arguments: Arguments) -> Outcome:
         return refusal(report(Code.TRY_AGAIN, problem=f"{name} leads", remedy=remedy))
     without = replace(member, is_voter=False, wants_vote=False)
     return _changed(context, without, f"{name} votes no more", -1)
+
+
+def _member(context: Context, arguments: Arguments) -> Member | ReportItem:
+    """Return the member that is named, or why there is none."""
+    name = find_node(context, arguments.word("node"))
+    if isinstance(name, ReportItem):
+        return name
+    if name not in context.cib.members:
+        return report(Code.REFUSED, problem=f"{name} is no member", remedy="crm cluster members")
+    return context.cib.members[name]
 
 
 def _changed(context: Context, member: Member, said: str, more: int = 0) -> Outcome:

@@ -8,7 +8,7 @@ pseudo-action. Propagation takes all this back where something it depends on sta
 from __future__ import annotations
 
 from haclusterd.scheduler.actions.actions import ActionTable
-from haclusterd.scheduler.model.entities import MIGRATE_FROM, MIGRATE_TO, MONITOR, START, STOP, Action, Resource
+from haclusterd.scheduler.model.entities import MIGRATE_FROM, MIGRATE_TO, MONITOR, START, STOP, Resource
 from haclusterd.scheduler.model.relation_flags import FIRST_ELSE_THEN, ORDERED, UNMIGRATABLE_THEN_BLOCKS
 
 
@@ -44,8 +44,3 @@ def create_migration(resource: Resource, table: ActionTable) -> None:
     for each in resource.actions[STOP, 0]:
         table.relate(receive, each, ORDERED | UNMIGRATABLE_THEN_BLOCKS)
     table.relate(receive, start, ORDERED | UNMIGRATABLE_THEN_BLOCKS | FIRST_ELSE_THEN)
-
-
-def migration_of(resource: Resource) -> tuple[Action, ...]:
-    """Return the actions of a live migration of a resource."""
-    return (*resource.actions.get((MIGRATE_TO, 0), ()), *resource.actions.get((MIGRATE_FROM, 0), ()))

@@ -8,7 +8,7 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.assign.rivals import to_be_promoted, to_win
 from haclusterd.scheduler.graph.reasons import why_nowhere
-from haclusterd.scheduler.model.entities import START, Inventory, Node, Resource, Variant
+from haclusterd.scheduler.model.entities import Inventory, Node, Resource, Variant
 
 
 def place_all(inventory: Inventory) -> Mapping[ResourceId, Placement]:
@@ -53,9 +53,6 @@ def _placement(
         is_failed=resource.found.is_failed,
         is_managed=resource.is_managed,
         is_blocked=resource.is_blocked and not resource.found.is_maintenance,
-        is_start_held=any(
-            action.is_required and not action.is_runnable for action in resource.actions.get((START, 0), ())
-        ),
         base=resource.base_id if resource.number is not None else None,
         now_role=resource.found.original_role,
         next_role=resource.assignment.next_role,

@@ -732,7 +732,7 @@ class Action:
     __slots__ = (
         "after", "before", "expected", "id", "interval_ms", "is_always", "is_cancel", "is_cluster", "is_fence",
         "is_graphed", "is_migratable", "is_migration_abort", "is_optional", "is_probe", "is_pseudo",
-        "is_rescheduled", "is_runnable", "linked", "meta", "needs", "node", "notification", "priority", "reason",
+        "is_runnable", "linked", "meta", "needs", "node", "notification", "priority", "reason",
         "required_runnable_before", "resource", "router_node", "runnable_before", "task", "why",
     )  # fmt: skip
 
@@ -758,7 +758,6 @@ class Action:
         self.is_migratable = False
         self.is_migration_abort = False
         """The stop of a copy that a live migration left behind."""
-        self.is_rescheduled = False
         self.needs = resource.definition.needs if resource is not None and task in _ACTIVATING else Needs.NOTHING
         """What must be before it may be done."""
         self.router_node: Node | None = None

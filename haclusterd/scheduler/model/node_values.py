@@ -42,19 +42,6 @@ def host_of(node: Node) -> Node | None:
     return node.connection.launcher.assignment.node if node.connection.launcher is not None else None
 
 
-def attributes_for(resource: Resource, node: Node) -> Node:
-    """Return the node whose attributes count for a resource on a node: of a guest node its host, on request.
-
-    Before the resource has a node, its host is where the guest's launcher is, later where that is to be.
-    """
-    connection, by_host = node.connection, resource.definition.uses_host_attributes
-    if not (by_host and node.is_guest) or connection is None or connection.launcher is None:
-        return node
-    launcher = connection.launcher
-    host = launcher.assignment.node if resource.assignment.is_assigned else launcher.current_node()
-    return host or node
-
-
 def value_on(node: Node, attribute: str, resource: Resource) -> str | None:
     """Return a node's value of the attribute by which a colocation compares nodes, for one of its resources.
 

@@ -34,7 +34,6 @@ class Settings:
     no_quorum_policy: NoQuorumPolicy
     is_symmetric: bool
     is_maintenance: bool
-    is_start_failure_fatal: bool
     is_probing_at_startup: bool
     stops_all: bool
     stops_removed: bool
@@ -86,7 +85,6 @@ def unpack_settings(
         no_quorum_policy=_no_quorum_policy(properties, options, is_fencing_enabled),
         is_symmetric=properties.boolean("symmetric-cluster"),
         is_maintenance=properties.boolean("maintenance-mode"),
-        is_start_failure_fatal=properties.boolean("start-failure-is-fatal"),
         is_probing_at_startup=properties.boolean("enable-startup-probes"),
         stops_all=properties.boolean("stop-all-resources"),
         stops_removed=properties.boolean("stop-removed-resources"),

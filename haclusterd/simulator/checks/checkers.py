@@ -6,7 +6,7 @@ test believes of itself. A checker only looks; what it finds ends the run as a `
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from haclusterd.cib import codec
 from haclusterd.cib.changes import Applied
@@ -688,6 +688,9 @@ class FencedNodesAreDead(Checker):
             self.object_to(f"{command.node} {incarnation} is recorded as fenced, but it is alive")
 
 
+OneChecker = TypeVar("OneChecker", bound=Checker)
+
+
 class Checkers:
     """All checkers of one run, and the log they share."""
 
@@ -730,6 +733,15 @@ class Checkers:
         """Let some more look on."""
         self.all += checkers
         self._find_concerned()
+
+    def one(self, kind: type[OneChecker], make: Callable[[], OneChecker]) -> OneChecker:
+        """Return the checker of a kind; the first who asks for it has it made, and it looks on from then."""
+        for checker in self.all:
+            if isinstance(checker, kind):
+                return checker
+        made = make()
+        self.add(made)
+        return made
 
     def leave_out(self, kind: type[Checker]) -> None:
         """Ask a checker no more: what it objects to is what a scenario is about."""

@@ -138,9 +138,6 @@ def watched(nodes: Sequence[str], **values: str) -> tuple[Edit, ...]:
 SERVICES = ("cache", "db", "ip", "web")
 """The services of `usual`."""
 
-LONE = frozenset({*SERVICES, "vm"})
-"""Services that run on one node when all is well."""
-
 CLONED = frozenset({ResourceId("pg"), ResourceId("copy")})
 """Resources that may run on several nodes at a time; their promoted role may not."""
 

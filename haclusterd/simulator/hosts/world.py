@@ -54,7 +54,6 @@ class World:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.now_us = 0
-        self.events_run = 0
         self._heap: list[tuple[int, int, Event]] = []
         self._sequence = 0
         self._digest = hashlib.sha256()
@@ -118,7 +117,6 @@ class World:
                 raise SimulationStuckError(f"more than {at_this_instant} events at {self.now_us} us")
             self.now_us = when
             event.call = None
-            self.events_run += 1
             try:
                 call()
             except Exception as error:
@@ -183,7 +181,6 @@ class Life:
     def do(self, call: Call) -> None:
         """Make `call` happen now, as an event of this life: held while it is paused, never when it has ended."""
         if self.is_running:
-            self.world.events_run += 1
             try:
                 call()
             except Exception as error:

@@ -6,7 +6,7 @@ from haclusterd.reports.codes import CODES, Code, Severity
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.reports.items import Place, exit_status, has_errors, in_reading_order, report
 from haclusterd.reports.places import Places
-from haclusterd.reports.rendering import render, render_all, to_json
+from haclusterd.reports.rendering import render, to_json
 from haclusterd.reports.suggestions import did_you_mean, nearest
 
 
@@ -47,7 +47,6 @@ def test_rendering() -> None:
     bare = report(Code.UNKNOWN_PROPERTY, name="x", remedy="", severity=Severity.WARNING)
     assert render(bare) == "WARNING: unknown cluster property x"
     assert set(to_json(bare)) == {"code", "severity", "message", "parameters"}
-    assert render_all([bare, item]) == f"{render(bare)}\n{render(item)}\n"
 
 
 def test_rendering_cannot_steer_a_terminal() -> None:
