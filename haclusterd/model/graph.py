@@ -206,5 +206,5 @@ class Plan:
     impossible_fencing: tuple[tuple[NodeName, str, str], ...] = ()
     """Node, action and reason: guest nodes that cannot be fenced, since their launchers cannot be stopped."""
     held_back: frozenset[int] = frozenset()
-    """Ids of actions that wait for something which has to be done and cannot be: Pacemaker's controller never comes to
-    them, nor to what follows them."""
+    """Ids of actions that wait for something which has to be done and cannot be, or that would call an agent on a guest
+    node which is away and stays so: crm_simulate never comes to them, nor to what follows them."""

@@ -87,7 +87,7 @@ class ColocationEffects:
         found = self._matching(dependent, instances)
         if found is not None:
             self.apply(dependent, found, colocation)
-        elif colocation.score >= INFINITY and not dependent.assignment.is_assigned:
+        elif colocation.score >= INFINITY and (dependent.is_managed or not dependent.assignment.is_assigned):
             words = f"{colocation.id}: no instance of {colocation.primary.id} is where it could be"
             dependent.assignment.ban_everywhere(words)
             self._placing.take_none(dependent)

@@ -59,7 +59,7 @@ class Selected:
         self.inputs = inputs
         self.warnings = warnings
         self.held_back = held_back
-        """The numbers, from 1, of actions that wait for something which has to be done and cannot be."""
+        """The numbers, from 1, of actions that crm_simulate does not come to execute (`Plan.held_back`)."""
 
 
 def select_actions(
@@ -93,7 +93,7 @@ def select_actions(
     numbers = {
         action.id: sorted({before.id for before in inputs[action.id] if before.id in present}) for action in chosen
     }
-    held_back = frozenset(at for at, action in enumerate(chosen, 1) if any(map(_holds_back, action.before)))
+    held_back = frozenset(at for at, action in enumerate(chosen, 1) if _is_never_executed(action))
     return Selected(chosen, numbers, [*_circle_warnings(in_circles), *map(_shut_out_warning, shut_out)], held_back)
 
 
@@ -132,6 +132,20 @@ def _goes_on(shut_out: list[Action], in_order: list[Action], inputs: dict[int, l
             break
         held |= stops
     return held
+
+
+def _is_never_executed(action: Action) -> bool:
+    return any(map(_holds_back, action.before)) or _is_out_of_reach(action)
+
+
+def _is_out_of_reach(action: Action) -> bool:
+    """Tell whether an agent would be called on a guest node whose connection is lost, and is not made in this graph."""
+    connection = action.node.connection if action.node is not None else None
+    if connection is None or action.resource in (None, connection) or action.is_pseudo or action.is_fence:
+        return False
+    if not connection.found.is_failed:
+        return False
+    return not any(start.is_graphed for start in connection.actions.get((START, 0), ()))
 
 
 def _restarting_stops(start: Action) -> list[Action]:

@@ -13,7 +13,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import Discovery, Inventory, Resource, RoleLocation, Variant
+from haclusterd.scheduler.model.entities import Discovery, Inventory, Node, Resource, RoleLocation, Variant
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.unpack.health import health_words, judge_health, unpack_health_strategy
 
@@ -116,26 +116,26 @@ def apply_stickiness(inventory: Inventory, settings: Settings) -> None:
 def ban_by_kind(inventory: Inventory) -> None:
     """Forbid what cannot be: fence devices and connections on remote nodes, connections inside connections.
 
-    Source: Pacemaker Remote, "Guest nodes": a launcher must run on a cluster node when its guest's connection does;
-    what a guest node's own resource launches runs beside it.
+    Source: Pacemaker Remote, "Guest nodes": a launcher must run on a cluster node, as its guest's connection does, also
+    where nobody manages the connection; what a guest node's own resource launches runs beside it.
     """
     remotes = [node for node in inventory.nodes if node.is_remote]
     if not any(node.connection is not None for node in remotes):
         return
-    for resource in (each for each in inventory.primitives() if each.is_managed):
-        launcher = resource.launcher
-        if resource.definition.is_fence_device or resource.definition.is_remote_connection:
-            for node in remotes:
-                if node.name in resource.scores.allowed:
-                    resource.scores.add(node.name, -INFINITY, f"{node.name} is a remote node")
-        if launcher is None:
-            continue
-        if resource.definition.is_remote_connection and not resource.definition.is_nesting_allowed:
-            source = f"it launches {resource.id}, which is a remote node itself"
-            for node in remotes:
-                if node.name in launcher.scores.allowed:
-                    launcher.scores.add(node.name, -INFINITY, source)
-        _keep_with_launching_node(resource, launcher)
+    for resource in inventory.primitives():
+        launcher, definition = resource.launcher, resource.definition
+        if resource.is_managed and (definition.is_fence_device or definition.is_remote_connection):
+            _ban_from(remotes, resource, None)
+        if launcher is not None and definition.is_remote_connection and not definition.is_nesting_allowed:
+            _ban_from(remotes, launcher, f"it launches {resource.id}, which is a remote node itself")
+        if launcher is not None and resource.is_managed:
+            _keep_with_launching_node(resource, launcher)
+
+
+def _ban_from(remotes: Iterable[Node], resource: Resource, source: str | None) -> None:
+    for node in remotes:
+        if node.name in resource.scores.allowed:
+            resource.scores.add(node.name, -INFINITY, source or f"{node.name} is a remote node")
 
 
 def _keep_with_launching_node(resource: Resource, launcher: Resource) -> None:

@@ -188,6 +188,48 @@ def test_without_its_ticket_a_bundle_has_no_containers_and_what_is_in_it_waits_f
     assert printed(data, "after") == []
 
 
+def test_inside_a_container_that_goes_nowhere_nothing_is_to_start() -> None:
+    """The second container has none of the other bundle to be with, so neither has what would run in it."""
+    bundle = (
+        '<bundle id="{id}"><podman image="i" replicas="{count}" promoted-max="1"/><network control-port="{port}" '
+        'ip-range-start="10.0.{port}.1"/><primitive id="{id}-web" class="ocf" provider="pacemaker" type="Stateful"/>'
+        "</bundle>"
+    )
+    resources = bundle.format(id="box", count=2, port=1) + bundle.format(id="other", count=1, port=2)
+    together = '<rsc_colocation id="c" rsc="box" with-rsc="other" score="INFINITY"/>'
+    status = on(1).replace('id="web"', 'id="x"') + on(2).replace('id="web"', 'id="x"')
+    data = simulated(cib(resources=resources, constraints=together, status=status, properties=NO_FENCING))
+    assert [line for line in changes(data) if line.endswith("True")] == ["start box-1 n2 True"]
+
+
+GUESTS = (
+    '<primitive id="vm" class="ocf" provider="pacemaker" type="Dummy"><meta_attributes id="vm-m">'
+    + pair("remote-node", "guest")
+    + "</meta_attributes></primitive>"
+)
+
+
+def guest_left_alone() -> Json:
+    """A guest node whose connection failed on a node in maintenance: nobody connects or disconnects it."""
+    next_history = '</lrm_resource><lrm_resource id="guest" class="ocf" provider="pacemaker" type="remote">'
+    up = (record("vm_last_0", "start", 3), record("guest_last_0", "start", 3))
+    failed = (ABSENT.replace("web_", "vm_"), record("guest_last_0", "monitor", 3, rc=9, expected=7))
+    status = on(1, up[0], next_history, up[1])
+    status += on(2, failed[0], next_history, failed[1], attributes=pair("maintenance", "true"))
+    return simulated(cib(resources=GUESTS + WEB, status=status.replace('"web"', '"vm"'), properties=NO_FENCING))
+
+
+def test_no_agent_is_called_on_a_guest_node_that_is_away_and_stays_so() -> None:
+    """Pacemaker 3 simulates nothing there: neither the probe, nor the start that waits for it."""
+    data = guest_left_alone()
+    assert "start web guest" in changes(data)
+    assert printed(data, "status") == ["vm Started n1"]
+
+
+def test_a_guest_node_never_runs_the_machine_that_it_is() -> None:
+    assert "restart vm n1 n1" in changes(guest_left_alone())
+
+
 @pytest.mark.parametrize(("quorum", "expected"), [("1", ["restart web n1 n1"]), ("0", ["stop web n1"])])
 def test_frozen_without_quorum_what_has_changed_stops_and_does_not_start(quorum: str, expected: list[str]) -> None:
     """Source: Pacemaker Explained, "Cluster Options" (no-quorum-policy=freeze); crm_simulate decides so."""
