@@ -489,7 +489,7 @@ class TransitionMachine:
         if status is None or status.incarnation is None or action.resource is None or action.agent is None:
             return None
         return Order(
-            key=OrderKey(f"{self._term}.{self._number}.{action.id}"),
+            key=order_key(cib.cluster_uuid, self._term, self._number, action.id),
             node=status.name,
             incarnation=status.incarnation,
             dc_term=self._term,
@@ -511,6 +511,15 @@ class TransitionMachine:
             transition=self._number,
             is_probe=action.is_probe,
         )
+
+
+def order_key(cluster_uuid: str, term: Term, transition: int, number: int) -> OrderKey:
+    """Return the identity of an order: TERM.TRANSITION.NUMBER, and eight digits of the cluster's uuid.
+
+    By it executors know agents that an older life left at work in this boot, be it a life in another cluster, restored
+    or made on machines that were not booted since; its terms and numbers may be the same.
+    """
+    return OrderKey("-".join(filter(None, (f"{term}.{transition}.{number}", cluster_uuid[-8:]))))
 
 
 class _Limits:

@@ -1,7 +1,7 @@
 """What a stopped node's log says, and a log with which a node of another cluster begins.
 
-Invariant: no key of an order is given twice in one boot. Agents of the lost cluster may still be at work where the new
-one begins, known by their orders' keys, which begin with a term. So the terms go on.
+Agents of the lost cluster may still be at work where the new one begins, known by their orders' keys. No key recurs:
+each has a part of its cluster's uuid, and a recovered cluster's terms go on.
 """
 
 from dataclasses import dataclass

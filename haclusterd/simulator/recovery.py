@@ -12,8 +12,10 @@ from haclusterd.simulator.hosts.configurations import SERVICES
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
 
-OUTCOMES = ("recovered", "restored")
+OUTCOMES = ("recovered", "restored", "restored in the same boot")
 RECOVERED_SHARE = 0.7
+BOOTED_SHARE = 0.4
+"""Of the restored ones: whose machines are booted before."""
 MOMENT_MS = (0, 3000)
 """From when a service dies to the loss of the majority."""
 ALONE_MS = (0, 0, 500, 4000, 15_000)
@@ -40,7 +42,12 @@ def begin_again(cluster: Cluster, settles_within_ms: int) -> None:
         cluster.recover(name)
         cluster.coverage.count("recovery", "recovered")
     else:
-        _give_away_all_but(cluster)
+        if cluster.world.chance("restore").random() < BOOTED_SHARE:
+            _give_away_all_but(cluster)
+        else:
+            for host in cluster.hosts.values():
+                host.brain.disable()
+            cluster.coverage.count("recovery", "restored in the same boot")
         cluster.run_for(chance.choice(PAUSES_MS))
         cluster.restore_backup()
         cluster.coverage.count("recovery", "restored")

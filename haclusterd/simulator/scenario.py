@@ -253,7 +253,7 @@ class Cluster:
         return found
 
     def restore_backup(self) -> None:
-        """`crm cluster restore` on the same machines, all of which are off, from a backup of this moment."""
+        """`crm cluster restore` on the same machines, on which no daemon runs, from a backup of this moment."""
         self.begin_again(self.names, successor_of(self.cib), Term(0))
 
     def forget_host(self, node: str) -> None:

@@ -936,6 +936,12 @@ PACER = (
 
 TRANSITION = (
     Mutant(
+        "order_key",
+        "cluster_uuid[-8:]",
+        "''",
+        "a restored cluster gives the key of an agent that the lost one left at work to another order: two at once",
+    ),
+    Mutant(
         "_Guard.admits",
         "not holders or len(holders) < self._copies.most(action.resource)",
         "True",

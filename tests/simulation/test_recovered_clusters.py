@@ -67,3 +67,30 @@ def test_three_nodes_begin_with_a_backup() -> None:
     cluster.until(cluster.all_online, 30_000, "all are online")
     cluster.until_settled(30_000, "settled")
     assert cluster.runs_once(*SERVICES)
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_a_backup_is_restored_while_agents_of_the_lost_cluster_are_at_work(seed: int) -> None:
+    """Nobody boots the machines. The new cluster gives its orders the same terms and numbers as the lost one did."""
+    cluster = Cluster(seed).form()
+    cluster.configure([configurations.primitive("db", start_timeout_ms=60_000)])
+    holder = cluster.node_of("db")
+    cluster.fates.write("db", "start", Fate(duration_ms=20_000, effect_at_percent=90), node=holder, times=1)
+    cluster.kill_service("db")
+
+    def is_starting() -> bool:
+        return any(call.action == "start" for call in cluster.agents_at_work(holder, DB))
+
+    cluster.until(is_starting, 10_000, "db is being started")
+    for host in cluster.hosts.values():
+        host.brain.disable()
+    cluster.restore_backup()
+    for host in cluster.hosts.values():
+        host.brain.enable()
+    cluster.until(cluster.all_online, 10_000, "all are online")
+    cluster.run_for(2000)
+    cluster.kill_brain(holder)
+    cluster.run_for(3000)
+    assert is_starting()
+    cluster.until(lambda: cluster.runs_once(*SERVICES), 60_000, "everything runs once")
+    cluster.until_settled(30_000, "settled")

@@ -8,7 +8,7 @@ import pytest
 from haclusterd.cib import commands
 from haclusterd.cib.changes import Change
 from haclusterd.machines.effects import Effect
-from haclusterd.machines.transition import MONITORS_WAIT_MS, TransitionMachine, TransitionState
+from haclusterd.machines.transition import MONITORS_WAIT_MS, TransitionMachine, TransitionState, order_key
 from haclusterd.model.configuration import AttributeSet, Group
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
@@ -444,3 +444,9 @@ def test_a_node_that_is_lost_already_is_left_to_the_director() -> None:
     walk = Walk(fence(1, N2))
     walk.cluster.lose(N2)
     assert commands_of(walk.step()) == []
+
+
+def test_clusters_that_follow_each_other_give_no_order_the_same_key() -> None:
+    one, other = "5f3c1e0a-0000-4000-8000-00003ba9c101", "9d120c44-0000-4000-8000-0000f00d5511"
+    assert order_key(one, TERM, 1, 7) == f"{TERM}.1.7-3ba9c101"
+    assert len({order_key(uuid, TERM, 1, number) for uuid in (one, other) for number in (7, 17)}) == 4
