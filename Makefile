@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour api-contract bench-api wheel reference lock
+.PHONY: help setup demo test compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour api-contract bench-api wheel packages reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -135,6 +135,9 @@ browser: setup  ## the web page in a headless Chromium over real daemons (Debian
 
 wheel: setup  ## dist/haclusterd-*.whl
 	@$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+packages: setup  ## dist/*.deb and dist/*.rpm; RELEASE=1 PACKAGER='NAME <ADDRESS>'; Debian: apt-get install rpm
+	@$(if $(PACKAGER),PACKAGER='$(PACKAGER)') $(BIN)/python -m packages.build --release $(or $(RELEASE),1)
 
 reference: setup  ## the pages of docs that are made from tables of the program
 	@$(BIN)/python docs/reference/render.py

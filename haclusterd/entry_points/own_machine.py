@@ -22,10 +22,13 @@ MAIN_UNIT: Final = "haclusterd.service"
 _SYSTEMD_RUNS: Final = "run/systemd/system"
 _UNIT_PLACES: Final = ("etc/systemd/system", "usr/lib/systemd/system", "lib/systemd/system")
 """Where a unit may be already; it is put into the first."""
-_SYSUSERS, _TMPFILES = "etc/sysusers.d/haclusterd.conf", "etc/tmpfiles.d/haclusterd.conf"
+_SYSUSERS, _TMPFILES = "sysusers.d/haclusterd.conf", "tmpfiles.d/haclusterd.conf"
+_OWN, _PACKAGES = "etc", "usr/lib"
+"""Where files for groups and directories may be already: an administrator's place, which they are put into, and that
+of packages."""
 _FILES: Final = (
-    ("haclusterd.sysusers", _SYSUSERS, ("systemd-sysusers", f"/{_SYSUSERS}")),
-    ("haclusterd.tmpfiles", _TMPFILES, ("systemd-tmpfiles", "--create", f"/{_TMPFILES}")),
+    ("haclusterd.sysusers", _SYSUSERS, ("systemd-sysusers", f"/{_OWN}/{_SYSUSERS}")),
+    ("haclusterd.tmpfiles", _TMPFILES, ("systemd-tmpfiles", "--create", f"/{_OWN}/{_TMPFILES}")),
 )
 _SIOCGIFADDR: Final = 0x8915
 _ANY_REMOTE: Final = ("192.0.2.1", 9)
@@ -90,9 +93,9 @@ def _install_units(root: Path) -> None:
     """Give systemd the files that belong to the package, where nobody did yet."""
     source = share_directory() / "systemd"
     for name, target, command in _FILES:
-        if not (root / target).exists():
-            (root / target).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(source / name, root / target)
+        if not any((root / place / target).exists() for place in (_OWN, _PACKAGES)):
+            (root / _OWN / target).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source / name, root / _OWN / target)
             _run(*command)
     missing = [unit for unit in UNITS if not any((root / place / unit).exists() for place in _UNIT_PLACES)]
     for unit in missing:

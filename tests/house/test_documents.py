@@ -22,7 +22,7 @@ DOCUMENTS = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
 SHOWING = [*DOCUMENTS, *sorted((CHECKOUT / "resource_agents").glob("*.md"))]
 """Pages that show what can be typed."""
 GRAMMAR = "docs/design/cli.md"
-ROOMS = ("haclusterd", "resource_agents", "policies", "systemd", "tests", "docs")
+ROOMS = ("haclusterd", "resource_agents", "packages", "policies", "systemd", "tests", "docs")
 
 
 def named(path: Path) -> str:

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from types import FrameType
 
-from tests.lab import false_alarms, nspawn
+from tests.lab import false_alarms, nspawn, packages_lab, packages_rows, systemd_rows
 from tests.lab.databases import DatabaseLab
 from tests.lab.faults import BY_NAME, Cluster, Fault, Verdict
 from tests.lab.faults_watchdog import WATCHDOG_MS
@@ -20,10 +20,11 @@ from tests.lab.lab import Lab, obstacle
 from tests.lab.matrix import FAULTS
 from tests.lab.namespaces import LabError
 from tests.lab.nspawn import LabUnavailableError, NspawnError
+from tests.lab.packages_lab import PackagesLab
 from tests.lab.rounds import Round, Tally
 from tests.lab.site import NotAsExpectedError
 from tests.lab.systemd_lab import SystemdLab
-from tests.lab.systemd_rows import ROWS, Played, is_good, play, result
+from tests.lab.systemd_rows import Played, Row, is_good, play, result
 
 SKIPPED = 77
 """The exit status when this machine lacks what the lab needs (automake's, which test drivers know)."""
@@ -69,16 +70,34 @@ def _skip(why: str) -> int:
 
 def _play_rows(directory: Path, only: str) -> bool:
     """Play the rows of machines that systemd boots, on one cluster as long as it becomes whole again."""
-    left = [row for row in ROWS if any(fnmatchcase(row.name, each) for each in only.split(","))]
-    if not left:
-        print(f"no such row; there are: {' '.join(row.name for row in ROWS)}", file=sys.stderr)
+    kinds: tuple[tuple[type[SystemdLab], Sequence[Row], str], ...] = (
+        (SystemdLab, systemd_rows.ROWS, ""), (PackagesLab, packages_rows.ROWS, packages_lab.obstacle()),
+    )  # fmt: skip
+    chosen = [
+        (kind, [row for row in rows if any(fnmatchcase(row.name, each) for each in only.split(","))], why)
+        for kind, rows, why in kinds
+    ]
+    if not any(rows for _, rows, _ in chosen):
+        print(f"no such row; there are: {' '.join(row.name for _, rows, _ in kinds for row in rows)}", file=sys.stderr)
         return False
     played: list[Played] = []
     broken = 0
+    for kind, rows, why in chosen:
+        if rows and why:
+            print(f"{', '.join(row.name for row in rows)}: not played, {why}", flush=True)
+            broken += len(rows)
+        elif rows:
+            broken += _play_on_machines(kind, directory / kind.__name__, list(rows), played)
+    print(result(played, broken), flush=True)
+    return is_good(played) and not broken
+
+
+def _play_on_machines(kind: type[SystemdLab], directory: Path, left: list[Row], played: list[Played]) -> int:
+    """Play rows on one kind of machines; return how often the lab failed, and how many rows were not played."""
     for build in range(REBUILDS_MAX):
         if not left:
             break
-        lab = SystemdLab(directory / str(build))
+        lab = kind(directory / str(build))
         try:
             print(f"3 machines with systemd formed in {lab.start():.1f} s; {len(left)} rows to play", flush=True)
             while left:
@@ -87,12 +106,10 @@ def _play_rows(directory: Path, only: str) -> bool:
                     break
         except (LabError, NspawnError, NotAsExpectedError) as error:
             print(f"lab: {error}", file=sys.stderr)
-            broken += 1
-            break
+            return 1 + len(left)
         finally:
             lab.close()
-    print(result(played, broken + len(left)), flush=True)
-    return is_good(played) and not broken and not left
+    return len(left)
 
 
 def _play_all(directory: Path, options: argparse.Namespace) -> bool:

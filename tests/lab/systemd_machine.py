@@ -74,9 +74,9 @@ class SystemdMachine(Machine):
         """More words for systemd-nspawn, from the next boot on."""
         self._boot_lock = threading.RLock()
 
-    def prepare(self, image: Path) -> None:
-        """Make its own layer, and mount its disk."""
-        self.root = self._mounts.layer(self.name, image, Path("/"))
+    def prepare(self, image: Path, ground: Path = Path("/")) -> None:
+        """Make its own layer above an image and the system that this was made on, and mount its disk."""
+        self.root = self._mounts.layer(self.name, image, ground)
         self._mounts.run("sh", "-c", f"echo {uuid.uuid4().hex} > {self.root}/etc/machine-id")
         self._mounts.run("sh", "-c", f"echo {self.name} > {self.root}/etc/hostname")
         self.disk = self._mounts.path(self.name, "disk")

@@ -45,6 +45,18 @@ def test_systemd_is_given_the_units_once_and_asked_to_start_them(tools: Path, tm
 
 
 @needs_root
+def test_what_a_package_has_installed_is_not_installed_again(tools: Path, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    packaged = [f"usr/lib/systemd/system/{unit}" for unit in UNITS]
+    for name in (*packaged, "usr/lib/sysusers.d/haclusterd.conf", "usr/lib/tmpfiles.d/haclusterd.conf"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    assert start_services(root) == []
+    assert tools.read_text().splitlines() == [f"systemctl enable --now {MAIN_UNIT}"]
+    assert not (root / "etc").exists()
+
+
+@needs_root
 def test_what_systemd_refuses_is_said(tools: Path, tmp_path: Path) -> None:
     (tmp_path / "broken").touch()
     problem, remedy = start_services(tmp_path / "root")
