@@ -149,6 +149,7 @@ def _own(program: Path) -> None:
 
 
 def _libraries(work: Path) -> list[Path]:
+    work.mkdir()
     wanted, place = work / "requirements.txt", work / "libraries"
     wanted.write_text(locked((CHECKOUT / "requirements.lock").read_text(), set(needed())))
     _run(sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "wheel", "--no-deps",

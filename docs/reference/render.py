@@ -3,11 +3,14 @@
 `make reference` runs it; tests/house/test_documents.py fails when a page is not what it would write.
 """
 
+import subprocess
 import tomllib
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from haclusterd.adapters.agents.metadata import read_agent_metadata, read_description
 from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.grammar import Command, Level
 from haclusterd.cli.parsing import UsageError, parse
@@ -15,6 +18,7 @@ from haclusterd.machines.acting_alone import RESETS, STEPS
 from haclusterd.machines.joining import JOINING
 from haclusterd.model import durations
 from haclusterd.model.fence_parameters import DEVICE_PARAMETERS
+from haclusterd.model.ids import AgentReference
 from haclusterd.model.operations import OPERATION_ATTRIBUTES
 from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, Row, ValueType
 from haclusterd.model.property_tables import PACEMAKERS_PROPERTIES
@@ -236,6 +240,77 @@ def _picture(table: TransitionTable[Any, Any], place: str) -> str:
     return f"## {table.name}\n\n`haclusterd/{place}`. {table.meaning}\n\n```mermaid\n{picture}\n```\n"
 
 
+AGENTS = HERE.parents[1] / "resource_agents"
+AGENT_NAMES = sorted(each.name for each in AGENTS.iterdir() if not each.suffix and not each.name.startswith("fence_"))
+
+
+def agents_page() -> str:
+    """Return the list of the agents that come with the program."""
+    rows = "\n".join(f"| [{name}]({name}.md) | {_described(name)['shortdesc']} |" for name in AGENT_NAMES)
+    head = "Made from the agents' own metadata by `make reference`; do not edit."
+    return f"# Agents that come with haclusterd\n\n{head}\n\n| `ocf:haclusterd:` | what it is |\n|---|---|\n{rows}\n"
+
+
+def agent_page(name: str) -> str:
+    """Return the page of one agent."""
+    described = _described(name)
+    parts = [
+        f"# ocf:haclusterd:{name}",
+        f"Made from the agent's own metadata by `make reference`; do not edit. Examples and exit codes are in"
+        f" [its own page](../../../resource_agents/{name}.md).",
+        f"{described['shortdesc']}. OCF version {described['version']}.",
+        described["longdesc"],
+        "## Parameters",
+        "\n".join([
+            "| name | type | default | meaning |", "|---|---|---|---|",
+            *(f"| {_parameter_name(each)} | {_parameter_type(each)} | {_default(each)} | {_meaning(each)} |"
+              for each in described["parameters"]),
+        ]),
+        "## Operations",
+        "\n".join([
+            "| name | timeout | interval | more |", "|---|---|---|---|",
+            *(f"| {each['name']} | {each.get('timeout', '')} | {each.get('interval', '')} | {_more(each)} |"
+              for each in described["actions"]),
+        ]),
+    ]  # fmt: skip
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _described(name: str) -> dict[str, Any]:
+    text = subprocess.run([AGENTS / name, "meta-data"], check=True, capture_output=True, text=True).stdout
+    found = read_agent_metadata(text, AgentReference.parse(f"ocf:haclusterd:{name}"))
+    described: dict[str, Any] = read_description(text)
+    for each in described["parameters"]:
+        facts = found.parameters[each["name"]]
+        each["words"] = [word for word, holds in (
+            ("required", facts.is_required), ("unique", facts.is_unique), ("secret", facts.is_private),
+            ("may change while it runs", facts.is_reloadable),
+        ) if holds]  # fmt: skip
+    return {**described, "version": found.version}
+
+
+def _parameter_name(parameter: dict[str, Any]) -> str:
+    words = ", ".join(parameter["words"])
+    return f"`{parameter['name']}`" + (f"<br>({words})" if words else "")
+
+
+def _parameter_type(parameter: dict[str, Any]) -> str:
+    return f"{parameter['type']}: {', '.join(parameter['options'])}" if parameter["options"] else str(parameter["type"])
+
+
+def _default(parameter: dict[str, Any]) -> str:
+    return f"`{parameter['default']}`" if parameter["default"] else ""
+
+
+def _meaning(parameter: dict[str, Any]) -> str:
+    text = parameter["longdesc"] or parameter["shortdesc"]
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _more(action: dict[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in action.items() if name not in ("name", "timeout", "interval"))
+
+
 TABLES = (
     ("machines/acting_alone.py", STEPS),
     ("machines/acting_alone.py", RESETS),
@@ -250,8 +325,11 @@ PAGES = {
     "properties.md": properties_page,
     "crm.md": crm_page,
     "compatibility.md": compatibility_page,
+    "agents/README.md": agents_page,
+    **{f"agents/{name}.md": partial(agent_page, name) for name in AGENT_NAMES},
 }
 
 if __name__ == "__main__":
     for name, page in PAGES.items():
+        (HERE / name).parent.mkdir(exist_ok=True)
         (HERE / name).write_text(page())
