@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 from haclusterd.cib import commands
 from haclusterd.cib.edits import difference
-from haclusterd.commands.verb import Permission
 from haclusterd.model.api_tokens import digest_of
 from haclusterd.model.configuration import Configuration, NodeEntry
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.protocol.control import EncodedResponse
 from haclusterd.runtime.control import Caller, ControlService, HangUp
+from haclusterd.verbs.verb import Permission
 from tests.administered_clusters import configured
 from tests.unit.runtime.one_daemon import N3, Daemon
 
