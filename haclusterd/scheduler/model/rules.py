@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.ids import AgentReference
@@ -28,6 +28,8 @@ _SPAN_UNITS = ("years", "months", "weeks", "days", "hours", "minutes", "seconds"
 _RANGE = re.compile(r"\s*(\d{0,9})\s*(-?)\s*(\d{0,9})\s*\Z")
 _SUBMATCH = re.compile(r"%(\d)")
 _VERSION = re.compile(r"\d+(?:\.\d+)*")
+_LEADING_INTEGER = re.compile(r"\s*[+-]?\d{1,25}")
+_LEADING_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3}(?!\d))?", re.IGNORECASE)
 _INTEGER = re.compile(r"\s*[+-]?\d{1,25}\s*\Z")
 _LONGEST_VERSION = 200
 
@@ -165,15 +167,10 @@ def _compare(left: str | None, right: str | None, kind: str) -> int:
 
 
 def _number(text: str, kind: str) -> Decimal | None:
-    if kind == "integer":
-        return Decimal(int(text)) if _INTEGER.match(text) else None
-    if kind != "number":
-        return None
-    try:
-        number = Decimal(text.strip())
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() else None
+    """Return the number that a text begins with: what stands behind it does not count ("1.9" is the integer 1)."""
+    pattern = {"integer": _LEADING_INTEGER, "number": _LEADING_NUMBER}.get(kind)
+    found = pattern.match(text) if pattern is not None else None
+    return Decimal(found[0].strip()) if found is not None else None
 
 
 def _version(text: str) -> tuple[int, ...]:

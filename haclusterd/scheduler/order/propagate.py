@@ -175,8 +175,11 @@ class Propagation:
             self._counting[then.id] = then
             return
         was_runnable = then.is_runnable
-        others = self._after_collectives(then)
-        relations = [relation, *others] if relation not in others else others
+        if was_runnable and _says_not_why(relation):
+            relations = then.before[::-1]
+        else:
+            others = self._after_collectives(then)
+            relations = [relation, *others] if relation not in others else others
         self._settle(then, was_runnable=was_runnable, changed=self._is_changed_by(then, relations))
 
     def _is_changed_by(self, then: Action, relations: Sequence[Relation]) -> bool:
@@ -397,6 +400,13 @@ def _insides(collective: Resource) -> list[Resource]:
 
 def _is_collective(action: Action) -> bool:
     return action.resource is not None and action.resource.variant is not Variant.PRIMITIVE
+
+
+def _says_not_why(relation: Relation) -> bool:
+    """Tell whether an action becomes impossible because of its own resource's, where another one may say why."""
+    first = relation.first
+    is_own = first.resource is not None and first.resource is relation.then.resource
+    return is_own and not first.is_runnable and bool(relation.flags & UNRUNNABLE_FIRST_BLOCKS)
 
 
 def _stand_in(first: Action, then: Action) -> Action:

@@ -271,3 +271,21 @@ def test_a_guest_that_cannot_be_fenced_is_shown() -> None:
     outcome = registry.run("simulate", {"text": stuck.text, "source": "cib.xml"}, Context(Cib(), WallTime(0), "tests"))
     shown = [each for each in outcome.data["summary"] if each["action"] == "fence"]
     assert shown == [{"action": "fence", "node": "g1", "op": "off", "reason": "guest is unclean", "impossible": True}]
+
+
+def test_a_promotion_says_what_prevents_it_rather_than_that_its_own_start_is_prevented() -> None:
+    text = cib(
+        properties=pair("stonith-enabled", "false"),
+        nodes='<node id="1" uname="n1"/>',
+        resources=primitive("x", meta("x", **{"target-role": "Stopped"}))
+        + primitive("vm", meta("vm", **{"remote-node": "g1"}))
+        + f'<clone id="c">{meta("c", promotable="true")}{primitive("a", agent="ocf:pacemaker:Stateful")}</clone>',
+        constraints='<rsc_order id="o" first="x" then="vm"/><rsc_location id="l" rsc="c" node="n1" score="-INFINITY"/>'
+        '<rsc_location id="p" rsc="c" node="g1" role="Promoted" score="10"/>',
+        status=member(1, *(ran(each, "monitor=7") for each in ("x", "vm", "a")), ran("g1", "monitor=7", agent=REMOTE))
+        + remote("g1", ran("a", "start", "stop")),
+    )
+    outcome = registry.run("simulate", {"text": text, "source": "cib.xml"}, Context(Cib(), WallTime(0), "tests"))
+    shown = next(each for each in outcome.data["summary"] if each["action"] == "promote")
+    assert shown["blocked"] is True
+    assert shown["reason"] == "g1 cannot start"
