@@ -6,6 +6,7 @@ are asked again, independently, where orders are issued and accepted.
 
 from collections.abc import Callable
 
+from haclusterd.model.activity import HOLDING
 from haclusterd.model.activity import history_says_active as history_says_active
 from haclusterd.model.activity import history_says_promoted as history_says_promoted
 from haclusterd.model.activity import known_promoted as known_promoted
@@ -15,6 +16,7 @@ from haclusterd.model.activity import possibly_promoted as possibly_promoted
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.copies import Copies
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.properties import ClusterProperties
 
 
 def unfenced_holders(cib: Cib, resource: ResourceId) -> tuple[NodeName, ...]:
@@ -49,6 +51,33 @@ def active_on_others(cib: Cib, resource: ResourceId, node: NodeName) -> tuple[No
             if name != node and status.state is NodeState.ONLINE and may_be_active(status, resource)
         )
     )
+
+
+def former_names_active(cib: Cib, resource: ResourceId) -> tuple[str, ...]:
+    """Return under which other names, and where, the resource's primitive may be active: `db on n1`.
+
+    A primitive `db` has the copies `db:0`, `db:1` ... while its clone is unique, and `db` otherwise; never both.
+    A lost node counts until it is fenced, where fencing is enabled.
+    """
+    base, colon, _ = resource.partition(":")
+    states = HOLDING if ClusterProperties(cib.in_force).boolean("fencing-enabled") else (NodeState.ONLINE,)
+    return tuple(
+        f"{name} on {node}"
+        for node, status in sorted(cib.status.nodes.items())
+        if status.state in states
+        for name in sorted(_of_primitive(status, base, is_unique=not colon))
+        if name in possibly_active(status)
+    )
+
+
+def _of_primitive(status: NodeStatus, base: str, *, is_unique: bool) -> set[ResourceId]:
+    """Return the names that are known on a node of a primitive's copies, as those of a unique clone or as others."""
+    if not is_unique:
+        name = ResourceId(base)
+        is_known = name in status.histories or any(order.resource == name for order in status.orders.values())
+        return {name} if is_known or name in status.unverified else set()
+    known = {*status.histories, *status.unverified, *(order.resource for order in status.orders.values())}
+    return {name for name in known if name.startswith(f"{base}:")}
 
 
 def promoted_on_others(

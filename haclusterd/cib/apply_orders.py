@@ -7,6 +7,7 @@ from haclusterd.cib import commands
 from haclusterd.cib.activity import (
     active_on_others,
     copies_of,
+    former_names_active,
     history_says_active,
     promoted_on_others,
     starting_on_others,
@@ -105,6 +106,10 @@ def _migration_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None
 
 def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
     """Refuse what could make one copy too many, whatever the scheduler thought."""
+    former = former_names_active(cib, order.resource) if entry.rules.one_active_copy else ()
+    if former:
+        text = f"{' and '.join(former)} may be active, which {order.resource} was before"
+        return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
     is_fencing_enabled = ClusterProperties(cib.in_force).boolean("fencing-enabled")
     lost = unfenced_holders(cib, order.resource) if entry.rules.fence_before_recovery and is_fencing_enabled else ()
     starting = starting_on_others(cib, order.resource, order.node) if entry.rules.open_orders_possibly_active else ()

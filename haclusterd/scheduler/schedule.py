@@ -39,6 +39,7 @@ from haclusterd.scheduler.model.digests import Digests
 from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
 from haclusterd.scheduler.model.plan_cache import PlanCache
 from haclusterd.scheduler.model.settings import unpack_settings
+from haclusterd.scheduler.order.former_names import former_name_templates
 from haclusterd.scheduler.order.internal_ordering import internal_templates
 from haclusterd.scheduler.order.migration_ordering import with_migrations
 from haclusterd.scheduler.order.order_expansion import relate_templates
@@ -96,6 +97,8 @@ def schedule(
     said = chain(user_templates(inventory, configuration, table), apart_templates(scores.colocations))
     templates = list(with_migrations(chain(said, internal_templates(inventory, table, settings))))
     templates += [*probes.templates, *unfencing_templates(inventory, table, settings), *on_remote_nodes]
+    if not options.is_pacemaker_compatible:
+        templates += former_name_templates(inventory, table)
     relate_templates(templates, table)
     relate_demanded_actions(inventory, failures.clearings, table)
     order_cancellations(changes.cancellations, table)

@@ -74,6 +74,30 @@ ACTIVITY = (
         "a daemon's restart forgets the agents of its older life",
     ),
     Mutant(
+        "_start_objection",
+        "former_names_active(cib, order.resource) if entry.rules.one_active_copy else ()",
+        "()",
+        "a copy starts under the name it has in a unique clone while the one of before is active",
+    ),
+    Mutant(
+        "former_names_active",
+        "_of_primitive(status, base, is_unique=not colon)",
+        "_of_primitive(status, base, is_unique=bool(colon))",
+        "names are compared with those of the same clone: instances refuse each other, and not the copy of before",
+    ),
+    Mutant(
+        "HistoryOwners._is_of_unique",
+        'is_numbered and not self._settings.options.is_pacemaker_compatible',
+        "False",
+        "an anonymous clone takes a copy of the unique one for its own: it is stopped by a name that ends nothing",
+    ),
+    Mutant(
+        "_apart",
+        "removed.is_managed",
+        "True",
+        "a copy starts under its new name though the one of before is left alone",
+    ),
+    Mutant(
         "possibly_active",
         "frozenset(ordered | recorded | status.unverified)",
         "frozenset(recorded | status.unverified)",

@@ -38,6 +38,8 @@ class HistoryOwners:
         if found.variant is not Variant.PRIMITIVE:
             return None
         clone = found.top
+        if clone.is_anonymous_clone and self._is_of_unique(name, clone):
+            return None
         if clone.is_anonymous_clone:
             found = self._instance(clone, found.base_id, node)
             if found is None:
@@ -47,12 +49,22 @@ class HistoryOwners:
             self._inventory.by_history_id.setdefault(name, found)
         return found
 
+    def _is_of_unique(self, name: ResourceId, clone: Resource) -> bool:
+        """Tell whether a name is one from when the clone was unique: its copy must be stopped under that name.
+
+        Pacemaker takes it for an instance's, since it once recorded anonymous ones like that.
+        """
+        is_numbered = ":" in name and clone.parent is None
+        return is_numbered and not self._settings.options.is_pacemaker_compatible
+
     def find_probed(self, name: ResourceId) -> Resource | None:
         """Return what stands behind a name where no history is read; of a clone an instance not in use."""
         by_id = self._inventory.by_id
         found = by_id.get(name) or by_id.get(ResourceId(f"{name}:0"))
         if found is None or not found.top.is_anonymous_clone:
             return found if found is not None and found.id == name else None
+        if self._is_of_unique(name, found.top):
+            return None
         free = (child for child in found.top.children if _place(child) is None)
         return _member(next(free, found.top.children[0]), found.base_id)
 

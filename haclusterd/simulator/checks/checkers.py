@@ -147,7 +147,10 @@ class Checker:
 
 
 class NeverTwoActive(Checker):
-    """No resource is, or may be, active on two nodes, and of a clone's no two instances promoted (safety.md §1)."""
+    """No resource is, or may be, active on two nodes, and of a clone's no two instances promoted (safety.md §1).
+
+    What runs as the instance `db:0` of a unique clone, and what runs as `db`, is one resource under two names.
+    """
 
     def holders_changed(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> None:
         """See `Checker`."""

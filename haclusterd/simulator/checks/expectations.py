@@ -85,7 +85,7 @@ class _Reading:
         resource = primitive.id
         if not self._is_managed(resource):
             return ""
-        holders = self.truth.active_nodes(resource)
+        holders = self.truth.copies_of(resource)
         if any(self._is_maintained(self.cib.status.nodes[name]) for name in holders if name in self.cib.status.nodes):
             return ""
         if self._is_kept_stopped(resource):
@@ -409,5 +409,5 @@ def _is_true(text: str | None) -> bool:
 
 
 def _base(resource: ResourceId) -> ResourceId:
-    """Return the resource that a holding is of: a promoted role is of its primitive."""
-    return ResourceId(resource.partition("^")[0])
+    """Return the primitive that a holding is of: a promoted role is one's, and so is an instance of a unique clone."""
+    return ResourceId(resource.partition("^")[0].partition(":")[0])

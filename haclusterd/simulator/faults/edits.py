@@ -138,6 +138,19 @@ def change_pidfile(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
     return _drawn(chance, f"{name} gets another pidfile", written(new), written(old))
 
 
+def rename_copy(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+    """What runs as one service becomes the only instance of a unique clone, which has another name, or is so again."""
+    name = chance.choice(EXTRAS)
+    clone = f"only-{name}"
+    text = (
+        f"primitive {name} {SERVICE} op monitor interval=1s timeout=5s op start interval=0 timeout=60s "
+        f"op stop interval=0 timeout=10s meta failure-timeout=10s\n"
+        f"clone {clone} {name} meta globally-unique=true clone-max=1"
+    )
+    undo = chance.choice((_deletion(clone), _setting(clone, "meta", "globally-unique", "false")))
+    return _drawn(chance, f"{name} becomes a unique clone", _loading(text), undo)
+
+
 def modify_group(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
     """A member is taken into the group `front`, or out of it."""
     name = chance.choice((*EXTRAS, "cache"))
@@ -468,6 +481,7 @@ OF_EDITS: tuple[Kind[Cluster], ...] = _kinds(
     ("modify a primitive", 2, modify_primitive),
     ("change an agent", 2, change_agent),
     ("change a pidfile", 3, change_pidfile),
+    ("rename a copy", 2, rename_copy),
     ("modify a group", 1, modify_group),
     ("constrain", 3, constrain),
     ("set a property", 3, set_property),

@@ -44,7 +44,7 @@ class Witness(Protocol):
     """Somebody who looks on; every call comes at the moment itself."""
 
     def holders_changed(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> None:
-        """Other nodes than before hold, or may hold, a resource."""
+        """Other nodes than before hold, or may hold, a resource: twice where it has two names there."""
         ...
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
@@ -91,6 +91,10 @@ class Truth:
     def active_nodes(self, resource: ResourceId) -> tuple[NodeName, ...]:
         """Return where the service runs."""
         return tuple(sorted(holding.node for holding in self._services if holding.resource == resource))
+
+    def copies_of(self, primitive: ResourceId) -> tuple[NodeName, ...]:
+        """Return where a service runs, under its own name or as an instance of a unique clone."""
+        return _nodes_of(primitive, self._services)
 
     def holders(self, resource: ResourceId) -> tuple[NodeName, ...]:
         """Return where it runs or may be about to run."""
@@ -210,6 +214,13 @@ class Truth:
                 del self._arriving[holding]
 
     def _tell(self, resource: ResourceId) -> None:
-        holders = self.holders(resource)
+        starting = {holding for holding, count in self._starting.items() if count}
+        holders = _nodes_of(resource.partition(":")[0], self._services | starting)
         for witness in self._witnesses:
             witness.holders_changed(resource, holders)
+
+
+def _nodes_of(base: str, holdings: set[Holding]) -> tuple[NodeName, ...]:
+    """Return the nodes of a primitive's copies, whatever their numbers: one node twice, if it has two."""
+    found = [each for each in holdings if each.resource == base or each.resource.startswith(f"{base}:")]
+    return tuple(sorted(each.node for each in found))

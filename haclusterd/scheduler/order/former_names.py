@@ -1,0 +1,46 @@
+"""Phase: a copy does not start before what ran as another instance of the same primitive has stopped (safety.md §1).
+
+A primitive `db` has the copies `db:0`, `db:1` while its clone is unique, and `db` otherwise. When that changes, what
+runs is stopped under its old name, as no longer configured, and starts under the new one: without an order both could
+be active at once. Pacemaker has none; plans for its CIBs have none either.
+"""
+
+from collections.abc import Iterator
+
+from haclusterd.scheduler.actions.actions import ActionTable
+from haclusterd.scheduler.actions.flags import block, need
+from haclusterd.scheduler.actions.ordering import Template
+from haclusterd.scheduler.model.entities import START, STOP, Inventory, Resource, Variant
+from haclusterd.scheduler.model.relation_flags import ORDERED, UNRUNNABLE_FIRST_BLOCKS
+from haclusterd.scheduler.unpack.failures import bare_name
+
+MARK = "former_names_stopped_"
+
+
+def former_name_templates(inventory: Inventory, table: ActionTable) -> Iterator[Template]:
+    """Yield how copies wait for what may run under a name that they no longer have."""
+    former = [top for top in inventory.tops if _is_former(top)]
+    if not former:
+        return
+    leaves = [leaf for top in inventory.tops if not top.found.is_removed for leaf in top.leaves()]
+    for removed in former:
+        base = bare_name(removed.id)
+        successors = [leaf for leaf in leaves if leaf.base_id == base]
+        if successors:
+            yield from _apart(removed, successors, table)
+
+
+def _is_former(top: Resource) -> bool:
+    found = top.found
+    return top.variant is Variant.PRIMITIVE and found.is_removed and bool(found.active_nodes)
+
+
+def _apart(removed: Resource, successors: list[Resource], table: ActionTable) -> Iterator[Template]:
+    mark = table.make_mark(f"{MARK}{removed.id}")
+    need(mark, f"{removed.id} has stopped")
+    if removed.is_managed:
+        yield Template(removed, STOP, None, "", ORDERED | UNRUNNABLE_FIRST_BLOCKS, then_action=mark)
+    else:
+        block(mark, f"{removed.id} may still be active, under the name it had before")
+    for leaf in successors:
+        yield Template(None, "", leaf, START, ORDERED | UNRUNNABLE_FIRST_BLOCKS, first_action=mark)

@@ -1,0 +1,82 @@
+"""One service that becomes the instance of a unique clone, or is so no more, has another name (safety.md §1).
+
+What runs under the old name has stopped before anything starts under the new one, on whatever node, and when daemons
+die in the middle.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from haclusterd.cib.commands import Delete, Edit, PutResource
+from haclusterd.model.configuration import AttributeSet, Clone
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ocf import ActionName
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.scenario import Cluster
+from tests.simulation.copies_scenarios import is_ordered
+
+DB, DBS, COPY = ResourceId("db"), ResourceId("dbs"), ResourceId("db:0")
+SLOW = Fate(duration_ms=3000, effect_at_percent=90)
+
+
+def clone(*, is_unique: bool) -> Edit:
+    pairs = (("globally-unique", str(is_unique).lower()), ("clone-max", "1"))
+    return PutResource(Clone(DBS, DB, meta=(AttributeSet("dbs-meta", pairs),)))
+
+
+def formed(*edits: Edit) -> Cluster:
+    """Return a cluster with a service that takes long to stop."""
+    cluster = Cluster(3).form()
+    cluster.configure([configurations.primitive("db"), *edits])
+    cluster.until_settled(60_000, "settled")
+    cluster.fates.write(DB, "stop", SLOW)
+    cluster.fates.write(COPY, "stop", SLOW)
+    return cluster
+
+
+def _nothing(_cluster: Cluster, _holder: NodeName) -> None:
+    pass
+
+
+def _the_stopping_daemon_dies(cluster: Cluster, holder: NodeName) -> None:
+    cluster.kill_brain(holder)
+
+
+def _its_host_dies(cluster: Cluster, holder: NodeName) -> None:
+    cluster.power_off(holder)
+
+
+def _the_dc_dies(cluster: Cluster, _holder: NodeName) -> None:
+    controller = cluster.dc()
+    assert controller is not None
+    cluster.kill_brain(controller)
+
+
+@pytest.mark.parametrize("meanwhile", [_nothing, _the_stopping_daemon_dies, _its_host_dies, _the_dc_dies])
+@pytest.mark.parametrize(
+    ("before", "after", "old", "new"),
+    [
+        ((), (clone(is_unique=True),), DB, COPY),
+        ((clone(is_unique=True),), (clone(is_unique=False),), COPY, DB),
+        ((clone(is_unique=False),), (clone(is_unique=True),), DB, COPY),
+        ((clone(is_unique=True),), (Delete("resource", DBS),), COPY, DB),
+    ],
+    ids=["cloned", "anonymous", "unique", "alone"],
+)
+def test_the_new_name_starts_when_the_old_one_has_stopped(
+    before: tuple[Edit, ...],
+    after: tuple[Edit, ...],
+    old: ResourceId,
+    new: ResourceId,
+    meanwhile: Callable[[Cluster, NodeName], None],
+) -> None:
+    cluster = formed(*before)
+    (holder,) = cluster.truth.active_nodes(old)
+    cluster.edit([*after, configurations.prefers("db", next(name for name in cluster.names if name != holder))])
+    cluster.until(lambda: is_ordered(cluster, holder, old, ActionName.STOP), 5000, "the old one is to stop")
+    meanwhile(cluster, holder)
+    cluster.until(lambda: len(cluster.truth.active_nodes(new)) == 1, 60_000, "the new one runs")
+    cluster.until_settled(60_000, "settled")
+    assert not cluster.truth.active_nodes(old)
