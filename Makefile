@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour api-contract bench-api wheel packages reference lock
+.PHONY: help setup demo test compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour api-contract bench-api wheel packages agents-matrix reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -100,6 +100,9 @@ fuzz-decoders: setup  ## damaged input for everything that reads what others wro
 
 fuzz-input: setup  ## damaged CIBs, crm texts and policies through crm: place, remedy, time, memory; CASES=1000 SEED=1
 	@$(BIN)/python -m tests.fuzzing.bad_input --cases $(or $(CASES),1000) --seed $(or $(SEED),1)
+
+agents-matrix: setup  ## stock agents x actions by our executor, in namespaces (root); ONLY='heartbeat:nginx,haclusterd:*' TRIALS=1 (crm agent test)
+	@$(BIN)/python -m tests.agents_matrix --only '$(or $(ONLY),*)' $(if $(TRIALS),--trials)
 
 bench-store: setup  ## new leaders, commits and elections of whole daemons; LEADERS=30 COMMITS=600 IDLE=10 (minutes)
 	@$(BIN)/python -m tests.benchmarks.store --leaders $(or $(LEADERS),30) --commits $(or $(COMMITS),600) \
