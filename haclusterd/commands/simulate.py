@@ -72,10 +72,13 @@ def _simulate_own(
 
 
 def _planned(cib: Cib, now: WallTime, options: ScheduleOptions, reports: tuple[ReportItem, ...]) -> Outcome:
-    found = plan(cib, now, options=options)
+    from haclusterd.scheduler.model.plan_cache import PlanCache
+
+    cache = PlanCache()
+    found = plan(cib, now, options=options, cache=cache)
     if isinstance(found, ReportItem):
         return refusal(found)
-    rows = rows_afterwards(cib, found, now, options) if options.is_pacemaker_compatible else None
+    rows = rows_afterwards(cib, found, now, options, cache) if options.is_pacemaker_compatible else None
     data = SimulationDocument(cib, found, now, rows).write()
     return Outcome(reports, data=data)
 

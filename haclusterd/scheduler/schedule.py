@@ -125,9 +125,9 @@ def schedule(
     )
 
 
-def find_rows(cib: Cib, now: WallTime, options: ScheduleOptions) -> list[FoundRow]:
+def find_rows(cib: Cib, now: WallTime, options: ScheduleOptions, cache: PlanCache | None = None) -> list[FoundRow]:
     """Return what runs where, as Pacemaker's tools print it; nothing is decided."""
-    settings = unpack_settings(cib.configuration, now, options, None)
+    settings = unpack_settings(cib.configuration, now, options, cache)
     inventory = unpack_resources(cib, unpack_nodes(cib, settings), settings)
     unpack_history(cib, inventory, Failures(settings, Digests(settings)), settings)
     return found_rows(inventory)

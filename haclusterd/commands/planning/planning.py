@@ -27,6 +27,7 @@ from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
 
 if TYPE_CHECKING:
     from haclusterd.scheduler.graph.found_rows import FoundRow
+    from haclusterd.scheduler.model.plan_cache import PlanCache
 
 STALE_FROM_MS = 1000
 """From this age on, what a node without quorum knows is said to be old; an election takes less."""
@@ -38,9 +39,10 @@ def load_scheduler() -> None:
 
 
 def plan(
-    cib: Cib, now: WallTime, *, is_explaining: bool = False, options: ScheduleOptions = DEFAULT_OPTIONS
-) -> Plan | ReportItem:
-    """Ask the scheduler; explaining, it keeps what each score is the sum of.
+    cib: Cib, now: WallTime, *, is_explaining: bool = False, options: ScheduleOptions = DEFAULT_OPTIONS,
+    cache: "PlanCache | None" = None,
+) -> Plan | ReportItem:  # fmt: skip
+    """Ask the scheduler; explaining, it keeps what each score is the sum of. A `cache` is for what is planned next.
 
     Rules on dates are judged as a DC would at that time; those of a CIB of Pacemaker are all the scheduler's.
     """
@@ -53,16 +55,18 @@ def plan(
             cib = replace(cib, configuration=with_judged(cib.configuration, judge(blocks, now).in_force))
         if cib.status.restarts:
             cib = replace(cib, configuration=with_stopped(cib.configuration, cib.status.restarts))
-        return schedule(cib, now, options=replace(options, is_explaining=is_explaining))
+        return schedule(cib, now, options=replace(options, is_explaining=is_explaining), cache=cache)
     except Exception as bug:  # noqa: BLE001 - a question about a bad configuration must not end the daemon
         return report(Code.SCHEDULER_FAILED, problem=f"{type(bug).__name__}: {bug}")
 
 
-def rows_afterwards(cib: Cib, found: Plan, now: WallTime, options: ScheduleOptions) -> "tuple[FoundRow, ...]":
+def rows_afterwards(
+    cib: Cib, found: Plan, now: WallTime, options: ScheduleOptions, cache: "PlanCache"
+) -> "tuple[FoundRow, ...]":
     """Return what Pacemaker's tools would print as active once a plan for a CIB of Pacemaker has been carried out."""
     from haclusterd.scheduler.schedule import find_rows
 
-    return tuple(find_rows(recorded(cib, found, now), now, options))
+    return tuple(find_rows(recorded(cib, found, now), now, options, cache))
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,15 +100,16 @@ def _add_result(
     code = action.target_exit_code
     marks = [each.pacemaker for each in history.records.values() if each.pacemaker is not None]
     made_on = marks[0].on_node if marks else node
+    known = [_marked(each, base, made_on) for each in history.records.values()]
+    others = [each for mark, each in known if mark.id not in names]
     record = OperationRecord(
         action.name, action.interval_ms, call_id, code, ExecutionStatus.DONE, code, now, now,
         digest=action.digest,
         migrate_source=_other_node(action, "migrate_source"),
         migrate_target=_other_node(action, "migrate_target"),
         pacemaker=PacemakerMark(f"{base}_{suffix}", made_on, _MAGIC.format(code=int(code), number=call_id)),
+        sequence=len(others) + 1,
     )  # fmt: skip
-    known = [_marked(each, base, made_on) for each in history.records.values()]
-    others = [each for mark, each in known if mark.id not in names]
     histories[history.resource] = with_records(history, [*reversed(others), record])
 
 

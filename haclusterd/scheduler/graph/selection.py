@@ -7,7 +7,7 @@ what could not start again because of that goes on. So does a running cluster wi
 something that has to stop before cannot (safety.md §5).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from haclusterd.model.fencing import FenceOrder
 from haclusterd.model.ids import FenceKey, NodeName
@@ -23,6 +23,7 @@ from haclusterd.scheduler.model.entities import (
     START,
     STOP,
     Action,
+    Node,
     Relation,
     Resource,
     Variant,
@@ -59,7 +60,8 @@ class Selected:
         self.inputs = inputs
         self.warnings = warnings
         self.held_back = held_back
-        """The numbers, from 1, of actions that crm_simulate does not come to execute (`Plan.held_back`)."""
+        """The numbers, from 1, of actions that crm_simulate does not come to execute (`Plan.held_back`); only of a CIB
+        of Pacemaker."""
 
 
 def select_actions(
@@ -77,7 +79,7 @@ def select_actions(
     _break_load_loops(candidates, inputs)
     in_order, in_circles = _sort(candidates, inputs)
     held = {stop.id for start in in_circles for stop in _restarting_stops(start)}
-    shut_out = [each for each in in_order if _is_shut_out(each)]
+    shut_out = [each for each in in_order if each.is_fence and _is_shut_out(each)]
     _probe_without(shut_out, in_order, inputs)
     if not options.is_pacemaker_compatible:
         held |= _goes_on(shut_out, in_order, inputs)
@@ -93,13 +95,13 @@ def select_actions(
     numbers = {
         action.id: sorted({before.id for before in inputs[action.id] if before.id in present}) for action in chosen
     }
-    held_back = frozenset(at for at, action in enumerate(chosen, 1) if _is_never_executed(action))
+    held_back = frozenset(_never_executed(chosen)) if options.is_pacemaker_compatible else frozenset[int]()
     return Selected(chosen, numbers, [*_circle_warnings(in_circles), *map(_shut_out_warning, shut_out)], held_back)
 
 
 def _is_shut_out(action: Action) -> bool:
-    """Tell whether a node is to be unfenced and cannot, for what has to stop there before."""
-    return action.is_fence and action.task == UNFENCE and any(map(_holds_back, action.before))
+    """Tell of a fence action whether a node is to be unfenced and cannot, for what has to stop there before."""
+    return action.task == UNFENCE and any(map(_holds_back, action.before))
 
 
 def _shut_out_warning(unfence: Action) -> str:
@@ -134,18 +136,27 @@ def _goes_on(shut_out: list[Action], in_order: list[Action], inputs: dict[int, l
     return held
 
 
-def _is_never_executed(action: Action) -> bool:
-    return any(map(_holds_back, action.before)) or _is_out_of_reach(action)
+def _never_executed(chosen: list[Action]) -> Iterator[int]:
+    """Yield the numbers, from 1, of actions that crm_simulate does not come to execute."""
+    away = {id(node) for node in {action.node for action in chosen} if node is not None and _stays_away(node)}
+    for at, action in enumerate(chosen, 1):
+        if (action.before and any(map(_holds_back, action.before))) or (away and _is_on(action, away)):
+            yield at
 
 
-def _is_out_of_reach(action: Action) -> bool:
-    """Tell whether an agent would be called on a guest node whose connection is lost, and is not made in this graph."""
-    connection = action.node.connection if action.node is not None else None
-    if connection is None or action.resource in (None, connection) or action.is_pseudo or action.is_fence:
-        return False
-    if not connection.found.is_failed:
+def _stays_away(node: Node) -> bool:
+    """Tell whether a node's connection is lost, and is not made in this graph."""
+    connection = node.connection
+    if connection is None or not connection.found.is_failed:
         return False
     return not any(start.is_graphed for start in connection.actions.get((START, 0), ()))
+
+
+def _is_on(action: Action, away: set[int]) -> bool:
+    """Tell whether an agent would be called on one of these nodes."""
+    if id(action.node) not in away or action.is_pseudo or action.is_fence or action.resource is None:
+        return False
+    return action.node is not None and action.resource is not action.node.connection
 
 
 def _restarting_stops(start: Action) -> list[Action]:
