@@ -17,6 +17,7 @@ from haclusterd.commands.context import (
     Recollection,
     TransitionProgress,
 )
+from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.planning.preview import preview
 from haclusterd.formats.crm.syntax import assemble, parse_script
 from haclusterd.model.agents import Validation, ValidationQuestion
@@ -41,6 +42,8 @@ from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.protocol.control import shown_report
 from haclusterd.reports.items import exit_status, has_errors
 from haclusterd.runtime.safe_mode import AFTER_CRASHES
+from haclusterd.verbs.answers.answer import as_json, name_of, read
+from haclusterd.verbs.table import VERBS
 
 NOW = WallTime(1_767_268_800_000)
 """2026-01-01 12:00:00 UTC."""
@@ -597,6 +600,17 @@ class ContentAgents:
         return Validation(0, f"{question.resource} is fine")
 
 
+def check_answer(verb: str, outcome: Outcome) -> None:
+    """See that a verb answers what its description says, and that the answer is what its type says."""
+    answer = outcome.answer
+    if answer is not None:
+        assert name_of(answer.SCHEMA) in (*VERBS[verb].answers, "preview"), verb
+        assert read(type(answer), as_json(answer)) == answer
+    elif outcome.data is not None:
+        assert isinstance(outcome.data, dict)
+        assert name_of(outcome.data["schema"]) in VERBS[verb].answers
+
+
 @dataclass(slots=True)
 class ClusterClient:
     """Carries out verbs on a cluster of this file, as a daemon does, without a socket; nothing moves by itself."""
@@ -620,6 +634,7 @@ class ClusterClient:
         outcome = registry.run(request.verb, request.arguments, context)
         if request.options.dry_run:
             outcome = preview(context, outcome)
+        check_answer(request.verb, outcome)
         for command in outcome.commands:
             self.cluster.do(command)
         status = int(exit_status(outcome.reports)) or outcome.exit_status or 0

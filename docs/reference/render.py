@@ -3,9 +3,11 @@
 `make reference` runs it; tests/house/test_documents.py fails when a page is not what it would write.
 """
 
+import ast
 import subprocess
 import tomllib
-from functools import partial
+from dataclasses import fields, is_dataclass
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,9 @@ from haclusterd.model.property_tables import PACEMAKERS_PROPERTIES
 from haclusterd.model.state_tables import TransitionTable
 from haclusterd.runtime.control import STAGES
 from haclusterd.runtime.member_change import CHANGES
+from haclusterd.verbs.answers.answer import MAY_BE_ABSENT, PLAIN, hints_of, name_of, parts_of, records_in, wire_name
+from haclusterd.verbs.answers.table import ANSWERS
+from haclusterd.verbs.table import VERBS
 from haclusterd.verbs.words import Option
 
 HERE = Path(__file__).parent
@@ -319,7 +324,86 @@ TABLES = (
     ("runtime/member_change.py", CHANGES),
 )
 
+ANSWERS_HEAD = """# What verbs answer
+
+Made from `haclusterd/verbs/answers/` by `make reference`; do not edit. It is what `crm -o json` prints and what REST
+answers (its OpenAPI document has the same as JSON Schema). Each is an object with `schema`, the fields below,
+and `reports`. A field that was released stays; fields are added. Times are milliseconds since 1970.
+
+A verb that changes nothing, because it is so already, answers `haclusterd.reports/1`, which has `reports` alone; with
+`--dry-run` the answer of a change is `haclusterd.preview/1`. Without a type yet: {untyped}.
+"""
+
+
+def answers_page() -> str:
+    """Return the page with every answer of every verb."""
+    untyped = [name for verb in VERBS.values() for name in verb.answers if f"haclusterd.{name}/1" not in ANSWERS]
+    names = ", ".join(f"`haclusterd.{name}/1`" for name in sorted(set(untyped))) or "none"
+    parts = [ANSWERS_HEAD.format(untyped=names)]
+    shown: set[type] = set()
+    for schema, kind in sorted(ANSWERS.items()):
+        asked = ", ".join(f"`{verb.name}`" for verb in VERBS.values() if name_of(schema) in verb.answers)
+        lead = _first_line(kind) + (f" Answered by {asked}." if asked else "")
+        parts.append(f"## {schema}\n\n{lead}\n\n{_fields(kind)}")
+        for record in records_in(kind)[1:]:
+            if record not in shown:
+                parts.append(f"### {record.__name__}\n\n{_first_line(record)}\n\n{_fields(record)}")
+                shown.add(record)
+    return "\n".join(parts)
+
+
+def _first_line(kind: type) -> str:
+    return (kind.__doc__ or "").partition("\n")[0]
+
+
+def _fields(kind: type) -> str:
+    meanings = _meanings(kind)
+    absent = {each.name for each in fields(kind) if each.metadata == MAY_BE_ABSENT}
+    rows = "\n".join(
+        f"| `{wire_name(name)}` | {_type(hint, may_be_absent=name in absent)} | {meanings.get(name, '')} |"
+        for name, hint in hints_of(kind).items()
+    )
+    return f"| field | type | meaning |\n|---|---|---|\n{rows}\n" if rows else ""
+
+
+def _type(hint: object, *, may_be_absent: bool) -> str:
+    origin, arguments, may_be_null = parts_of(hint)
+    if is_dataclass(origin):
+        found = str(getattr(origin, "__name__", ""))
+    elif origin is tuple:
+        found = f"list of {_type(arguments[0], may_be_absent=False)}"
+    elif origin in PLAIN:
+        found = PLAIN[origin]
+    elif arguments and all(each in PLAIN for each in arguments):
+        found = " or ".join(PLAIN[each] for each in arguments)
+    else:
+        found = f"object of {_type(arguments[1], may_be_absent=False)}" if len(arguments) == 2 else "JSON"
+    return found + (", or absent" if may_be_absent else " or null" if may_be_null else "")
+
+
+def _meanings(kind: type) -> dict[str, str]:
+    """Return the docstrings of a dataclass's fields, its bases' too."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__[:-1]):
+        body = _classes(base.__module__).get(base.__name__)
+        previous: ast.stmt | None = None
+        for statement in body.body if body is not None else ():
+            field = previous.target if isinstance(previous, ast.AnnAssign) else None
+            text = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(field, ast.Name) and isinstance(text, ast.Constant):
+                found[field.id] = " ".join(str(text.value).split())
+            previous = statement
+    return found
+
+
+@cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    path = HERE.parents[1] / (module.replace(".", "/") + ".py")
+    return {each.name: each for each in ast.parse(path.read_text()).body if isinstance(each, ast.ClassDef)}
+
+
 PAGES = {
+    "answers.md": answers_page,
     "state-machines.md": states_page,
     "crmsh.md": crmsh_page,
     "properties.md": properties_page,

@@ -9,7 +9,10 @@ from haclusterd.api.problems import JSON, PROBLEM, STATUS_OF, STATUS_OF_CODE
 from haclusterd.api.routes import PREFIX, Route, routes
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Severity
+from haclusterd.verbs.answers.answer import component, record_schema, records_in
+from haclusterd.verbs.answers.table import ANSWERS
 from haclusterd.verbs.arguments import MAX_WORD_LENGTH, MAX_WORDS, Argument, Kind
+from haclusterd.verbs.verb import Verb
 
 VERSION: Final = "1"
 STREAM: Final = "text/event-stream"
@@ -118,7 +121,7 @@ def _operation(route: Route) -> dict[str, Json]:
     answer: dict[str, Json] = {
         "description": "The answer, as `crm -o json` prints it",
         "headers": {**_HEADERS, **({"ETag": {"schema": {"type": "string"}}} if route.has_etag else {})},
-        "content": {JSON: {"schema": {"$ref": "#/components/schemas/Answer"}}},
+        "content": {JSON: {"schema": _answered(verb)}},
     }
     responses: dict[str, Json] = {"200": answer, **_problems()}
     if verb.may_change:
@@ -139,6 +142,23 @@ def _operation(route: Route) -> dict[str, Json]:
         required = any(each.is_required for each in verb.arguments)
         found["requestBody"] = {"required": required, "content": {JSON: {"schema": arguments_schema(route)}}}
     return found
+
+
+def _answered(verb: Verb) -> Json:
+    """Return the schema of what a verb answers."""
+    names = (*verb.answers, *(("preview",) if verb.may_change else ()))
+    kinds = [ANSWERS.get(f"haclusterd.{name}/1") for name in names]
+    if None in kinds:
+        return {"$ref": "#/components/schemas/Answer"}
+    typed = [f"#/components/schemas/{component(kind)}" for kind in kinds if kind is not None]
+    return {"anyOf": [{"$ref": each} for each in (*typed, "#/components/schemas/Reports")]}
+
+
+def _answer_schemas() -> dict[str, Json]:
+    """Return the schema of every answer and of every part of one, by its name among the components."""
+    kinds = {part: None for answer in ANSWERS.values() for part in records_in(answer)}
+    found: dict[str, Json] = {component(kind): record_schema(kind) for kind in kinds}
+    return dict(sorted(found.items()))
 
 
 def arguments_schema(route: Route) -> dict[str, Json]:
@@ -210,6 +230,8 @@ def _schemas() -> dict[str, Json]:
             },
             "required": ["schema", "reports"],
         },
+        "Reports": _object(schema={"const": "haclusterd.reports/1"}, reports=reports),
+        **_answer_schemas(),
         "Problem": {
             **_object(type=text, title=text, status={"type": "integer"}, detail=text, code=text,
                       exit={"type": "integer"}, place=text, remedy=text, reports=reports),

@@ -15,6 +15,8 @@ from haclusterd.cli.render.terminal import Colour
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
+from haclusterd.verbs.answers.answer import read
+from haclusterd.verbs.answers.history import Events
 
 RETRY_S = 1.0
 PASSING = frozenset({"NOT_RUNNING", "DISCONNECTED", "OUTCOME_UNKNOWN", "TRY_AGAIN", "TAKES_TOO_LONG"})
@@ -66,7 +68,7 @@ def _show(session: Session, answer: Fields) -> None:
         lines = [json.dumps(each, ensure_ascii=False) for each in listed(answer, "events")]
         lines += [json.dumps({"missing": missing}, ensure_ascii=False)] if missing else []
     else:
-        lines = event_lines(session.screen, answer)
+        lines = event_lines(session.screen, read(Events, answer))
         lines += [session.screen.paint(f"missing: {text(missing, 'text')}", Colour.YELLOW)] if missing else []
     out.write("".join(f"{line}\n" for line in lines))
     out.flush()

@@ -22,6 +22,9 @@ from haclusterd.cli.shadow_files import LIVE, VARIABLE, Shadows
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Request, Response, ShownReport
 from haclusterd.ports.control import CommandClient
+from haclusterd.verbs.answers.answer import as_json
+from haclusterd.verbs.answers.crm import Shadow, ShownShadows
+from haclusterd.verbs.answers.history import ComparedVersion, Difference
 
 _NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,99}\Z", re.ASCII)
 _PLAIN = Options()
@@ -125,10 +128,10 @@ def _use(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -> R
 
 
 def _list(shadows: Shadows, _session: Session, _arguments: Mapping[str, Json]) -> Response:
-    rows: list[Json] = [
-        {"name": name, "version": _version(shadows, name), "is_used": name == shadows.used} for name in shadows.names()
-    ]
-    return Response("", 0, (), {"schema": "haclusterd.shadows/1", "shadows": rows})
+    rows = tuple(
+        Shadow(name, _version(shadows, name), is_used=name == shadows.used) for name in shadows.names()
+    )
+    return Response("", 0, (), as_json(ShownShadows(rows)))
 
 
 def _version(shadows: Shadows, name: str) -> int:
@@ -147,9 +150,8 @@ def _diff(shadows: Shadows, _session: Session, arguments: Mapping[str, Json]) ->
             return answer
     live, own = (text(fields(answer.data), "text").splitlines() for answer in answers)
     difference = "\n".join(unified_diff(live, own, LIVE, name, lineterm=""))
-    data: Json = {"schema": "haclusterd.difference/1", "old": {"number": LIVE}, "new": {"number": name},
-                  "text": difference}  # fmt: skip
-    return Response("", 0, (), data)
+    compared = Difference(ComparedVersion(LIVE), ComparedVersion(name), difference)
+    return Response("", 0, (), as_json(compared))
 
 
 def _reset(shadows: Shadows, _session: Session, arguments: Mapping[str, Json]) -> Response:

@@ -15,10 +15,11 @@ from haclusterd.model.api_tokens import DIGEST, TOKEN_CHARACTERS_MAX, TOKENS_MAX
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NCNAME, NodeName
 from haclusterd.model.instants import WallTime
-from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import did_you_mean
+from haclusterd.verbs.answers.answer import extended
+from haclusterd.verbs.answers.cluster import Identity, ShownToken, Token, Tokens
 from haclusterd.verbs.arguments import Arguments
 from haclusterd.verbs.verb import Permission
 
@@ -77,7 +78,7 @@ def add(context: Context, arguments: Arguments) -> Outcome:
     return Outcome(
         reports=(report(Code.REQUESTED, what=f"API token {name} is accepted, role {token.role}"),),
         commands=(AddApiToken(token, context.author, context.reason),),
-        data={"schema": "haclusterd.api_token/1", "now": context.now, **_as_data(context, token)},
+        answer=extended(Token, _shown(context, token), now=context.now),
     )
 
 
@@ -97,19 +98,19 @@ def _valid_ms(text: str) -> int | ReportItem:
 
 def listed(context: Context, _arguments: Arguments) -> Outcome:
     """Answer the tokens, without their digests (schema `haclusterd.api_tokens/1`)."""
-    rows: list[Json] = [_as_data(context, each) for _, each in sorted(context.cib.api_tokens.items())]
-    return Outcome(data={"schema": "haclusterd.api_tokens/1", "now": context.now, "tokens": rows})
+    rows = tuple(_shown(context, each) for _, each in sorted(context.cib.api_tokens.items()))
+    return Outcome(answer=Tokens(now=context.now, tokens=rows))
 
 
-def _as_data(context: Context, token: ApiToken) -> dict[str, Json]:
-    return {
-        "name": token.name,
-        "role": str(token.role),
-        "author": token.author,
-        "created_at": token.created_at,
-        "expires_at": token.expires_at or None,
-        "is_expired": token.is_expired(context.now),
-    }
+def _shown(context: Context, token: ApiToken) -> ShownToken:
+    return ShownToken(
+        name=token.name,
+        role=str(token.role),
+        author=token.author,
+        created_at=token.created_at,
+        expires_at=token.expires_at or None,
+        is_expired=token.is_expired(context.now),
+    )
 
 
 def revoke(context: Context, arguments: Arguments) -> Outcome:
@@ -128,7 +129,7 @@ def whoami(context: Context, _arguments: Arguments) -> Outcome:
     """Answer as whom one is known here, and what one may (schema `haclusterd.whoami/1`)."""
     role = str(ROLE_FOR[Permission(context.permission)])
     return Outcome(
-        data={"schema": "haclusterd.whoami/1", "author": context.author, "permission": context.permission, "role": role}
+        answer=Identity(author=context.author, permission=context.permission, role=role)
     )
 
 

@@ -17,9 +17,9 @@ from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.ids import NodeName
-from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.node import Certificate, Certificates, Membership
 from haclusterd.verbs.arguments import Arguments
 
 WARN_BEFORE_MS: Final = 60 * 24 * 3600 * 1000
@@ -87,7 +87,7 @@ def _renew(context: Context, word: str) -> Outcome:
     return Outcome(
         (report(Code.REQUESTED, what=f"{name} has another certificate; its old one is revoked in a moment"),),
         commands=(RequestCertificate(name, "", context.author, context.reason),),
-        data={"schema": "haclusterd.membership/1", "node": name, "what": "renewed", "version": 0},
+        answer=Membership(node=name, what="renewed", version=0),
         until=is_renewed,
         waiting_for=f"{name} to ask, and the node with the authority's key to answer",
         waits_by_default=True,
@@ -97,25 +97,24 @@ def _renew(context: Context, word: str) -> Outcome:
 def _show(context: Context) -> Outcome:
     """Answer every member's certificate and what is revoked (schema `haclusterd.certificates/1`)."""
     known = context.live.certificates if context.live is not None else {}
-    rows: list[Json] = []
+    rows: list[Certificate] = []
     for name in sorted(context.cib.members):
         facts = known.get(name)
         rows.append(
-            {
-                "node": name,
-                "fingerprint": facts.fingerprint if facts else "",
-                "not_after": facts.not_after if facts else None,
-                "standing": standing(facts, context.now) if facts else "is not known here",
-                "is_revoked": facts is not None and facts.fingerprint in context.cib.membership.revoked,
-            }
+            Certificate(
+                node=name,
+                fingerprint=facts.fingerprint if facts else "",
+                not_after=facts.not_after if facts else None,
+                standing=standing(facts, context.now) if facts else "is not known here",
+                is_revoked=facts is not None and facts.fingerprint in context.cib.membership.revoked,
+            )
         )
     return Outcome(
-        data={
-            "schema": "haclusterd.certificates/1",
-            "now": context.now,
-            "certificates": rows,
-            "revoked": list(context.cib.membership.revoked),
-        }
+        answer=Certificates(
+            now=context.now,
+            certificates=tuple(rows),
+            revoked=tuple(context.cib.membership.revoked),
+        )
     )
 
 
@@ -139,7 +138,7 @@ def _revoke(context: Context, name: str) -> Outcome:
     return Outcome(
         (report(Code.REQUESTED, what=f"the certificate {fingerprint[:16]} is not accepted any more"),),
         commands=(change,),
-        data={"schema": "haclusterd.membership/1", "node": owner, "what": "revoked", "version": change.version},
+        answer=Membership(node=owner, what="revoked", version=change.version),
     )
 
 

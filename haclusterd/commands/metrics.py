@@ -29,6 +29,7 @@ from haclusterd.model.scores import INFINITY
 from haclusterd.model.scores import parse as parse_score
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
+from haclusterd.verbs.answers.cluster import Metric, Metrics
 from haclusterd.verbs.arguments import Arguments
 
 GAUGE, COUNTER, HISTOGRAM = "gauge", "counter", "histogram"
@@ -48,13 +49,13 @@ class Family:
     kind: str = GAUGE
     divisor: int = 1
 
-    def of(self, samples: Iterable[Sample]) -> Json:
+    def of(self, samples: Iterable[Sample]) -> Metric:
         """Return it with its samples, in order."""
         listed: list[Json] = [list(each) for each in samples]
-        return {
-            "name": self.name, "help": self.help, "kind": self.kind, "labels": list(self.labels),
-            "divisor": self.divisor, "samples": listed,
-        }  # fmt: skip
+        return Metric(
+            name=self.name, help=self.help, kind=self.kind, labels=tuple(self.labels),
+            divisor=self.divisor, samples=listed,
+        )  # fmt: skip
 
 
 def metrics(context: Context, _arguments: Arguments) -> Outcome:
@@ -66,7 +67,7 @@ def metrics(context: Context, _arguments: Arguments) -> Outcome:
         *_of_daemon(context, context.live, overview), *_of_nodes(context, context.live),
         *_of_resources(overview), *_of_fencing(context), *_of_tally(context.live), *_of_exporter(context, overview),
     )  # fmt: skip
-    return Outcome(data={"schema": "haclusterd.metrics/1", "families": [family.of(each) for family, each in sources]})
+    return Outcome(answer=Metrics(families=tuple(family.of(each) for family, each in sources)))
 
 
 Source = tuple[Family, Iterable[Sample]]

@@ -57,7 +57,7 @@ def check_migration(text: str, source: str, agents: Mapping[str, AgentFacts], no
         return Outcome(reading.reports)
     adopted, reports, is_judged = _judged(text, source, reading, agents)
     found = _Findings(reading, adopted, reports, is_judged, agents, reading.execution_date or now)
-    return Outcome(data=found.document(source), exit_status=0 if not found.objections() else MAY_NOT_COME_IN)
+    return Outcome(untyped=found.document(source), exit_status=0 if not found.objections() else MAY_NOT_COME_IN)
 
 
 def _judged(

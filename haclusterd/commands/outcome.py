@@ -14,6 +14,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.enrolment import InvitationTerms
 from haclusterd.model.json_value import Json
 from haclusterd.reports.items import ReportItem, has_errors
+from haclusterd.verbs.answers.answer import Answer, as_json
 
 Condition = Callable[[Cib, LiveView | None], bool]
 
@@ -24,8 +25,10 @@ class Outcome:
 
     reports: tuple[ReportItem, ...] = ()
     commands: tuple[Command, ...] = ()
-    data: Json = None
-    """For rendering and for `-o json`; an object with `schema`."""
+    answer: Answer | None = None
+    """For who asked; None where reports say it all."""
+    untyped: Json = None
+    """The answer, as JSON with `schema`, of the verbs that tests/house/test_answers.py names: theirs has no type."""
     until: Condition | None = None
     """True once what was asked for is so; pure, and asked again after changes of the CIB."""
     until_plans: bool = False
@@ -44,6 +47,11 @@ class Outcome:
     """What only a daemon does: let a new node in, or take all invitations back; its answer becomes `data`."""
     exit_status: int | None = None
     """Of a successful verb whose status is an answer; None: 0."""
+
+    @property
+    def data(self) -> Json:
+        """The answer as JSON, for rendering and for `-o json`; None where there is none."""
+        return self.untyped if self.answer is None else as_json(self.answer)
 
     @property
     def is_refused(self) -> bool:

@@ -80,7 +80,7 @@ def _planned(cib: Cib, now: WallTime, options: ScheduleOptions, reports: tuple[R
         return refusal(found)
     rows = rows_afterwards(cib, found, now, options, cache) if options.is_pacemaker_compatible else None
     data = SimulationDocument(cib, found, now, rows).write()
-    return Outcome(reports, data=data)
+    return Outcome(reports, untyped=data)
 
 
 def _as_warning(item: ReportItem) -> ReportItem:

@@ -13,11 +13,11 @@ from haclusterd.commands.planning.planning import settled
 from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.cluster import TicketState
 from haclusterd.model.configuration import TicketConstraint
-from haclusterd.model.json_value import Json
 from haclusterd.model.words import bad_character
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import did_you_mean
+from haclusterd.verbs.answers.cluster import NeedsTicket, Ticket, Tickets
 from haclusterd.verbs.arguments import Arguments
 
 LONGEST_NAME = 255
@@ -41,8 +41,8 @@ def show(context: Context, arguments: Arguments) -> Outcome:
     wanted, known = arguments.word("ticket"), ticket_names(context)
     if wanted and wanted not in known:
         return refusal(_no_such(wanted, known))
-    shown = [_ticket(context, name) for name in known if wanted in ("", name)]
-    return Outcome(data={"schema": "haclusterd.tickets/1", "now": context.now, "tickets": shown})
+    shown = tuple(_ticket(context, name) for name in known if wanted in ("", name))
+    return Outcome(answer=Tickets(now=context.now, tickets=shown))
 
 
 def ticket_names(context: Context) -> tuple[str, ...]:
@@ -55,20 +55,20 @@ def _constraints(context: Context) -> tuple[TicketConstraint, ...]:
     return tuple(each for each in constraints if isinstance(each, TicketConstraint))
 
 
-def _ticket(context: Context, name: str) -> Json:
+def _ticket(context: Context, name: str) -> Ticket:
     state = context.cib.status.tickets.get(name, TicketState(name))
     constraints = [each for each in _constraints(context) if each.ticket == name]
-    return {
-        "ticket": name,
-        "is_granted": state.is_granted,
-        "is_standby": state.is_standby,
-        "last_granted": state.last_granted or None,
-        "resources": [
-            {"resource": resource, "role": each.role, "loss_policy": each.loss_policy or "stop"}
+    return Ticket(
+        ticket=name,
+        is_granted=state.is_granted,
+        is_standby=state.is_standby,
+        last_granted=state.last_granted or None,
+        resources=tuple(
+            NeedsTicket(resource=resource, role=each.role, loss_policy=each.loss_policy or "stop")
             for each in constraints
             for resource in ([each.resource] if each.resource else [m for s in each.sets for m in s.members])
-        ],
-    }
+        ),
+    )
 
 
 def change_ticket(context: Context, arguments: Arguments) -> Outcome:

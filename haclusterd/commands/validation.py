@@ -17,12 +17,12 @@ from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.agents import AgentFacts, Validation, ValidationQuestion
 from haclusterd.model.configuration import Configuration, Primitive, effective
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.model.json_value import Json
 from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.reports.items import ReportItem, has_errors, report
 from haclusterd.reports.places import Places
+from haclusterd.verbs.answers.configuration import AgentVerdict, AgentVerdicts
 from haclusterd.verbs.arguments import Arguments
 
 VALIDATE = "validate-all"
@@ -43,7 +43,7 @@ def validate_all(context: Context, arguments: Arguments) -> Outcome:
     if has_errors(reports):
         return Outcome(reports)
     wanted = named or tuple(each.id for each in configuration.primitives())
-    rows: list[Json] = []
+    rows: list[AgentVerdict] = []
     for resource in dict.fromkeys(name for each in wanted for name in primitives_of(configuration, each)):
         found = configuration.resources[resource]
         assert isinstance(found, Primitive)
@@ -53,9 +53,9 @@ def validate_all(context: Context, arguments: Arguments) -> Outcome:
             rows.append(_row(primitive, answer))
             if answer.exit_code:
                 reports = (*reports, _objection(primitive, answer, context.live.node))
-    data: Json = {"schema": "haclusterd.validate-all/1", "node": context.live.node, "validations": rows}
+    verdicts = AgentVerdicts(context.live.node, tuple(rows))
     is_fine = not any(item.code is Code.AGENT_OBJECTS for item in reports)
-    return Outcome(reports, data=data, exit_status=None if is_fine else int(ExitStatus.CONFIGURATION))
+    return Outcome(reports, answer=verdicts, exit_status=None if is_fine else int(ExitStatus.CONFIGURATION))
 
 
 def _answer(context: Context, primitive: Primitive) -> Validation | None:
@@ -116,15 +116,15 @@ def _objection(primitive: Primitive, answer: Validation, node: NodeName) -> Repo
     return report(Code.AGENT_OBJECTS, where=f"{primitive.id}: agent {primitive.agent}", node=node, words=words)
 
 
-def _row(primitive: Primitive, answer: Validation) -> Json:
+def _row(primitive: Primitive, answer: Validation) -> AgentVerdict:
     verdict = {None: "not answered", 0: "fine"}.get(answer.exit_code, "objects")
-    return {
-        "resource": primitive.id,
-        "agent": str(primitive.agent),
-        "verdict": verdict,
-        "exit_code": answer.exit_code,
-        "reason": answer.reason,
-    }
+    return AgentVerdict(
+        resource=primitive.id,
+        agent=str(primitive.agent),
+        verdict=verdict,
+        exit_code=answer.exit_code,
+        reason=answer.reason,
+    )
 
 
 VERBS = (carry_out_by(VALIDATES, validate_all),)

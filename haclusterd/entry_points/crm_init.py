@@ -21,6 +21,8 @@ from haclusterd.raft.identity import IDENTITY_NAME
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.runtime.settings import CONFIGURATION_FILE, load
+from haclusterd.verbs.answers.answer import as_json
+from haclusterd.verbs.answers.crm import Setup
 
 DIRECTORY = Path("/etc/haclusterd")
 DEFAULT_NAME = "hacluster"
@@ -46,24 +48,23 @@ def init(arguments: Mapping[str, Json]) -> Response:
             [report(Code.INPUT_OUTPUT, what=error.filename or directory, problem=error.strerror or str(error))]
         )
     to_do = start_services() if is_usual(directory) else start_by_hand(directory, places)
-    data: Json = {
-        "schema": "haclusterd.setup/1",
-        "name": name,
-        "nodes": [member.name],
-        "directory": str(directory),
-        "is_started": not to_do,
-        "files": [
+    made = Setup(
+        name=name,
+        nodes=(member.name,),
+        directory=str(directory),
+        is_started=not to_do,
+        files=(
             f"settings and certificate of {member.name} ({places_of(member)}): {directory}",
             f"the authority, which admits further nodes: {authority} (keep a copy in a safe place)",
             f"state: {places.state_directory}",
-        ],
-        "next_steps": [
+        ),
+        next_steps=(
             *(to_do or ["It is started, and will be at each boot."]),
             "Then look: crm status",
             "For each further machine: crm cluster invite, and what it prints, on that machine",
-        ],
-    }
-    return answer([], data)
+        ),
+    )
+    return answer([], as_json(made))
 
 
 def read_places(arguments: Mapping[str, Json]) -> tuple[Path, NodePlaces]:

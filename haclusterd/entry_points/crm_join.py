@@ -39,6 +39,8 @@ from haclusterd.protocol.enrolment_token import Token, TokenUnreadableError, rea
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, load
+from haclusterd.verbs.answers.answer import as_json
+from haclusterd.verbs.answers.crm import Setup
 
 VERB: Final = "cluster join"
 PENDING_KEY: Final = "joining.key"
@@ -101,7 +103,7 @@ def _join(token: Token, member: Member, directory: Path, places: NodePlaces) -> 
     _settle(hello, own, installation)
     to_do = start_services() if is_usual(directory) else start_by_hand(directory, places)
     reports = [] if to_do else _follow(member.name, places)
-    return answer([*_clocks(hello), *reports], _data(found, member, directory, places, to_do))
+    return answer([*_clocks(hello), *reports], as_json(_made(found, member, directory, places, to_do)))
 
 
 def _settle(hello: Hello, own: Credentials, installation: Installation) -> None:
@@ -196,16 +198,15 @@ def _quiet(progress: Progress) -> None:
     """Nobody watches."""
 
 
-def _data(found: Admitted, member: Member, directory: Path, places: NodePlaces, to_do: list[str]) -> Json:
-    return {
-        "schema": "haclusterd.setup/1",
-        "name": found.name,
-        "nodes": [member.name],
-        "directory": str(directory),
-        "is_started": not to_do,
-        "files": [
+def _made(found: Admitted, member: Member, directory: Path, places: NodePlaces, to_do: list[str]) -> Setup:
+    return Setup(
+        name=found.name,
+        nodes=(member.name,),
+        directory=str(directory),
+        is_started=not to_do,
+        files=(
             f"settings and certificate of {member.name} ({places_of(member)}): {directory}",
             f"state: {places.state_directory}",
-        ],
-        "next_steps": [*(to_do or ["It is started, and will be at each boot."]), "Then look: crm status"],
-    }
+        ),
+        next_steps=(*(to_do or ["It is started, and will be at each boot."]), "Then look: crm status"),
+    )

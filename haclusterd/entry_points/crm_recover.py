@@ -36,6 +36,8 @@ from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.runtime.history_rows import read_version
 from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, SettingsError, load
+from haclusterd.verbs.answers.answer import as_json
+from haclusterd.verbs.answers.crm import Setup
 
 DEFAULT_CONFIGURATION = Path("/etc/haclusterd") / CONFIGURATION_FILE
 HISTORY = "history.sqlite"
@@ -179,16 +181,15 @@ def _free_name(path: Path, what: str) -> Path:
 def _response(installation: Installation, found: Found, aside: tuple[Path, Path, Path]) -> Response:
     directory, state, authority = aside
     lost = ", ".join(str(each.name) for each in installation.members if each.name != installation.node)
-    data: Json = {
-        "schema": "haclusterd.setup/1",
-        "name": installation.cluster_name,
-        "nodes": [installation.node],
-        "directory": str(installation.directory),
-        "index": found.cib.index,
-        "version": found.cib.version.epoch,
-        "uncommitted": found.log.uncommitted,
-        "files": [f"old configuration: {directory}", f"old state: {state}", f"new authority: {authority}"],
-        "next_steps": [
+    made = Setup(
+        name=installation.cluster_name,
+        nodes=(installation.node,),
+        directory=str(installation.directory),
+        index=found.cib.index,
+        version=found.cib.version.epoch,
+        uncommitted=found.log.uncommitted,
+        files=(f"old configuration: {directory}", f"old state: {state}", f"new authority: {authority}"),
+        next_steps=(
             f"{installation.node} is the only voter of a new cluster; it begins with version"
             f" {found.cib.version.epoch} of the old one, as of log entry {found.cib.index}.",
             f"{found.log.uncommitted} entries were kept that may never have been acknowledged to anybody.",
@@ -196,6 +197,6 @@ def _response(installation: Installation, found: Found, aside: tuple[Path, Path,
             "Start it: systemctl start haclusterd",
             "Then look: crm status; crm history config",
             "To have three voters again: crm cluster backup FILE, stop this node, crm cluster restore FILE --into DIR",
-        ],
-    }
-    return answer([report(Code.RECOVERED, node=installation.node)], data)
+        ),
+    )
+    return answer([report(Code.RECOVERED, node=installation.node)], as_json(made))

@@ -22,6 +22,8 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.answer import as_json
+from haclusterd.verbs.answers.crm import Setup
 
 VERB = "cluster restore"
 
@@ -50,7 +52,7 @@ def restore(arguments: Mapping[str, Json], author: str) -> Response:
     except OSError as error:
         return answer([report(Code.INPUT_OUTPUT, what=error.filename or output, problem=error.strerror or str(error))])
     secrets = [report(Code.SECRET_MISSING, what=what) for what in found.hidden]
-    return answer([*warnings(heard), *secrets, *advice(members)], _data(found, cluster, output, bundles))
+    return answer([*warnings(heard), *secrets, *advice(members)], as_json(_made(found, cluster, output, bundles)))
 
 
 def _read(name: str) -> Backup | ReportItem:
@@ -82,16 +84,15 @@ def warnings(heard: Sequence[Heard]) -> list[ReportItem]:
     ]
 
 
-def _data(backup: Backup, name: str, output: str, bundles: Mapping[NodeName, Path]) -> Json:
+def _made(backup: Backup, name: str, output: str, bundles: Mapping[NodeName, Path]) -> Setup:
     old = backup.state
-    return {
-        "schema": "haclusterd.setup/1",
-        "name": name,
-        "nodes": list(bundles),
-        "directory": output,
-        "version": old.version.epoch + 1,
-        "files": [f"{node}: {bundle}" for node, bundle in bundles.items()],
-        "next_steps": [
+    return Setup(
+        name=name,
+        nodes=tuple(bundles),
+        directory=output,
+        version=old.version.epoch + 1,
+        files=tuple(f"{node}: {bundle}" for node, bundle in bundles.items()),
+        next_steps=(
             f"It begins with version {old.version.epoch} of {old.cluster_name}; nothing runs until its nodes start.",
             "Make sure that no node of the old cluster comes back: its services would run twice.",
             "Copy each directory to its node, as /etc/haclusterd, readable by root only.",
@@ -99,8 +100,9 @@ def _data(backup: Backup, name: str, output: str, bundles: Mapping[NodeName, Pat
             "Then on each node, once, with an empty /var/lib/haclusterd: haclusterd --initialize",
             "and: systemctl enable --now haclusterd",
             "Then look: crm status",
-        ],
-    }
+        ),
+    )
+
 
 def restored(backup: Backup, author: str) -> Backup:
     """Return the initial state of the new cluster; secrets that the backup does not hold are left out."""

@@ -11,6 +11,8 @@ from haclusterd.model.requests import Response
 from haclusterd.protocol.control import shown_report
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, exit_status, report
+from haclusterd.verbs.answers.answer import as_json
+from haclusterd.verbs.answers.crm import Setup
 
 _EXAMPLE = "write it as n1=10.0.0.1:7400"
 
@@ -33,21 +35,20 @@ def set_up(arguments: Mapping[str, Json]) -> Response:
     except OSError as error:
         problem = error.strerror or str(error)
         return answer([report(Code.INPUT_OUTPUT, what=error.filename or output, problem=problem)])
-    data: Json = {
-        "schema": "haclusterd.setup/1",
-        "name": name,
-        "nodes": [member.name for member in members],
-        "directory": str(directory),
-        "files": [f"{node}: {bundle}" for node, bundle in bundles.items()],
-        "next_steps": [
+    made = Setup(
+        name=name,
+        nodes=tuple(member.name for member in members),
+        directory=str(directory),
+        files=tuple(f"{node}: {bundle}" for node, bundle in bundles.items()),
+        next_steps=(
             "Copy each directory to its node, as /etc/haclusterd, readable by root only.",
             "Keep the directory `authority` apart: who has it can admit nodes.",
             "Then on each node, once: haclusterd --initialize",
             "and: systemctl enable --now haclusterd",
             "Then look: crm status",
-        ],
-    }
-    return answer(advice(members), data)
+        ),
+    )
+    return answer(advice(members), as_json(made))
 
 
 def read_text(arguments: Mapping[str, Json], name: str) -> str:

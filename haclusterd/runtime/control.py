@@ -205,8 +205,8 @@ class ControlService:
         if outcome.invite == "withdraw":
             self._enrolment.withdraw()
             return outcome
-        reports, data = self._enrolment.invite(outcome.invite, author)
-        return replace(outcome, reports=(*outcome.reports, *reports), data=data)
+        reports, answer = self._enrolment.invite(outcome.invite, author)
+        return replace(outcome, reports=(*outcome.reports, *reports), answer=answer)
 
     def context(
         self,
@@ -767,8 +767,9 @@ class _Dialogue:
     def _followed(self, outcome: Outcome, following: Outcome) -> None:
         self._reports = (*self._reports, *following.reports)
         self._may_decide_again = False
-        data = following.data if following.data is not None else outcome.data
-        self._propose(replace(following, data=data), 0)
+        if following.data is None:
+            following = replace(following, answer=outcome.answer, untyped=outcome.untyped)
+        self._propose(following, 0)
 
     # -- ending -----------------------------------------------------------------------------------------------------
 

@@ -16,7 +16,6 @@ from haclusterd.model.durations import render as spell_duration
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, InvitationTerms, News
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant, WallTime, after
-from haclusterd.model.json_value import Json
 from haclusterd.ports.enrolment import Applicant, Authority, AuthorityMissingError, EnrolmentListener
 from haclusterd.ports.event_log import Priority
 from haclusterd.protocol.enrolment import is_proven
@@ -33,6 +32,7 @@ from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.runtime.member_change import InForce, MemberChange, Wait, with_members
 from haclusterd.runtime.node import NodeRuntime
+from haclusterd.verbs.answers.cluster import Invitation
 
 PORT_OFFSET = 1
 """From the port of Raft to that of the listener."""
@@ -91,7 +91,7 @@ class EnrolmentService:
 
     # -- inviting ---------------------------------------------------------------------------------------------------
 
-    def invite(self, terms: InvitationTerms, author: str) -> tuple[tuple[ReportItem, ...], Json]:
+    def invite(self, terms: InvitationTerms, author: str) -> tuple[tuple[ReportItem, ...], Invitation | None]:
         """Open the listener; return the token, which is shown once and kept nowhere."""
         runtime = self._runtime
         try:
@@ -121,18 +121,17 @@ class EnrolmentService:
         self.is_certificate_wanted = True
         clock.call_at(after(clock.now(), terms.valid_ms), self._tidy)
         self._log("invited", invitation=name, author=author, node=terms.node, valid_ms=terms.valid_ms)
-        return (), self._answer_data(terms, write_token(Token(opened, pin, secret)), opened, expires)
+        return (), self._answer(terms, write_token(Token(opened, pin, secret)), opened, expires)
 
-    def _answer_data(self, terms: InvitationTerms, token: str, opened: tuple[Address, ...], expires: WallTime) -> Json:
-        return {
-            "schema": "haclusterd.invitation/1",
-            "now": self._runtime.ports.clock.wall(),
-            "node": terms.node,
-            "token": token,
-            "expires": expires,
-            "listens_at": [spell(each) for each in opened],
-            "command": f"crm cluster join{f' --node {terms.node}' if terms.node else ''}",
-        }
+    def _answer(self, terms: InvitationTerms, token: str, opened: tuple[Address, ...], expires: WallTime) -> Invitation:
+        return Invitation(
+            now=self._runtime.ports.clock.wall(),
+            node=terms.node,
+            token=token,
+            expires=expires,
+            listens_at=tuple(spell(each) for each in opened),
+            command=f"crm cluster join{f' --node {terms.node}' if terms.node else ''}",
+        )
 
     def withdraw(self) -> int:
         """Take all invitations back; return how many there were."""

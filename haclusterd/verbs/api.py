@@ -19,11 +19,11 @@ API = Family("api", "Who may ask over the network: tokens of haclusterd-api", (
               help="Make a token, shown once; list tokens; revoke one",
               takes=(Parameter("action", completes=Completes.CHOICE, choices=("add", "list", "revoke")),
                      Taken("name", is_required=False), "role", "valid")),
-    ), cost=Cost.LIGHT),
+    ), cost=Cost.LIGHT, answers=("api_token",)),
     Verb("api.whoami", Permission.READ, "Show as whom one is known, and what one may", (), (
         Words(("crm api whoami",)),
-    ), cost=Cost.LIGHT),
+    ), cost=Cost.LIGHT, answers=("whoami",)),
     Verb("api.token_list", Permission.ADMINISTER, "Show the API tokens, but not what they are",
-         cost=Cost.LIGHT, only_tells=True),
+         cost=Cost.LIGHT, only_tells=True, answers=("api_tokens",)),
     Verb("api.token_revoke", Permission.ADMINISTER, "Accept a token no more", (_NAME,), cost=Cost.LIGHT),
 ))  # fmt: skip

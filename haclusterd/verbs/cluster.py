@@ -12,23 +12,23 @@ CLUSTER = Family("cluster", "The cluster as a whole: members, timers, set-up", (
         Words(("crm cluster wait_for_startup", "crm cluster wait_for_startup 120"), typed="cluster wait_for_startup",
               help="Wait until the cluster answers and has a leader",
               takes=(Parameter("timeout", is_optional=True, is_number=True),)),
-    ), cost=Cost.LIGHT),
+    ), cost=Cost.LIGHT, answers=("members",)),
     Verb("cluster.transfer_leader", Permission.OPERATE, "Let another voter lead; wait until it does", (
         Argument("node", Kind.WORD, "who; left out: another one that can", completes=Completes.NODE),
     ), (
         Words(("crm cluster transfer-leader", "crm cluster transfer-leader n2")),
-    ), cost=Cost.LIGHT),
+    ), cost=Cost.LIGHT, answers=("leader",)),
     Verb("cluster.timing", Permission.READ, "Show every timer and what it follows from", (), (
         Words(("crm cluster timing",)),
-    ), cost=Cost.LIGHT),
+    ), cost=Cost.LIGHT, answers=("timing",)),
     Verb("cluster.export", Permission.ADMINISTER, "Write the whole state, secrets too, for --cib-file", (), (
         Words(("crm cluster export state.cib",), takes=(Parameter("target", completes=Completes.FILE),)),
-    ), cost=Cost.LONG, only_tells=True),
+    ), cost=Cost.LONG, only_tells=True, answers=("state",)),
     Verb("cluster.backup", Permission.ADMINISTER, "Write what another cluster can be made of into a new file", (
         Argument("secrets", Kind.FLAG, "secrets too", flag="--show-secrets"),
     ), (
         Words(("crm cluster backup web.backup",), takes=(Parameter("target", completes=Completes.FILE), "secrets")),
-    ), cost=Cost.LONG, only_tells=True),
+    ), cost=Cost.LONG, only_tells=True, answers=("backup",)),
     Verb("cluster.invite", Permission.ADMINISTER, "Let a new node in: prints what to type there", (
         Argument("node", Kind.WORD, "its name; left out: any that is free"),
         Argument("witness", Kind.FLAG, "it votes and runs nothing", flag="--witness"),
@@ -42,32 +42,32 @@ CLUSTER = Family("cluster", "The cluster as a whole: members, timers, set-up", (
                "crm cluster invite --withdraw")),
         Words(("crm cluster witness w1",), typed="cluster witness", help="Let a witness in: it votes and runs nothing",
               takes=("node", "valid", "port", "authority"), fixed={"witness": True}),
-    ), cost=Cost.LIGHT),
+    ), cost=Cost.LIGHT, answers=("invitation",)),
     Verb("cluster.remove", Permission.ADMINISTER, "Let a node leave for good; dead ones too", (_NODE,), (
         Words(('crm cluster remove n3 --reason "replaced by n4"', "crm cluster remove n3 --wait=10min"),
               aliases=("delete",)),
         Words(('crm node delete n3 --reason "replaced by n4"',), typed="node delete",
               help="Let a node leave for good (the same as `cluster remove`)"),
-    ), cost=Cost.LIGHT),
+    ), cost=Cost.LIGHT, answers=("membership",)),
     Verb("cluster.address", Permission.ADMINISTER, "Change the addresses of a node while it runs", (
         _NODE,
         Argument("addresses", Kind.WORD, "HOST:PORT, with commas", is_required=True),
     ), (
         Words(("crm cluster address n2 10.0.0.2:7400,10.1.0.2:7400",)),
-    ), cost=Cost.LIGHT),
+    ), cost=Cost.LIGHT, answers=("membership",)),
     Verb("cluster.vote", Permission.ADMINISTER, "Give a member a vote, or take it", (
         _NODE,
         Argument("state", Kind.WORD, "whether it has one", is_required=True, choices=("on", "off")),
     ), (
         Words(("crm cluster vote n5 off", "crm cluster vote n5 on")),
-    ), cost=Cost.LIGHT),
+    ), cost=Cost.LIGHT, answers=("membership",)),
     Verb("cluster.certificates", Permission.ADMINISTER, "Show how long certificates are good; renew, revoke", (
         Argument("action", Kind.WORD, "what to do", choices=("show", "renew", "revoke")),
         Argument("node", Kind.WORD, "a node, or a fingerprint", completes=Completes.NODE),
     ), (
         Words(("crm cluster certificates", "crm cluster certificates renew n3", "crm cluster certificates revoke n3")),
-    ), cost=Cost.LIGHT),
+    ), cost=Cost.LIGHT, answers=("certificates", "membership")),
     Verb("cluster.names", Permission.READ, "List names, for completion", (
         Argument("kind", Kind.WORD, "what is looked for: versions and transitions are listed only when it says so"),
-    )),
+    ), answers=("names",)),
 ))  # fmt: skip

@@ -38,7 +38,7 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
         Words(("crm configure filter 'sed s/8080/8081/'", "crm configure filter 'sed s/8080/8081/' web"),
               typed="configure filter", help="Send the configuration, or objects, through a program",
               takes=(Parameter("program"), "ids"), fixed={"secrets": True, "document": True}),
-    )),
+    ), answers=("configuration",)),
     Verb("configure.load", Permission.ADMINISTER, "Load a file; `replace` removes what it does not name", (
         Argument("mode", Kind.WORD, "what to do with what the file does not name", is_required=True,
                  choices=("update", "replace", "push")),
@@ -49,14 +49,14 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
                "crm configure load xml replace /var/lib/pacemaker/cib/cib.xml"),
               takes=(Taken("format", flag="", choices=("xml",)), "mode", Parameter("file", completes=Completes.FILE),
                      "format", "variables")),
-    )),
+    ), answers=("change",)),
     Verb("configure.apply", Permission.ADMINISTER, "Make what a file says so; status 10: something changed", (
         _TEXT, _SOURCE, _FORMAT, _VARIABLES,
         Argument("prune", Kind.WORD, "a tag; its objects that the file lacks are removed", flag="--prune"),
     ), (
         Words(("crm configure apply web.yaml", "crm configure apply web.crm --prune site-a --dry-run"),
               takes=(Parameter("file", completes=Completes.FILE), "prune", "format", "variables")),
-    )),
+    ), answers=("change",)),
     Verb("configure.verify", Permission.READ, "Judge the configuration, or a file as if it were loaded", (
         Argument("text", Kind.TEXT, "the text of a file; left out: what is configured"),
         _SOURCE, _FORMAT, _VARIABLES, _PENDING,
@@ -66,7 +66,7 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
               takes=(Taken("format", flag="", choices=("xml",)),
                      Parameter("file", is_optional=True, completes=Completes.FILE), "strict", "format", "variables")),
         Words(("crm verify --strict",), typed="verify", help="Judge the configuration", takes=("strict",)),
-    )),
+    ), answers=("verify",)),
     Verb("configure.statement", Permission.ADMINISTER, "Make one change", (
         Argument("words", Kind.WORDS, "the statement, word by word", is_required=True),
     ), (
@@ -100,55 +100,55 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
         _statement("rsc_defaults", "Set defaults of meta-attributes",
                    "crm configure rsc_defaults resource-stickiness=100"),
         _statement("op_defaults", "Set defaults of operations", "crm configure op_defaults timeout=30s"),
-    )),
+    ), answers=("change",)),
     Verb("configure.delete", Permission.ADMINISTER, "Delete objects that nothing else uses", (
         Argument("ids", Kind.WORDS, "which objects", is_required=True, completes=Completes.OBJECT),
         Argument("cascade", Kind.FLAG, "and what uses them", flag="--cascade"),
     ), (
         Words(("crm configure delete l1", "crm configure delete web --cascade"), aliases=("rm",), is_statement=True),
-    )),
+    ), answers=("change",)),
     Verb("configure.erase", Permission.ADMINISTER, "Remove everything but nodes, or nodes too", (
         Argument("what", Kind.WORD, "what else is removed", choices=("nodes",)),
     ), (
         Words(("crm configure erase --dry-run", "crm configure erase nodes --force"), is_statement=True),
-    )),
+    ), answers=("change",)),
     Verb("configure.default_timeouts", Permission.ADMINISTER, "Set timeouts of operations as the agents advise", (
         Argument("ids", Kind.WORDS, "which primitives", is_required=True, completes=Completes.RESOURCE),
     ), (
         Words(("crm configure default-timeouts web db",), aliases=("default_timeouts",), is_statement=True),
-    )),
+    ), answers=("change",)),
     Verb("configure.rename", Permission.ADMINISTER, "Give an object another id, everywhere", (
         Argument("old", Kind.WORD, "its id now", is_required=True, completes=Completes.OBJECT),
         Argument("new", Kind.WORD, "its new id", is_required=True),
     ), (
         Words(("crm configure rename web shop",), is_statement=True),
-    )),
+    ), answers=("change",)),
     Verb("configure.modgroup", Permission.ADMINISTER, "Add a member to a group, or remove one", (
         Argument("words", Kind.WORDS, "GROUP add ID [after|before ID], or GROUP remove ID", is_required=True,
                  completes=Completes.RESOURCE),
     ), (
         Words(("crm configure modgroup site add log after web", "crm configure modgroup site remove log"),
               is_statement=True),
-    )),
+    ), answers=("change",)),
     Verb("configure.set", Permission.ADMINISTER, "Change one value", (
         Argument("path", Kind.WORD, "ID.NAME or ID.OPERATION[.INTERVAL].NAME", is_required=True),
         Argument("value", Kind.WORD, "its new value"),
     ), (
         Words(("crm configure set web.ready_url http://127.0.0.1:8081/", "crm configure set web.monitor.timeout 30s"),
               takes=("path", Taken("value", is_required=True)), is_statement=True),
-    )),
+    ), answers=("change",)),
     Verb("configure.graph", Permission.READ, "Draw the configuration, for Graphviz", (_PENDING,), (
         Words(("crm configure graph", "crm configure graph dot all.dot"),
               takes=(Parameter("language", is_optional=True, completes=Completes.CHOICE, choices=("dot",)),
                      Parameter("target", is_optional=True, completes=Completes.FILE),
                      Parameter("picture", is_optional=True, completes=Completes.CHOICE,
                                choices=("dot", "svg", "png")))),
-    )),
+    ), answers=("graph",)),
     Verb("configure.schema", Permission.READ, "Show the schema of Pacemaker in which XML is written", (
         Argument("name", Kind.WORD, "a schema in which it is to be written"),
     ), (
         Words(("crm configure schema",)),
-    ), cost=Cost.LIGHT),
+    ), cost=Cost.LIGHT, answers=("schema",)),
     Verb("configure.upgrade", Permission.READ, "Say whether the configuration waits for an upgrade", (
         Argument("insist", Kind.WORD, "as in crmsh; nothing comes of it", choices=("force",)),
     ), (
@@ -158,19 +158,19 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
         Argument("version", Kind.INTEGER, "which version", is_required=True, minimum=1),
     ), (
         Words(("crm configure rollback 12 --dry-run", "crm configure rollback 12")),
-    ), cost=Cost.LONG),
+    ), cost=Cost.LONG, answers=("change",)),
     Verb("configure.get_property", Permission.READ, "Show cluster properties with their values", (
         Argument("names", Kind.WORDS, "which; left out: all", completes=Completes.PROPERTY),
     ), (
         Words(("crm configure get_property node-timeout",), typed="configure get_property", aliases=("get-property",)),
-    ), cost=Cost.LIGHT),
+    ), cost=Cost.LIGHT, answers=("properties",)),
     Verb("configure.validate_all", Permission.ADMINISTER, "Ask the agents of this node what they say of parameters", (
         Argument("ids", Kind.WORDS, "which resources; left out: all", completes=Completes.RESOURCE),
     ), (
         Words(("crm configure validate-all", "crm configure validate-all web"), aliases=("validate_all",)),
-    )),
+    ), answers=("validate-all",)),
     Verb("configure.script", Permission.ADMINISTER, "Make many changes at once", (
         _TEXT,
         Argument("source", Kind.WORD, "what to call the text in messages"),
-    )),
+    ), answers=("change",)),
 ), aliases=("cfg",))  # fmt: skip

@@ -10,13 +10,13 @@ _NODE = Argument("node", Kind.WORD, "which node", is_required=True, completes=Co
 FENCING = Family("fencing", "Fencing: what can fence whom, whether it is proven, what happened", (
     Verb("fencing.list", Permission.READ, "Show what can fence each node, and what is proven", (_ANY_NODE,), (
         Words(("crm fencing list",), aliases=("show", "status")),
-    )),
+    ), answers=("fencing",)),
     Verb("fencing.test", Permission.ADMINISTER, "Fence a node for real, to prove its device", (
         _NODE,
         Argument("tolerance", Kind.WORD, "do nothing when it was fenced within this time, as 5min", flag="--tolerance"),
     ), (
         Words(("crm fencing test n3 --wait",)),
-    )),
+    ), answers=("fence",)),
     Verb("fencing.cleanup", Permission.OPERATE, "Forget ended fencings, so that failed ones are tried again", (
         _ANY_NODE,
     ), (
@@ -24,7 +24,7 @@ FENCING = Family("fencing", "Fencing: what can fence whom, whether it is proven,
     ), cost=Cost.LIGHT),
     Verb("fencing.history", Permission.READ, "Show what was fenced, and what is being fenced", (_ANY_NODE,), (
         Words(("crm fencing history", "crm fencing history n3")),
-    ), cost=Cost.LIGHT),
+    ), cost=Cost.LIGHT, answers=("fencing_history",)),
     Verb("fencing.confirm", Permission.ADMINISTER, "Say that a lost node is down, when no device can", (
         _NODE,
         Argument("has_checked", Kind.FLAG, "I have looked: it is powered off", flag="--i-have-checked"),
@@ -32,11 +32,11 @@ FENCING = Family("fencing", "Fencing: what can fence whom, whether it is proven,
         Words(("crm fencing confirm n3 --i-have-checked",)),
         Words(("crm node clearstate n3 --i-have-checked",), typed="node clearstate",
               help="Say that a lost node is down (the same as `fencing confirm`)"),
-    ), cost=Cost.LIGHT),
+    ), cost=Cost.LIGHT, answers=("fencing_confirmed",)),
     Verb("fencing.topology", Permission.READ, "Show the levels of devices", (_ANY_NODE,), (
         Words(("crm fencing topology",)),
-    )),
+    ), answers=("fencing_topology",)),
     Verb("fencing.plan", Permission.READ, "Show what would happen if a node died now", (_NODE,), (
         Words(("crm fencing plan n3",)),
-    ), cost=Cost.LONG),
+    ), cost=Cost.LONG, answers=("fencing_plan",)),
 ), aliases=("stonith",))  # fmt: skip

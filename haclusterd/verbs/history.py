@@ -39,7 +39,7 @@ HISTORY = Family("history", "What happened", (
               help="Write what is known into one file, to look for a fault in",
               takes=(Parameter("target", is_optional=True, completes=Completes.FILE),
                      Taken("since", help="events and journal since then: 12h, or ISO 8601"), "until")),
-    ), cost=Cost.LONG),
+    ), cost=Cost.LONG, answers=("events",)),
     Verb("history.transition", Permission.READ, "Show what a transition did, and why", (
         Argument("transition", Kind.WORD, "TERM.NUMBER, or the newest of that NUMBER; left out: the newest",
                  completes=Completes.TRANSITION),
@@ -47,37 +47,37 @@ HISTORY = Family("history", "What happened", (
         Words(("crm history transition", "crm history transition 4.17")),
         Words(("crm history latest",), typed="history latest", help="Show what the newest transition did, and why",
               takes=()),
-    ), cost=Cost.LONG),
+    ), cost=Cost.LONG, answers=("transition",)),
     Verb("history.transitions", Permission.READ, "List transitions, newest last", (
         Argument("limit", Kind.INTEGER, "how many, newest first", minimum=1, maximum=1000, flag="--limit"),
     ), (
         Words(("crm history transitions", "crm history transitions --limit 5"), aliases=("peinputs",)),
-    ), cost=Cost.LONG),
+    ), cost=Cost.LONG, answers=("transitions",)),
     Verb("history.info", Permission.READ, "Show what this node's history is about", (), (
         Words(("crm history info",)),
-    ), cost=Cost.LONG),
+    ), cost=Cost.LONG, answers=("history_info",)),
     Verb("history.config", Permission.READ, "List the versions of the configuration", (
         Argument("author", Kind.WORD, "only by this author", flag="--author"),
         _LIMIT,
     ), (
         Words(("crm history config", "crm history config --author root@n1 --limit 5")),
-    ), cost=Cost.LONG),
+    ), cost=Cost.LONG, answers=("versions",)),
     Verb("history.show", Permission.READ, "Show a version of the configuration", (
         Argument("version", Kind.INTEGER, "which version", is_required=True, minimum=1, completes=Completes.VERSION),
         Argument("secrets", Kind.FLAG, "do not hide secrets", flag="--show-secrets"),
     ), (
         Words(("crm history show 12",)),
-    ), cost=Cost.LONG),
+    ), cost=Cost.LONG, answers=("configuration",)),
     Verb("history.diff", Permission.READ, "Show what differs between two versions, or since one", (
         Argument("old", Kind.INTEGER, "the older version", is_required=True, minimum=1, completes=Completes.VERSION),
         Argument("new", Kind.INTEGER, "the newer version; left out: the present one", minimum=1,
                  completes=Completes.VERSION),
     ), (
         Words(("crm history diff 12 13", "crm history diff 12"), aliases=("wdiff",)),
-    ), cost=Cost.LONG),
+    ), cost=Cost.LONG, answers=("difference",)),
     Verb("history.check", Permission.READ, "Compare the histories of all nodes; fails when they differ", (), (
         Words(("crm history check", "crm -o json history check")),
-    ), cost=Cost.LONG),
+    ), cost=Cost.LONG, answers=("history_check",)),
     Verb("history.follow", Permission.READ, "Show what happens from a position in the history on", (
         Argument("after", Kind.WORD, "the position: `next` or `id` of an earlier answer of any node; 0: the beginning"),
         Argument("since", Kind.WORD, "without a position: how far back, or from when; left out: from now on"),
@@ -86,5 +86,5 @@ HISTORY = Family("history", "What happened", (
         Argument("kinds", Kind.WORDS, "only of these kinds"),
         Argument("limit", Kind.INTEGER, "how many at most", minimum=1, maximum=FOLLOW_LIMIT),
         Argument("wait_s", Kind.INTEGER, "how many seconds to wait for something to happen", maximum=LONGEST_WAIT_S),
-    ), cost=Cost.LIGHT, waits=True),
+    ), cost=Cost.LIGHT, waits=True, answers=("followed",)),
 ))  # fmt: skip

@@ -13,5 +13,5 @@ MAINTENANCE = Family("maintenance", "Maintenance: nothing is started, stopped or
               help="Leave the whole cluster, or some resources, wholly alone", fixed={"state": "on"}),
         Words(("crm maintenance off", "crm maintenance off web db"), typed="maintenance off",
               help="End the maintenance", fixed={"state": "off"}),
-    )),
+    ), answers=("change",)),
 ))  # fmt: skip

@@ -12,30 +12,30 @@ _VALUE = Argument("value", Kind.WORD, "its value")
 NODE = Family("node", "Nodes: look at them, empty them, let them run, fence them", (
     Verb("node.show", Permission.READ, "Show nodes with their attributes and resources", (_ANY_NODE,), (
         Words(("crm node show", "crm node show n1"), aliases=("server", "status", "print")),
-    )),
+    ), answers=("nodes",)),
     Verb("node.standby", Permission.OPERATE, "Move everything away from a node and keep it away", (
         _ANY_NODE,
         Argument("lifetime", Kind.WORD, "until when", choices=("reboot", "forever")),
     ), (
         Words(("crm node standby n1 --wait", "crm node standby n1 reboot"),
               takes=("node", Taken("lifetime", choices=("forever", "reboot")))),
-    )),
+    ), answers=("change",)),
     Verb("node.online", Permission.OPERATE, "Let a node on standby run resources again", (_ANY_NODE,), (
         Words(("crm node online n1",)),
-    )),
+    ), answers=("change",)),
     Verb("node.maintenance", Permission.OPERATE, "Leave everything on a node wholly alone", (
         _ANY_NODE,
         Argument("ready", Kind.FLAG, "no longer"),
     ), (
         Words(("crm node maintenance n1",), takes=("node",)),
         Words(("crm node ready n1",), typed="node ready", help="End the maintenance of a node", fixed={"ready": True}),
-    )),
+    ), answers=("change",)),
     Verb("node.fence", Permission.ADMINISTER, "Power-cycle a node, whatever it says", (
         _NODE,
         Argument("tolerance", Kind.WORD, "do nothing when it was fenced within this time, as 5min", flag="--tolerance"),
     ), (
         Words(('crm node fence n3 --reason "does not answer"', "crm node fence n3 --tolerance 5min")),
-    )),
+    ), answers=("fence",)),
     Verb("node.attribute", Permission.OPERATE, "Set, delete or show an attribute of a node, for ever", (
         _ANY_NODE, _ACTION,
         Argument("name", Kind.WORD, "which attribute", is_required=True),
@@ -51,18 +51,18 @@ NODE = Family("node", "Nodes: look at them, empty them, let them run, fence them
               typed="node status-attr", help="The same for one that the node's next boot forgets",
               takes=(Taken("node", is_required=True), "action", "name", "value", "private"),
               fixed={"lifetime": "reboot"}),
-    )),
+    ), answers=("node-attributes", "change", "fence")),
     Verb("node.utilization", Permission.ADMINISTER, "Set, delete or show a capacity of a node", (
         _NODE, _ACTION,
         Argument("name", Kind.WORD, "which one; left out: all are shown"),
         _VALUE,
     ), (
         Words(("crm node utilization n1 set memory 64000", "crm node utilization n1 show")),
-    )),
+    ), answers=("setting", "change")),
     Verb("node.attributes", Permission.READ, "Show node attributes by lifetime", (
         Argument("node", Kind.WORD, "which node; left out: the one that answers"),
         Argument("name", Kind.WORD, "only this attribute"),
         Argument("lifetime", Kind.WORD, "only those", choices=("reboot", "forever")),
         Argument("all", Kind.FLAG, "of all nodes"),
-    )),
+    ), answers=("node-attributes",)),
 ))  # fmt: skip

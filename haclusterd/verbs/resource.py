@@ -14,16 +14,16 @@ _NODE_OF_ALL = Argument("node", Kind.WORD, "which node; left out: all", complete
 RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", (
     Verb("resource.status", Permission.READ, "Show where resources run", (_ANY_RESOURCES,), (
         Words(("crm resource status web",), aliases=("list", "show", "locate")),
-    )),
+    ), answers=("resources",)),
     Verb("resource.start", Permission.OPERATE, "Let resources run", (_RESOURCES,), (
         Words(("crm resource start web --wait",)),
-    )),
+    ), answers=("change",)),
     Verb("resource.stop", Permission.OPERATE, "Stop resources and keep them stopped", (_RESOURCES,), (
         Words(("crm resource stop web db",)),
-    )),
+    ), answers=("change",)),
     Verb("resource.restart", Permission.OPERATE, "Stop a resource and start it again", (_RESOURCE,), (
         Words(("crm resource restart web",)),
-    )),
+    ), answers=("restart",)),
     Verb("resource.move", Permission.OPERATE, "Move a resource, with its group; no constraint stays behind", (
         _RESOURCE,
         Argument("node", Kind.WORD, "where to; left out: away from where it runs", completes=Completes.NODE),
@@ -31,16 +31,16 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
     ), (
         Words(("crm resource move web n2", "crm resource move web", "crm resource move web n2 --constraint"),
               aliases=("migrate", "mv")),
-    ), cost=Cost.LONG),
+    ), cost=Cost.LONG, answers=("change",)),
     Verb("resource.ban", Permission.OPERATE, "Keep a resource away from a node until `clear`", (
         _RESOURCE,
         Argument("node", Kind.WORD, "which node; left out: where it runs", completes=Completes.NODE),
     ), (
         Words(("crm resource ban web n1",)),
-    )),
+    ), answers=("change",)),
     Verb("resource.clear", Permission.OPERATE, "Take away what move and ban left", (_RESOURCE, _ANY_NODE), (
         Words(("crm resource clear web",), aliases=("unmove", "unmigrate", "unban")),
-    )),
+    ), answers=("change",)),
     Verb("resource.cleanup", Permission.OPERATE, "Forget failures", (
         _ANY_RESOURCE, _ANY_NODE,
         Argument("reprobe", Kind.FLAG, "forget the whole history and look again", flag="--reprobe"),
@@ -48,7 +48,7 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
         Words(("crm resource cleanup", "crm resource cleanup web n1")),
         Words(("crm resource refresh web",), typed="resource refresh", help="Forget the history and look again",
               fixed={"reprobe": True}),
-    )),
+    ), answers=("cleanup",)),
     Verb("resource.failcount", Permission.OPERATE, "Show how often operations failed, or forget it", (
         _ANY_RESOURCE,
         Argument("action", Kind.WORD, "what to do; left out: show", choices=("show", "set", "delete")),
@@ -58,18 +58,18 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
         Words(("crm resource failcount", "crm resource failcount web show n1",
                "crm resource failcount web show n1 monitor 10s", "crm resource failcount web set n1 0",
                "crm resource failcount web delete n1")),
-    )),
+    ), answers=("failcounts", "cleanup")),
     Verb("resource.operations", Permission.READ, "Show the newest result of each operation", (
         _ANY_RESOURCE, _NODE_OF_ALL,
     ), (
         Words(("crm resource operations", "crm resource operations web n1")),
-    )),
+    ), answers=("operations",)),
     Verb("resource.promote", Permission.OPERATE, "Let instances of a promotable clone be promoted", (_RESOURCE,), (
         Words(("crm resource promote db-clone",)),
-    )),
+    ), answers=("change",)),
     Verb("resource.demote", Permission.OPERATE, "Demote all instances and keep them so", (_RESOURCE,), (
         Words(("crm resource demote db-clone",)),
-    )),
+    ), answers=("change",)),
     Verb("resource.manage", Permission.OPERATE, "Let the cluster start and stop resources again", (
         _RESOURCES,
         Argument("unmanage", Kind.FLAG, "no longer"),
@@ -77,13 +77,13 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
         Words(("crm resource manage web",), takes=("resources",)),
         Words(("crm resource unmanage web",), typed="resource unmanage",
               help="Let resources be: they are watched, not started or stopped", fixed={"unmanage": True}),
-    )),
+    ), answers=("change",)),
     Verb("resource.maintenance", Permission.OPERATE, "Leave a resource wholly alone, or no longer", (
         _RESOURCE,
         Argument("state", Kind.WORD, "on or off; left out: on", choices=("on", "off")),
     ), (
         Words(("crm resource maintenance web on", "crm resource maintenance web off")),
-    )),
+    ), answers=("change",)),
     Verb("resource.setting", Permission.ADMINISTER, "Set, delete or show one setting of a resource", (
         _RESOURCE,
         Argument("section", Kind.WORD, "of which kind", is_required=True, choices=("meta", "params", "utilization")),
@@ -97,7 +97,7 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
               help="Set, delete or show a parameter", fixed={"section": "params"}),
         Words(("crm resource utilization web set memory 2000",), typed="resource utilization",
               help="Set, delete or show a capacity that it uses", fixed={"section": "utilization"}),
-    )),
+    ), answers=("setting", "change")),
     Verb("resource.why", Permission.READ, "Say why a resource runs where it runs, or why not on a node", (
         _RESOURCE,
         Argument("node", Kind.WORD, "why not on this node", completes=Completes.NODE),
@@ -107,11 +107,11 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
         Words(("crm why web", "crm why web n2"), typed="why",
               takes=("resource", "node", Taken("node", flag="--on", help="why not on this node")),
               aliases=("explain",)),
-    ), cost=Cost.LONG),
+    ), cost=Cost.LONG, answers=("why",)),
     Verb("resource.constraints", Permission.READ, "Show the constraints that concern a resource", (_RESOURCE,), (
         Words(("crm resource constraints web",)),
-    )),
+    ), answers=("configuration",)),
     Verb("resource.scores", Permission.READ, "Show scores with all their parts", (_ANY_RESOURCES,), (
         Words(("crm resource scores web",)),
-    ), cost=Cost.LONG),
+    ), cost=Cost.LONG, answers=("scores",)),
 ), aliases=("rsc",))  # fmt: skip

@@ -15,7 +15,7 @@ ROOT = Family("", "", (
         Words(("crm cluster status",), typed="cluster status", help="Show the state of the cluster", takes=()),
         Words(("crm cluster health",), typed="cluster health",
               help="Say in a line, and by the exit status, how the cluster is", fixed={"form": "simple"}),
-    )),
+    ), answers=("status", "verdict")),
     Verb("simulate", Permission.READ, "Show what the cluster would do, changing nothing", (
         Argument("text", Kind.TEXT, "a CIB of Pacemaker, as XML; left out: this cluster's own", longest=LONGEST_CIB),
         Argument("source", Kind.WORD, "what to call the text in messages", is_typed=False),
@@ -41,8 +41,8 @@ ROOT = Family("", "", (
         Words(("crm configure simulate", "crm configure simulate actions"), typed="configure simulate",
               help="Show what the cluster would do with the waiting changes",
               takes=(Parameter("words", Takes.MANY, is_optional=True),), aliases=("ptest",)),
-    ), cost=Cost.LONG),
-    Verb("metrics", Permission.READ, "Show the metrics of this node"),
+    ), cost=Cost.LONG, answers=("simulate",)),
+    Verb("metrics", Permission.READ, "Show the metrics of this node", answers=("metrics",)),
     Verb("tool.run", Permission.OPERATE, "Answer a call of one of Pacemaker's tools", (
         Argument("tool", Kind.WORD, "which tool", is_required=True,
                  choices=("attrd_updater", "cibadmin", "crm_attribute", "crm_failcount", "crm_master", "crm_mon",
@@ -52,5 +52,5 @@ ROOT = Family("", "", (
         Argument("instance", Kind.WORD, "the resource of the agent that calls (OCF_RESOURCE_INSTANCE)"),
         Argument("node", Kind.WORD, "the node that the agent acts for; left out: the one that answers"),
         Argument("text", Kind.TEXT, "what was given as a file or on standard input"),
-    )),
+    ), answers=("tool",)),
 ))  # fmt: skip

@@ -9,7 +9,7 @@ TICKET = Family("ticket", "Tickets: what several clusters share, one at a time",
         Argument("ticket", Kind.WORD, "which ticket; left out: all", completes=Completes.TICKET),
     ), (
         Words(("crm ticket show",), aliases=("list", "status")),
-    ), cost=Cost.LIGHT),
+    ), cost=Cost.LIGHT, answers=("tickets",)),
     Verb("ticket.change", Permission.OPERATE, "Grant a ticket to this cluster, or take it away", (
         Argument("ticket", Kind.WORD, "which ticket", is_required=True, completes=Completes.TICKET),
         Argument("action", Kind.WORD, "what to do", is_required=True,

@@ -43,6 +43,9 @@ class Verb:
     arguments: tuple[Argument, ...] = ()
     words: tuple[Words, ...] = ()
     """The commands of `crm` that ask it; none: programs alone ask it."""
+    answers: tuple[str, ...] = ()
+    """What it may answer, by the names in `answers/`: `nodes` is `haclusterd.nodes/1`; none: reports say it all.
+    What is asked for with `dry_run`, and would change something, is answered with `preview`."""
     cost: Cost | Callable[[Mapping[str, Json]], Cost] = Cost.WHOLE
     """Or what tells it from the arguments, which have not been checked yet."""
     fences: Callable[[Mapping[str, Json]], bool] = lambda _: False

@@ -5,14 +5,34 @@ Rendering sees only the data of the answer, never the CIB, so that an answer loo
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, get_type_hints
 
 from haclusterd.cli.render.fields import Fields, fields, text
 from haclusterd.cli.render.terminal import Colour, Screen
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response, ShownReport
 from haclusterd.reports.rendering import printable
+from haclusterd.verbs.answers.answer import Record, read
 
 Renderer = Callable[[Screen, Fields], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Typed(Generic[Record]):
+    """A renderer of one type: the JSON is read as what it takes as `data`."""
+
+    write: Callable[[Screen, Record], list[str]]
+
+    @property
+    def kind(self) -> type[Record]:
+        """The type of the answer that it writes."""
+        found: type[Record] = get_type_hints(self.write)["data"]
+        return found
+
+    def __call__(self, screen: Screen, data: Fields) -> list[str]:
+        """Write an answer that came as JSON."""
+        return self.write(screen, read(self.kind, data))
 
 
 def renderer(schema: str) -> Renderer | None:
@@ -23,11 +43,11 @@ def renderer(schema: str) -> Renderer | None:
     if name == "status":
         from haclusterd.cli.render import status as render_status
 
-        return render_status.render
+        return Typed(render_status.render)
     if name in ("why", "scores"):
         from haclusterd.cli.render import why as render_why
 
-        return render_why.render_why if name == "why" else render_why.render_scores
+        return Typed(render_why.render_why) if name == "why" else Typed(render_why.render_scores)
     if name in ("simulate", "simulate_dot"):
         from haclusterd.cli.render import simulation as render_simulation
 
@@ -41,23 +61,23 @@ def renderer(schema: str) -> Renderer | None:
         from haclusterd.cli.render import tables as render_tables
 
         fencing: dict[str, Renderer] = {
-            "fencing": render_fencing.render_list,
-            "fencing_history": render_fencing.render_history,
-            "fencing_topology": render_fencing.render_topology,
-            "fencing_plan": render_fencing.render_plan,
-            "fencing_confirmed": render_tables.render_fence,
+            "fencing": Typed(render_fencing.render_list),
+            "fencing_history": Typed(render_fencing.render_history),
+            "fencing_topology": Typed(render_fencing.render_topology),
+            "fencing_plan": Typed(render_fencing.render_plan),
+            "fencing_confirmed": render_tables.render_nothing,
         }
         return fencing.get(name)
     if name in ("versions", "difference", "transition", "transitions", "history_info", "history_check"):
         from haclusterd.cli.render import history as render_history
 
         past: dict[str, Renderer] = {
-            "versions": render_history.render_versions,
-            "difference": render_history.render_difference,
-            "transition": render_history.render_transition,
-            "transitions": render_history.render_transitions,
-            "history_info": render_history.render_info,
-            "history_check": render_history.render_check,
+            "versions": Typed(render_history.render_versions),
+            "difference": Typed(render_history.render_difference),
+            "transition": Typed(render_history.render_transition),
+            "transitions": Typed(render_history.render_transitions),
+            "history_info": Typed(render_history.render_info),
+            "history_check": Typed(render_history.render_check),
         }
         return past.get(name)
     return (_of_agents() if name.startswith("agent_") else _of_tables()).get(name)
@@ -87,37 +107,37 @@ def _of_tables() -> dict[str, Renderer]:
     return {
         "agents": render_agents.render_list,
         "agent": render_agents.render_info,
-        "operations": render_operations.render_operations,
-        "failcounts": render_operations.render_failcounts,
-        "nodes": render_tables.render_nodes,
-        "node-attributes": render_tables.render_attributes,
-        "resources": render_tables.render_resources,
-        "members": render_tables.render_members,
-        "timing": render_tables.render_timing,
-        "events": render_tables.render_events,
-        "configuration": render_tables.render_configuration,
-        "change": render_tables.render_change,
-        "preview": render_tables.render_preview,
-        "verify": render_tables.render_verify,
-        "shadows": render_tables.render_shadows,
-        "graph": render_tables.render_text,
-        "schema": render_tables.render_schema,
-        "validate-all": render_tables.render_validations,
-        "properties": render_tables.render_properties,
-        "fence": render_tables.render_fence,
-        "leader": render_tables.render_fence,
-        "cleanup": render_tables.render_fence,
-        "restart": render_tables.render_fence,
-        "setup": render_tables.render_setup,
-        "invitation": render_tables.render_invitation,
-        "membership": render_tables.render_fence,
-        "certificates": render_tables.render_certificates,
-        "verdict": render_tables.render_verdict,
-        "setting": render_tables.render_setting,
-        "tickets": render_tables.render_tickets,
-        "api_token": render_tables.render_token,
-        "api_tokens": render_tables.render_token_list,
-        "whoami": render_tables.render_whoami,
+        "operations": Typed(render_operations.render_operations),
+        "failcounts": Typed(render_operations.render_failcounts),
+        "nodes": Typed(render_tables.render_nodes),
+        "node-attributes": Typed(render_tables.render_attributes),
+        "resources": Typed(render_tables.render_resources),
+        "members": Typed(render_tables.render_members),
+        "timing": Typed(render_tables.render_timing),
+        "events": Typed(render_tables.render_events),
+        "configuration": Typed(render_tables.render_configuration),
+        "change": Typed(render_tables.render_change),
+        "preview": Typed(render_tables.render_preview),
+        "verify": Typed(render_tables.render_verify),
+        "shadows": Typed(render_tables.render_shadows),
+        "graph": Typed(render_tables.render_text),
+        "schema": Typed(render_tables.render_schema),
+        "validate-all": Typed(render_tables.render_validations),
+        "properties": Typed(render_tables.render_properties),
+        "fence": render_tables.render_nothing,
+        "leader": render_tables.render_nothing,
+        "cleanup": render_tables.render_nothing,
+        "restart": render_tables.render_nothing,
+        "setup": Typed(render_tables.render_setup),
+        "invitation": Typed(render_tables.render_invitation),
+        "membership": render_tables.render_nothing,
+        "certificates": Typed(render_tables.render_certificates),
+        "verdict": Typed(render_tables.render_verdict),
+        "setting": Typed(render_tables.render_setting),
+        "tickets": Typed(render_tables.render_tickets),
+        "api_token": Typed(render_tables.render_token),
+        "api_tokens": Typed(render_tables.render_token_list),
+        "whoami": Typed(render_tables.render_whoami),
     }
 
 

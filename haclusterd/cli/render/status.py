@@ -1,40 +1,50 @@
 """`crm status` as text: the verdict, then what a person looks for, in the order in which it matters. 80 columns."""
 
-from haclusterd.cli.render.fields import Fields, flag, listed, maybe_number, number, part, text, texts
+from collections.abc import Sequence
+
 from haclusterd.cli.render.terminal import WIDTH, Cell, Colour, Screen, ago, columns, counted, folded, span
+from haclusterd.verbs.answers.node import Node
+from haclusterd.verbs.answers.status import (
+    FencingInShort,
+    RecentFencing,
+    ShownFailure,
+    ShownInstance,
+    ShownResource,
+    Status,
+)
 
 _GRAVITY = {0: Colour.GOOD, 1: Colour.WARN, 2: Colour.BAD}
 _MAX_HEADLINES = 6
 _STALE_MS = 3000
 
 
-def render(screen: Screen, data: Fields) -> list[str]:
+def render(screen: Screen, data: Status) -> list[str]:
     """Write the whole status."""
     lines = [*_headlines(screen, data), *_summary(screen, data), ""]
     for title, found in (
-        ("Nodes", node_lines(screen, data)),
-        ("Resources", resource_lines(screen, listed(data, "resources"))),
+        ("Nodes", node_lines(screen, data.nodes, data.now)),
+        ("Resources", resource_lines(screen, data.resources)),
         ("Tickets", _tickets(screen, data)),
         ("In flight", _in_flight(screen, data)),
         ("Moves and bans", _moves(screen, data)),
         ("Failures", _failures(screen, data)),
         ("Fencing", _fencing(screen, data)),
-        ("Warnings", [f"  {each}" for each in texts(data, "warnings")]),
+        ("Warnings", [f"  {each}" for each in data.warnings]),
     ):
         if found:
             lines += [screen.paint(title, Colour.BOLD), *found, ""]
     return lines[:-1]
 
 
-def _headlines(screen: Screen, data: Fields) -> list[str]:
-    found = listed(data, "headlines")
+def _headlines(screen: Screen, data: Status) -> list[str]:
+    found = data.headlines
     lines: list[str] = []
     for headline in found[:_MAX_HEADLINES]:
-        verdict = text(headline, "verdict")
-        remedy = text(headline, "remedy")
-        folded_lines = folded(f"{verdict}: {text(headline, 'text')}", later="  ")
+        verdict = headline.verdict
+        remedy = headline.remedy
+        folded_lines = folded(f"{verdict}: {headline.text}", later="  ")
         folded_lines[0] = folded_lines[0].replace(
-            verdict, screen.paint(verdict, _GRAVITY.get(number(headline, "gravity"))), 1
+            verdict, screen.paint(verdict, _GRAVITY.get(headline.gravity)), 1
         )
         lines += folded_lines
         if remedy:
@@ -44,28 +54,28 @@ def _headlines(screen: Screen, data: Fields) -> list[str]:
     return lines
 
 
-def _summary(screen: Screen, data: Fields) -> list[str]:
-    quorum = part(data, "quorum")
-    version = part(data, "configuration")
-    now = number(data, "now")
-    dc = text(data, "dc") or "none"
-    parts = [f"Cluster {text(data, 'cluster') or '-'}", f"DC {dc} (term {number(data, 'term')})"]
-    if flag(quorum, "known"):
-        word = "quorum" if flag(quorum, "has") else "NO QUORUM"
-        parts.append(f"{word} {number(quorum, 'connected')}/{number(quorum, 'voters')}")
+def _summary(screen: Screen, data: Status) -> list[str]:
+    quorum = data.quorum
+    version = data.configuration
+    now = data.now
+    dc = data.dc or "none"
+    parts = [f"Cluster {data.cluster or '-'}", f"DC {dc} (term {data.term})"]
+    if quorum.known:
+        word = "quorum" if quorum.has else "NO QUORUM"
+        parts.append(f"{word} {quorum.connected}/{quorum.voters}")
     else:
-        parts.append(f"{number(quorum, 'voters')} voters")
-    parts.append(f"configuration {number(version, 'version')}")
+        parts.append(f"{quorum.voters} voters")
+    parts.append(f"configuration {version.version}")
     lines = [" | ".join(parts)]
-    if number(version, "at"):
-        by = f"changed {ago(number(version, 'at'), now)} by {text(version, 'author')}"
-        reason = text(version, "reason")
+    if version.at:
+        by = f"changed {ago(version.at, now)} by {version.author}"
+        reason = version.reason
         lines += folded(by + (f": {reason}" if reason else ""), indent="  ", later="  ")
-    answered = text(data, "answered_by")
+    answered = data.answered_by or ""
     if not answered:
         lines.append(screen.paint("from a file, not from a running cluster", Colour.YELLOW))
-    elif number(data, "stale_ms") > _STALE_MS:
-        lines.append(screen.paint(f"STALE: as {answered} knew it {span(number(data, 'stale_ms'))} ago", Colour.WARN))
+    elif data.stale_ms > _STALE_MS:
+        lines.append(screen.paint(f"STALE: as {answered} knew it {span(data.stale_ms)} ago", Colour.WARN))
     return lines
 
 
@@ -80,12 +90,10 @@ _STATES = {
 }
 
 
-def node_lines(screen: Screen, data: Fields) -> list[str]:
+def node_lines(screen: Screen, nodes: Sequence[Node], now: int) -> list[str]:
     """Write one line a node, and below it what is to be said of it."""
-    now = number(data, "now")
-    nodes = listed(data, "nodes")
     rows: list[list[Cell | str]] = [
-        [Cell(text(node, "name"), Colour.BOLD), _node_state(node), ", ".join(_remarks(node, now))] for node in nodes
+        [Cell(node.name, Colour.BOLD), _node_state(node), ", ".join(_remarks(node, now))] for node in nodes
     ]
     lines: list[str] = []
     for node, line in zip(nodes, columns(screen, rows, indent=2), strict=True):
@@ -94,50 +102,50 @@ def node_lines(screen: Screen, data: Fields) -> list[str]:
     return lines
 
 
-def _node_state(node: Fields) -> Cell:
-    word, colour = _STATES.get(text(node, "state"), (text(node, "state"), Colour.YELLOW))
+def _node_state(node: Node) -> Cell:
+    word, colour = _STATES.get(node.state, (node.state, Colour.YELLOW))
     if word == "online":
-        if flag(node, "is_witness"):
+        if node.is_witness:
             return Cell("witness", Colour.GREEN)
-        if flag(node, "is_leaving"):
+        if node.is_leaving:
             return Cell("leaving", Colour.YELLOW)
-        if flag(node, "is_standby"):
+        if node.is_standby:
             return Cell("standby", Colour.YELLOW)
-        if flag(node, "is_maintenance"):
+        if node.is_maintenance:
             return Cell("maintenance", Colour.YELLOW)
     return Cell(word, colour)
 
 
-def _remarks(node: Fields, now: int) -> list[str]:
+def _remarks(node: Node, now: int) -> list[str]:
     remarks = []
-    if flag(node, "is_dc"):
+    if node.is_dc:
         remarks.append("DC")
-    if flag(node, "is_local"):
+    if node.is_local:
         remarks.append("this node")
-    if text(node, "state") == "online":
-        remarks += texts(node, "unhealthy")
-        age = maybe_number(node, "heard_age_ms")
-        if age is not None and age >= 1000 and not flag(node, "is_local"):
+    if node.state == "online":
+        remarks += node.unhealthy
+        age = node.heard_age_ms
+        if age is not None and age >= 1000 and not node.is_local:
             remarks.append(f"silent for {span(age)}")
-        if text(node, "brain") in ("restarting", "hung"):
-            remarks.append(f"daemon {text(node, 'brain')} for {span(number(node, 'brain_since_ms'))}")
-        if number(node, "unverified"):
-            remarks.append(f"{counted(number(node, 'unverified'), 'resource')} to look for")
-    elif number(node, "since"):
-        remarks.append(f"for {span(max(0, now - number(node, 'since')))}")
-    if flag(node, "is_being_fenced"):
+        if node.brain in ("restarting", "hung"):
+            remarks.append(f"daemon {node.brain} for {span(node.brain_since_ms or 0)}")
+        if node.unverified:
+            remarks.append(f"{counted(node.unverified, 'resource')} to look for")
+    elif node.since:
+        remarks.append(f"for {span(max(0, now - node.since))}")
+    if node.is_being_fenced:
         remarks.append("being fenced")
-    if not flag(node, "is_voter"):
+    if not node.is_voter:
         remarks.append("no vote")
     return remarks
 
 
-def _node_details(node: Fields) -> list[str]:
+def _node_details(node: Node) -> list[str]:
     details = []
-    if text(node, "state") != "online" and text(node, "detail"):
-        details.append(text(node, "detail"))
-    if text(node, "held_join"):
-        details.append(f"wants to join; held: {text(node, 'held_join')}")
+    if node.state != "online" and node.detail:
+        details.append(node.detail)
+    if node.held_join:
+        details.append(f"wants to join; held: {node.held_join}")
     return details
 
 
@@ -157,7 +165,7 @@ _INSTANCES = {
 }
 
 
-def resource_lines(screen: Screen, resources: list[Fields]) -> list[str]:
+def resource_lines(screen: Screen, resources: Sequence[ShownResource]) -> list[str]:
     """Write a line a resource, members of a group indented below it."""
     rows: list[list[Cell | str]] = []
     details: list[list[str]] = []
@@ -170,45 +178,45 @@ def resource_lines(screen: Screen, resources: list[Fields]) -> list[str]:
     return lines
 
 
-def _add_resource(rows: list[list[Cell | str]], details: list[list[str]], resource: Fields, indent: str) -> None:
-    name = indent + text(resource, "id")
-    kind = text(resource, "kind")
+def _add_resource(rows: list[list[Cell | str]], details: list[list[str]], resource: ShownResource, indent: str) -> None:
+    name = indent + resource.id
+    kind = resource.kind
     if kind in ("group", "clone", "bundle"):
-        rows.append([Cell(name, Colour.BOLD), f"{kind}, promotable" if flag(resource, "is_promotable") else kind, ""])
+        rows.append([Cell(name, Colour.BOLD), f"{kind}, promotable" if resource.is_promotable else kind, ""])
         details.append([])
-        for member in listed(resource, "members"):
+        for member in resource.members:
             _add_resource(rows, details, member, indent + "  ")
         return
-    agent = text(resource, "agent").rpartition(":")[2]
-    instances = listed(resource, "instances")
-    is_summed_up = flag(resource, "is_cloned") and bool(instances)
+    agent = resource.agent.rpartition(":")[2]
+    instances: Sequence[ShownInstance] = resource.instances or ()
+    is_summed_up = bool(resource.is_cloned and instances)
     state = _instance(instances[0]) if instances else _stopped(resource)
     if is_summed_up:
         state, instances = _of_clone(resource, instances)
     notes = []
-    if not flag(resource, "is_managed"):
+    if not resource.is_managed:
         notes.append("unmanaged")
-    if flag(resource, "is_maintenance"):
+    if resource.is_maintenance:
         notes.append("maintenance")
     row: list[Cell | str] = [Cell(name, Colour.BOLD), agent, state]
     if notes:
         row.append(Cell(f"({', '.join(notes)})", Colour.YELLOW))
     rows.append(row)
-    below = [text(each, "detail") for each in instances if text(each, "state") in ("failed", "blocked")]
+    below = [each.detail for each in instances if each.state in ("failed", "blocked")]
     others = instances if is_summed_up else instances[1:]
     details.append([*(_also(each) for each in others), *below])
 
 
-def _of_clone(resource: Fields, instances: list[Fields]) -> tuple[Cell, list[Fields]]:
+def _of_clone(resource: ShownResource, instances: Sequence[ShownInstance]) -> tuple[Cell, Sequence[ShownInstance]]:
     """Sum up where instances run, by role as `crm_mon` does; return also those that are in another state."""
     by_role: dict[str, list[str]] = {}
     for each in instances:
-        if text(each, "state") == "started":
-            by_role.setdefault(text(each, "role"), []).append(text(each, "node"))
-    order = ("Promoted", "Unpromoted") if flag(resource, "has_roles") else ("Started",)
-    by_role["Stopped"] = list(texts(resource, "stopped_on"))
+        if each.state == "started":
+            by_role.setdefault(each.role, []).append(each.node)
+    order = ("Promoted", "Unpromoted") if resource.has_roles else ("Started",)
+    by_role["Stopped"] = list(resource.stopped_on or ())
     words = [f"{role}: [ {_names(by_role[role])} ]" for role in (*order, "Stopped") if by_role.get(role)]
-    others = [each for each in instances if text(each, "state") != "started"]
+    others = [each for each in instances if each.state != "started"]
     return Cell("  ".join(words) or "started nowhere", Colour.GREEN if words else Colour.YELLOW), others
 
 
@@ -218,30 +226,30 @@ def _names(nodes: list[str]) -> str:
     return f"{' '.join(nodes[: MOST_NAMES - 1])} and {len(nodes) - MOST_NAMES + 1} more"
 
 
-def _instance(instance: Fields) -> Cell:
-    words, colour = _INSTANCES.get(text(instance, "state"), (text(instance, "state"), None))
-    return Cell(f"{words} {text(instance, 'node')}", colour)
+def _instance(instance: ShownInstance) -> Cell:
+    words, colour = _INSTANCES.get(instance.state, (instance.state, None))
+    return Cell(f"{words} {instance.node}", colour)
 
 
-def _also(instance: Fields) -> str:
+def _also(instance: ShownInstance) -> str:
     return f"and {_instance(instance).text}"
 
 
-def _stopped(resource: Fields) -> Cell:
-    if text(resource, "not_wanted"):
-        return Cell(f"stopped: {text(resource, 'not_wanted')}", Colour.DIM)
-    why = text(resource, "why_stopped")
+def _stopped(resource: ShownResource) -> Cell:
+    if resource.not_wanted:
+        return Cell(f"stopped: {resource.not_wanted}", Colour.DIM)
+    why = resource.why_stopped or ""
     return Cell("NOT RUNNING" + (f": {why}" if why else ""), Colour.BAD)
 
 
-def _tickets(screen: Screen, data: Fields) -> list[str]:
+def _tickets(screen: Screen, data: Status) -> list[str]:
     rows: list[list[Cell | str]] = []
-    for ticket in listed(data, "tickets"):
-        is_held = flag(ticket, "is_granted") and not flag(ticket, "is_standby")
-        words = "granted" if flag(ticket, "is_granted") else "not granted"
-        words += ", standby" if flag(ticket, "is_standby") else ""
-        note = "" if flag(ticket, "is_needed") else "nothing needs it"
-        rows.append([Cell(text(ticket, "ticket"), Colour.BOLD),
+    for ticket in data.tickets:
+        is_held = ticket.is_granted and not ticket.is_standby
+        words = "granted" if ticket.is_granted else "not granted"
+        words += ", standby" if ticket.is_standby else ""
+        note = "" if ticket.is_needed else "nothing needs it"
+        rows.append([Cell(ticket.ticket, Colour.BOLD),
                      Cell(words, Colour.GREEN if is_held else Colour.YELLOW), note])  # fmt: skip
     return columns(screen, rows, indent=2)
 
@@ -249,98 +257,98 @@ def _tickets(screen: Screen, data: Fields) -> list[str]:
 # What is going on
 
 
-def _in_flight(screen: Screen, data: Fields) -> list[str]:
-    now = number(data, "now")
-    progress = part(data, "transition")
+def _in_flight(screen: Screen, data: Status) -> list[str]:
+    now = data.now
+    progress = data.transition
     lines = []
     if progress:
-        lines.append(f"  transition {number(progress, 'number')}: {number(progress, 'done')} of "
-                     f"{number(progress, 'total')} actions done")  # fmt: skip
+        lines.append(f"  transition {progress.number}: {progress.done} of "
+                     f"{progress.total} actions done")  # fmt: skip
     probes: dict[str, int] = {}
-    for order in listed(data, "orders"):
-        if flag(order, "is_probe"):
-            probes[text(order, "node")] = probes.get(text(order, "node"), 0) + 1
+    for order in data.orders:
+        if order.is_probe:
+            probes[order.node] = probes.get(order.node, 0) + 1
             continue
-        if number(order, "interval_ms"):
+        if order.interval_ms:
             continue
-        what = f"{text(order, 'action')} {text(order, 'resource')} on {text(order, 'node')}"
-        voided = " (no longer wanted)" if flag(order, "is_voided") else ""
-        reason = f": {text(order, 'reason')}" if text(order, "reason") else ""
-        since = span(max(0, now - number(order, "issued_at")))
+        what = f"{order.action} {order.resource} on {order.node}"
+        voided = " (no longer wanted)" if order.is_voided else ""
+        reason = f": {order.reason}" if order.reason else ""
+        since = span(max(0, now - order.issued_at))
         lines += folded(f"{what}{voided}, for {since}{reason}", indent="  ", later="      ")
     lines += [f"  looking for {counted(count, 'resource')} on {node}" for node, count in probes.items()]
     return [screen.paint(line, Colour.CYAN) for line in lines]
 
 
-def _moves(screen: Screen, data: Fields) -> list[str]:
+def _moves(screen: Screen, data: Status) -> list[str]:
     rows: list[list[Cell | str]] = []
-    for move in listed(data, "moves"):
-        words = "banned from" if flag(move, "is_ban") else "moved to"
-        resource = text(move, "resource")
+    for move in data.moves:
+        words = "banned from" if move.is_ban else "moved to"
+        resource = move.resource or ""
         rows.append([
-            Cell(f"{resource} is {words} {text(move, 'node')}", Colour.YELLOW), f"crm resource clear {resource}"
+            Cell(f"{resource} is {words} {move.node or ''}", Colour.YELLOW), f"crm resource clear {resource}"
         ])  # fmt: skip
     return columns(screen, rows, indent=2)
 
 
-def _failures(screen: Screen, data: Fields) -> list[str]:
+def _failures(screen: Screen, data: Status) -> list[str]:
     lines: list[str] = []
-    now = number(data, "now")
-    for failure in listed(data, "failures"):
+    now = data.now
+    for failure in data.failures:
         lines += folded(_failure(screen, failure, now), indent="  ", later="      ")
     return [screen.paint(line, Colour.RED) for line in lines]
 
 
-def _failure(screen: Screen, failure: Fields, now: int) -> str:
-    interval = number(failure, "interval_ms")
-    operation = text(failure, "operation") + (f"/{span(interval)}" if interval else "")
-    what = f"{text(failure, 'resource')} {operation} on {text(failure, 'node')}"
-    code = maybe_number(failure, "exit_code")
-    if text(failure, "status") in ("done", "error") and code is not None:
+def _failure(screen: Screen, failure: ShownFailure, now: int) -> str:
+    interval = failure.interval_ms
+    operation = failure.operation + (f"/{span(interval)}" if interval else "")
+    what = f"{failure.resource} {operation} on {failure.node}"
+    code = failure.exit_code
+    if failure.status in ("done", "error") and code is not None:
         what += f": exit code {code}"
-    elif text(failure, "status"):
-        what += f": {text(failure, 'status')}"
-    if text(failure, "exit_reason"):
-        what += f" '{text(failure, 'exit_reason')}'"
-    count = text(failure, "count")
+    elif failure.status:
+        what += f": {failure.status}"
+    if failure.exit_reason:
+        what += f" '{failure.exit_reason}'"
+    count = failure.count or ""
     if count and count != "1":
         what += f", {'counts as INFINITY' if count == 'INFINITY' else count + ' times'}"
-    if number(failure, "failed_at"):
-        what += f", {screen.clock(number(failure, 'failed_at'), now)}"
+    if failure.failed_at:
+        what += f", {screen.clock(failure.failed_at, now)}"
     return what
 
 
-def _fencing(screen: Screen, data: Fields) -> list[str]:
-    fencing = part(data, "fencing")
-    now = number(data, "now")
+def _fencing(screen: Screen, data: Status) -> list[str]:
+    fencing = data.fencing
+    now = data.now
     lines: list[str] = []
-    for order in listed(fencing, "open"):
-        words = f"{text(order, 'target')} is being fenced ({text(order, 'action')}) with {text(order, 'device')} by " \
-                f"{text(order, 'executor')}, attempt {number(order, 'attempt')}, " \
-                f"for {span(max(0, now - number(order, 'issued_at')))}"  # fmt: skip
+    for order in fencing.open:
+        words = f"{order.target} is being fenced ({order.action}) with {order.device or ''} by " \
+                f"{order.executor or ''}, attempt {order.attempt}, " \
+                f"for {span(max(0, now - order.issued_at))}"  # fmt: skip
         lines += [screen.paint(each, Colour.WARN) for each in folded(words, indent="  ", later="      ")]
-    for record in listed(fencing, "recent"):
+    for record in fencing.recent:
         lines += folded(_record(screen, record, now), indent="  ", later="      ")
     return [*lines, *_devices(screen, fencing)]
 
 
-def _record(screen: Screen, record: Fields, now: int) -> str:
-    outcome = text(record, "outcome")
-    how = f" with {text(record, 'device')}" if text(record, "device") else ""
-    when = screen.clock(number(record, "ended_at"), now)
+def _record(screen: Screen, record: RecentFencing, now: int) -> str:
+    outcome = record.outcome
+    how = f" with {record.device}" if record.device else ""
+    when = screen.clock(record.ended_at, now)
     if outcome in ("fenced", "confirmed"):
-        words = f"{text(record, 'target')} {outcome}{how}, {when}"
+        words = f"{record.target} {outcome}{how}, {when}"
     else:
-        words = f"fencing of {text(record, 'target')}{how} failed ({outcome}), {when}"
-    return words + (f": {text(record, 'detail')}" if text(record, "detail") else "")
+        words = f"fencing of {record.target}{how} failed ({outcome}), {when}"
+    return words + (f": {record.detail}" if record.detail else "")
 
 
-def _devices(screen: Screen, fencing: Fields) -> list[str]:
+def _devices(screen: Screen, fencing: FencingInShort) -> list[str]:
     by_device: dict[tuple[str, str], list[str]] = {}
-    for each in listed(fencing, "devices"):
-        state = text(each, "state")
+    for each in fencing.devices:
+        state = each.state
         word = {"tested": "proven", "lied": "FAILING (lied)", "failing": "FAILING"}.get(state, state)
-        by_device.setdefault((text(each, "device"), word), []).append(text(each, "target"))
+        by_device.setdefault((each.device, word), []).append(each.target)
     rows: list[list[Cell | str]] = []
     for (device, word), targets in by_device.items():
         colour = {"proven": Colour.GREEN, "untested": Colour.YELLOW}.get(word, Colour.BAD)

@@ -1,89 +1,89 @@
 """`resource why` and `resource scores` as text: the answer first, then the sums it comes from, then what to do."""
 
-from haclusterd.cli.render.fields import Fields, flag, listed, part, text, texts
 from haclusterd.cli.render.terminal import Cell, Colour, Screen, columns, folded
+from haclusterd.verbs.answers.resource import Addend, Explanation, Promotion, Scores, Why
 
 
-def render_why(screen: Screen, data: Fields) -> list[str]:
+def render_why(screen: Screen, data: Why) -> list[str]:
     """Write the explanation of a resource; a group's members one after the other."""
     lines: list[str] = []
-    for resource in listed(data, "resources"):
+    for resource in data.resources:
         lines += [*_resource(screen, resource), ""]
     return lines[:-1]
 
 
-def _resource(screen: Screen, resource: Fields) -> list[str]:
+def _resource(screen: Screen, resource: Explanation) -> list[str]:
     lines = folded(_answer(resource), later="  ")
-    lines[0] = lines[0].replace(text(resource, "resource"), screen.paint(text(resource, "resource"), Colour.BOLD), 1)
-    for instance in listed(resource, "instances"):
-        if text(instance, "detail"):
-            lines += folded(f"on {text(instance, 'node')}: {text(instance, 'detail')}", indent="  ", later="    ")
-    lines += [f"  next: {each}" for each in texts(resource, "actions")]
+    lines[0] = lines[0].replace(resource.resource, screen.paint(resource.resource, Colour.BOLD), 1)
+    for instance in resource.instances:
+        if instance.detail:
+            lines += folded(f"on {instance.node}: {instance.detail}", indent="  ", later="    ")
+    lines += [f"  next: {each}" for each in resource.actions]
     lines += _nodes(screen, resource)
-    lines += _promotion(screen, part(resource, "promotion"))
-    for advice in texts(resource, "advice"):
+    lines += _promotion(screen, resource.promotion)
+    for advice in resource.advice:
         lines += folded(f"-> {advice}", indent="  ", later="     ")
     return lines
 
 
-def _promotion(screen: Screen, promotion: Fields) -> list[str]:
+def _promotion(screen: Screen, promotion: Promotion | None) -> list[str]:
     """Write how much an instance is to be promoted."""
     if not promotion:
         return []
-    rows: list[list[Cell | str]] = [["promotion", text(promotion, "score"), ""]]
-    rows += [["", _signed(addend), text(addend, "source")] for addend in listed(promotion, "addends")]
+    rows: list[list[Cell | str]] = [["promotion", promotion.score, ""]]
+    rows += [["", _signed(addend), addend.source] for addend in promotion.addends]
     lines = columns(screen, rows, indent=2)
-    for each in texts(promotion, "to_be_promoted"):
+    for each in promotion.to_be_promoted:
         lines += folded(f"-> to be promoted: {each}", indent="  ", later="     ")
     return lines
 
 
-def _answer(resource: Fields) -> str:
-    name = text(resource, "resource")
-    group = f" (member of {text(resource, 'group')})" if text(resource, "group") else ""
-    now = texts(resource, "now_on")
+def _answer(resource: Explanation) -> str:
+    name = resource.resource
+    group = f" (member of {resource.group})" if resource.group else ""
+    now = resource.now_on
     where = f"runs on {', '.join(now)}" if now else "runs nowhere"
-    following, role = text(resource, "next_on"), text(resource, "next_role")
-    if text(resource, "not_wanted"):
-        where += f" and is to be stopped: {text(resource, 'not_wanted')}"
+    following, role = resource.next_on or "", resource.next_role
+    if resource.not_wanted:
+        where += f" and is to be stopped: {resource.not_wanted}"
     elif not following:
         where += " and can run nowhere"
     elif following not in now:
         where += f" and is to run on {following}" + (f" as {role}" if role else "")
     elif role:
         where += f" as {role}"
-    verdict = text(resource, "verdict")
+    verdict = resource.verdict
     return f"{name}{group} {where}" + (f": {verdict}" if verdict else "")
 
 
-def _nodes(screen: Screen, resource: Fields) -> list[str]:
+def _nodes(screen: Screen, resource: Explanation) -> list[str]:
     rows: list[list[Cell | str]] = []
-    for node in listed(resource, "nodes"):
-        mark = "*" if flag(node, "is_next") else ">" if flag(node, "is_now") else " "
-        colour = Colour.GREEN if flag(node, "is_next") else None if flag(node, "is_eligible") else Colour.DIM
-        note = text(node, "objection")
+    for node in resource.nodes:
+        mark = "*" if node.is_next else ">" if node.is_now else " "
+        colour = Colour.GREEN if node.is_next else None if node.is_eligible else Colour.DIM
+        note = node.objection
         if note:
             note = f"cannot: {note}"
-        rows.append([mark, Cell(text(node, "node"), colour), Cell(text(node, "score"), colour), note])
-        rows += [["", "", _signed(addend), text(addend, "source")] for addend in listed(node, "addends")]
+        rows.append([mark, Cell(node.node, colour), Cell(node.score, colour), note])
+        rows += [["", "", _signed(addend), addend.source] for addend in node.addends]
     return columns(screen, rows, indent=2)
 
 
-def _signed(addend: Fields) -> str:
-    score = text(addend, "score")
+def _signed(addend: Addend) -> str:
+    score = addend.score
     return f"  {score}" if score.startswith("-") else f"  +{score}"
 
 
-def render_scores(screen: Screen, data: Fields) -> list[str]:
+def render_scores(screen: Screen, data: Scores) -> list[str]:
     """Write a table of resources and nodes, each score with its parts."""
     rows: list[list[Cell | str]] = []
-    for resource in listed(data, "resources"):
-        name = text(resource, "resource")
-        for node in listed(resource, "nodes"):
-            parts = ", ".join(f"{_signed(each).strip()} {text(each, 'source')}" for each in listed(node, "addends"))
-            note = text(node, "objection") or parts
-            colour = Colour.GREEN if flag(node, "is_next") else None
-            mark = "*" if flag(node, "is_next") else ""
-            rows.append([Cell(name, Colour.BOLD), Cell(text(node, "node") + mark, colour), text(node, "score"), note])
+    for resource in data.resources:
+        name = resource.resource
+        for node in resource.nodes:
+            parts = ", ".join(f"{_signed(each).strip()} {each.source}" for each in node.addends)
+            note = node.objection or parts
+            colour = Colour.GREEN if node.is_next else None
+            mark = "*" if node.is_next else ""
+            rows.append([Cell(name, Colour.BOLD), Cell(node.node + mark, colour), node.score, note])
             name = ""
     return columns(screen, rows)

@@ -36,10 +36,10 @@ from haclusterd.model.configuration import (
     Resource,
     TicketConstraint,
 )
-from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, has_errors, report
 from haclusterd.reports.places import Places
+from haclusterd.verbs.answers.configuration import Change
 
 
 def change(
@@ -61,7 +61,7 @@ def change(
     edits = difference(context.cib.configuration, new)
     if not edits:
         already = report(Code.NOTHING_TO_DO, state="the configuration is so already")
-        return Outcome((*reports, already), data=change_data(context, ()), until=until, waiting_for=waiting_for)
+        return Outcome((*reports, already), answer=_done_by(context, ()), until=until, waiting_for=waiting_for)
     found = (*reports, *_brought_in(context, new, places))
     if has_errors(found):
         return Outcome(found)
@@ -73,7 +73,7 @@ def change(
     return Outcome(
         reports=(*found, report(Code.CONFIGURATION_CHANGED, what=done)),
         commands=(command,),
-        data=change_data(context, edits),
+        answer=_done_by(context, edits),
         until=until or settled(context.now),
         until_plans=until is None or until_plans,
         waiting_for=waiting_for or "the cluster to settle",
@@ -104,15 +104,14 @@ def _brought_in(context: Context, new: Configuration, places: Places | None) -> 
             yield each
 
 
-def change_data(context: Context, edits: tuple[Edit, ...]) -> Json:
+def _done_by(context: Context, edits: tuple[Edit, ...]) -> Change:
     """Return what a change does, in lines (schema `haclusterd.change/1`)."""
     epoch = context.cib.version.epoch
-    return {
-        "schema": "haclusterd.change/1",
-        "from_version": epoch,
-        "to_version": epoch + 1 if edits else epoch,
-        "edits": list(describe_edits(context.cib.configuration, edits)),
-    }
+    return Change(
+        from_version=epoch,
+        to_version=epoch + 1 if edits else epoch,
+        edits=tuple(describe_edits(context.cib.configuration, edits)),
+    )
 
 
 def describe_edits(old: Configuration, edits: tuple[Edit, ...]) -> Iterator[str]:

@@ -35,6 +35,7 @@ from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.reports.items import exit_status, has_errors, report
 from haclusterd.reports.rendering import to_json
 from haclusterd.reports.suggestions import did_you_mean
+from haclusterd.verbs.answers.configuration import ConfigurationText, Judgement, Properties, PropertyInForce
 from haclusterd.verbs.arguments import Arguments
 
 _CONFIGURATION = REPLICATED.shape_of(Configuration)
@@ -68,17 +69,14 @@ def show(context: Context, arguments: Arguments) -> Outcome:
     patterns = obscured(ids)
     shown = part_of(configuration, chosen) if len(ids) > len(patterns) else configuration
     shown = shown if arguments.flag("secrets") else masked(shown, context.agents, patterns)
-    data: dict[str, Json] = {
-        "schema": "haclusterd.configuration/1",
-        "version": context.cib.version.epoch,
-        "author": context.cib.version.author,
-        "at": context.cib.version.at,
-        "format": format_,
-        "text": show_document(shown) if arguments.flag("document") else _WRITERS[format_](shown),
-    }
-    if arguments.flag("structured"):
-        data["configuration"] = _CONFIGURATION.write(shown)
-    return Outcome(data=data)
+    return Outcome(answer=ConfigurationText(
+        version=context.cib.version.epoch,
+        author=context.cib.version.author,
+        at=context.cib.version.at,
+        format=format_,
+        text=show_document(shown) if arguments.flag("document") else _WRITERS[format_](shown),
+        configuration=_CONFIGURATION.write(shown) if arguments.flag("structured") else None,
+    ))  # fmt: skip
 
 
 def load(context: Context, arguments: Arguments) -> Outcome:
@@ -206,13 +204,12 @@ def verify(context: Context, arguments: Arguments) -> Outcome:
         )
         found = (*found, *judged)
     status = exit_status(found, is_strict=arguments.flag("strict"))
-    data: Json = {
-        "schema": "haclusterd.verify/1",
-        "is_valid": not has_errors(found),
-        "reports": [_as_json(each) for each in map(to_json, found)],
-    }
+    answer = Judgement(
+        is_valid=not has_errors(found),
+        reports=tuple(_as_json(each) for each in map(to_json, found)),
+    )
     is_fine = status is ExitStatus.OK
-    return Outcome(found, data=data, exit_status=None if is_fine else int(status))
+    return Outcome(found, answer=answer, exit_status=None if is_fine else int(status))
 
 
 def _as_json(shown: dict[str, object]) -> Json:
@@ -223,7 +220,7 @@ def get_property(context: Context, arguments: Arguments) -> Outcome:
     """Answer cluster properties with their values in force (schema `haclusterd.properties/1`)."""
     names = arguments.words("names") or tuple(row.name for row in CLUSTER_PROPERTIES)
     properties = ClusterProperties(context.cib.in_force)
-    rows: list[Json] = []
+    rows: list[PropertyInForce] = []
     unknown = []
     for name in names:
         row = property_row(name)
@@ -233,10 +230,10 @@ def get_property(context: Context, arguments: Arguments) -> Outcome:
             unknown.append(report(Code.UNKNOWN_PROPERTY, name=name, remedy=remedy))
             continue
         value = properties.text(row.name)
-        rows.append({"name": row.name, "value": value, "is_default": value == row.default, "meaning": row.doc})
+        rows.append(PropertyInForce(name=row.name, value=value, is_default=value == row.default, meaning=row.doc))
     if unknown:
         return refusal(*unknown)
-    return Outcome(data={"schema": "haclusterd.properties/1", "properties": rows})
+    return Outcome(answer=Properties(tuple(rows)))
 
 
 VERBS = (

@@ -4,7 +4,6 @@ Invariant: a text that is applied twice changes nothing the second time. Only wh
 defined is ever removed.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +18,7 @@ from haclusterd.model.configuration import Configuration, Tag
 from haclusterd.model.ids import NCNAME
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import has_errors, report
+from haclusterd.verbs.answers.configuration import Change
 from haclusterd.verbs.arguments import Arguments
 
 CHANGED = 10
@@ -43,11 +43,11 @@ def apply(context: Context, arguments: Arguments) -> Outcome:
     reports = (*made.reports, *removal(context, new))
     done = f"applied {arguments.word('source') or 'the text'}"
     outcome = change(context, new, done=done, reports=reports, places=made.places)
-    if outcome.is_refused or not isinstance(outcome.data, Mapping):
+    if outcome.is_refused or not isinstance(outcome.answer, Change):
         return outcome
     is_changed = bool(outcome.commands)
-    data = {**outcome.data, "changed": is_changed}
-    return replace(outcome, data=data, exit_status=CHANGED if is_changed else None)
+    answer = replace(outcome.answer, changed=is_changed)
+    return replace(outcome, answer=answer, exit_status=CHANGED if is_changed else None)
 
 
 def _without(base: Configuration, ids: tuple[str, ...]) -> Configuration:

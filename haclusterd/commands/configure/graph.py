@@ -20,6 +20,7 @@ from haclusterd.model.configuration import (
 )
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.scores import render as render_score
+from haclusterd.verbs.answers.configuration import Graph
 from haclusterd.verbs.arguments import Arguments
 
 
@@ -28,7 +29,7 @@ def graph(context: Context, arguments: Arguments) -> Outcome:
     configuration, objections = with_pending(context, arguments.word("pending"))
     if objections:
         return Outcome(objections)
-    return Outcome(data={"schema": "haclusterd.graph/1", "text": dot(configuration)})
+    return Outcome(answer=Graph(dot(configuration)))
 
 
 def dot(configuration: Configuration) -> str:

@@ -10,6 +10,7 @@ from haclusterd.formats.cib_xml.upgrade import NEWEST_NAME, is_known
 from haclusterd.formats.cib_xml.writer import WRITTEN
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
+from haclusterd.verbs.answers.configuration import Schema
 from haclusterd.verbs.arguments import Arguments
 
 
@@ -23,7 +24,7 @@ def schema(_context: Context, arguments: Arguments) -> Outcome:
         problem = f"XML is written as {WRITTEN} alone; what is written as {name} can be read"
         remedy = "crm configure load xml replace FILE"
         return refusal(report(Code.REFUSED, problem=problem, remedy=remedy))
-    return Outcome(data={"schema": "haclusterd.schema/1", "written": WRITTEN, "read_up_to": NEWEST_NAME})
+    return Outcome(answer=Schema(written=WRITTEN, read_up_to=NEWEST_NAME))
 
 
 def upgrade(_context: Context, _arguments: Arguments) -> Outcome:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import carry_out_by
-from haclusterd.model.json_value import Json
 from haclusterd.model.remembered import Comparison, HistorySummary, Span
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.history import HistoryCheck, NodeHistory, Range
 from haclusterd.verbs.arguments import Arguments
 
 SHOWN_MAX = 5
@@ -26,24 +26,23 @@ def checked(context: Context, _: Arguments) -> Outcome:
     problems = tuple(_problems(found))
     return Outcome(
         reports=problems or (report(Code.HISTORIES_EQUAL, count=len(found.summaries)),),
-        data={
-            "schema": "haclusterd.history_check/1",
-            "now": context.now,
-            "is_equal": not problems,
-            "silent": list(found.silent),
-            "nodes": [_as_data(each) for each in found.summaries],
-        },
+        answer=HistoryCheck(
+            now=context.now,
+            is_equal=not problems,
+            silent=tuple(found.silent),
+            nodes=tuple(_as_data(each) for each in found.summaries),
+        ),
     )
 
 
-def _as_data(summary: HistorySummary) -> Json:
-    return {
-        "node": summary.node, "last": summary.last, "forgotten": summary.forgotten, "rows": summary.rows,
-        "gaps": [{"first": gap.first, "last": gap.last} for gap in summary.gaps],
-        "damaged": [{"first": span.first, "last": span.last} for span in summary.damaged],
-        "digest": summary.blocks[-1][1] if summary.blocks else "", "versions": len(summary.versions),
-        "problem": summary.problem,
-    }  # fmt: skip
+def _as_data(summary: HistorySummary) -> NodeHistory:
+    return NodeHistory(
+        node=summary.node, last=summary.last, forgotten=summary.forgotten, rows=summary.rows,
+        gaps=tuple(Range(first=gap.first, last=gap.last) for gap in summary.gaps),
+        damaged=tuple(Range(first=span.first, last=span.last) for span in summary.damaged),
+        digest=summary.blocks[-1][1] if summary.blocks else "", versions=len(summary.versions),
+        problem=summary.problem,
+    )  # fmt: skip
 
 
 def _problems(found: Comparison) -> Iterator[ReportItem]:

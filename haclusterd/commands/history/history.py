@@ -10,10 +10,11 @@ from haclusterd.commands.verb import carry_out_by
 from haclusterd.model import durations
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.model.json_value import Json
 from haclusterd.model.remembered import Because, FollowQuery, HistoryQuery, Missing, Position, read_position
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.answer import extended
+from haclusterd.verbs.answers.history import Events, Followed, FollowedEvent, MissingEntries, ShownEvent
 from haclusterd.verbs.arguments import Arguments
 from haclusterd.verbs.history import FOLLOW_LIMIT
 
@@ -54,14 +55,13 @@ def events(context: Context, arguments: Arguments) -> Outcome:
             return refusal(unknown)
     return Outcome(
         reports=(report(Code.HISTORY_INCOMPLETE, problem=found.problem),) if found.problem else (),
-        data={
-            "schema": "haclusterd.events/1",
-            "now": context.now,
-            "since": context.live.started_at,
-            "left_out": found.left_out,
-            "events": [_event(event) for event in found.events],
-            "next": str(found.end),
-        },
+        answer=Events(
+            now=context.now,
+            since=context.live.started_at,
+            left_out=found.left_out,
+            events=tuple(_event(event) for event in found.events),
+            next=str(found.end),
+        ),
     )
 
 
@@ -87,18 +87,17 @@ def follow(context: Context, arguments: Arguments) -> Outcome:
         unknown = find_resource(context, resource)
         if isinstance(unknown, ReportItem):
             return refusal(unknown)
-    events: list[Json] = [{"id": str(position), **_event(event)} for position, event in found.events]
+    events = tuple(extended(FollowedEvent, _event(event), id=str(position)) for position, event in found.events)
     return Outcome(
         reports=(report(Code.HISTORY_INCOMPLETE, problem=found.problem),) if found.problem else (),
-        data={
-            "schema": "haclusterd.followed/1",
-            "now": context.now,
-            "events": events,
-            "missing": None if found.missing is None else _missing(found.missing),
-            "next": str(found.next),
-            "has_more": found.has_more,
-            "is_behind": found.is_behind,
-        },
+        answer=Followed(
+            now=context.now,
+            events=events,
+            missing=None if found.missing is None else _missing(found.missing),
+            next=str(found.next),
+            has_more=found.has_more,
+            is_behind=found.is_behind,
+        ),
     )
 
 
@@ -112,9 +111,9 @@ def _position(text: str) -> Position | ReportItem | None:
     return found
 
 
-def _missing(missing: Missing) -> Json:
+def _missing(missing: Missing) -> MissingEntries:
     text = WHY_MISSING[missing.because].format(first=missing.first, last=missing.last)
-    return {"first": missing.first, "last": missing.last, "because": str(missing.because), "text": text}
+    return MissingEntries(first=missing.first, last=missing.last, because=str(missing.because), text=text)
 
 
 def _moment(context: Context, name: str, text: str) -> WallTime | ReportItem | None:
@@ -135,12 +134,12 @@ def _moment(context: Context, name: str, text: str) -> WallTime | ReportItem | N
     return WallTime(int(zoned.timestamp() * 1000))
 
 
-def _event(event: Event) -> dict[str, Json]:
-    return {
-        "index": event.index, "at": event.at, "kind": str(event.change.kind), "node": event.change.node,
-        "resource": event.change.resource, "text": event.change.text, "author": event.author, "reason": event.reason,
-        "order": event.order,
-    }  # fmt: skip
+def _event(event: Event) -> ShownEvent:
+    return ShownEvent(
+        index=event.index, at=event.at, kind=str(event.change.kind), node=event.change.node,
+        resource=event.change.resource, text=event.change.text, author=event.author, reason=event.reason,
+        order=event.order,
+    )  # fmt: skip
 
 
 VERBS = (

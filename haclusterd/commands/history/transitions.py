@@ -10,10 +10,17 @@ from haclusterd.commands.context import Context, Event, Past
 from haclusterd.commands.names import node_names
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import carry_out_by
-from haclusterd.model.json_value import Json
 from haclusterd.model.remembered import HistoryQuery
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.history import (
+    Cause,
+    HistoryInfo,
+    OrderedAction,
+    Transition,
+    TransitionInShort,
+    Transitions,
+)
 from haclusterd.verbs.arguments import Arguments
 
 CAUSES_SHOWN = 3
@@ -58,15 +65,14 @@ def transition(context: Context, arguments: Arguments) -> Outcome:
     ends = {event.order: event for event in events if event.order and not _is_order(event)}
     first = orders[0].index
     return Outcome(
-        data={
-            "schema": "haclusterd.transition/1",
-            "now": context.now,
-            "transition": name,
-            "at": orders[0].at,
-            "because": [_as_data(event) for event in _causes(events, name, first)],
-            "actions": [_action(event, ends.get(event.order)) for event in orders],
-            "others": _others(recent),
-        }
+        answer=Transition(
+            now=context.now,
+            transition=name,
+            at=orders[0].at,
+            because=tuple(_as_data(event) for event in _causes(events, name, first)),
+            actions=tuple(_action(event, ends.get(event.order)) for event in orders),
+            others=_others(recent),
+        )
     )
 
 
@@ -83,26 +89,25 @@ def transitions(context: Context, arguments: Arguments) -> Outcome:
     names = list(orders)[-arguments.integer("limit", TRANSITIONS_SHOWN) :]
     return Outcome(
         reports=(report(Code.HISTORY_INCOMPLETE, problem=found.problem),) if found.problem else (),
-        data={
-            "schema": "haclusterd.transitions/1",
-            "now": context.now,
-            "left_out": len(orders) - len(names),
-            "transitions": [_summary(name, orders[name], ends) for name in names],
-        },
+        answer=Transitions(
+            now=context.now,
+            left_out=len(orders) - len(names),
+            transitions=tuple(_summary(name, orders[name], ends) for name in names),
+        ),
     )
 
 
-def _summary(name: str, orders: Sequence[Event], ends: Mapping[str, Event]) -> Json:
+def _summary(name: str, orders: Sequence[Event], ends: Mapping[str, Event]) -> TransitionInShort:
     ended = [ends[order.order] for order in orders if order.order in ends]
     succeeded = sum(end.change.kind is ChangeKind.OPERATION_SUCCEEDED for end in ended)
-    return {
-        "transition": name,
-        "at": orders[0].at,
-        "actions": len(orders),
-        "failed": len(ended) - succeeded,
-        "not_ended": len(orders) - len(ended),
-        "texts": [event.change.text for event in orders[:ACTIONS_SHOWN]],
-    }
+    return TransitionInShort(
+        transition=name,
+        at=orders[0].at,
+        actions=len(orders),
+        failed=len(ended) - succeeded,
+        not_ended=len(orders) - len(ended),
+        texts=tuple(event.change.text for event in orders[:ACTIONS_SHOWN]),
+    )
 
 
 def info(context: Context, _arguments: Arguments) -> Outcome:
@@ -113,18 +118,17 @@ def info(context: Context, _arguments: Arguments) -> Outcome:
     configuration = context.cib.configuration
     return Outcome(
         reports=(report(Code.HISTORY_INCOMPLETE, problem=found.problem),) if found.problem else (),
-        data={
-            "schema": "haclusterd.history_info/1",
-            "now": context.now,
-            "answered_by": context.live.node,
-            "since": found.events[0].at if found.events else None,
-            "until": found.events[-1].at if found.events else None,
-            "events": len(found.events),
-            "left_out": found.left_out,
-            "nodes": list(node_names(context.cib)),
-            "resources": list(configuration.resources),
-            "transitions": list(_names(found.events)[-TRANSITIONS_SHOWN:]),
-        },
+        answer=HistoryInfo(
+            now=context.now,
+            answered_by=context.live.node,
+            since=found.events[0].at if found.events else None,
+            until=found.events[-1].at if found.events else None,
+            events=len(found.events),
+            left_out=found.left_out,
+            nodes=tuple(node_names(context.cib)),
+            resources=tuple(configuration.resources),
+            transitions=tuple(_names(found.events)[-TRANSITIONS_SHOWN:]),
+        ),
     )
 
 
@@ -147,8 +151,8 @@ def _names(events: Sequence[Event]) -> list[str]:
     return list(dict.fromkeys(name for event in events if _is_order(event) and (name := transition_of(event.order))))
 
 
-def _others(events: Sequence[Event]) -> list[Json]:
-    return list(_names(events)[-20:])
+def _others(events: Sequence[Event]) -> tuple[str, ...]:
+    return tuple(_names(events)[-20:])
 
 
 def _find(events: Sequence[Event], word: str, recent: Sequence[Event]) -> str | ReportItem:
@@ -168,21 +172,21 @@ def _causes(events: Sequence[Event], name: str, first: int) -> list[Event]:
     return [event for event in before if event.index >= since and event.change.kind in CAUSES][-CAUSES_SHOWN:]
 
 
-def _as_data(event: Event) -> Json:
-    return {"index": event.index, "at": event.at, "kind": str(event.change.kind), "text": event.change.text}
+def _as_data(event: Event) -> Cause:
+    return Cause(index=event.index, at=event.at, kind=str(event.change.kind), text=event.change.text)
 
 
-def _action(event: Event, end: Event | None) -> Json:
-    return {
-        "order": event.order,
-        "at": event.at,
-        "node": event.change.node,
-        "resource": event.change.resource,
-        "text": event.change.text,
-        "ended_at": None if end is None else end.at,
-        "end": "" if end is None else end.change.text,
-        "is_failed": end is not None and end.change.kind is not ChangeKind.OPERATION_SUCCEEDED,
-    }
+def _action(event: Event, end: Event | None) -> OrderedAction:
+    return OrderedAction(
+        order=event.order,
+        at=event.at,
+        node=event.change.node,
+        resource=event.change.resource,
+        text=event.change.text,
+        ended_at=None if end is None else end.at,
+        end="" if end is None else end.change.text,
+        is_failed=end is not None and end.change.kind is not ChangeKind.OPERATION_SUCCEEDED,
+    )
 
 
 def newest_transitions(past: Past) -> list[str]:

@@ -17,9 +17,11 @@ from haclusterd.commands.verb import carry_out_by
 from haclusterd.formats.crm.syntax import Arrangement
 from haclusterd.formats.crm.syntax import show as show_crm
 from haclusterd.model.configuration import Configuration
-from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.answer import extended
+from haclusterd.verbs.answers.configuration import Change, ConfigurationText
+from haclusterd.verbs.answers.history import ComparedVersion, Difference, KnownVersions, Range, Version
 from haclusterd.verbs.arguments import Arguments
 
 DEFAULT_LIMIT = 20
@@ -38,32 +40,31 @@ def listed(context: Context, arguments: Arguments) -> Outcome:
     first = newest[0].number if newest and len(newest) < len(known) else 1
     return Outcome(
         reports=_incomplete(versions),
-        data={
-            "schema": "haclusterd.versions/1",
-            "now": context.now,
-            "version": now,
-            "left_out": len(chosen) - len(newest),
-            "gaps": _gaps([each.number for each in known], first, now),
-            "versions": [_as_data(each) for each in newest],
-        },
+        answer=KnownVersions(
+            now=context.now,
+            version=now,
+            left_out=len(chosen) - len(newest),
+            gaps=_gaps([each.number for each in known], first, now),
+            versions=tuple(_shown_version(each) for each in newest),
+        ),
     )
 
 
-def _as_data(each: ListedVersion) -> Json:
-    return {
-        "number": each.number, "at": each.at, "author": each.author, "reason": each.reason, "digest": each.digest,
-    }  # fmt: skip
+def _shown_version(each: ListedVersion) -> Version:
+    return Version(
+        number=each.number, at=each.at, author=each.author, reason=each.reason, digest=each.digest,
+    )  # fmt: skip
 
 
-def _gaps(known: list[int], first: int, last: int) -> list[Json]:
+def _gaps(known: list[int], first: int, last: int) -> tuple[Range, ...]:
     """Return the ranges of numbers between `first` and `last` that are missing; numbers count up by one."""
-    gaps: list[Json] = []
+    gaps: list[Range] = []
     expected = first
     for number in (*(each for each in known if each >= first), last + 1):
         if number > expected:
-            gaps.append({"first": expected, "last": number - 1})
+            gaps.append(Range(first=expected, last=number - 1))
         expected = number + 1
-    return gaps
+    return tuple(gaps)
 
 
 def _incomplete(versions: Versions) -> tuple[ReportItem, ...]:
@@ -80,15 +81,14 @@ def shown(context: Context, arguments: Arguments) -> Outcome:
     visible = found if arguments.flag("secrets") else masked(found, context.agents)
     about = _about(context, number)
     return Outcome(
-        data={
-            "schema": "haclusterd.configuration/1",
-            "version": number,
-            "author": about.author,
-            "at": about.at,
-            "reason": about.reason,
-            "format": "crm",
-            "text": _text(visible),
-        }
+        answer=ConfigurationText(
+            version=number,
+            author=about.author,
+            at=about.at,
+            reason=about.reason,
+            format="crm",
+            text=_text(visible),
+        )
     )
 
 
@@ -102,12 +102,11 @@ def compared(context: Context, arguments: Arguments) -> Outcome:
         return refusal(*objections)
     contents = {number: each for number, each in found.items() if isinstance(each, Configuration)}
     return Outcome(
-        data={
-            "schema": "haclusterd.difference/1",
-            "old": _heading(context, numbers[0]),
-            "new": _heading(context, numbers[1]),
-            "text": "\n".join(difference(context, contents, *numbers)),
-        }
+        answer=Difference(
+            old=_heading(context, numbers[0]),
+            new=_heading(context, numbers[1]),
+            text="\n".join(difference(context, contents, *numbers)),
+        )
     )
 
 
@@ -117,8 +116,8 @@ def difference(context: Context, contents: Mapping[int, Configuration], old: int
     return list(unified_diff(texts[0], texts[1], f"version {old}", f"version {new}", lineterm="", n=2))
 
 
-def _heading(context: Context, number: int) -> Json:
-    return _as_data(_about(context, number))
+def _heading(context: Context, number: int) -> ComparedVersion:
+    return extended(ComparedVersion, _shown_version(_about(context, number)))
 
 
 def _about(context: Context, number: int) -> ListedVersion:
@@ -158,10 +157,10 @@ def rollback(context: Context, arguments: Arguments) -> Outcome:
     reason = f"rollback to version {number}" + (f": {context.reason}" if context.reason else "")
     outcome = change(replace(context, reason=reason), found, done=reason, reports=removal(context, found))
     present = context.cib.version.epoch
-    if outcome.is_refused or not isinstance(outcome.data, Mapping):
+    if outcome.is_refused or not isinstance(outcome.answer, Change):
         return outcome
     lines = difference(context, {present: context.cib.configuration, number: found}, present, number)
-    return replace(outcome, data={**outcome.data, "difference": "\n".join(lines)})
+    return replace(outcome, answer=replace(outcome.answer, difference="\n".join(lines)))
 
 
 VERBS = (

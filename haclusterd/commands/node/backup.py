@@ -14,6 +14,7 @@ from haclusterd.model.configuration import AttributeSet, Configuration, Primitiv
 from haclusterd.model.words import HIDDEN
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
+from haclusterd.verbs.answers.configuration import BackupText
 from haclusterd.verbs.arguments import Arguments
 
 VERSIONS_MAX = 50
@@ -36,13 +37,12 @@ def backup(context: Context, arguments: Arguments) -> Outcome:
     reports = tuple(report(Code.SECRET_LEFT_OUT, what=what) for what in hidden)
     return Outcome(
         reports=reports,
-        data={
-            "schema": "haclusterd.backup/1",
-            "cluster": context.cib.cluster_name,
-            "uuid": context.cib.cluster_uuid,
-            "version": context.cib.version.epoch,
-            "text": text,
-        },
+        answer=BackupText(
+            cluster=context.cib.cluster_name,
+            uuid=context.cib.cluster_uuid,
+            version=context.cib.version.epoch,
+            text=text,
+        ),
     )
 
 

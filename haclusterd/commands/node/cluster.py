@@ -6,16 +6,19 @@ from haclusterd.commands.context import Context, HeardFrom
 from haclusterd.commands.history.transitions import newest_transitions
 from haclusterd.commands.names import node_names
 from haclusterd.commands.outcome import Outcome
-from haclusterd.commands.status.status import node_data
+from haclusterd.commands.status.status import node_answer
 from haclusterd.commands.ticket import ticket_names
 from haclusterd.commands.verb import carry_out_by
 from haclusterd.machines.stop_plan import stop_timeout_ms
 from haclusterd.model import timing
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.instants import WallTime
-from haclusterd.model.json_value import Json
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.watchdog import longest_stop_ms
+from haclusterd.verbs.answers.answer import extended
+from haclusterd.verbs.answers.cluster import LongStop, PublishedWatchdog, Timer, Timers
+from haclusterd.verbs.answers.configuration import Names, State
+from haclusterd.verbs.answers.node import ClusterMember, Members
 from haclusterd.verbs.arguments import Arguments
 
 VERSIONS_NAMED = 50
@@ -23,87 +26,86 @@ VERSIONS_NAMED = 50
 
 def members(context: Context, _arguments: Arguments) -> Outcome:
     """Answer who belongs to the cluster and who is heard (schema `haclusterd.members/1`)."""
-    listed = [_member(context, member) for _, member in sorted(context.cib.members.items())]
+    listed = tuple(_member(context, member) for _, member in sorted(context.cib.members.items()))
     return Outcome(
-        data={
-            "schema": "haclusterd.members/1",
-            "now": context.now,
-            "cluster": context.cib.cluster_name,
-            "uuid": context.cib.cluster_uuid,
-            "answered_by": None if context.live is None else context.live.node,
-            "leader": None if context.live is None else context.live.leader,
-            "lease_remaining_ms": None if context.live is None else context.live.lease_remaining_ms,
-            "members": listed,
-        }
+        answer=Members(
+            now=context.now,
+            cluster=context.cib.cluster_name,
+            uuid=context.cib.cluster_uuid,
+            answered_by=None if context.live is None else context.live.node,
+            leader=None if context.live is None else context.live.leader,
+            lease_remaining_ms=None if context.live is None else context.live.lease_remaining_ms,
+            members=listed,
+        )
     )
 
 
-def _member(context: Context, member: Member) -> Json:
+def _member(context: Context, member: Member) -> ClusterMember:
     live = context.live
     heard = HeardFrom(None) if live is None else live.heard.get(member.name, HeardFrom(None))
-    return {
-        **node_data(context, member.name),
-        "addresses": [f"{host}:{port}" for host, port in member.addresses],
-        "wants_vote": member.wants_vote,
-        "is_connected": None if live is None else member.name in live.connected_voters,
-        "round_trip_ms": heard.round_trip_ms,
-    }
+    return extended(
+        ClusterMember,
+        node_answer(context, member.name),
+        addresses=tuple(f"{host}:{port}" for host, port in member.addresses),
+        wants_vote=member.wants_vote,
+        is_connected=None if live is None else member.name in live.connected_voters,
+        round_trip_ms=heard.round_trip_ms,
+    )
 
 
 def timers(context: Context, _arguments: Arguments) -> Outcome:
     """Answer every timer that follows from node-timeout and brain-timeout (schema `haclusterd.timing/1`)."""
     properties = ClusterProperties(context.cib.in_force)
     derived = timing.derive(properties.duration_ms("node-timeout"), properties.duration_ms("brain-timeout"))
-    rows: list[Json] = [
-        {"name": name, "value_ms": value_ms, "is_set": name in ("node-timeout", "brain-timeout"), "meaning": meaning}
+    rows = tuple(
+        Timer(name=name, value_ms=value_ms, is_set=name in ("node-timeout", "brain-timeout"), meaning=meaning)
         for name, value_ms, meaning in _rows(derived)
-    ]
+    )
     return Outcome(
-        data={
-            "schema": "haclusterd.timing/1",
-            "timers": rows,
-            "watchdogs": _watchdogs(context.cib, derived),
-            "long_stops": _long_stops(context.cib, context.now),
-        }
+        answer=Timers(
+            timers=rows,
+            watchdogs=_watchdogs(context.cib, derived),
+            long_stops=_long_stops(context.cib, context.now),
+        )
     )
 
 
-def _watchdogs(cib: Cib, derived: timing.Timing) -> list[Json]:
+def _watchdogs(cib: Cib, derived: timing.Timing) -> tuple[PublishedWatchdog, ...]:
     """Return each published device, and how long survivors wait for it."""
     is_counted_on = ClusterProperties(cib.in_force).boolean("watchdog-fencing")
-    rows: list[Json] = []
+    rows: list[PublishedWatchdog] = []
     for name, status in sorted(cib.status.nodes.items()):
         device = status.watchdog
         if device is not None:
             lease_ms = max(derived.lease_ms, status.longest_lease_ms)
-            rows.append({
-                "node": name,
-                "device": device.device,
-                "identity": device.identity,
-                "timeout_ms": device.timeout_ms,
-                "weakness": device.weakness,
-                "wait_ms": timing.watchdog_wait_ms(lease_ms, device.timeout_ms),
-                "is_counted_on": is_counted_on,
-            })
-    return rows
+            rows.append(PublishedWatchdog(
+                node=name,
+                device=device.device,
+                identity=device.identity,
+                timeout_ms=device.timeout_ms,
+                weakness=device.weakness,
+                wait_ms=timing.watchdog_wait_ms(lease_ms, device.timeout_ms),
+                is_counted_on=is_counted_on,
+            ))
+    return tuple(rows)
 
 
-def _long_stops(cib: Cib, now: WallTime) -> list[Json]:
+def _long_stops(cib: Cib, now: WallTime) -> tuple[LongStop, ...]:
     """Return the resources whose stop may take longer than a watchdog permits once the lease has ended."""
     timeouts = [status.watchdog.timeout_ms for status in cib.status.nodes.values() if status.watchdog is not None]
     if not timeouts:
-        return []
+        return ()
     fits_ms = longest_stop_ms(min(timeouts))
     stops = [
         (primitive.id, stop_timeout_ms(cib.in_force, primitive.id, now))
         for primitive in cib.configuration.primitives()
         if primitive.agent.standard != "stonith"
     ]
-    return [
-        {"resource": resource, "stop_timeout_ms": timeout_ms, "fits_ms": fits_ms}
+    return tuple(
+        LongStop(resource=resource, stop_timeout_ms=timeout_ms, fits_ms=fits_ms)
         for resource, timeout_ms in stops
         if timeout_ms > fits_ms
-    ]
+    )
 
 
 def _rows(derived: timing.Timing) -> tuple[tuple[str, int, str], ...]:
@@ -130,22 +132,21 @@ def names(context: Context, arguments: Arguments) -> Outcome:
     versions = context.versions.listed() if kind == "version" and context.versions is not None else ()
     transitions = newest_transitions(context.past) if kind == "transition" and context.past is not None else ()
     return Outcome(
-        data={
-            "schema": "haclusterd.names/1",
-            "version": [str(each.number) for each in versions[-VERSIONS_NAMED:]],
-            "transition": list(transitions),
-            "node": list(node_names(context.cib)),
-            "resource": list(configuration.resources),
-            "object": list(ids_of(configuration)),
-            "agent": sorted(context.agents or ()),
-            "ticket": list(ticket_names(context)),
-        }
+        answer=Names(
+            version=tuple(str(each.number) for each in versions[-VERSIONS_NAMED:]),
+            transition=tuple(transitions),
+            node=tuple(node_names(context.cib)),
+            resource=tuple(configuration.resources),
+            object=tuple(ids_of(configuration)),
+            agent=tuple(sorted(context.agents or ())),
+            ticket=tuple(ticket_names(context)),
+        )
     )
 
 
 def export(context: Context, _arguments: Arguments) -> Outcome:
     """Answer the whole state as a text that `--cib-file` reads (schema `haclusterd.state/1`)."""
-    return Outcome(data={"schema": "haclusterd.state/1", "text": encode_cib(context.cib).decode()})
+    return Outcome(answer=State(text=encode_cib(context.cib).decode()))
 
 
 VERBS = (

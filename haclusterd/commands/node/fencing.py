@@ -20,13 +20,28 @@ from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Primitive, effective
 from haclusterd.model.fencing import FenceOrder, FenceOutcome, FencingRecord, ProofState
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.model.json_value import Json
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.templates import expanded
 from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.scheduler.unpack.fencing_capability import unfencing_devices
+from haclusterd.verbs.answers.answer import extended
+from haclusterd.verbs.answers.fencing import (
+    ConfiguredLevel,
+    Cover,
+    DelayedDevice,
+    DeviceProof,
+    EndedFencing,
+    Fencing,
+    FencingConfirmed,
+    FencingHistory,
+    FencingPlan,
+    FencingStep,
+    FencingTopology,
+    NodeLevels,
+    OpenFencing,
+)
 from haclusterd.verbs.arguments import Arguments
 
 
@@ -35,9 +50,9 @@ def show(context: Context, arguments: Arguments) -> Outcome:
     nodes = _nodes(context, arguments)
     if isinstance(nodes, ReportItem):
         return refusal(nodes)
-    rows = [_cover(context.cib, name) for name in nodes]
+    rows = tuple(_cover(context.cib, name) for name in nodes)
     is_enabled = fencing_cover.is_enabled(context.cib)
-    return Outcome(data={"schema": "haclusterd.fencing/1", "is_enabled": is_enabled, "nodes": rows, "now": context.now})
+    return Outcome(answer=Fencing(is_enabled=is_enabled, nodes=rows, now=context.now))
 
 
 def _nodes(context: Context, arguments: Arguments) -> tuple[NodeName, ...] | ReportItem:
@@ -48,31 +63,31 @@ def _nodes(context: Context, arguments: Arguments) -> tuple[NodeName, ...] | Rep
     return tuple(name for name in node_names(cib) if name in cib.members and not cib.members[name].is_witness)
 
 
-def _cover(cib: Cib, name: NodeName) -> Json:
+def _cover(cib: Cib, name: NodeName) -> Cover:
     levels = fencing_cover.levels_of(cib, name)
-    return {
-        "node": name,
-        "is_covered": bool(levels),
-        "levels": [[_proof(cib, device, name) for device in level] for level in levels],
-        "unfencing": [_proof(cib, device, name) for device in unfencing_devices(cib.in_force, name)],
-        "is_unfenced": fencing_cover.is_unfenced(cib, name),
-    }
+    return Cover(
+        node=name,
+        is_covered=bool(levels),
+        levels=tuple(tuple(_proof(cib, device, name) for device in level) for level in levels),
+        unfencing=tuple(_proof(cib, device, name) for device in unfencing_devices(cib.in_force, name)),
+        is_unfenced=fencing_cover.is_unfenced(cib, name),
+    )
 
 
-def _proof(cib: Cib, device: ResourceId, name: NodeName) -> Json:
+def _proof(cib: Cib, device: ResourceId, name: NodeName) -> DeviceProof:
     found = fencing_cover.proof(cib, device, name)
     if device == WATCHDOG and found is None:
         watchdog = cib.status.nodes[name].watchdog
         assert watchdog is not None
         weakness = f"; weak: {watchdog.weakness}" if watchdog.weakness else ""
         detail = f"{watchdog.device}, {watchdog.timeout_ms} ms{weakness}"
-        return {"device": device, "proof": str(ProofState.UNTESTED), "at": None, "detail": detail}
-    return {
-        "device": device,
-        "proof": str(found.state if found is not None else ProofState.UNTESTED),
-        "at": found.at if found is not None else None,
-        "detail": found.detail if found is not None else "",
-    }
+        return DeviceProof(device=device, proof=str(ProofState.UNTESTED), at=None, detail=detail)
+    return DeviceProof(
+        device=device,
+        proof=str(found.state if found is not None else ProofState.UNTESTED),
+        at=found.at if found is not None else None,
+        detail=found.detail if found is not None else "",
+    )
 
 
 def history(context: Context, arguments: Arguments) -> Outcome:
@@ -81,41 +96,40 @@ def history(context: Context, arguments: Arguments) -> Outcome:
     if isinstance(nodes, ReportItem):
         return refusal(nodes)
     status = context.cib.status
-    records = [_record(each) for each in status.fencing_history if not nodes or each.target in nodes]
-    open_orders = [
+    records = tuple(_record(each) for each in status.fencing_history if not nodes or each.target in nodes)
+    open_orders = tuple(
         _under_way(order)
         for _, order in sorted(status.fence_orders.items())
         if not nodes or order.target in nodes
-    ]
-    return Outcome(data={"schema": "haclusterd.fencing_history/1", "now": context.now, "records": records,
-                         "under_way": open_orders})  # fmt: skip
+    )
+    return Outcome(answer=FencingHistory(context.now, records, open_orders))
 
 
-def _record(record: FencingRecord) -> Json:
-    return {
-        "target": record.target,
-        "action": str(record.action),
-        "devices": [each for each in (record.device, *record.others) if each is not None],
-        "executor": record.executor,
-        "outcome": str(record.outcome),
-        "detail": record.detail,
-        "reason": record.reason,
-        "began": record.issued_at,
-        "ended": record.ended_at,
-    }
+def _record(record: FencingRecord) -> EndedFencing:
+    return EndedFencing(
+        target=record.target,
+        action=str(record.action),
+        devices=tuple(each for each in (record.device, *record.others) if each is not None),
+        executor=record.executor,
+        outcome=str(record.outcome),
+        detail=record.detail,
+        reason=record.reason,
+        began=record.issued_at,
+        ended=record.ended_at,
+    )
 
 
-def _under_way(order: FenceOrder) -> Json:
-    return {
-        "target": order.target,
-        "action": str(order.action),
-        "devices": list(order.devices),
-        "executor": order.executor,
-        "state": str(order.state),
-        "since": order.issued_at,
-        "reason": order.reason,
-        "attempt": order.attempt,
-    }
+def _under_way(order: FenceOrder) -> OpenFencing:
+    return OpenFencing(
+        target=order.target,
+        action=str(order.action),
+        devices=tuple(order.devices),
+        executor=order.executor,
+        state=str(order.state),
+        since=order.issued_at,
+        reason=order.reason,
+        attempt=order.attempt,
+    )
 
 
 def topology(context: Context, arguments: Arguments) -> Outcome:
@@ -123,17 +137,18 @@ def topology(context: Context, arguments: Arguments) -> Outcome:
     nodes = _nodes(context, arguments)
     if isinstance(nodes, ReportItem):
         return refusal(nodes)
-    configured: list[Json] = [
-        {"target": level.target or level.target_pattern or f"{level.target_attribute}={level.target_value}",
-         "index": level.index, "devices": list(level.devices)}
+    configured = tuple(
+        ConfiguredLevel(
+            target=level.target or level.target_pattern or f"{level.target_attribute}={level.target_value}",
+            index=level.index,
+            devices=tuple(level.devices),
+        )
         for level in context.cib.configuration.fencing_levels
-    ]  # fmt: skip
-    effective_levels: list[Json] = [
-        {"node": name, "levels": [list(level) for level in fencing_cover.levels_of(context.cib, name)]}
-        for name in nodes
-    ]
-    schema = "haclusterd.fencing_topology/1"
-    return Outcome(data={"schema": schema, "configured": configured, "nodes": effective_levels})
+    )
+    effective_levels = tuple(
+        NodeLevels(name, tuple(tuple(level) for level in fencing_cover.levels_of(context.cib, name))) for name in nodes
+    )
+    return Outcome(answer=FencingTopology(configured, effective_levels))
 
 
 def plan_fencing(context: Context, arguments: Arguments) -> Outcome:
@@ -149,39 +164,33 @@ def plan_fencing(context: Context, arguments: Arguments) -> Outcome:
     found = plan(supposed, context.now, options=stands.options)
     if isinstance(found, ReportItem):
         return refusal(found)
-    return Outcome(stands.reports, data={
-        "schema": "haclusterd.fencing_plan/1",
-        "node": name,
-        "has_quorum": stands.has_quorum,
-        "steps": list(_steps(cib, name)) if stands.has_quorum else [],
-        "actions": [describe_action(action) for action in real_actions(found)],
-        "warnings": list(found.warnings),
-    })  # fmt: skip
+    return Outcome(stands.reports, answer=FencingPlan(
+        node=name,
+        has_quorum=stands.has_quorum,
+        steps=tuple(_steps(cib, name)) if stands.has_quorum else (),
+        actions=tuple(describe_action(action) for action in real_actions(found)),
+        warnings=tuple(found.warnings),
+    ))  # fmt: skip
 
 
-def _steps(cib: Cib, name: NodeName) -> Iterator[Json]:
+def _steps(cib: Cib, name: NodeName) -> Iterator[FencingStep]:
     properties = ClusterProperties(cib.in_force)
     for number, level in enumerate(fencing_cover.levels_of(cib, name), start=1):
         executors = able_to_use(cib, name, level)
-        yield {
-            "level": number,
-            "devices": [{**_as_fields(_proof(cib, device, name)), **_delays(cib, device, name)} for device in level],
-            "action": properties.text("fencing-action"),
-            "executors": list(executors),
-        }
+        yield FencingStep(
+            level=number,
+            devices=tuple(_delayed(cib, device, name) for device in level),
+            action=properties.text("fencing-action"),
+            executors=tuple(executors),
+        )
 
 
-def _as_fields(value: Json) -> dict[str, Json]:
-    assert isinstance(value, dict)
-    return value
-
-
-def _delays(cib: Cib, device: ResourceId, name: NodeName) -> dict[str, Json]:
+def _delayed(cib: Cib, device: ResourceId, name: NodeName) -> DelayedDevice:
     found = cib.configuration.resources.get(device)
     least = most = 0
     if isinstance(found, Primitive):
         least, most = delay_bounds_ms(effective(expanded(found, cib.in_force).parameters), name)
-    return {"delay_min_ms": least, "delay_max_ms": most}
+    return extended(DelayedDevice, _proof(cib, device, name), delay_min_ms=least, delay_max_ms=most)
 
 
 def confirm(context: Context, arguments: Arguments) -> Outcome:
@@ -196,7 +205,7 @@ def confirm(context: Context, arguments: Arguments) -> Outcome:
     detail = f"confirmed by {context.author}" + (f": {context.reason}" if context.reason else "")
     command = Fenced(name, status.incarnation, None, FenceOutcome.CONFIRMED, detail)
     requested = report(Code.REQUESTED, what=f"{name} counts as fenced; what ran there is recovered")
-    return Outcome((requested,), (command,), data={"schema": "haclusterd.fencing_confirmed/1", "node": name})
+    return Outcome((requested,), (command,), answer=FencingConfirmed(node=name))
 
 
 def _objections_to_confirming(

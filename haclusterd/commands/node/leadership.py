@@ -7,9 +7,9 @@ from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.ids import NodeName
-from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.node import Leader
 from haclusterd.verbs.arguments import Arguments
 
 
@@ -21,9 +21,9 @@ def transfer_leader(context: Context, arguments: Arguments) -> Outcome:
     wanted = find_node(context, arguments.word("node")) if arguments.word("node") else _successor(context, live)
     if isinstance(wanted, ReportItem):
         return refusal(wanted)
-    data: Json = {"schema": "haclusterd.leader/1", "from": live.leader, "to": wanted}
+    answer = Leader(from_=live.leader, to=wanted)
     if live.leader == wanted:
-        return Outcome((report(Code.NOTHING_TO_DO, state=f"{wanted} leads already"),), data=data)
+        return Outcome((report(Code.NOTHING_TO_DO, state=f"{wanted} leads already"),), answer=answer)
     objection = _objection(context.cib, wanted)
     if objection:
         return refusal(report(Code.REFUSED, problem=objection))
@@ -34,7 +34,7 @@ def transfer_leader(context: Context, arguments: Arguments) -> Outcome:
     return Outcome(
         (report(Code.REQUESTED, what=f"{wanted} is to lead instead of {live.leader or 'nobody'}"),),
         commands=(RequestLeader(wanted, context.author, context.reason),),
-        data=data,
+        answer=answer,
         until=leads,
         waiting_for=f"{wanted} to lead",
         waits_by_default=True,

@@ -18,15 +18,14 @@ from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.enrolment import InvitationTerms
 from haclusterd.model.ids import NODE_NAME, NodeName
-from haclusterd.model.json_value import Json
 from haclusterd.protocol.enrolment_token import read_address, spell
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.node import Membership
 from haclusterd.verbs.arguments import Arguments
 
 VALID_DEFAULT = "1h"
 VALID_MAX_MS = 7 * 24 * 3600 * 1000
-SCHEMA = "haclusterd.membership/1"
 GONE_MS = 3_000
 """A daemon that was not heard for so long is not there."""
 NOTICE_MS = 8_000
@@ -139,7 +138,7 @@ def remove(context: Context, arguments: Arguments) -> Outcome:
 
     return Outcome(
         commands=commands,
-        data=_data(context, name, "removed"),
+        answer=_answer(context, name, "removed"),
         until=has_left,
         waiting_for=f"{name} to stop everything and leave",
         waits_by_default=True,
@@ -174,7 +173,7 @@ def _dropped(context: Context, name: NodeName) -> Outcome:
 
     return Outcome(
         commands=(Retire(name, context.author, context.reason),),
-        data=_data(context, name, "removed"),
+        answer=_answer(context, name, "removed"),
         until=is_gone,
         waiting_for=f"{name} to notice",
         waits_by_default=True,
@@ -272,7 +271,7 @@ def _changed(context: Context, member: Member, said: str, more: int = 0) -> Outc
     return Outcome(
         (report(Code.REQUESTED, what=said), *advice_for(cib, more)),
         commands=(change,),
-        data=_data(context, member.name, "changed"),
+        answer=_answer(context, member.name, "changed"),
         until=until,
         waiting_for=f"{member.name} to have caught up",
         waits_by_default=until is not None,
@@ -287,8 +286,8 @@ def _members(cib: Cib) -> tuple[Member, ...]:
     return tuple(cib.members[name] for name in sorted(cib.members))
 
 
-def _data(context: Context, name: NodeName, what: str) -> Json:
-    return {"schema": SCHEMA, "node": name, "what": what, "version": context.cib.membership.version + 1}
+def _answer(context: Context, name: NodeName, what: str) -> Membership:
+    return Membership(name, what, context.cib.membership.version + 1)
 
 
 VERBS = (

@@ -11,16 +11,17 @@ from haclusterd.commands.outcome import Condition, Outcome, refusal
 from haclusterd.commands.planning.planning import settled
 from haclusterd.commands.status import fencing_cover
 from haclusterd.commands.status.resource_state import node_flag, primitives_on
-from haclusterd.commands.status.status import node_data
+from haclusterd.commands.status.status import node_answer
 from haclusterd.commands.verb import carry_out_by
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import Configuration, NodeEntry, effective
 from haclusterd.model.fencing import FenceAction, FenceOutcome
 from haclusterd.model.ids import Incarnation, NodeName
-from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.answer import extended
+from haclusterd.verbs.answers.node import Fence, Nodes, ShownNode
 from haclusterd.verbs.arguments import Arguments
 
 STANDBY = "standby"
@@ -35,24 +36,25 @@ def show(context: Context, arguments: Arguments) -> Outcome:
         if isinstance(found, ReportItem):
             return refusal(found)
         names = (found,)
-    shown = [_shown(context, name) for name in names]
-    return Outcome(data={"schema": "haclusterd.nodes/1", "now": context.now, "nodes": shown})
+    shown = tuple(_shown(context, name) for name in names)
+    return Outcome(answer=Nodes(now=context.now, nodes=shown))
 
 
-def _shown(context: Context, name: NodeName) -> Json:
+def _shown(context: Context, name: NodeName) -> ShownNode:
     cib = context.cib
     entry = cib.configuration.nodes.get(name)
     known = cib.status.nodes.get(name)
     member = cib.members.get(name)
-    return {
-        **node_data(context, name),
-        "addresses": [] if member is None else [f"{host}:{port}" for host, port in member.addresses],
-        "attributes": {} if entry is None else effective(entry.attributes),
-        "utilization": {} if entry is None else effective(entry.utilization),
-        "transient_attributes": {} if known is None else dict(sorted(known.attributes.items())),
-        "incarnation": None if known is None or known.incarnation is None else str(known.incarnation),
-        "resources": list(primitives_on(cib, name)),
-    }
+    return extended(
+        ShownNode,
+        node_answer(context, name),
+        addresses=() if member is None else tuple(f"{host}:{port}" for host, port in member.addresses),
+        attributes={} if entry is None else effective(entry.attributes),
+        utilization={} if entry is None else effective(entry.utilization),
+        transient_attributes={} if known is None else dict(sorted(known.attributes.items())),
+        incarnation=None if known is None or known.incarnation is None else str(known.incarnation),
+        resources=tuple(primitives_on(cib, name)),
+    )
 
 
 def standby(context: Context, arguments: Arguments) -> Outcome:
@@ -170,7 +172,7 @@ def _have_fenced(context: Context, node: NodeName, reason: str) -> Outcome:
     return Outcome(
         reports=(requested,),
         commands=(RequestFence(node, known.incarnation, context.author, reason),),
-        data={"schema": "haclusterd.fence/1", "node": node, "device": device},
+        answer=Fence(node=node, device=device),
         until=_fenced(node, known.incarnation),
         waiting_for=f"{node} to be fenced",
     )
@@ -185,7 +187,7 @@ def _under_way(context: Context, node: NodeName) -> Outcome | None:
     requested = report(Code.REQUESTED, what=f"{node} is being fenced already, with {', '.join(orders[0].devices)}")
     return Outcome(
         reports=(requested,),
-        data={"schema": "haclusterd.fence/1", "node": node, "device": orders[0].device},
+        answer=Fence(node=node, device=orders[0].device),
         until=_fenced(node, known.incarnation),
         waiting_for=f"{node} to be fenced",
     )

@@ -23,10 +23,10 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.properties import read_boolean
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.node import AttributesOfNodes, NodeAttributes
 from haclusterd.verbs.arguments import Arguments
 from haclusterd.verbs.verb import Cost
 
-SCHEMA = "haclusterd.node-attributes/1"
 FOREVER = "forever"
 REBOOT = "reboot"
 PRIVATE = "private"
@@ -36,7 +36,7 @@ TERMINATE = "terminate"
 
 
 def show(context: Context, arguments: Arguments) -> Outcome:
-    """Answer attributes of one node or of all, by lifetime, what waits to be written included (schema SCHEMA)."""
+    """Answer attributes of one node or of all, by lifetime, what waits to be written included."""
     names = node_names(context.cib)
     if not arguments.flag("all"):
         found = find_node(context, arguments.word("node"))
@@ -44,9 +44,9 @@ def show(context: Context, arguments: Arguments) -> Outcome:
             return refusal(found)
         names = (found,)
     wanted, lifetime = arguments.word("name"), arguments.word("lifetime")
-    nodes = []
+    nodes: list[NodeAttributes] = []
     for name in names:
-        shown: dict[str, Json] = {"name": name}
+        shown: dict[str, Mapping[str, str]] = {}
         for each, values in ((REBOOT, _until_reboot(context, name)), (FOREVER, _for_ever(context, name))):
             if lifetime in ("", each):
                 shown[each] = {key: value for key, value in sorted(values.items()) if wanted in ("", key)}
@@ -54,8 +54,8 @@ def show(context: Context, arguments: Arguments) -> Outcome:
         kept = {key: value for key, value in sorted(private.items()) if wanted in ("", key)}
         if kept:
             shown[PRIVATE] = kept
-        nodes.append(shown)
-    return Outcome(data={"schema": SCHEMA, "nodes": nodes})
+        nodes.append(NodeAttributes(name, **shown))
+    return Outcome(answer=AttributesOfNodes(tuple(nodes)))
 
 
 def attribute(context: Context, arguments: Arguments) -> Outcome:

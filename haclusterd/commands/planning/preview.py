@@ -9,9 +9,9 @@ from haclusterd.commands.planning.interruptions import interruptions
 from haclusterd.commands.planning.planning import describe_action, is_probe, plan, real_actions
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName, RequestId, Term
-from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.configuration import ExpectedAction, Preview
 
 SAID_OF_DEEDS = frozenset({Code.CONFIGURATION_CHANGED, Code.REQUESTED})
 """What a verb says when it has done something: here nothing is done."""
@@ -23,23 +23,22 @@ def preview(context: Context, outcome: Outcome) -> Outcome:
     The schema of the data is `haclusterd.preview/1`.
     """
     if outcome.is_refused or not outcome.commands:
-        return Outcome(outcome.reports, data=outcome.data, exit_status=outcome.exit_status)
+        return Outcome(outcome.reports, untyped=outcome.data, exit_status=outcome.exit_status)
     cib, refused = folded(context, outcome.commands)
     reports = (*(each for each in outcome.reports if each.code not in SAID_OF_DEEDS), *refused)
     found = plan(cib, context.now)
     if isinstance(found, ReportItem):
         reports = (*reports, found)
     actions = () if isinstance(found, ReportItem) else real_actions(found)
-    data: Json = {
-        "schema": "haclusterd.preview/1",
-        "change": outcome.data,
-        "actions": [
-            {"text": describe_action(each), "reason": each.reason, "is_probe": is_probe(each), "node": each.node}
+    answer = Preview(
+        change=outcome.data,
+        actions=tuple(
+            ExpectedAction(text=describe_action(each), reason=each.reason, is_probe=is_probe(each), node=each.node)
             for each in actions
-        ],
-        "interruptions": None if isinstance(found, ReportItem) else interruptions(found),
-    }
-    return Outcome((*reports, report(Code.DRY_RUN)), data=data, exit_status=outcome.exit_status)
+        ),
+        interruptions=None if isinstance(found, ReportItem) else interruptions(found),
+    )
+    return Outcome((*reports, report(Code.DRY_RUN)), answer=answer, exit_status=outcome.exit_status)
 
 
 def folded(context: Context, commands: tuple[Command, ...]) -> tuple[Cib, tuple[ReportItem, ...]]:

@@ -9,9 +9,9 @@ from haclusterd.commands.verb import carry_out_by
 from haclusterd.formats.crm.syntax import show
 from haclusterd.model.configuration import Configuration, Location, Primitive
 from haclusterd.model.ids import ResourceId
-from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.configuration import ConfigurationText
 from haclusterd.verbs.arguments import Arguments
 
 
@@ -29,15 +29,14 @@ def constraints(context: Context, arguments: Arguments) -> Outcome:
     ]
     if not ids:
         return Outcome((report(Code.NOTHING_TO_DO, state=f"no constraint concerns {found}"),))
-    data: Json = {
-        "schema": "haclusterd.configuration/1",
-        "version": version.epoch,
-        "author": version.author,
-        "at": version.at,
-        "format": "crm",
-        "text": show(part_of(configuration, ids)),
-    }
-    return Outcome(data=data)
+    answer = ConfigurationText(
+        version=version.epoch,
+        author=version.author,
+        at=version.at,
+        format="crm",
+        text=show(part_of(configuration, ids)),
+    )
+    return Outcome(answer=answer)
 
 
 def _names(configuration: Configuration, resource: ResourceId) -> frozenset[str]:

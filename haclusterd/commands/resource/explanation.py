@@ -11,11 +11,11 @@ from haclusterd.commands.status.resource_state import meta_flag
 from haclusterd.model.configuration import Group, Primitive
 from haclusterd.model.graph import NodeScore, Placement, Plan
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.model.json_value import Json
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.scores import render as render_score
 from haclusterd.reports.items import ReportItem
+from haclusterd.verbs.answers.resource import Addend, Explanation, InstanceInShort, Promotion, ScoreOfNode, Scores, Why
 from haclusterd.verbs.arguments import Arguments
 
 
@@ -26,7 +26,7 @@ def why(context: Context, arguments: Arguments) -> Outcome:
     objections = tuple(each for each in (resource, node) if isinstance(each, ReportItem))
     if objections or isinstance(resource, ReportItem) or isinstance(node, ReportItem):
         return refusal(*objections)
-    return _explained(context, "haclusterd.why/1", (resource,), node)
+    return _explained(context, Why, (resource,), node)
 
 
 def scores(context: Context, arguments: Arguments) -> Outcome:
@@ -34,11 +34,11 @@ def scores(context: Context, arguments: Arguments) -> Outcome:
     resources, unknown = find_resources(context, arguments.words("resources"))
     if unknown:
         return refusal(*unknown)
-    return _explained(context, "haclusterd.scores/1", resources or tuple(context.cib.configuration.resources), None)
+    return _explained(context, Scores, resources or tuple(context.cib.configuration.resources), None)
 
 
 def _explained(
-    context: Context, schema: str, resources: tuple[ResourceId, ...], node: NodeName | None
+    context: Context, kind: type[Why | Scores], resources: tuple[ResourceId, ...], node: NodeName | None
 ) -> Outcome:
     stands = standing(context)
     found = plan(context.cib, context.now, is_explaining=True, options=stands.options)
@@ -48,11 +48,11 @@ def _explained(
     primitives = dict.fromkeys(each for resource in resources for each in primitives_of(configuration, resource))
     overview = Overview(context.cib)
     parents = configuration.parents()
-    explained: list[Json] = []
+    explained: list[Explanation] = []
     for primitive in primitives:
         for placement in _placements(found, primitive, node):
             explained.append(_explain(overview, found, placement, parents.get(primitive), node))
-    return Outcome(stands.reports, data={"schema": schema, "now": context.now, "node": node, "resources": explained})
+    return Outcome(stands.reports, answer=kind(context.now, node, tuple(explained)))
 
 
 def _placements(found: Plan, primitive: ResourceId, node: NodeName | None) -> list[Placement]:
@@ -73,7 +73,7 @@ def _explain(
     placement: Placement,
     parent: ResourceId | None,
     node: NodeName | None,
-) -> Json:
+) -> Explanation:
     primitive_id = placement.base or placement.resource
     primitive = overview.cib.configuration.resources[primitive_id]
     assert isinstance(primitive, Primitive)
@@ -82,52 +82,52 @@ def _explain(
     shown = [each for each in placement.scores if node in (None, each.node)]
     container = overview.cib.configuration.resources.get(parent) if parent is not None else None
     is_promotable = placement.promotion is not None or placement.next_role is Role.PROMOTED
-    return {
-        "resource": placement.resource,
-        "group": parent if isinstance(container, Group) else None,
-        "now_on": list(placement.now_on),
-        "next_on": placement.next_on,
-        "next_role": str(placement.next_role) if is_promotable and placement.next_on is not None else "",
-        "promotion": _promotion(placement),
-        "verdict": placement.verdict,
-        "not_wanted": not_wanted,
-        "instances": [
-            {"node": each.node, "state": str(each.state), "detail": each.detail}
+    return Explanation(
+        resource=placement.resource,
+        group=parent if isinstance(container, Group) else None,
+        now_on=tuple(placement.now_on),
+        next_on=placement.next_on,
+        next_role=str(placement.next_role) if is_promotable and placement.next_on is not None else "",
+        promotion=_promotion(placement),
+        verdict=placement.verdict,
+        not_wanted=not_wanted,
+        instances=tuple(
+            InstanceInShort(node=each.node, state=str(each.state), detail=each.detail)
             for each in overview.instances(primitive_id)
             if placement.base is None or each.node in placement.now_on
-        ],
-        "nodes": [_score(each, placement) for each in sorted(shown, key=lambda each: (-each.score, each.node))],
-        "actions": [
+        ),
+        nodes=tuple(_score(each, placement) for each in sorted(shown, key=lambda each: (-each.score, each.node))),
+        actions=tuple(
             f"{action.name} on {action.node}" + (f": {action.reason}" if action.reason else "")
             for _, action in sorted(found.graph.actions.items())
             if placement.resource in (action.resource, action.instance) and action.interval_ms == 0
-        ],
-        "advice": list(_advice(overview, placement, not_wanted, node, is_managed=meta_flag(meta, "is-managed"))),
-    }
+        ),
+        advice=tuple(_advice(overview, placement, not_wanted, node, is_managed=meta_flag(meta, "is-managed"))),
+    )
 
 
-def _promotion(placement: Placement) -> Json:
+def _promotion(placement: Placement) -> Promotion | None:
     promotion = placement.promotion
     if promotion is None:
         return None
-    return {
-        "score": render_score(promotion.score),
-        "addends": [{"score": render_score(each.score), "source": each.source} for each in promotion.addends],
-        "to_be_promoted": list(promotion.to_be_promoted),
-    }
+    return Promotion(
+        score=render_score(promotion.score),
+        addends=tuple(Addend(render_score(each.score), each.source) for each in promotion.addends),
+        to_be_promoted=tuple(promotion.to_be_promoted),
+    )
 
 
-def _score(score: NodeScore, placement: Placement) -> Json:
-    return {
-        "node": score.node,
-        "score": render_score(score.score),
-        "is_eligible": score.is_eligible,
-        "objection": score.objection,
-        "is_now": score.node in placement.now_on,
-        "is_next": score.node == placement.next_on,
-        "addends": [{"score": render_score(each.score), "source": each.source} for each in score.addends],
-        "to_win": list(score.to_win),
-    }
+def _score(score: NodeScore, placement: Placement) -> ScoreOfNode:
+    return ScoreOfNode(
+        node=score.node,
+        score=render_score(score.score),
+        is_eligible=score.is_eligible,
+        objection=score.objection,
+        is_now=score.node in placement.now_on,
+        is_next=score.node == placement.next_on,
+        addends=tuple(Addend(render_score(each.score), each.source) for each in score.addends),
+        to_win=tuple(score.to_win),
+    )
 
 
 def _advice(

@@ -14,10 +14,10 @@ from haclusterd.commands.verb import carry_out_by
 from haclusterd.model import durations
 from haclusterd.model.history import OperationRecord, ordered_records
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.model.json_value import Json
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.history import CountedFailure, FailCounts, OperationResult, Operations
 from haclusterd.verbs.arguments import Arguments
 
 SET, DELETE, SHOW = "set", "delete", "show"
@@ -29,13 +29,13 @@ def operations(context: Context, arguments: Arguments) -> Outcome:
     if isinstance(chosen, Outcome):
         return chosen
     named, node = chosen
-    shown: list[Json] = [
+    shown = tuple(
         _record(status.name, name, record)
         for status in context.cib.status.nodes.values() if node in (None, status.name)
         for name, history in sorted(status.histories.items()) if named is None or base_of(name) in named
         for record in ordered_records(history)
-    ]  # fmt: skip
-    return Outcome(data={"schema": "haclusterd.operations/1", "now": context.now, "operations": shown})
+    )  # fmt: skip
+    return Outcome(answer=Operations(now=context.now, operations=shown))
 
 
 def _chosen(
@@ -52,13 +52,13 @@ def _chosen(
     return named, node
 
 
-def _record(node: NodeName, name: ResourceId, record: OperationRecord) -> Json:
-    return {
-        "resource": name, "node": node, "operation": record.operation, "interval_ms": record.interval_ms,
-        "status": str(record.status), "exit_code": int(record.exit_code), "is_failed": record.is_failure,
-        "reason": record.exit_reason, "at": record.run_at, "executed_ms": record.executed_ms,
-        "queued_ms": record.queued_ms,
-    }  # fmt: skip
+def _record(node: NodeName, name: ResourceId, record: OperationRecord) -> OperationResult:
+    return OperationResult(
+        resource=name, node=node, operation=record.operation, interval_ms=record.interval_ms,
+        status=str(record.status), exit_code=int(record.exit_code), is_failed=record.is_failure,
+        reason=record.exit_reason, at=record.run_at, executed_ms=record.executed_ms,
+        queued_ms=record.queued_ms,
+    )  # fmt: skip
 
 
 def failcount(context: Context, arguments: Arguments) -> Outcome:
@@ -96,8 +96,8 @@ def _counted(context: Context, arguments: Arguments, words: tuple[str, ...]) -> 
         interval_ms = durations.parse(interval) if interval else None
     except ValueError:
         return refusal(report(Code.BAD_ARGUMENT, name="INTERVAL", problem=f"{interval!r} is no span of time"))
-    rows = list(_counts(context, *chosen, operation, interval_ms))
-    return Outcome(data={"schema": "haclusterd.failcounts/1", "now": context.now, "failures": rows})
+    rows = tuple(_counts(context, *chosen, operation, interval_ms))
+    return Outcome(answer=FailCounts(now=context.now, failures=rows))
 
 
 def _counts(
@@ -106,7 +106,7 @@ def _counts(
     node: NodeName | None,
     operation: str,
     interval_ms: int | None,
-) -> Iterator[Json]:
+) -> Iterator[CountedFailure]:
     configuration = context.cib.configuration
     for each in failures(context.cib):
         count, base = each.count, base_of(each.resource)
@@ -117,13 +117,13 @@ def _counts(
         if interval_ms not in (None, count.interval_ms):
             continue
         meta = meta_of(configuration, base) if base in configuration.resources else {}
-        yield {
-            "resource": each.resource, "node": each.node, "operation": count.operation,
-            "interval_ms": count.interval_ms,
-            "count": "INFINITY" if count.count >= INFINITY else count.count,
-            "failed_at": count.failed_at, "threshold": meta.get("migration-threshold", "INFINITY"),
-            "forgotten_after": meta.get("failure-timeout", "0"),
-        }  # fmt: skip
+        yield CountedFailure(
+            resource=each.resource, node=each.node, operation=count.operation,
+            interval_ms=count.interval_ms,
+            count="INFINITY" if count.count >= INFINITY else count.count,
+            failed_at=count.failed_at, threshold=meta.get("migration-threshold", "INFINITY"),
+            forgotten_after=meta.get("failure-timeout", "0"),
+        )  # fmt: skip
 
 
 

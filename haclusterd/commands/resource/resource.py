@@ -13,7 +13,7 @@ from haclusterd.commands.resource import explanation, moving
 from haclusterd.commands.resource.settings import TARGET_ROLE, with_meta
 from haclusterd.commands.status.overview import Overview
 from haclusterd.commands.status.resource_state import active_nodes, base_of, failures, is_stopped, recorded_names
-from haclusterd.commands.status.status import resource_data
+from haclusterd.commands.status.status import resource_answer
 from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.activity import possibly_active
 from haclusterd.model.cluster import Cib
@@ -22,6 +22,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.scheduler.unpack.management import unmanaged
+from haclusterd.verbs.answers.status import Cleanup, Resources, Restart
 from haclusterd.verbs.arguments import Arguments
 
 RESTART_LIMIT_MS: Final = 20 * 60 * 1000
@@ -38,8 +39,8 @@ def status(context: Context, arguments: Arguments) -> Outcome:
     parents = configuration.parents()
     chosen = found or tuple(each for each in configuration.resources if each not in parents)
     overview = Overview(context.cib)
-    shown = [resource_data(overview, configuration.resources[each]) for each in chosen]
-    return Outcome(data={"schema": "haclusterd.resources/1", "now": context.now, "resources": shown})
+    shown = tuple(resource_answer(overview, configuration.resources[each]) for each in chosen)
+    return Outcome(answer=Resources(now=context.now, resources=shown))
 
 
 def start(context: Context, arguments: Arguments) -> Outcome:
@@ -104,7 +105,7 @@ def restart(context: Context, arguments: Arguments) -> Outcome:
     return Outcome(
         reports=(report(Code.REQUESTED, what=f"{found} restarts"),),
         commands=(RestartResource(found, RESTART_LIMIT_MS, context.author, context.reason),),
-        data={"schema": "haclusterd.restart/1", "resource": found, "limit_ms": RESTART_LIMIT_MS},
+        answer=Restart(resource=found, limit_ms=RESTART_LIMIT_MS),
         until=lambda cib, _live: found not in cib.status.restarts,
         waiting_for=f"{found} to be stopped",
         waits_by_default=True,
@@ -157,7 +158,7 @@ def cleanup(context: Context, arguments: Arguments) -> Outcome:
     return Outcome(
         reports=(report(Code.REQUESTED, what=what),),
         commands=commands,
-        data={"schema": "haclusterd.cleanup/1", "forgotten": len(forgotten)},
+        answer=Cleanup(forgotten=len(forgotten)),
         until=settled(context.now),
         until_plans=True,
         waiting_for="the cluster to settle",

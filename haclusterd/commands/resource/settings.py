@@ -16,9 +16,9 @@ from haclusterd.commands.verb import carry_out_by
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import AttributeSet, Configuration, NodeEntry, Primitive, Resource, effective
 from haclusterd.model.ids import ResourceId
-from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.resource import Setting
 from haclusterd.verbs.arguments import Arguments
 
 TARGET_ROLE = "target-role"
@@ -121,9 +121,9 @@ def _shown(owner: str, section: str, name: str, blocks: tuple[AttributeSet, ...]
     values = effective(blocks)
     if name and name not in values:
         return refusal(report(Code.UNKNOWN_OBJECT, id=f"{name} of {owner}"))
-    shown: dict[str, Json] = {key: value for key, value in values.items() if name in ("", key)}
-    data: Json = {"schema": "haclusterd.setting/1", "of": owner, "section": section, "values": shown}
-    return Outcome(data=data)
+    shown = {key: value for key, value in values.items() if name in ("", key)}
+    answer = Setting(of=owner, section=section, values=shown)
+    return Outcome(answer=answer)
 
 
 def _blocks(

@@ -12,9 +12,29 @@ from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus, TicketS
 from haclusterd.model.configuration import Group, Location, Primitive, Resource, TicketConstraint, contained
 from haclusterd.model.fencing import FenceOrder, FencingRecord
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.model.json_value import Json
 from haclusterd.model.orders import Order
 from haclusterd.model.scores import render as render_score
+from haclusterd.verbs.answers.answer import extended
+from haclusterd.verbs.answers.node import Node
+from haclusterd.verbs.answers.status import (
+    ConfigurationVersion,
+    DeviceOfNode,
+    FencingInShort,
+    LoopStall,
+    Move,
+    OpenFenceOrder,
+    OpenOrder,
+    Quorum,
+    RecentFencing,
+    ShownFailure,
+    ShownHeadline,
+    ShownInstance,
+    ShownResource,
+    Status,
+    TicketInShort,
+    TransitionProgress,
+    Verdict,
+)
 from haclusterd.verbs.arguments import Arguments
 
 RECENT_FENCING = 5
@@ -24,51 +44,48 @@ RECENT_FENCING_MS = 7 * 86_400_000
 def status(context: Context, arguments: Arguments) -> Outcome:
     """Answer the state of the whole cluster; with `simple`, the verdict as a line and an exit status for monitoring."""
     if arguments.word("form") != "simple":
-        return Outcome(data=status_data(context))
+        return Outcome(answer=_whole(context))
     first = headlines(context, Overview(context.cib))[0]
-    data: Json = {"schema": "haclusterd.verdict/1", **_headline(first)}
-    return Outcome(data=data, exit_status=int(first.gravity))
+    return Outcome(answer=extended(Verdict, _headline(first)), exit_status=int(first.gravity))
 
 
-def status_data(context: Context) -> dict[str, Json]:
+def _whole(context: Context) -> Status:
     """Return the state of the whole cluster (schema `haclusterd.status/1`). Times are epoch ms."""
     cib = context.cib
     overview = Overview(cib)
     found = headlines(context, overview)
     live = context.live
-    return {
-        "schema": "haclusterd.status/1",
-        "cluster": cib.cluster_name,
-        "now": context.now,
-        "verdict": found[0].verdict,
-        "gravity": int(found[0].gravity),
-        "headlines": [_headline(each) for each in found],
-        "answered_by": None if live is None else live.node,
-        "started_at": None if live is None else live.started_at,
-        "stale_ms": 0 if live is None else live.stale_ms,
-        "index": cib.index,
-        "dc": acting_dc(context),
-        "leader": None if live is None else live.leader,
-        "term": _term(context),
-        "quorum": _quorum(context),
-        "configuration": {
-            "version": cib.version.epoch, "author": cib.version.author, "at": cib.version.at,
-            "reason": cib.version.reason,
-        },
-        "maintenance": overview.properties.boolean("maintenance-mode"),
-        "transition": _transition(context),
-        "nodes": [node_data(context, name) for name in sorted(cib.members)],
-        "resources": _resources(overview),
-        "tickets": _tickets(cib),
-        "orders": [
+    return Status(
+        cluster=cib.cluster_name,
+        now=context.now,
+        verdict=found[0].verdict,
+        gravity=int(found[0].gravity),
+        headlines=tuple(_headline(each) for each in found),
+        answered_by=None if live is None else live.node,
+        started_at=None if live is None else live.started_at,
+        stale_ms=0 if live is None else live.stale_ms,
+        index=cib.index,
+        dc=acting_dc(context),
+        leader=None if live is None else live.leader,
+        term=_term(context),
+        quorum=_quorum(context),
+        configuration=ConfigurationVersion(
+            cib.version.epoch, cib.version.author, cib.version.at, cib.version.reason
+        ),
+        maintenance=overview.properties.boolean("maintenance-mode"),
+        transition=_transition(context),
+        nodes=tuple(node_answer(context, name) for name in sorted(cib.members)),
+        resources=_resources(overview),
+        tickets=_tickets(cib),
+        orders=tuple(
             _order(order) for _, node in sorted(cib.status.nodes.items()) for _, order in sorted(node.orders.items())
-        ],
-        "moves": [_move(each) for each in moves(cib)],
-        "failures": [_failure(each) for each in overview.failures],
-        "fencing": _fencing(context),
-        "warnings": [] if live is None else list(live.warnings),
-        "holds": [] if live is None else [_hold(each) for each in live.holds],
-    }  # fmt: skip
+        ),
+        moves=tuple(_move(each) for each in moves(cib)),
+        failures=tuple(_failure(each) for each in overview.failures),
+        fencing=_fencing(context),
+        warnings=() if live is None else tuple(live.warnings),
+        holds=() if live is None else tuple(_hold(each) for each in live.holds),
+    )
 
 
 def acting_dc(context: Context) -> NodeName | None:
@@ -79,11 +96,11 @@ def acting_dc(context: Context) -> NodeName | None:
     return controller.node
 
 
-def _headline(headline: Headline) -> dict[str, Json]:
-    return {
-        "gravity": int(headline.gravity), "verdict": headline.verdict, "text": headline.text,
-        "remedy": headline.remedy,
-    }  # fmt: skip
+def _headline(headline: Headline) -> ShownHeadline:
+    return ShownHeadline(
+        gravity=int(headline.gravity), verdict=headline.verdict, text=headline.text,
+        remedy=headline.remedy,
+    )  # fmt: skip
 
 
 def _term(context: Context) -> int:
@@ -93,114 +110,114 @@ def _term(context: Context) -> int:
     return 0 if controller is None else controller.term
 
 
-def _quorum(context: Context) -> Json:
+def _quorum(context: Context) -> Quorum:
     voters = context.cib.voters()
     if context.live is None:
-        return {"known": False, "has": False, "connected": 0, "voters": len(voters), "missing": []}
+        return Quorum(known=False, has=False, connected=0, voters=len(voters), missing=())
     missing = missing_voters(context.cib, context.live)
-    return {
-        "known": True,
-        "has": context.live.has_quorum or reaches_majority(context.cib, context.live),
-        "connected": len(voters) - len(missing),
-        "voters": len(voters),
-        "missing": list(missing),
-    }
+    return Quorum(
+        known=True,
+        has=context.live.has_quorum or reaches_majority(context.cib, context.live),
+        connected=len(voters) - len(missing),
+        voters=len(voters),
+        missing=tuple(missing),
+    )
 
 
-def _transition(context: Context) -> Json:
+def _transition(context: Context) -> TransitionProgress | None:
     progress = None if context.live is None else context.live.transition
-    return None if progress is None else {"number": progress.number, "done": progress.done, "total": progress.total}
+    return None if progress is None else TransitionProgress(progress.number, progress.done, progress.total)
 
 
-def node_data(context: Context, name: NodeName) -> dict[str, Json]:
+def node_answer(context: Context, name: NodeName) -> Node:
     """Return how a node is, as the CIB and the answering daemon have it."""
     cib, live = context.cib, context.live
     member = cib.members.get(name, Member(name, (), is_voter=False))
     known = cib.status.nodes.get(name, NodeStatus(name))
     heard = HeardFrom(None) if live is None else live.heard.get(name, HeardFrom(None))
-    return {
-        "name": name,
-        "is_member": name in cib.members,
-        "state": str(known.state),
-        "since": known.since,
-        "detail": known.detail,
-        "is_local": live is not None and live.node == name,
-        "is_dc": acting_dc(context) == name,
-        "is_voter": member.is_voter,
-        "is_witness": member.is_witness,
-        "is_standby": node_flag(cib, name, "standby"),
-        "is_maintenance": node_flag(cib, name, "maintenance"),
-        "is_leaving": known.is_leaving,
-        "is_being_fenced": any(order.target == name for order in cib.status.fence_orders.values()),
-        "held_join": "" if live is None else live.held_joins.get(name, ""),
-        "heard_age_ms": heard.age_ms,
-        "brain": heard.brain,
-        "brain_since_ms": heard.brain_since_ms,
-        "unverified": len(known.unverified) if known.state is NodeState.ONLINE else 0,
-        "unhealthy": list(votes(cib, name, "yellow", "red")),
-    }
+    return Node(
+        name=name,
+        is_member=name in cib.members,
+        state=str(known.state),
+        since=known.since,
+        detail=known.detail,
+        is_local=live is not None and live.node == name,
+        is_dc=acting_dc(context) == name,
+        is_voter=member.is_voter,
+        is_witness=member.is_witness,
+        is_standby=node_flag(cib, name, "standby"),
+        is_maintenance=node_flag(cib, name, "maintenance"),
+        is_leaving=known.is_leaving,
+        is_being_fenced=any(order.target == name for order in cib.status.fence_orders.values()),
+        held_join="" if live is None else live.held_joins.get(name, ""),
+        heard_age_ms=heard.age_ms,
+        brain=heard.brain,
+        brain_since_ms=heard.brain_since_ms,
+        unverified=len(known.unverified) if known.state is NodeState.ONLINE else 0,
+        unhealthy=tuple(votes(cib, name, "yellow", "red")),
+    )
 
 
-def _tickets(cib: Cib) -> list[Json]:
+def _tickets(cib: Cib) -> tuple[TicketInShort, ...]:
     """Return the tickets that are known or needed."""
     needed = {each.ticket for each in cib.configuration.constraints.values() if isinstance(each, TicketConstraint)}
     found = {name: cib.status.tickets.get(name, TicketState(name)) for name in sorted({*needed, *cib.status.tickets})}
-    return [
-        {"ticket": name, "is_granted": state.is_granted, "is_standby": state.is_standby, "is_needed": name in needed}
+    return tuple(
+        TicketInShort(name, state.is_granted, state.is_standby, is_needed=name in needed)
         for name, state in found.items()
-    ]
+    )
 
 
-def _resources(overview: Overview) -> list[Json]:
+def _resources(overview: Overview) -> tuple[ShownResource, ...]:
     configuration = overview.cib.configuration
     parents = configuration.parents()
     shown = [resource for resource in configuration.resources.values() if resource.id not in parents]
-    return [resource_data(overview, resource) for resource in shown]
+    return tuple(resource_answer(overview, resource) for resource in shown)
 
 
-def resource_data(overview: Overview, resource: Resource) -> dict[str, Json]:
+def resource_answer(overview: Overview, resource: Resource) -> ShownResource:
     """Return how a resource is, what contains others with those."""
     if isinstance(resource, Primitive):
-        return {**_primitive(overview, resource), "members": []}
+        return _primitive(overview, resource)
     known = overview.cib.configuration.resources
-    return {
-        "id": resource.id,
-        "kind": type(resource).__name__.lower(),
-        "agent": "",
-        "is_promotable": not isinstance(resource, Group) and overview.is_promotable(resource.id),
-        "members": [resource_data(overview, known[child]) for child in contained(resource) if child in known],
-    }
+    return ShownResource(
+        id=resource.id,
+        kind=type(resource).__name__.lower(),
+        agent="",
+        is_promotable=not isinstance(resource, Group) and overview.is_promotable(resource.id),
+        members=tuple(resource_answer(overview, known[child]) for child in contained(resource) if child in known),
+    )
 
 
-def _primitive(overview: Overview, primitive: Primitive) -> dict[str, Json]:
+def _primitive(overview: Overview, primitive: Primitive) -> ShownResource:
     meta = overview.meta(primitive)
     found = overview.instances(primitive.id)
     has_roles = overview.is_promotable(primitive.id)
-    return {
-        "id": primitive.id,
-        "kind": "fence device" if primitive.agent.standard == "stonith" else "primitive",
-        "agent": str(primitive.agent),
-        "is_cloned": overview.most_copies(primitive.id) != 1,
-        "has_roles": has_roles,
-        "stopped_on": _stopped_on(overview, primitive, [each.node for each in found]),
-        "instances": [_shown_instance(each, has_roles=has_roles) for each in found],
-        "is_managed": meta_flag(meta, "is-managed"),
-        "is_maintenance": meta_flag(meta, "maintenance"),
-        "not_wanted": overview.not_wanted(primitive),
-        "why_stopped": "" if found else why_stopped(overview, primitive.id),
-    }
+    return ShownResource(
+        id=primitive.id,
+        kind="fence device" if primitive.agent.standard == "stonith" else "primitive",
+        agent=str(primitive.agent),
+        is_cloned=overview.most_copies(primitive.id) != 1,
+        has_roles=has_roles,
+        stopped_on=_stopped_on(overview, primitive, [each.node for each in found]),
+        instances=tuple(_shown_instance(each, has_roles=has_roles) for each in found),
+        is_managed=meta_flag(meta, "is-managed"),
+        is_maintenance=meta_flag(meta, "maintenance"),
+        not_wanted=overview.not_wanted(primitive),
+        why_stopped="" if found else why_stopped(overview, primitive.id),
+    )
 
 
-def _stopped_on(overview: Overview, primitive: Primitive, running: list[NodeName]) -> list[Json]:
+def _stopped_on(overview: Overview, primitive: Primitive, running: list[NodeName]) -> tuple[NodeName, ...]:
     """Return the nodes where an instance of a clone is missing; none when as many run as may."""
     if len(running) >= overview.most_copies(primitive.id) or not running:
-        return []
-    return [name for name in overview.online if name not in running and not overview.is_witness(name)]
+        return ()
+    return tuple(name for name in overview.online if name not in running and not overview.is_witness(name))
 
 
-def _shown_instance(instance: Instance, *, has_roles: bool) -> Json:
+def _shown_instance(instance: Instance, *, has_roles: bool) -> ShownInstance:
     role = "Promoted" if instance.is_promoted else "Unpromoted" if has_roles else "Started"
-    return {"node": instance.node, "state": str(instance.state), "role": role, "detail": instance.detail}
+    return ShownInstance(node=instance.node, state=str(instance.state), role=role, detail=instance.detail)
 
 
 def why_stopped(overview: Overview, resource: ResourceId) -> str:
@@ -213,12 +230,12 @@ def why_stopped(overview: Overview, resource: ResourceId) -> str:
     return f"failed on {', '.join(failed)}" if failed else ""
 
 
-def _order(order: Order) -> Json:
-    return {
-        "node": order.node, "resource": order.resource, "action": str(order.action),
-        "interval_ms": order.interval_ms, "reason": order.reason, "issued_at": order.issued_at,
-        "is_voided": order.is_voided, "is_probe": order.is_probe,
-    }  # fmt: skip
+def _order(order: Order) -> OpenOrder:
+    return OpenOrder(
+        node=order.node, resource=order.resource, action=str(order.action),
+        interval_ms=order.interval_ms, reason=order.reason, issued_at=order.issued_at,
+        is_voided=order.is_voided, is_probe=order.is_probe,
+    )  # fmt: skip
 
 
 def moves(cib: Cib) -> tuple[Location, ...]:
@@ -229,85 +246,85 @@ def moves(cib: Cib) -> tuple[Location, ...]:
     )
 
 
-def _hold(hold: Hold) -> dict[str, Json]:
-    return {
-        "loop": hold.loop,
-        "longest_ms": hold.longest_ms,
-        "recent_ms": hold.recent_ms,
-        "longest_work_ms": hold.longest_work_ms,
-    }
+def _hold(hold: Hold) -> LoopStall:
+    return LoopStall(
+        loop=hold.loop,
+        longest_ms=hold.longest_ms,
+        recent_ms=hold.recent_ms,
+        longest_work_ms=hold.longest_work_ms,
+    )
 
 
-def _move(location: Location) -> Json:
-    return {
-        "id": location.id, "resource": location.resource, "node": location.node,
-        "score": render_score(location.score), "is_ban": location.id.startswith("cli-ban-"),
-    }  # fmt: skip
+def _move(location: Location) -> Move:
+    return Move(
+        id=location.id, resource=location.resource, node=location.node,
+        score=render_score(location.score), is_ban=location.id.startswith("cli-ban-"),
+    )  # fmt: skip
 
 
-def _failure(failure: Failure) -> Json:
+def _failure(failure: Failure) -> ShownFailure:
     record, count = failure.record, failure.count
     operation, interval_ms = ("", 0)
     if record is not None:
         operation, interval_ms = record.operation, record.interval_ms
     elif count is not None:
         operation, interval_ms = count.operation, count.interval_ms
-    return {
-        "node": failure.node,
-        "resource": failure.resource,
-        "operation": operation,
-        "interval_ms": interval_ms,
-        "count": None if count is None else render_score(count.count),
-        "failed_at": failure.failed_at,
-        "exit_code": None if record is None else int(record.exit_code),
-        "status": None if record is None else str(record.status),
-        "exit_reason": "" if record is None else record.exit_reason,
-    }
+    return ShownFailure(
+        node=failure.node,
+        resource=failure.resource,
+        operation=operation,
+        interval_ms=interval_ms,
+        count=None if count is None else render_score(count.count),
+        failed_at=failure.failed_at,
+        exit_code=None if record is None else int(record.exit_code),
+        status=None if record is None else str(record.status),
+        exit_reason="" if record is None else record.exit_reason,
+    )
 
 
-def _fencing(context: Context) -> Json:
+def _fencing(context: Context) -> FencingInShort:
     cib = context.cib
     recent = [
         record for record in cib.status.fencing_history if context.now - record.ended_at <= RECENT_FENCING_MS
     ]
-    return {
-        "enabled": fencing_cover.is_enabled(cib),
-        "open": [_fence_order(order) for _, order in sorted(cib.status.fence_orders.items())],
-        "recent": [_fencing_record(record) for record in recent[-RECENT_FENCING:]],
-        "devices": _devices(cib),
-    }
+    return FencingInShort(
+        enabled=fencing_cover.is_enabled(cib),
+        open=tuple(_fence_order(order) for _, order in sorted(cib.status.fence_orders.items())),
+        recent=tuple(_fencing_record(record) for record in recent[-RECENT_FENCING:]),
+        devices=_devices(cib),
+    )
 
 
-def _fence_order(order: FenceOrder) -> Json:
-    return {
-        "target": order.target, "action": str(order.action), "device": order.device, "executor": order.executor,
-        "state": str(order.state), "attempt": order.attempt, "issued_at": order.issued_at, "reason": order.reason,
-    }  # fmt: skip
+def _fence_order(order: FenceOrder) -> OpenFenceOrder:
+    return OpenFenceOrder(
+        target=order.target, action=str(order.action), device=order.device, executor=order.executor,
+        state=str(order.state), attempt=order.attempt, issued_at=order.issued_at, reason=order.reason,
+    )  # fmt: skip
 
 
-def _fencing_record(record: FencingRecord) -> Json:
-    return {
-        "target": record.target, "action": str(record.action), "device": record.device, "executor": record.executor,
-        "outcome": str(record.outcome), "detail": record.detail, "ended_at": record.ended_at,
-        "reason": record.reason,
-    }  # fmt: skip
+def _fencing_record(record: FencingRecord) -> RecentFencing:
+    return RecentFencing(
+        target=record.target, action=str(record.action), device=record.device, executor=record.executor,
+        outcome=str(record.outcome), detail=record.detail, ended_at=record.ended_at,
+        reason=record.reason,
+    )  # fmt: skip
 
 
-def _devices(cib: Cib) -> list[Json]:
-    rows: list[Json] = []
+def _devices(cib: Cib) -> tuple[DeviceOfNode, ...]:
+    rows: list[DeviceOfNode] = []
     for name, member in sorted(cib.members.items()):
         if member.is_witness:
             continue
         for device in fencing_cover.devices_for(cib, name):
             evidence = fencing_cover.proof(cib, device, name)
-            rows.append({
-                "target": name,
-                "device": device,
-                "state": "untested" if evidence is None else str(evidence.state),
-                "at": None if evidence is None else evidence.at,
-                "detail": "" if evidence is None else evidence.detail,
-            })
-    return rows
+            rows.append(DeviceOfNode(
+                target=name,
+                device=device,
+                state="untested" if evidence is None else str(evidence.state),
+                at=None if evidence is None else evidence.at,
+                detail="" if evidence is None else evidence.detail,
+            ))
+    return tuple(rows)
 
 
 VERBS = (carry_out_by("status", status),)

@@ -183,7 +183,7 @@ def _section(context: Context, call: ToolCall, given: Given, target: _Target, ac
         return refusal(report(Code.NOT_PERMITTED, verb=call.tool, permission="administer", remedy=remedy))
     changed = _with_blocks(configuration, target.section, new)
     made = change(context, changed, done=f"{target.section}: {name}")
-    return made if made.is_refused else replace(made, data=printed(out).data)
+    return made if made.is_refused else replace(made, answer=printed(out).answer)
 
 
 def _blocks(configuration: Configuration, section: str) -> tuple[AttributeSet, ...]:

@@ -15,10 +15,10 @@ from haclusterd.commands.verb import RunnableVerb
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
+from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.arguments import check
 from haclusterd.verbs.verb import Cost, Permission
 
-SCHEMA = "haclusterd.tool/1"
 VERSION = "Pacemaker 2.1.5"
 """Whose options, output and exit statuses the tools have."""
 FEATURE_SET = "3.16.2"
@@ -123,11 +123,11 @@ def _spelled(word: str) -> str:
 
 def printed(out: str = "", err: str = "", status: int = OK) -> Outcome:
     """Answer with texts; an exit status other than 0 is an answer, too."""
-    return Outcome(data=_data(out, err), exit_status=status)
+    return Outcome(answer=_output(out, err), exit_status=status)
 
 
-def _data(out: str, err: str) -> Json:
-    return {"schema": SCHEMA, "out": out, "err": err}
+def _output(out: str, err: str) -> ToolOutput:
+    return ToolOutput(out=out, err=err)
 
 
 def not_found(call: ToolCall, problem: str = "") -> Outcome:
@@ -140,7 +140,7 @@ def not_found(call: ToolCall, problem: str = "") -> Outcome:
 def carry_out(context: Context, verb: RunnableVerb, arguments: Mapping[str, Json], out: str = "") -> Outcome:
     """Carry out a verb in the caller's name, and print `out` once what it proposes is applied."""
     outcome = ask(context, verb, arguments)
-    return outcome if outcome.is_refused else replace(outcome, data=_data(out, ""), waits_by_default=False)
+    return outcome if outcome.is_refused else replace(outcome, answer=_output(out, ""), waits_by_default=False)
 
 
 def ask(context: Context, verb: RunnableVerb, arguments: Mapping[str, Json]) -> Outcome:

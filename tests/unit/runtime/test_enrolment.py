@@ -109,10 +109,10 @@ class House:
         self.daemon.settle()
 
     def invite(self, terms: InvitationTerms | None = None) -> Token:
-        reports, data = self.enrolment.invite(terms or InvitationTerms(), "root@n1")
+        reports, answer = self.enrolment.invite(terms or InvitationTerms(), "root@n1")
         assert reports == ()
-        assert isinstance(data, dict)
-        return read_token(str(data["token"]))
+        assert answer is not None
+        return read_token(answer.token)
 
     def apply(self, token: Token, node: NodeName = N4, **changed: object) -> Caller:
         assert self.listener.greeting is not None
@@ -155,8 +155,8 @@ def test_who_is_not_let_in(terms: dict[str, NodeName], changed: dict[str, object
 def test_without_the_authority_nobody_is_invited() -> None:
     house = House()
     house.authority.is_here = False
-    reports, data = house.enrolment.invite(InvitationTerms(authority="/there"), "root@n1")
-    assert (reports[0].message, data) == ("the authority's key is not here: /there: nothing", None)
+    reports, answer = house.enrolment.invite(InvitationTerms(authority="/there"), "root@n1")
+    assert (reports[0].message, answer) == ("the authority's key is not here: /there: nothing", None)
 
 
 def test_five_wrong_proofs_withdraw_an_invitation() -> None:

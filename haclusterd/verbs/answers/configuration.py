@@ -1,0 +1,163 @@
+"""Answers about the configuration: its text, what a change does to it, what verification and agents say of it."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from haclusterd.model.json_value import Json
+from haclusterd.verbs.answers.answer import Answer, absent
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Answer):
+    """What a change does to the configuration."""
+
+    SCHEMA: ClassVar[str] = "haclusterd.change/1"
+    from_version: int
+    to_version: int
+    """The same where nothing changes."""
+    edits: tuple[str, ...]
+    """`+` added, `~` changed, `-` removed."""
+    changed: bool | None = absent()
+    """Of `configure.apply`: whether anything did."""
+    difference: str | None = absent()
+    """Of `configure.rollback`: the unified difference of the two versions."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedAction:
+    """What the cluster would do."""
+
+    text: str
+    reason: str
+    is_probe: bool
+    node: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview(Answer):
+    """What a change would do, and what the cluster would do then (`--dry-run`)."""
+
+    SCHEMA: ClassVar[str] = "haclusterd.preview/1"
+    change: Json
+    """The answer that the verb would give."""
+    actions: tuple[ExpectedAction, ...]
+    interruptions: Json
+    """Of services, by resource; null: not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigurationText(Answer):
+    """The configuration, or a part of it, in one of its languages."""
+
+    SCHEMA: ClassVar[str] = "haclusterd.configuration/1"
+    version: int
+    author: str
+    at: int
+    """When this version was made; epoch ms."""
+    reason: str | None = absent()
+    """Of an earlier version."""
+    format: str
+    """`crm`, `yaml`, `xml`."""
+    text: str
+    configuration: Json = absent()
+    """As data, where it was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement(Answer):
+    """What verification says of a configuration."""
+
+    SCHEMA: ClassVar[str] = "haclusterd.verify/1"
+    is_valid: bool
+    reports: tuple[Json, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyInForce:
+    """A cluster property with the value in force."""
+
+    name: str
+    value: str
+    is_default: bool
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Properties(Answer):
+    """Cluster properties with their values in force."""
+
+    SCHEMA: ClassVar[str] = "haclusterd.properties/1"
+    properties: tuple[PropertyInForce, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentVerdict:
+    """What an agent says of a resource's parameters."""
+
+    resource: str
+    agent: str
+    verdict: str
+    """`fine`, `objects`, `not answered`."""
+    exit_code: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentVerdicts(Answer):
+    """What the agents of a node say of their resources' parameters."""
+
+    SCHEMA: ClassVar[str] = "haclusterd.validate-all/1"
+    node: str
+    validations: tuple[AgentVerdict, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Graph(Answer):
+    """The configuration as a graph, for Graphviz."""
+
+    SCHEMA: ClassVar[str] = "haclusterd.graph/1"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Schema(Answer):
+    """The schemas of Pacemaker that are known."""
+
+    SCHEMA: ClassVar[str] = "haclusterd.schema/1"
+    written: str
+    read_up_to: str
+
+
+@dataclass(frozen=True, slots=True)
+class State(Answer):
+    """The whole state, as `--cib-file` reads it."""
+
+    SCHEMA: ClassVar[str] = "haclusterd.state/1"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class BackupText(Answer):
+    """What another cluster can be made of."""
+
+    SCHEMA: ClassVar[str] = "haclusterd.backup/1"
+    cluster: str
+    """Its name."""
+    uuid: str
+    version: int
+    """Of the configuration."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Names(Answer):
+    """What can be typed, for completion."""
+
+    SCHEMA: ClassVar[str] = "haclusterd.names/1"
+    version: tuple[str, ...]
+    transition: tuple[str, ...]
+    node: tuple[str, ...]
+    resource: tuple[str, ...]
+    object: tuple[str, ...]
+    agent: tuple[str, ...]
+    ticket: tuple[str, ...]

@@ -1,0 +1,15 @@
+"""Every answer there is, by its schema. What needs one of them takes it from its file: this loads all."""
+
+from collections.abc import Mapping
+
+from haclusterd.verbs.answers import cluster, configuration, crm, fencing, history, node, resource, status
+from haclusterd.verbs.answers.answer import Answer
+
+_FILES = (cluster, configuration, crm, fencing, history, node, resource, status)
+
+ANSWERS: Mapping[str, type[Answer]] = {
+    found.SCHEMA: found
+    for file in _FILES
+    for found in vars(file).values()
+    if isinstance(found, type) and issubclass(found, Answer) and found is not Answer
+}
