@@ -1,9 +1,13 @@
-"""`apply` for commands about the log itself: who should lead it, and that a read has seen it."""
+"""`apply` for commands about the log itself: who should lead it, that a read has seen it, what may be
+forgotten of it (safety.md §7, "History").
+"""
+
+from dataclasses import replace
 
 from haclusterd.cib.changes import ChangeKind, RefusalCode
-from haclusterd.cib.commands import ReadBarrier, RequestLeader
+from haclusterd.cib.commands import Forget, ReadBarrier, RequestLeader
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse
-from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.cluster import Cib, HistoryMark, NodeState
 
 
 def request_leader(cib: Cib, command: RequestLeader, entry: Entry) -> Verdict:
@@ -21,3 +25,16 @@ def request_leader(cib: Cib, command: RequestLeader, entry: Entry) -> Verdict:
 def read_barrier(cib: Cib, command: ReadBarrier, entry: Entry) -> Verdict:
     """Do nothing."""
     return accept(cib)
+
+
+def forget(cib: Cib, command: Forget, entry: Entry) -> Verdict:
+    """Let every node drop what entries up to an index did; only the DC's word counts, and it never goes back."""
+    controller = cib.status.controller
+    if controller is None or controller.term != command.dc_term:
+        return refuse(cib, RefusalCode.OLD_TERM, f"term {command.dc_term} is not the DC's")
+    if not cib.history.forgotten < command.through < entry.index:
+        text = f"entries up to {command.through} cannot be forgotten at entry {entry.index}"
+        return refuse(cib, RefusalCode.UNKNOWN_KEY, text)
+    mark = HistoryMark(cib.history.digest, command.through, command.digest)
+    text = f"the history up to entry {command.through} is forgotten: {command.reason}"
+    return accept(replace(cib, history=mark), change(ChangeKind.HISTORY_FORGOTTEN, text))

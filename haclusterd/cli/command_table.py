@@ -1,12 +1,13 @@
 """The levels and commands of `crm`: those of the verbs (`verbs/`), and what `crm` does by itself, which stands here."""
 
 from haclusterd.cli.grammar import Command, Level
+from haclusterd.formats.agent_names import RUN_HERE
 from haclusterd.verbs.arguments import Argument, Kind
 from haclusterd.verbs.table import FAMILIES
 from haclusterd.verbs.verb import Family, Verb
 from haclusterd.verbs.words import Completes, Option, OptionValue, Parameter, Taken, Takes, Words
 
-_CLASS = Parameter("class", completes=Completes.CHOICE, choices=("lsb", "ocf", "service", "stonith", "systemd"))
+_CLASS = Parameter("class", completes=Completes.CHOICE, choices=RUN_HERE)
 _OWN_MACHINE = (
     Option("--node", "node", "this node's name; left out: the machine's", OptionValue.TEXT),
     Option("--address", "address", "HOST[:PORT] where others reach it; repeat it", OptionValue.TEXT,

@@ -78,7 +78,7 @@ def new(arguments: Mapping[str, Json]) -> Response:
 
 
 def info(arguments: Mapping[str, Json]) -> Response:
-    """Answer what an agent tells of itself (schema `haclusterd.agent/1`)."""
+    """Answer an agent's meta-data (schema `haclusterd.agent/1`)."""
     machine = Machine()
     agent, path = _found(machine, read_text(arguments, "agent"))
     described = _described(agent, path, machine)

@@ -18,6 +18,7 @@ from haclusterd.adapters.machine.installation import (
     share_directory,
 )
 from haclusterd.entry_points.crm_setup import answer, read_text, read_texts
+from haclusterd.formats.agent_names import DEFAULT_PROVIDERS, RUN_HERE
 from haclusterd.model.ids import AgentReference
 from haclusterd.model.json_value import Json
 from haclusterd.model.ocf import ExitCode
@@ -26,9 +27,6 @@ from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import did_you_mean
 
-CLASSES = ("lsb", "ocf", "service", "stonith", "systemd")
-USUAL_PROVIDERS = ("heartbeat", "pacemaker", "haclusterd")
-"""In which order a type without a provider is looked for, as in crmsh; then all others."""
 WITHOUT_PARAMETERS = "units and init scripts take no parameters: docs/howto/use-a-systemd-unit.md"
 
 
@@ -82,7 +80,7 @@ class Machine:
                 return agent
             found = [each for each in known if str(each) == word]
         else:
-            order = {name: at for at, name in enumerate(USUAL_PROVIDERS)}
+            order = {name: at for at, name in enumerate(DEFAULT_PROVIDERS)}
             found = [each for each in known if each.type == word]
             found.sort(key=lambda each: order.get(each.provider or "", len(order)))
         if found:
@@ -95,7 +93,7 @@ class Machine:
 def classes(_arguments: Mapping[str, Json]) -> Response:
     """Answer the classes, with the providers of ocf (schema `haclusterd.agent_classes/1`)."""
     providers = sorted({each.provider or "" for each in Machine().listed("ocf")})
-    return answer([], {"schema": "haclusterd.agent_classes/1", "classes": list(CLASSES), "providers": providers})
+    return answer([], {"schema": "haclusterd.agent_classes/1", "classes": list(RUN_HERE), "providers": providers})
 
 
 def listing(arguments: Mapping[str, Json]) -> Response:
@@ -113,7 +111,7 @@ def listing(arguments: Mapping[str, Json]) -> Response:
 
 
 def info(arguments: Mapping[str, Json]) -> Response:
-    """Answer what an agent tells of itself (schema `haclusterd.agent/1`)."""
+    """Answer an agent's meta-data (schema `haclusterd.agent/1`)."""
     machine = Machine()
     agent = machine.named(read_text(arguments, "agent"))
     if isinstance(agent, ReportItem):

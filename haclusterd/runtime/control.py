@@ -38,17 +38,15 @@ from haclusterd.ports.store import MAX_ENTRY_BYTES
 from haclusterd.protocol.control import EncodedResponse, encode, shown_report
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, exit_status, report
-from haclusterd.runtime.agent_catalogue import AgentCatalogue
-from haclusterd.runtime.agent_validations import BESIDE_A_CHANGE, THOROUGH, AgentValidations
+from haclusterd.runtime.agent_catalogue import BESIDE_A_CHANGE, THOROUGH, AgentCatalogue, AgentValidations
 from haclusterd.runtime.changes_under_way import ChangesUnderWay
 from haclusterd.runtime.dampened_attributes import DampenedAttributes
 from haclusterd.runtime.enrolment import EnrolmentService
 from haclusterd.runtime.event_followers import EventFollowers
 from haclusterd.runtime.member_change import TOO_EARLY
 from haclusterd.runtime.node import NodeRuntime
-from haclusterd.runtime.past_catalogue import PastCatalogue
+from haclusterd.runtime.past_catalogue import PastCatalogue, VersionCatalogue
 from haclusterd.runtime.proposer import EntryTooLargeError, NeedsUpgradeError
-from haclusterd.runtime.version_catalogue import VersionCatalogue
 from haclusterd.verbs.verb import Cost, Permission
 
 COMMIT_WAIT_MS = 15_000

@@ -29,8 +29,7 @@ from haclusterd.scheduler.model.digests import Digests, digest_of
 from haclusterd.scheduler.model.entities import Inventory, Node, Resource
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.model.settings import unpack_settings
-from haclusterd.scheduler.scores.failure_bans import ban_after_failures
-from haclusterd.scheduler.scores.own_scores import begin_scores
+from haclusterd.scheduler.scores.own_scores import ban_after_failures, begin_scores
 from haclusterd.scheduler.unpack.configuration_changes import find_configuration_changes
 from haclusterd.scheduler.unpack.failures import Failures
 from haclusterd.scheduler.unpack.nodes import unpack_nodes

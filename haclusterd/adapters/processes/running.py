@@ -18,6 +18,7 @@ It must never be a child subreaper (stock agents' stop loops would not end) and 
 import _thread
 import asyncio
 import errno
+import fcntl
 import os
 import signal
 import sys
@@ -31,7 +32,6 @@ from io import FileIO
 from pathlib import Path
 
 from haclusterd.adapters.machine.real_time import run_first
-from haclusterd.adapters.processes.captured_output import CapturedOutput
 from haclusterd.adapters.processes.spawner_link import Spawner, SpawnerUnusableError
 from haclusterd.adapters.processes.spawning import spawn, started_by
 from haclusterd.agents.process_table import ORDER_MARK, list_pids, read_marks, read_stat
@@ -527,3 +527,46 @@ def _restore_defaults(pid: int) -> None:
         if stream.read().strip() != "0":
             stream.seek(0)
             stream.write("0")
+
+
+class CapturedOutput:
+    """One output stream of one program; keeps at most `limit` bytes, the beginning and the end.
+
+    It is a memory file, whose middle is dropped while the program runs: endless output costs no memory. After `finish`
+    it is sealed: a service that inherited it can neither grow it nor be killed by it (its writes fail with EPERM).
+    """
+
+    def __init__(self, name: str, limit: int) -> None:
+        self._half = limit // 2
+        self._head = b""
+        self._tail = b""
+        self._dropped = 0
+        self._memory = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        # Opened again to append: `> /dev/stderr` in an agent truncates the file under the writers' feet.
+        self.write_end = os.open(f"/proc/self/fd/{self._memory}", os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+
+    def trim(self) -> None:
+        """Take what was written so far out of the memory file once it is more than is kept."""
+        if os.fstat(self._memory).st_size > 2 * self._half:
+            self._take()
+            os.ftruncate(self._memory, 0)
+
+    def finish(self) -> str:
+        """Return what is kept, with a line in the place of what was dropped, and let go of the file. Call once."""
+        self._take()
+        os.ftruncate(self._memory, 0)
+        fcntl.fcntl(self._memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK)
+        os.close(self.write_end)
+        os.close(self._memory)
+        note = f"\n[{self._dropped} bytes left out]\n".encode() if self._dropped else b""
+        return (self._head + note + self._tail).decode("utf-8", "replace")
+
+    def _take(self) -> None:
+        size = os.fstat(self._memory).st_size
+        take = min(size, self._half - len(self._head))
+        self._head += os.pread(self._memory, take, 0)
+        rest = size - take
+        keep = min(rest, self._half)
+        tail = self._tail + os.pread(self._memory, keep, size - keep)
+        self._dropped += rest - keep + max(0, len(tail) - self._half)
+        self._tail = tail[-self._half :] if tail else b""

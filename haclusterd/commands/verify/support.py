@@ -5,12 +5,12 @@ away.
 """
 
 from haclusterd.commands.verify.judgement import Judgement
+from haclusterd.formats.agent_names import RUN_HERE
 from haclusterd.model.configuration import Bundle, Primitive, effective
 from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
 
 _WITHOUT_PARAMETERS = ("lsb", "systemd", "service")
-_STANDARDS = ("ocf", "stonith", *_WITHOUT_PARAMETERS)
 _INSTEAD_OF_REMOTE = "make that machine a member, without a vote if need be: crm cluster invite"
 _INSTEAD_OF_BUNDLE = "let an agent run the container, cloned if need be: ocf:heartbeat:podman, ocf:heartbeat:docker"
 _INSTEAD_OF_CLASS = "use an agent of class ocf, systemd or lsb for it: crm ra list systemd"
@@ -35,7 +35,7 @@ def check_support(judgement: Judgement) -> None:
 
 def _check_primitive(judgement: Judgement, primitive: Primitive) -> None:
     path, agent = ("resource", primitive.id), primitive.agent
-    if agent.standard not in _STANDARDS:
+    if agent.standard not in RUN_HERE:
         construct = f"an agent of class {agent.standard}"
         judgement.note(Code.NOT_YET, (*path, "agent"), remedy=_INSTEAD_OF_CLASS, construct=construct)
     if agent.standard in _WITHOUT_PARAMETERS:

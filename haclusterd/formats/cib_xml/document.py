@@ -4,22 +4,22 @@ Reading never raises and never drops anything without a report: what the model c
 line, an error when a plan could depend on it and a warning when none does.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from haclusterd.formats.cib_xml.configuration import ConfigurationReader
 from haclusterd.formats.cib_xml.membership import is_set
 from haclusterd.formats.cib_xml.notes import Notes
-from haclusterd.formats.cib_xml.places import places_of
 from haclusterd.formats.cib_xml.status import StatusReader
 from haclusterd.formats.cib_xml.tree import Element, parse_tree
-from haclusterd.formats.cib_xml.upgrade import NEWEST_NAME
+from haclusterd.formats.cib_xml.upgrade import NEWEST_NAME, name_of_today
 from haclusterd.formats.cib_xml.writer import write_configuration
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.configuration import Configuration, effective
 from haclusterd.model.instants import WallTime
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import Place, ReportItem, in_reading_order, report
-from haclusterd.reports.places import Places
+from haclusterd.reports.places import Path, Places
 
 __all__ = ["CibReading", "ConfigurationReading", "read_cib", "read_configuration", "write_configuration"]
 
@@ -101,3 +101,72 @@ def read_cib(text: str, source: str) -> CibReading:
 def _execution_date(root: Element, notes: Notes) -> WallTime | None:
     seconds = notes.number(root, "execution-date", 0)
     return WallTime(seconds * 1000) if seconds > 0 else None
+
+
+_RESOURCES = ("primitive", "group", "clone", "master", "bundle")
+_CONSTRAINTS = ("rsc_location", "rsc_colocation", "rsc_order", "rsc_ticket")
+_NAMED = {
+    **dict.fromkeys(_RESOURCES, "resource"),
+    **dict.fromkeys(_CONSTRAINTS, "constraint"),
+    "template": "template",
+    "tag": "tag",
+}
+_BLOCKS = {"meta_attributes": "meta", "instance_attributes": "params", "utilization": "utilization"}
+_SECTIONS = {"crm_config": "properties", "rsc_defaults": "resource_defaults", "op_defaults": "operation_defaults"}
+
+
+def places_of(configuration: Element, source: str) -> Places:
+    """Return the places of objects, of their names and values, and of operations."""
+    known: dict[Path, Place] = {}
+    for path, element in _found(configuration):
+        known.setdefault(path, Place(source, element.line))
+    return Places(known)
+
+
+def _found(configuration: Element) -> Iterator[tuple[Path, Element]]:
+    for section in configuration.children:
+        if section.tag in _SECTIONS:
+            for name, pair in _pairs(section):
+                yield (_SECTIONS[section.tag], name), pair
+                yield (_SECTIONS[section.tag], name_of_today(name)), pair
+        elif section.tag == "nodes":
+            for node in section.children:
+                yield from _node(node)
+        elif section.tag == "fencing-topology":
+            yield from (((("fencing_level", str(index)), level)) for index, level in enumerate(section.children))
+        else:
+            for element in section.every():
+                kind, identifier = _NAMED.get(element.tag), element.get("id")
+                if kind is not None and identifier is not None:
+                    yield from _object((kind, identifier), element)
+
+
+def _node(node: Element) -> Iterator[tuple[Path, Element]]:
+    path = ("node", node.get("uname") or node.get("id") or "")
+    yield path, node
+    for block, word in (("instance_attributes", "attributes"), ("utilization", "utilization")):
+        for each in node.all(block):
+            yield (*path, word), each
+            yield from (((*path, word, name), pair) for name, pair in _pairs(each))
+
+
+def _object(path: Path, element: Element) -> Iterator[tuple[Path, Element]]:
+    yield path, element
+    operations = 0
+    for child in element.children:
+        if child.tag in _BLOCKS:
+            yield (*path, _BLOCKS[child.tag]), child
+            yield from (((*path, _BLOCKS[child.tag], name), pair) for name, pair in _pairs(child))
+        elif child.tag == "operations":
+            for operation in child.all("op"):
+                yield (*path, "operation", str(operations)), operation
+                operations += 1
+        elif child.tag in _RESOURCES:
+            yield (*path, "member", child.get("id") or ""), child
+
+
+def _pairs(element: Element) -> Iterator[tuple[str, Element]]:
+    for pair in element.every():
+        name = pair.get("name")
+        if pair.tag == "nvpair" and name is not None:
+            yield name, pair

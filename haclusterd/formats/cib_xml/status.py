@@ -6,7 +6,6 @@ from haclusterd.formats.cib_xml.membership import is_set, judge
 from haclusterd.formats.cib_xml.nodes import NodeNames
 from haclusterd.formats.cib_xml.notes import Notes
 from haclusterd.formats.cib_xml.sets import SetReader
-from haclusterd.formats.cib_xml.tickets import read_tickets
 from haclusterd.formats.cib_xml.tree import Element
 from haclusterd.model.cluster import DesignatedController, NodeState, NodeStatus, Status, TicketState
 from haclusterd.model.configuration import Bundle, Configuration, Primitive, effective
@@ -173,3 +172,23 @@ class _RemoteNames:
     def __contains__(self, name: str) -> bool:
         bundle, _dash, number = name.rpartition("-")
         return name in self._named or (number.isdecimal() and bundle in self._bundles)
+
+
+_STATE = ("id", "granted", "standby", "last-granted")
+
+
+def read_tickets(section: Element, notes: Notes) -> dict[str, TicketState]:
+    """Read the section `tickets`, in document order."""
+    notes.expect_only(section, (), ("ticket_state",))
+    found: dict[str, TicketState] = {}
+    for element in section.all("ticket_state"):
+        identifier = notes.required(element, "id")
+        if identifier is not None:
+            found[identifier] = TicketState(
+                identifier,
+                is_set(element.get("granted")),
+                is_set(element.get("standby")),
+                WallTime(notes.number(element, "last-granted", 0) * 1000),
+                {name: value for name, value in element.attributes.items() if name not in _STATE},
+            )
+    return found

@@ -1,11 +1,14 @@
 """The crm language's statements: which word begins which, and what cannot be used yet (cli.md §4.4).
 
 Every statement of the language is known here. Those that cannot be used yet are refused by name: a configuration is
-never read with something left out.
+never read with something left out. Embedded XML, `xml <primitive .../>`, is any one element of a configuration.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
+from haclusterd.formats.cib_xml.document import read_cib
+from haclusterd.formats.cib_xml.tree import parse_tree
 from haclusterd.formats.crm.blocks import attribute_set, read_block, section_word
 from haclusterd.formats.crm.bundles import read_bundle
 from haclusterd.formats.crm.constraints import read_colocation, read_location, read_order, read_ticket
@@ -22,12 +25,12 @@ from haclusterd.formats.crm.objects import (
 )
 from haclusterd.formats.crm.tokens import Line
 from haclusterd.formats.crm.topology import read_topology
-from haclusterd.formats.crm.xml import XML, read_xml
 from haclusterd.formats.generated_ids import DEFAULT_SET_IDS
-from haclusterd.formats.statements import MergeSet, Statement
+from haclusterd.formats.statements import Define, DefineLevels, MergeSet, Statement
+from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NCNAME, AgentReference
 from haclusterd.reports.codes import Code
-from haclusterd.reports.items import ReportItem
+from haclusterd.reports.items import Place, ReportItem
 from haclusterd.reports.suggestions import did_you_mean
 
 ALIASES = {"collocation": "colocation", "resource": "primitive", "ms": "ms", "master": "ms"}
@@ -65,6 +68,7 @@ NOT_YET = {
 }
 """Statements of crmsh that cannot be used, what they are, and what to do instead."""
 
+XML = "xml"
 KEYWORDS = frozenset({XML, *_AGENT_READERS, *SECTIONS, *_READERS, *NOT_YET, *ALIASES})
 
 
@@ -121,3 +125,43 @@ def _read_section(cursor: Cursor, section: str) -> MergeSet:
         cursor.places,
         cursor.line.comments,
     )
+
+
+
+_SECTIONS: Mapping[str, str] = {
+    "node": "nodes",
+    **dict.fromkeys(("primitive", "template", "group", "clone", "master", "bundle"), "resources"),
+    **dict.fromkeys(("rsc_location", "rsc_colocation", "rsc_order", "rsc_ticket"), "constraints"),
+    "tag": "tags",
+    "fencing-level": "fencing-topology",
+}
+_FOUND_LATER = frozenset({Code.UNKNOWN_RESOURCE})
+"""What one element cannot know: other statements may define it."""
+
+
+def read_xml(cursor: Cursor) -> Sequence[Statement]:
+    """Read `xml ELEMENT`; an element with others in it makes one statement for each object."""
+    place, at = cursor.line.place, cursor.line.tokens[0]
+    element = cursor.line.text.strip()[len(XML) :].strip()
+    root = parse_tree(element, place.file)
+    if isinstance(root, ReportItem):
+        cursor.reports.append(replace(root, place=place))
+        raise RefusedError
+    section = _SECTIONS.get(root.tag)
+    if section is None:
+        raise cursor.refuse(Code.UNEXPECTED, at, construct=XML, found=root.tag)
+    text = f"<cib><configuration><{section}>{element}</{section}></configuration></cib>"
+    reading = read_cib(text, place.file)
+    cursor.reports += [replace(each, place=place) for each in reading.reports if each.code not in _FOUND_LATER]
+    return tuple(_statements(reading.cib.configuration, place, cursor.line.comments))
+
+
+def _statements(made: Configuration, place: Place, comments: tuple[str, ...]) -> list[Statement]:
+    found: list[Statement] = [
+        Define(each, place, comments=comments)
+        for each in (*made.nodes.values(), *made.templates.values(), *made.resources.values(),
+                     *made.constraints.values(), *made.tags.values())
+    ]  # fmt: skip
+    if made.fencing_levels:
+        found.append(DefineLevels(made.fencing_levels, place, comments=comments))
+    return found

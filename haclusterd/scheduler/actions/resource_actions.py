@@ -1,12 +1,26 @@
-"""Phase: all actions of all resources, what is contained before its container."""
+"""Phase: all actions of all resources, what is contained before its container.
+
+A group's own actions are executed by nobody: they stand for those of all its members.
+"""
 
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.clone_actions import bundled_clone, create_instance_marks, create_promotion_marks
-from haclusterd.scheduler.actions.group_actions import create_group_actions
 from haclusterd.scheduler.actions.notifications import create_notification_marks
 from haclusterd.scheduler.actions.primitive_actions import create_actions, finish_migration
 from haclusterd.scheduler.actions.recurring import create_monitors
-from haclusterd.scheduler.model.entities import Inventory, Resource, Variant
+from haclusterd.scheduler.model.entities import (
+    DEMOTE,
+    DEMOTED,
+    PROMOTE,
+    PROMOTED,
+    RUNNING,
+    START,
+    STOP,
+    STOPPED,
+    Inventory,
+    Resource,
+    Variant,
+)
 from haclusterd.scheduler.model.settings import Settings
 
 
@@ -52,3 +66,12 @@ class _Creation:
         if clone.definition.is_promotable:
             create_promotion_marks(collective, self._table)
         create_notification_marks(collective, self._table, is_promotable=clone.definition.is_promotable)
+
+
+def create_group_actions(group: Resource, table: ActionTable) -> None:
+    """Create start, running, stop and stopped of a group; of one whose instances can be promoted the others too."""
+    for task in (START, RUNNING, STOP, STOPPED):
+        table.make_pseudo(group, task)
+    if group.top.definition.is_promotable:
+        for task in (DEMOTE, DEMOTED, PROMOTE, PROMOTED):
+            table.make_pseudo(group, task)

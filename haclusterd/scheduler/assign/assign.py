@@ -2,16 +2,23 @@
 
 Connections to remote nodes come first, so that it is known which of those can be used. When capacities count, resources
 of one priority are first put into the order of what they lose by not being where they are (Pacemaker Explained,
-"Utilization and Placement Strategy", "Allocation Details").
+"Utilization and Placement Strategy", "Allocation Details"). Each is assigned once, and before it what its place depends
+on. A group's members are assigned one after the other, each bound to the one before it; where the first goes is decided
+by what all members prefer together (Pacemaker Explained, "Groups").
 """
 
 from functools import cmp_to_key
 
+from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.assign.assignment import Assigner
+from haclusterd.scheduler.assign.assign_bundle import assign_bundle
+from haclusterd.scheduler.assign.assign_clone import assign_clone
+from haclusterd.scheduler.assign.assign_primitive import PrimitiveAssignment
+from haclusterd.scheduler.assign.colocation_effects import ColocationEffects
 from haclusterd.scheduler.assign.neighbour_scores import all_scores
 from haclusterd.scheduler.assign.placing import Placing, Table
-from haclusterd.scheduler.model.entities import Inventory, Resource
+from haclusterd.scheduler.assign.steps import Steps, Wanted, remember_scores
+from haclusterd.scheduler.model.entities import Inventory, Node, Resource, Variant
 from haclusterd.scheduler.model.settings import Settings
 
 
@@ -64,3 +71,60 @@ def _sort_by_scores(inventory: Inventory, placing: Placing) -> None:
 def _score_where_it_runs(resource: Resource, scores: Table) -> int:
     node = resource.current_node()
     return scores.get(node.name, -INFINITY) if node is not None else -INFINITY
+
+
+class Assigner:
+    """One plan's assignment."""
+
+    def __init__(self, inventory: Inventory, settings: Settings, *, is_all_unmanaged: bool) -> None:
+        self._placing = Placing(inventory, settings)
+        self._effects = ColocationEffects(self._placing)
+        self._primitives = PrimitiveAssignment(self._placing, self._effects, is_all_unmanaged=is_all_unmanaged)
+
+    @property
+    def placing(self) -> Placing:
+        """The nodes."""
+        return self._placing
+
+    def assign(self, resource: Resource, prefer: Node | None = None) -> None:
+        """Assign a resource, and before it whatever its place depends on."""
+        waiting = [self._steps(Wanted(resource, prefer))]
+        while waiting:
+            needed = next(waiting[-1], None)
+            if needed is None:
+                waiting.pop()
+            else:
+                waiting.append(self._steps(needed))
+
+    def _steps(self, wanted: Wanted) -> Steps:
+        resource = wanted.resource
+        parent = resource.parent
+        if parent is not None and not (parent.assignment.is_assigning or parent.assignment.is_assigned):
+            yield Wanted(parent, wanted.prefer, wanted.is_trial)
+        if resource.assignment.is_assigned or resource.assignment.is_assigning:
+            return
+        match resource.variant:
+            case Variant.PRIMITIVE:
+                yield from self._primitives.steps(wanted)
+            case Variant.GROUP:
+                yield from assign_group(resource, wanted.prefer, is_trial=wanted.is_trial)
+            case Variant.CLONE:
+                yield from assign_clone(resource, self._placing, self._effects)
+            case Variant.BUNDLE:
+                yield from assign_bundle(resource, self._placing)
+
+
+def assign_group(group: Resource, prefer: Node | None, *, is_trial: bool) -> Steps:
+    """Assign all members; a collocated group is where its first member is."""
+    group.assignment.is_assigning = True
+    remember_scores(group)
+    first: Node | None = None
+    for member in group.children:
+        yield Wanted(member, prefer, is_trial)
+        first = first or member.assignment.node
+    group.assignment.next_role = group.children[0].assignment.next_role
+    if first is None and group.assignment.next_role is Role.UNKNOWN and not is_trial:
+        group.assignment.next_role = Role.STOPPED
+    group.assignment.node = first if group.definition.is_collocated else None
+    group.assignment.is_assigned = True
+    group.assignment.is_assigning = False

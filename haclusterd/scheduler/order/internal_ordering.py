@@ -1,6 +1,7 @@
 """Phase: the order of actions that resources imply by themselves, collectives around what they contain.
 
 Source: Pacemaker Explained, "Groups", "Clones", "Bundles". What is not managed implies nothing.
+Members of a group start in order and stop in reverse; a member that fails restarts itself and those behind it.
 """
 
 from collections.abc import Iterator
@@ -11,27 +12,33 @@ from haclusterd.scheduler.actions.ordering import Template
 from haclusterd.scheduler.model.entities import (
     DELETE,
     DEMOTE,
+    DEMOTED,
     MONITOR,
     PROMOTE,
+    PROMOTED,
+    RUNNING,
     START,
     STOP,
+    STOPPED,
     Inventory,
     Resource,
     Variant,
 )
 from haclusterd.scheduler.model.relation_flags import (
     FIRST_IMPLIES_THEN,
+    FIRST_IMPLIES_THEN_GRAPHED,
     IF_ON_SAME_NODE,
     INTERMEDIATE_STOP,
     ORDERED,
     PROMOTED_THEN_IMPLIES_FIRST,
     THEN_CANCELS_FIRST,
+    THEN_IMPLIES_FIRST,
+    THEN_IMPLIES_FIRST_GRAPHED,
     UNRUNNABLE_FIRST_BLOCKS,
 )
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.order.bundle_ordering import bundle_templates, launcher_templates
 from haclusterd.scheduler.order.clone_ordering import clone_templates
-from haclusterd.scheduler.order.group_ordering import group_templates
 from haclusterd.scheduler.order.load_ordering import load_templates
 
 
@@ -71,3 +78,57 @@ def _of_primitive(
         yield from load_templates(resource, inventory, table)
     if resource.launcher is not None:
         yield from launcher_templates(resource, resource.launcher)
+
+
+def group_templates(group: Resource) -> Iterator[Template]:
+    """Yield the orderings inside a group."""
+    yield Template(group, STOP, group, STOPPED, UNRUNNABLE_FIRST_BLOCKS)
+    yield Template(group, STOPPED, group, START, ORDERED)
+    yield Template(group, START, group, RUNNING, UNRUNNABLE_FIRST_BLOCKS)
+    is_promotable = group.top.definition.is_promotable
+    last_active: Resource | None = None
+    previous: Resource | None = None
+    for member in group.children:
+        yield from _towards_group(group, member, previous)
+        if is_promotable:
+            yield from _promoting(group, member, previous)
+        if previous is not None and group.definition.is_ordered:
+            yield from _after_previous(member, previous)
+            is_gap = bool(member.found.active_nodes) and not previous.found.active_nodes
+            if is_gap and last_active is not None:
+                yield Template(member, STOP, last_active, STOP, ORDERED)
+        if member.found.active_nodes:
+            last_active = member
+        previous = member
+
+
+def _towards_group(group: Resource, member: Resource, previous: Resource | None) -> Iterator[Template]:
+    is_first = previous is None and group.definition.is_ordered
+    down = THEN_IMPLIES_FIRST_GRAPHED | (ORDERED if is_first else 0)
+    stopped = FIRST_IMPLIES_THEN if is_first else FIRST_IMPLIES_THEN_GRAPHED
+    running = UNRUNNABLE_FIRST_BLOCKS | FIRST_IMPLIES_THEN | FIRST_IMPLIES_THEN_GRAPHED
+    yield Template(group, STOP, member, STOP, down)
+    yield Template(member, STOP, group, STOPPED, stopped)
+    yield Template(group, START, member, START, THEN_IMPLIES_FIRST_GRAPHED)
+    yield Template(member, START, group, RUNNING, running)
+
+
+def _after_previous(member: Resource, previous: Resource) -> Iterator[Template]:
+    yield Template(previous, START, member, START, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS)
+    yield Template(member, STOP, previous, STOP, ORDERED | INTERMEDIATE_STOP)
+    if member.is_managed and member.found.active_nodes and not previous.found.active_nodes:
+        yield Template(member, STOP, previous, START, THEN_IMPLIES_FIRST | UNRUNNABLE_FIRST_BLOCKS)
+
+
+def _promoting(group: Resource, member: Resource, previous: Resource | None) -> Iterator[Template]:
+    is_first = previous is None and group.definition.is_ordered
+    down = THEN_IMPLIES_FIRST_GRAPHED | (ORDERED if is_first else 0)
+    demoted = FIRST_IMPLIES_THEN if is_first else FIRST_IMPLIES_THEN_GRAPHED
+    promoted = UNRUNNABLE_FIRST_BLOCKS | FIRST_IMPLIES_THEN | FIRST_IMPLIES_THEN_GRAPHED
+    yield Template(group, DEMOTE, member, DEMOTE, down)
+    yield Template(member, DEMOTE, group, DEMOTED, demoted)
+    yield Template(group, PROMOTE, member, PROMOTE, THEN_IMPLIES_FIRST_GRAPHED)
+    yield Template(member, PROMOTE, group, PROMOTED, promoted)
+    if previous is not None and group.definition.is_ordered:
+        yield Template(previous, PROMOTE, member, PROMOTE, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS)
+        yield Template(member, DEMOTE, previous, DEMOTE, ORDERED)

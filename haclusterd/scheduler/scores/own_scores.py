@@ -1,18 +1,23 @@
 """Phase: what resources think of nodes by themselves, before any of them has a place.
 
 Here the phases stand in Pacemaker's order: tickets and locks, then constraints and health (the newest first), then
-stickiness, then what forbids nodes whatever was said.
+stickiness, then what forbids nodes whatever was said. A resource that is active on a node which is leaving is locked to
+it (`shutdown-lock`, Pacemaker Explained, "Cluster Options"): it runs on no other node until that one is back, or the
+lock has expired. Locks of before are in the status of the node; that of an active resource is void. The stop that
+empties the node says so (`model.orders.LOCKS`).
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 from haclusterd.model.cluster import Cib
-from haclusterd.scheduler.model.entities import ColocationPair, Inventory, Node, Resource
+from haclusterd.model.instants import WallTime
+from haclusterd.model.scores import INFINITY, render
+from haclusterd.scheduler.model.entities import ColocationPair, Inventory, Node, Resource, Variant
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.scores.colocation import unpack_colocations
-from haclusterd.scheduler.scores.failure_bans import ban_after_failures
 from haclusterd.scheduler.scores.location import (
+    Preference,
     apply_exclusive_discovery,
     apply_locations,
     apply_stickiness,
@@ -20,9 +25,8 @@ from haclusterd.scheduler.scores.location import (
     unpack_health,
 )
 from haclusterd.scheduler.scores.location_constraints import unpack_locations
-from haclusterd.scheduler.scores.shutdown_locks import apply_shutdown_locks
 from haclusterd.scheduler.scores.tickets import apply_tickets
-from haclusterd.scheduler.unpack.failures import Failures
+from haclusterd.scheduler.unpack.failures import Failures, to_ban
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +67,98 @@ def begin_scores(resources: Iterable[Resource]) -> None:
             else:
                 scores.add(name, value, source)
         begin_scores(resource.children)
+
+
+def ban_after_failures(inventory: Inventory, failures: Failures) -> None:
+    """Ban resources from nodes where they failed `migration-threshold` times.
+
+    An anonymous instance failed for all instances: the clone is banned. Inside a bundle the instance is banned as well:
+    its container is a node for it alone, whatever the scores of the bundled clone.
+    """
+    nodes = [node for node in inventory.nodes if failures.counts_on(node)]
+    if not nodes:
+        return
+    for resource in inventory.primitives():
+        threshold = resource.definition.migration_threshold
+        if threshold == 0 or resource.found.ignores_failure:
+            continue
+        for node in nodes:
+            if failures.is_cleared(resource, node):
+                continue
+            count = failures.effective_count(resource, node, with_launched=True)
+            if count >= threshold:
+                banned = to_ban(resource)
+                why = _failure_words(resource, node, failures, count)
+                banned.scores.add(node.name, -INFINITY, why)
+                if banned is not resource and banned.parent is not None:
+                    resource.scores.add(node.name, -INFINITY, why)
+
+
+def _failure_words(resource: Resource, node: Node, failures: Failures, count: int) -> str:
+    counted = failures.counted(resource, node)
+    if not counted:
+        return f"{render(count)} failures on {node.name} of what it launches"
+    newest = max(counted, key=lambda failure: (failure.failed_at, failure.operation))
+    history = node.status.histories.get(resource.recorded_as)
+    record = history.last_failure if history is not None else None
+    detail = f" ({record.exit_reason})" if record is not None and record.exit_reason else ""
+    if count >= INFINITY:
+        return f"failed {newest.operation} on {node.name}{detail}"
+    return f"{render(count)} failures on {node.name}, the newest: {newest.operation}{detail}"
+
+
+@dataclass(slots=True)
+class ShutdownLocks:
+    """What the locks come to."""
+
+    preferences: list[Preference] = field(default_factory=list)
+    void: list[tuple[Resource, Node]] = field(default_factory=list)
+    """Locks that no longer hold: the resource's record on that node is to be deleted."""
+
+
+def apply_shutdown_locks(inventory: Inventory, settings: Settings) -> ShutdownLocks:
+    """Lock what is to be locked; when shutdown locks are not in use there are none."""
+    locks = ShutdownLocks()
+    if settings.has_shutdown_lock:
+        for resource in _lockable(inventory):
+            _lock(resource, locks, settings)
+            if resource.scores.lock_node is not None:
+                locks.preferences.append(_preference(inventory, resource, resource.scores.lock_node))
+    return locks
+
+
+def _lockable(inventory: Inventory) -> Iterator[Resource]:
+    """Primitives and members of groups; of clones and bundles nothing, fence devices and connections neither."""
+    for top in inventory.tops:
+        if top.variant <= Variant.GROUP:
+            for resource in top.leaves():
+                if not (resource.definition.is_fence_device or resource.definition.is_remote_connection):
+                    yield resource
+
+
+def _lock(resource: Resource, locks: ShutdownLocks, settings: Settings) -> None:
+    found, since = resource.found, resource.found.lock_time
+    if found.lock_node is not None:
+        if found.active_nodes:
+            locks.void.append((resource, found.lock_node))
+        else:
+            resource.scores.lock_node = found.lock_node
+    elif len(resource.found.active_nodes) == 1:
+        node = resource.found.active_nodes[0]
+        if node.is_shutting_down and not node.is_unclean:
+            resource.scores.lock_node = node
+            since = _left_since(node, settings)
+    if resource.scores.lock_node is not None and settings.shutdown_lock_limit_ms > 0:
+        settings.time.look_again_at((since + settings.shutdown_lock_limit_ms) // 1000 + 1)
+
+
+def _left_since(node: Node, settings: Settings) -> WallTime:
+    """The value of the node's `shutdown` attribute is when that was asked for, in seconds."""
+    text = node.attributes.get("shutdown", "")
+    seconds = int(text) if text.isdecimal() and len(text) < 12 else 0
+    return WallTime(seconds * 1000) if seconds else settings.now
+
+
+def _preference(inventory: Inventory, resource: Resource, lock_node: Node) -> Preference:
+    others = {node.name: -INFINITY for node in inventory.nodes if node is not lock_node}
+    return Preference(resource, f"locked to {lock_node.name}, which is shut down", others)
