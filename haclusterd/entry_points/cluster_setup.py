@@ -53,8 +53,7 @@ def make_bundles(
     name: str, members: Sequence[Member], output: Path, *, places: dict[NodeName, NodePlaces] | None = None
 ) -> dict[NodeName, Path]:
     """Make a directory for each member below `output`; raises SetupRefusedError when there is something already."""
-    if output.exists() and any(output.iterdir()):
-        raise SetupRefusedError(f"{output} is not empty: name a new directory, so that no keys are overwritten")
+    require_new(output)
     cluster = str(uuid.uuid4())
     now = utc_now()
     authority = create_authority(cluster, now=now)
@@ -74,6 +73,12 @@ def make_bundles(
         (bundle / CONFIGURATION_FILE).write_text(render(installation))
         bundles[member.name] = bundle
     return bundles
+
+
+def require_new(output: Path) -> None:
+    """Raise SetupRefusedError when there is something in a directory already."""
+    if output.exists() and any(output.iterdir()):
+        raise SetupRefusedError(f"{output} is not empty: name a new directory, so that no keys are overwritten")
 
 
 def make_first_node(name: str, member: Member, directory: Path, authority: Path, places: NodePlaces) -> None:

@@ -5,10 +5,9 @@ among them, and what was not is no lie either. What only the others had is gone.
 keys and another authority, so that no lost node can come back into it.
 
 It must never run while another node of the old cluster is heard or may be running, which no program can know: hence the
-person's word. Nothing is deleted: the old directories are set aside.
+person's word. Nothing is deleted: the old directories are set aside (`begun_recovery`).
 """
 
-import shutil
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,12 +16,18 @@ from pathlib import Path
 from haclusterd.adapters.history.tables import HistoryTables
 from haclusterd.adapters.history.version_table import content, versions
 from haclusterd.adapters.machine.files_directory import FilesDirectory
-from haclusterd.adapters.network.authority_files import AUTHORITY_DIRECTORY
 from haclusterd.adapters.network.cluster_probe import Presence, probe
 from haclusterd.cib.backup import Backup, state_of
 from haclusterd.cib.codec import CodecError
 from haclusterd.cib.recovery import folded
-from haclusterd.entry_points.cluster_setup import NodePlaces, initialize, make_bundles
+from haclusterd.entry_points.begun_recovery import (
+    BegunRecovery,
+    discard_prepared,
+    find_begun,
+    free_name,
+    make_place,
+)
+from haclusterd.entry_points.cluster_setup import NodePlaces, make_bundles
 from haclusterd.entry_points.crm_restore import fork_objections, now
 from haclusterd.entry_points.crm_setup import answer, read_text
 from haclusterd.entry_points.initial_state import successor, write_initial_state
@@ -56,16 +61,20 @@ class Found:
 
 
 def recover(arguments: Mapping[str, Json], author: str) -> Response:
-    """Make this node the only voter of a new cluster; it must be stopped."""
+    """Make this node the only voter of a new cluster; it must be stopped. One that was killed is completed."""
     path = Path(read_text(arguments, "configuration") or DEFAULT_CONFIGURATION)
     try:
-        installation = load(path)
-    except SettingsError as error:
+        begun = find_begun(path.parent)
+        installation = load(path if begun is None else begun.old_directory / path.name)
+    except (SettingsError, StoreRefusedError, StoreDamagedError, OSError) as error:
         return answer([report(Code.UNREADABLE, what=path, problem=error)])
     try:
         objections = _objections(arguments, installation)
         if objections:
             return answer(objections)
+        if begun is not None:
+            begun.complete()
+            return answer([report(Code.RECOVERED, node=installation.node)], begun.answer)
         return _recover(installation, author)
     except StoreRefusedError as error:
         return answer([report(Code.REFUSED, problem=error)])
@@ -124,22 +133,31 @@ def _earlier(path: Path, present: int) -> tuple[tuple[ConfigurationVersion, Conf
 
 
 def _recover(installation: Installation, author: str) -> Response:
-    files = FilesDirectory(installation.state_directory)
-    found = read_data(installation, files)
-    if not found.cib.cluster_uuid:
-        raise StoreRefusedError(f"{installation.state_directory} holds no cluster yet")
-    me = next(each for each in installation.members if each.name == installation.node)
-    made = _prepare(installation, found, me, author)
-    aside = _put_in_place(installation, made)
-    files.close()
-    initialize(load(installation.directory / CONFIGURATION_FILE), found.log.term)
-    shutil.rmtree(made, ignore_errors=True)
-    return _response(installation, found, aside)
+    directory, state = installation.directory.absolute(), installation.state_directory.absolute()
+    if directory.is_relative_to(state) or state.is_relative_to(directory):
+        raise StoreRefusedError(f"{state} and {directory} are one in the other: neither can be set aside alone")
+    files = FilesDirectory(state)
+    try:
+        found = read_data(installation, files)
+        if not found.cib.cluster_uuid:
+            raise StoreRefusedError(f"{installation.state_directory} holds no cluster yet: start the daemon")
+        discard_prepared(directory)
+        me = next(each for each in installation.members if each.name == installation.node)
+        made = _prepare(installation, found, me, author)
+        aside = (free_name(directory, "before-recovery"), free_name(state, "before-recovery"))
+        authority = free_name(directory, "authority")
+        data = _data(installation, found, (*aside, authority))
+        begun = BegunRecovery(made, str(me.name), directory, state, *aside, authority, found.log.term, data)
+        begun.write()
+        begun.complete()
+    finally:
+        files.close()
+    return answer([report(Code.RECOVERED, node=installation.node)], data)
 
 
 def _prepare(installation: Installation, found: Found, me: Member, author: str) -> Path:
     """Make the new node's files beside the old ones; nothing is in use yet."""
-    made = _free_name(installation.directory, "recovering")
+    made = make_place(installation.directory)
     place = NodePlaces(
         installation.state_directory, installation.runtime_directory, installation.boot_id_file,
         installation.is_development,
@@ -155,30 +173,8 @@ def _prepare(installation: Installation, found: Found, me: Member, author: str) 
     return made
 
 
-def _put_in_place(installation: Installation, made: Path) -> tuple[Path, Path, Path]:
-    """Set the old directories aside and let the new ones take their places."""
-    directory, state = installation.directory, installation.state_directory
-    old_state, old_directory = _free_name(state, "before-recovery"), _free_name(directory, "before-recovery")
-    authority = _free_name(directory, "authority")
-    state.rename(old_state)
-    try:
-        directory.rename(old_directory)
-    except OSError:
-        old_state.rename(state)
-        raise
-    (made / str(installation.node)).rename(directory)
-    (made / AUTHORITY_DIRECTORY).rename(authority)
-    return old_directory, old_state, authority
-
-
-def _free_name(path: Path, what: str) -> Path:
-    path, number = path.absolute(), 1
-    while (free := path.with_name(f"{path.name}.{what}-{number}")).exists():
-        number += 1
-    return free
-
-
-def _response(installation: Installation, found: Found, aside: tuple[Path, Path, Path]) -> Response:
+def _data(installation: Installation, found: Found, aside: tuple[Path, Path, Path]) -> Json:
+    """Return what the answer says: where the old files are, and what is to be done next."""
     directory, state, authority = aside
     lost = ", ".join(str(each.name) for each in installation.members if each.name != installation.node)
     made = Setup(
@@ -199,4 +195,4 @@ def _response(installation: Installation, found: Found, aside: tuple[Path, Path,
             "To have three voters again: crm cluster backup FILE, stop this node, crm cluster restore FILE --into DIR",
         ),
     )
-    return answer([report(Code.RECOVERED, node=installation.node)], as_json(made))
+    return as_json(made)

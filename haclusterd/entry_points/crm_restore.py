@@ -12,10 +12,11 @@ from pathlib import Path
 from haclusterd.adapters.network.cluster_probe import Heard, Presence, probe
 from haclusterd.cib.backup import Backup, BackupDamagedError, read_backup
 from haclusterd.commands.node.backup import without_hidden
-from haclusterd.entry_points.cluster_setup import SetupRefusedError, make_bundles
+from haclusterd.entry_points.begun_recovery import free_name
+from haclusterd.entry_points.cluster_setup import SetupRefusedError, make_bundles, require_new
 from haclusterd.entry_points.crm_setup import advice, answer, read_members, read_text
 from haclusterd.entry_points.initial_state import successor, write_initial_state
-from haclusterd.model.cluster import ConfigurationVersion
+from haclusterd.model.cluster import ConfigurationVersion, Member
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
@@ -43,16 +44,24 @@ def restore(arguments: Mapping[str, Json], author: str) -> Response:
         return answer(objections)
     cluster = read_text(arguments, "name") or found.state.cluster_name
     try:
-        bundles = make_bundles(cluster, members, Path(output))
-        state = restored(found, author)
-        for bundle in bundles.values():
-            write_initial_state(bundle, state)
+        bundles = _make(cluster, members, Path(output), restored(found, author))
     except SetupRefusedError as error:
         return answer([report(Code.REFUSED, problem=error, remedy="name a directory that does not exist yet")])
     except OSError as error:
         return answer([report(Code.INPUT_OUTPUT, what=error.filename or output, problem=error.strerror or str(error))])
     secrets = [report(Code.SECRET_MISSING, what=what) for what in found.hidden]
     return answer([*warnings(heard), *secrets, *advice(members)], as_json(_made(found, cluster, output, bundles)))
+
+
+def _make(cluster: str, members: Sequence[Member], output: Path, state: Backup) -> dict[NodeName, Path]:
+    """Make the nodes' directories, all of them whole or none; raises SetupRefusedError, OSError."""
+    require_new(output)
+    made = free_name(output, "incomplete")
+    bundles = make_bundles(cluster, members, made)
+    for bundle in bundles.values():
+        write_initial_state(bundle, state)
+    made.rename(output)
+    return {name: output / bundle.name for name, bundle in bundles.items()}
 
 
 def _read(name: str) -> Backup | ReportItem:

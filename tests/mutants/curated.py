@@ -960,6 +960,18 @@ PACER = (
 
 TRANSITION = (
     Mutant(
+        "find_begun",
+        "found.old_directory.exists() and not found.has_run()",
+        "False",
+        "a recovery that was killed when the old files had been set aside leaves a node that nothing starts",
+    ),
+    Mutant(
+        "find_begun",
+        "found.old_directory.exists() and not found.has_run()",
+        "found.old_directory.exists()",
+        "a recovery that ended long ago is taken for one to be completed, and the one that is asked for is not made",
+    ),
+    Mutant(
         "order_key",
         "cluster_uuid[-8:]",
         "''",
