@@ -153,10 +153,11 @@ class _Reader:
                 yield from self._one(dependents, dependent, primaries, primary)
 
     def _side(self, name: ResourceId, role: str | None) -> _Side | None:
+        """Return what a name stands for: a resource, or what is found of those that a template or tag names."""
         group = named_group(name, self._inventory, self._configuration)
         found = [self._inventory.find(each) for each in ((name,) if group is None else group)]
         resources = tuple(each for each in found if each is not None)
-        if not resources or len(resources) < len(found):
+        if not resources:
             return None
         return _Side(self._item.id, resources, _role(role), self._item.score, is_sequential=False)
 
