@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents_matrix.__main__ import Line, _result, obstacle
+from tests.agents_matrix.__main__ import Line, _result, obstacle, tried
 from tests.agents_matrix.cases import CASES, Case
 
 CHECKOUT = Path(__file__).parents[2]
@@ -44,3 +44,10 @@ def test_without_its_tools_it_says_so_and_is_no_success(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout.startswith("RESULT skipped=1 reason=")) == (77, True)
+
+
+@pytest.mark.slow
+def test_trials_are_counted(tmp_path: Path) -> None:
+    counts, found, why_not = tried(Case("haclusterd:dummy", lambda here: {"state": f"{here}/state"}), tmp_path)
+    assert (counts["failed"], found, why_not) == (0, [], "")
+    assert counts["passed"] > 10

@@ -159,7 +159,7 @@ def tried(case: Case, here: Path) -> tuple[Counter[str], list[str], str]:
     command = [str(crm), "-o", "json", "agent", "test", f"ocf:{case.agent}", *words, "--timeout", f"{TIMEOUT_MS}ms"]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     try:
-        trials = json.loads(done.stdout)["data"]["trials"]
+        trials = json.loads(done.stdout)["trials"]
     except (ValueError, KeyError, TypeError):
         return Counter(), [], (done.stderr or done.stdout).strip()[-200:]
     found = [f"{each['name']}: {each['detail']}" for each in trials if each["verdict"] == "failed"]

@@ -155,7 +155,12 @@ def mariadb(here: Path) -> Mapping[str, str]:
 
 
 def mariadb_replicated(here: Path) -> Mapping[str, str]:
-    return {**mariadb(here), "replication_user": "copy", "replication_passwd": "copied", "node_list": "node-a node-b"}
+    found = mariadb(here)
+    who = "'copy'@'localhost'"
+    text = f"CREATE USER IF NOT EXISTS {who} IDENTIFIED BY 'copied';\nGRANT ALL ON *.* TO {who};\n"
+    with open(found["config"], "a") as settings:
+        settings.write(f"init-file={write(here / 'users.sql', text)}\n")
+    return {**found, "replication_user": "copy", "replication_passwd": "copied", "node_list": "node-a node-b"}
 
 
 def pgsql(here: Path) -> Mapping[str, str]:
