@@ -26,6 +26,7 @@ from haclusterd.scheduler.model.entities import (
     Variant,
 )
 from haclusterd.scheduler.model.operation_settings import (
+    operation_parameters,
     parameters_for,
     resource_parameters,
     start_delay_ms,
@@ -150,13 +151,18 @@ def _asked(
     """Return by which agent and parameters an action goes, and the digest of the resource's own ones.
 
     What may run is asked and ended by those that it was started with, whatever the configuration says now: others would
-    find nothing (safety.md §1). Pacemaker does not remember them.
+    find nothing (safety.md §1). Pacemaker does not remember them. Parameters that only the operation has say how it is
+    done, not what runs: they are those of the configuration, but for another agent.
     """
     assert action.node is not None
     now = digests.of(resource, START, 0, action.node)
     started = _started(action, resource) if not settings.options.is_pacemaker_compatible else None
     if started is not None and _is_other(started, resource, now, action.node, settings):
-        return started.agent, started.parameters, started.definition or digest_of(started.parameters)
+        parameters = started.parameters
+        if started.agent == resource.definition.agent:
+            own = operation_parameters(resource, operation, action.interval_ms, settings, action.node)
+            parameters = {**own, **parameters}
+        return started.agent, parameters, started.definition or digest_of(started.parameters)
     configured = parameters_for(resource, operation, action.interval_ms, settings, action.node)
     return resource.definition.agent, configured, now
 

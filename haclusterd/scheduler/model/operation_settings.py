@@ -276,7 +276,15 @@ def parameters_for(
 ) -> Mapping[str, str]:
     """Return the instance parameters for that action; an operation may have its own, which win (OCF_CHECK_LEVEL)."""
     parameters = resource_parameters(resource, node, settings)
+    own = operation_parameters(resource, name, interval_ms, settings, node)
+    return {**parameters, **own} if own else parameters
+
+
+def operation_parameters(
+    resource: Resource, name: str, interval_ms: int, settings: Settings, node: Node | None = None
+) -> Mapping[str, str]:
+    """Return the instance parameters that an operation has beside its resource's."""
     operation = find_operation(resource, name, interval_ms)
     if operation is None or not operation.parameters:
-        return parameters
-    return {**parameters, **_merged(operation.parameters, name, interval_ms, settings, node)}
+        return {}
+    return _merged(operation.parameters, name, interval_ms, settings, node)

@@ -62,6 +62,34 @@ def test_a_stop_uses_what_the_start_used() -> None:
     assert actions["start web on n2"].parameters["port"] == "81"
 
 
+def test_a_stop_has_parameters_of_its_own_whatever_the_definition_is() -> None:
+    own = CONFIGURATION.replace("op start", "op stop timeout=9s OCF_CHECK_LEVEL=20 host=b op start")
+    cluster = a_cluster(own)
+    cluster.settle()
+    cluster.configure(configured(own.replace("port=80", "port=81")))
+    stop = planned(cluster)["stop web on n2"]
+    assert stop.timeout_ms == 9000
+    assert stop.parameters == {"port": "80", "host": "a", "OCF_CHECK_LEVEL": "20"}, "those of what runs win"
+    cluster.configure(configured(own.replace("OCF_CHECK_LEVEL=20", "OCF_CHECK_LEVEL=30").replace("80", "81")))
+    assert planned(cluster)["stop web on n2"].parameters["OCF_CHECK_LEVEL"] == "30", "as configured now"
+
+
+def test_a_stop_of_what_is_configured_as_it_was_started_has_its_own_parameters() -> None:
+    own = CONFIGURATION.replace("op start", "op stop OCF_CHECK_LEVEL=20 host=b op start")
+    cluster = a_cluster(own)
+    cluster.settle()
+    cluster.configure(configured(own + "\nlocation away web -inf: n2\n"))
+    assert planned(cluster)["stop web on n2"].parameters == {"port": "80", "host": "b", "OCF_CHECK_LEVEL": "20"}
+
+
+def test_another_agent_is_stopped_without_parameters_of_the_new_ones_stop() -> None:
+    cluster = a_cluster()
+    cluster.settle()
+    other = CONFIGURATION.replace("http-service", "dummy").replace("op start", "op stop OCF_CHECK_LEVEL=20 op start")
+    cluster.configure(configured(other))
+    assert planned(cluster)["stop web on n2"].parameters == {"port": "80", "host": "a"}
+
+
 def test_another_agent_is_stopped_as_it_was_started() -> None:
     cluster = a_cluster()
     cluster.settle()
