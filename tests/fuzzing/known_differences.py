@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 Judge = Callable[[ET.Element, Sequence[str]], bool]
 
 _ENTRY = re.compile(r"(?P<level>L\d) (?P<side>[-+]) \('(?P<what>[^']*)', '(?P<resource>[^']*)'")
+_ACTIVE = re.compile(r"L1 (?P<side>[-+]) \('(?P<resource>[^']*)', '(?P<node>[^']*)', ")
+_BETWEEN_FENCES = re.compile(r"L4 - \(\('fence', .*\), \('fence', ")
 _RESOURCE = re.compile(r"\('resource', '[^']*', '([^':]*)")
 _MOVES = frozenset({"move", "migrate", "recover"})
 
@@ -95,6 +97,77 @@ def a_node_in_maintenance_has_it_too(cib: ET.Element, details: Sequence[str]) ->
     return is_kept and bool(actions) and is_watching and not any(line.startswith(("L1", "L2")) for line in details)
 
 
+def fencing_is_serialized(cib: ET.Element, details: Sequence[str]) -> bool:
+    """Debian builds 2.1.5 with concurrent-fencing=false as the default; upstream's default is true."""
+    is_set = any(pair.get("name") == "concurrent-fencing" for pair in cib.iterfind("configuration/crm_config//nvpair"))
+    return not is_set and bool(details) and all(_BETWEEN_FENCES.match(line) for line in details)
+
+
+def an_expired_start_said_promoted(cib: ET.Element, details: Sequence[str]) -> bool:
+    """2.1.5 believes a start that failed promoted even when it has expired, and restarts; here the agent is asked."""
+    is_expiring = any(pair.get("name") == "failure-timeout" for pair in cib.iterfind("configuration//nvpair"))
+    starts = cib.iterfind("status//lrm_rsc_op[@operation='start'][@rc-code='9']")
+    return is_expiring and next(starts, None) is not None and not _entries(details, "L1")
+
+
+def unique_instances_have_other_numbers(cib: ET.Element, details: Sequence[str]) -> bool:
+    """Which instance of a unique clone goes where; as many run on each node (design/0007, seed 138)."""
+    unique = {
+        primitive.get("id")
+        for clone in cib.iterfind(".//clone")
+        if any(each.get("name") == "globally-unique" for each in clone.iterfind("meta_attributes/nvpair"))
+        for primitive in clone.iter("primitive")
+    }
+    active = _active(details)
+    is_about_them = bool(active) and all(resource.partition(":")[0] in unique for _, resource, _ in active)
+    placed = [sorted((name.partition(":")[0], node) for at, name, node in active if at == side) for side in "-+"]
+    return is_about_them and placed[0] == placed[1]
+
+
+def members_are_apart(cib: ET.Element, details: Sequence[str]) -> bool:
+    """Where the members of a cloned group with collocated=false go; as many of each run (design/0007, seed 506)."""
+    apart = {
+        primitive.get("id")
+        for group in cib.iterfind(".//clone/group")
+        if any(each.get("name") == "collocated" for each in cib.iterfind(".//clone//nvpair"))
+        for primitive in group.iter("primitive")
+    }
+    active = _active(details)
+    return _is_only_placed_otherwise(active) and all(name.partition(":")[0] in apart for _, name, _ in active)
+
+
+def capacities_are_in_no_order(cib: ET.Element, details: Sequence[str]) -> bool:
+    """Each of two nodes has more of something (placement-strategy=balanced), so the best depends on who is asked first.
+
+    Pacemaker sorts the nodes as a hash table holds them; here the best is the one that no other has more than.
+    """
+    is_balanced = any(
+        pair.get("name") == "placement-strategy" and pair.get("value") == "balanced" for pair in cib.iter("nvpair")
+    )
+    capacities = [
+        {str(pair.get("name")): int(pair.get("value", "0")) for pair in node.iterfind("utilization/nvpair")}
+        for node in cib.iterfind("configuration/nodes/node")
+    ]
+    has_tie = any(_has_more(one, two) and _has_more(two, one) for one in capacities for two in capacities)
+    return is_balanced and has_tie and _is_only_placed_otherwise(_active(details))
+
+
+def _has_more(one: dict[str, int], two: dict[str, int]) -> bool:
+    return any(amount > two.get(name, 0) for name, amount in one.items())
+
+
+def _active(details: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Return (side, resource, node) of what is active on one side only."""
+    found = (_ACTIVE.match(line) for line in details)
+    return [(match["side"], match["resource"], match["node"]) for match in found if match]
+
+
+def _is_only_placed_otherwise(active: Sequence[tuple[str, str, str]]) -> bool:
+    """Tell whether as many copies of everything run on both sides, on other nodes."""
+    names = [sorted(name.partition(":")[0] for at, name, _ in active if at == side) for side in "-+"]
+    return bool(active) and names[0] == names[1]
+
+
 KNOWN: tuple[Judge, ...] = (
     a_node_in_maintenance_has_it_too,
     ordered_instances_are_not_all_ordered,
@@ -103,6 +176,11 @@ KNOWN: tuple[Judge, ...] = (
     what_is_removed_is_hidden,
     an_expired_probe_said_promoted,
     a_partly_unmanaged_group_is_colocated,
+    fencing_is_serialized,
+    an_expired_start_said_promoted,
+    unique_instances_have_other_numbers,
+    members_are_apart,
+    capacities_are_in_no_order,
 )
 
 

@@ -65,3 +65,27 @@ def test_where_the_peer_does_not_end_the_run_goes_on_and_names_it(
     assert unended.endswith("does not end on 5")
     assert failed == "the comparison failed on 6"
     assert result.startswith("RESULT cases=0 differences=0 known=0 unexplained=0 unended=1 failed=1 ")
+
+
+BALANCED = (
+    '<cib><configuration><crm_config><nvpair name="placement-strategy" value="{}"/></crm_config><nodes>'
+    '<node id="1"><utilization><nvpair name="cpu" value="3"/></utilization></node>'
+    '<node id="2"><utilization><nvpair name="memory" value="8"/></utilization></node></nodes>'
+    '<resources><primitive id="r1"/></resources></configuration></cib>'
+)
+OTHER_NODE = ["L1 - ('r1', 'n1', 'active')", "L1 + ('r1', 'n2', 'active')"]
+SERIAL = "L4 - (('fence', 'reboot', '', 'n2', 0, ''), ('fence', 'reboot', '', 'n3', 0, ''))"
+
+
+@pytest.mark.parametrize(
+    ("xml", "details", "is_known"),
+    [
+        (BALANCED.format("balanced"), OTHER_NODE, True),
+        (BALANCED.format("utilization"), OTHER_NODE, False),
+        (BALANCED.format("balanced"), OTHER_NODE[1:], False),
+        (BALANCED.format("utilization"), [SERIAL], True),
+        (BALANCED.format("utilization"), [SERIAL.replace("L4 -", "L4 +")], False),
+    ],
+)
+def test_a_difference_is_known_by_what_differs(xml: str, details: list[str], *, is_known: bool) -> None:
+    assert bool(cause_of(xml, details)) is is_known

@@ -6,6 +6,7 @@ instances takes that away; what is tried and does not come out so is undone (`pl
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from haclusterd.model.ids import NodeName
@@ -17,7 +18,7 @@ from haclusterd.scheduler.assign.placing import Placing, Trial
 from haclusterd.scheduler.assign.promotion import choose_roles
 from haclusterd.scheduler.assign.promotion_scores import add_promotion_scores
 from haclusterd.scheduler.assign.steps import Steps, Wanted, remember_scores
-from haclusterd.scheduler.model.entities import Node, Resource
+from haclusterd.scheduler.model.entities import Node, Resource, Variant
 from haclusterd.scheduler.scores.colocation_lists import this_with, with_this
 
 
@@ -110,6 +111,18 @@ class Instances:
             words = self._objection(instance, name)
             if words:
                 _forbid(instance, name, words)
+        if instance.variant is Variant.GROUP and not instance.definition.is_collocated:
+            self._keep_members_apart(instance)
+
+    def _keep_members_apart(self, group: Resource) -> None:
+        """Forbid each member, placed by itself, the nodes that have as many instances of it as there may be."""
+        others = [each for each in self._collective.children if each is not group]
+        for member in group.children:
+            twins = (twin for each in others for twin in each.children if twin.base_id == member.base_id)
+            taken = Counter(twin.assignment.node.name for twin in twins if twin.assignment.node is not None)
+            for name, count in taken.items():
+                if count >= self._most_per_node:
+                    _forbid(member, name, f"{self._collective.id} has an instance of {member.base_id} there already")
 
     def _objection(self, instance: Resource, name: NodeName) -> str:
         collective = self._collective

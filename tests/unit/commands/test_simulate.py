@@ -202,6 +202,16 @@ def test_inside_a_container_that_goes_nowhere_nothing_is_to_start() -> None:
     assert [line for line in changes(data) if line.endswith("True")] == ["start box-1 n2 True"]
 
 
+def test_members_that_need_not_be_together_are_once_on_each_node() -> None:
+    """Of a clone of a group with collocated=false: also where the first member runs on one node already."""
+    said = f'<group id="g"><meta_attributes id="gm">{pair("collocated", "false")}</meta_attributes>'
+    apart = GROUPED.format(meta="").replace('<group id="g">', said)
+    status = on(1, STARTED) + on(2, ABSENT)
+    data = simulated(cib(resources=apart, status=status, properties=NO_FENCING))
+    rows = [line.replace(":0", "").replace(":1", "") for line in printed(data, "after")]
+    assert sorted(rows) == ["plain Started n1", "plain Started n2", "web Started n1", "web Started n2"]
+
+
 GUESTS = (
     '<primitive id="vm" class="ocf" provider="pacemaker" type="Dummy"><meta_attributes id="vm-m">'
     + pair("remote-node", "guest")
