@@ -29,14 +29,14 @@ def publish_watchdog(cib: Cib, command: commands.PublishWatchdog, entry: Entry) 
         return refuse(cib, RefusalCode.OLD_INCARNATION, text)
     if status.watchdog == command.watchdog:
         return accept(cib)
-    text = f"{command.node}: {spell(command.watchdog)}"
+    text = f"{command.node}: {watchdog_text(command.watchdog)}"
     return accept(
         with_node(cib, replace(status, watchdog=command.watchdog)),
         change(ChangeKind.WATCHDOG_CHANGED, text, node=command.node),
     )
 
 
-def spell(watchdog: Watchdog | None) -> str:
+def watchdog_text(watchdog: Watchdog | None) -> str:
     """Say in words what a node has."""
     if watchdog is None:
         return "no watchdog is fed"

@@ -1,4 +1,4 @@
-"""The one spelling of commands and of the CIB in bytes: in the journal, in snapshots, between nodes.
+"""Commands and the CIB as bytes, in the one canonical form: in the journal, in snapshots, between nodes.
 
 Equal values have equal bytes, on every node and in every process: compact JSON in UTF-8, in the order of
 `wire.shapes`. A document starts with its format number (how to read it) and its feature level (which fields and types
@@ -59,7 +59,7 @@ _TAG: Final = re.compile(
     rb'\{"format":\d+,"level":\d+,"envelope":\{"request":"(?:[^"\\]|\\.)*","proposer":"(?:[^"\\]|\\.)*","at":-?\d+,'
     rb'"command":\{"([A-Za-z]+)":'
 )
-"""How an envelope begins in the one spelling, up to the tag of its command."""
+"""How an envelope begins in the canonical form, up to the tag of its command."""
 
 SPREAD: Final[Mapping[type, frozenset[str]]] = {
     Cib: frozenset({"members", "configuration", "status", "requests", "refused", "staged"}),
@@ -90,7 +90,7 @@ def decode_envelope(data: bytes) -> Envelope:
 def kind_of(data: bytes) -> type | None:
     """Return the type of an envelope's command by the tag at its place, without reading the command; None: unreadable.
 
-    What is not spelled as `encode_envelope` spells it is read whole.
+    What is not written as `encode_envelope` writes it is read whole.
     """
     found = _TAG.match(data)
     kind = _KINDS.get(found[1]) if found is not None else None

@@ -1,4 +1,4 @@
-"""What one applied entry is remembered by: a fact for each change, with who wanted it and why.
+"""The facts by which one applied entry is remembered: one for each change, with its author and reason.
 
 The facts of an entry become one link of the history's chain, on every node alike; so nothing here may look at anything
 but the entry and what it changed.

@@ -149,13 +149,13 @@ def validate(arguments: Mapping[str, Json]) -> Response:
     path = machine.find(agent)
     assert path is not None
     try:
-        said, code = validated(agent, path, {name: value for name, _, value in pairs}, machine.directories)
+        printed, code = validated(agent, path, {name: value for name, _, value in pairs}, machine.directories)
     except (OSError, ValueError) as error:
         return answer([report(Code.NO_INPUT, file=f"{path} validate-all", problem=str(error), remedy="")])
     if code == ExitCode.OK:
         return answer([report(Code.NOTHING_TO_DO, state=f"{agent} finds no fault with these parameters")])
     words = "it did not end in time" if code is None else f"exit code {code} ({_words(code)})"
-    output = "; ".join(filter(None, (" ".join(line.split()) for line in said.splitlines())))
+    output = "; ".join(filter(None, (" ".join(line.split()) for line in printed.splitlines())))
     return answer([report(Code.BAD_VALUE, name=str(agent), problem=f"{words}: {output}" if output else words)])
 
 

@@ -16,7 +16,7 @@ from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
 from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
-from haclusterd.protocol.enrolment_token import read_address, spell
+from haclusterd.protocol.enrolment_token import address_text, read_address
 from haclusterd.raft.identity import IDENTITY_NAME
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
@@ -95,7 +95,7 @@ def start_by_hand(directory: Path, places: NodePlaces) -> list[str]:
 
 def places_of(member: Member) -> str:
     """Return a member's addresses, for people."""
-    return ", ".join(map(spell, member.addresses))
+    return ", ".join(map(address_text, member.addresses))
 
 
 def own_member(

@@ -169,11 +169,11 @@ def _progress(text: str) -> None:
 def _follow(node: NodeName, places: NodePlaces) -> list[ReportItem]:
     """Watch the daemon that was started until it has joined, and has the vote that it is to have."""
     client = ControlClient(str(places.runtime_directory / "control.sock"))
-    until, said = time.monotonic() + FOLLOW_S, ""
+    until, last_shown = time.monotonic() + FOLLOW_S, ""
     while time.monotonic() < until:
         state = _standing(client, node)
-        if state != said:
-            said = state
+        if state != last_shown:
+            last_shown = state
             _progress(state)
         if state.endswith("done"):
             return []

@@ -111,6 +111,6 @@ def _run(*command: str) -> None:
 
 def _problem(error: Exception) -> str:
     if isinstance(error, subprocess.CalledProcessError):
-        said: Sequence[str] = str(error.stderr).strip().splitlines()
-        return said[-1] if said else f"{error.cmd[0]} ended with {error.returncode}"
+        printed: Sequence[str] = str(error.stderr).strip().splitlines()
+        return printed[-1] if printed else f"{error.cmd[0]} ended with {error.returncode}"
     return str(error)

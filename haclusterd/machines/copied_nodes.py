@@ -1,4 +1,4 @@
-"""Who comes under a member's name while that member lives: a copy of its machine or disk, which must stay outside.
+"""Copies of members: machines with a member's name and disk that are started beside it. They are kept out.
 
 A boot that the cluster does not know proves that the boot before it is dead, and with it everything that ran there
 (safety.md §5). That is so for a machine that was started again, and not for a copy of it that was started beside it:

@@ -1,4 +1,4 @@
-"""Dampening of node attributes: a value that flutters is written once, when it has been quiet.
+"""Dampening of node attributes: a value that changes often is written once it has not changed for a while.
 
 An agent that measures something publishes at every monitor, and several agents see the same cable pulled within a
 second. Each attribute may therefore wait: a changed value starts its span again, an unchanged one does not, and when

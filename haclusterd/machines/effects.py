@@ -103,7 +103,7 @@ class Condemn:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something worth one line in the log and in the history of decisions."""
+    """One line for the log and for the history of decisions."""
 
     kind: str
     text: str

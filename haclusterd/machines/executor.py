@@ -455,7 +455,7 @@ class ExecutorMachine:
         return effects
 
     def _queues_to_advance(self) -> Iterator[_ResourceQueue]:
-        """Yield, in order of their names, the lines in which something may happen now.
+        """Yield the queues of the resources for which something may begin now, in the order of their names.
 
         There are as many lines as resources, and nearly always nothing happens in them: this is looked at after every
         event. While no action may begin, only what must be ended to make room for an order is looked at.

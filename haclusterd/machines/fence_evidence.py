@@ -1,4 +1,4 @@
-"""Is a fenced node really silent: what the DC and the voters it hears have heard of it since (safety.md §5).
+"""Whether a fenced node is silent: what the DC, and voters that it hears, heard of it since (safety.md §5).
 
 A target that lives sends once per heartbeat period. So silence is proven only by somebody who has listened for a whole
 period after the fence agent's success, and has been able to say so: the DC by a report made that late, another voter by

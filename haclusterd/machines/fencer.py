@@ -49,7 +49,7 @@ class _Step:
 
     @property
     def acts(self) -> bool:
-        """Whether a late call could do harm. Asking does none, nor does power for a node that was just switched off."""
+        """Whether a late call could do harm. A query does none, nor does `on` for a node that was just switched off."""
         return self.is_decisive and self.action not in (LIST, STATUS)
 
 

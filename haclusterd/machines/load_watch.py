@@ -29,7 +29,7 @@ class LoadWatch:
     def step(
         self, cib: Cib, incarnation: Incarnation, read: Callable[[], MachineLoad | None], now: Instant
     ) -> Sequence[Effect]:
-        """Look at the load when it is time to; `read` tells it."""
+        """Read the load with `read` when it is due."""
         status = cib.status.nodes.get(self._node)
         properties = ClusterProperties(cib.in_force)
         threshold = properties.percentage("load-threshold")

@@ -1,4 +1,4 @@
-"""Orders: the intent that is committed before any hand moves (safety.md §1).
+"""Orders: the intent that is committed before any agent is run (safety.md §1).
 
 An order names the incarnation that may execute it. From its commit until its terminal record (a result, "not begun",
 "unknown", or the recorded fencing of that incarnation) an activating order counts as possibly active on its node.

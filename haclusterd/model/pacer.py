@@ -52,7 +52,7 @@ class HeardAge(NamedTuple):
 
 
 class Heartbeat(NamedTuple):
-    """What one pacer tells another, once per heartbeat period on every link."""
+    """What one pacer sends another, once per heartbeat period on every link."""
 
     sender: NodeName
     receiver: NodeName
@@ -170,7 +170,7 @@ class PeerAddress:
 
 @dataclass(frozen=True, slots=True)
 class PacerSettings:
-    """What the brain tells its pacer at start and when it changes."""
+    """What the brain sends its pacer, at start and when it changes."""
 
     node: NodeName
     incarnation: Incarnation

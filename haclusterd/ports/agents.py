@@ -56,7 +56,7 @@ class ActionMetadata:
 
 
 class AgentRunner(Protocol):
-    """This node's hands for one family of agent classes."""
+    """Runs the agents of some classes on this node."""
 
     def run(self, call: AgentCall, done: Callable[[AgentResult], None]) -> None:
         """Execute the action; deliver its result on the main loop."""

@@ -22,7 +22,7 @@ from haclusterd.model.cluster import Member
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, Message, News
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
-from haclusterd.protocol.enrolment_token import read_address, spell
+from haclusterd.protocol.enrolment_token import address_text, read_address
 from haclusterd.wire.framing import framed
 from haclusterd.wire.shapes import NODE, CodecError, Shape, Shapes, text_that, whole_number
 
@@ -44,12 +44,12 @@ class Unreadable:
 
 def proof_of(key: bytes, hello: Hello, session_certificate: str, application: Apply) -> bytes:
     """Return the proof that goes with an application; `session_certificate` is a fingerprint, in hexadecimal digits."""
-    said: Json = [
+    signed: Json = [
         "haclusterd enrolment", VERSION, session_certificate, hello.cluster, hello.authority, hello.nonce.hex(),
-        application.invitation, application.node, [spell(each) for each in application.addresses],
+        application.invitation, application.node, [address_text(each) for each in application.addresses],
         application.request, application.nonce.hex(), application.now, application.feature_level,
     ]  # fmt: skip
-    return hmac.digest(key, json.dumps(said, separators=(",", ":")).encode(), "sha256")
+    return hmac.digest(key, json.dumps(signed, separators=(",", ":")).encode(), "sha256")
 
 
 def is_proven(key: bytes, hello: Hello, session_certificate: str, application: Apply) -> bool:
@@ -64,7 +64,7 @@ def _text_read(text: str) -> str:
 
 
 _LIMITED: Final = text_that(_text_read)
-_ADDRESSES: Final = Shapes(special={tuple[str, int]: text_that(read_address, spell)}).shape_of(Addresses)
+_ADDRESSES: Final = Shapes(special={tuple[str, int]: text_that(read_address, address_text)}).shape_of(Addresses)
 
 
 def _read_addresses(value: object) -> Addresses:

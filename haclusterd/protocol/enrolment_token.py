@@ -54,7 +54,7 @@ def proof_key_of(secret: bytes) -> bytes:
     return hashlib.sha256(b"haclusterd invitation proof\0" + secret).digest()
 
 
-def spell(address: Address) -> str:
+def address_text(address: Address) -> str:
     """Return HOST:PORT; an IPv6 address stands in brackets."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -77,7 +77,7 @@ def write_token(token: Token) -> str:
     """Return the token as text."""
     assert len(token.secret) == SECRET_SIZE
     assert len(token.pin) == _PIN_SIZE
-    places = ",".join(map(spell, token.addresses)).encode()
+    places = ",".join(map(address_text, token.addresses)).encode()
     body = bytes((_VERSION,)) + token.secret + token.pin + places
     return PREFIX + base64.urlsafe_b64encode(body + _checksum(body)).decode().rstrip("=")
 

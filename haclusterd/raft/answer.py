@@ -15,7 +15,7 @@ DELAY_MS_MAX = 3
 
 
 class AwaitedAnswer:
-    """What the main loop was shown and has not considered yet; see the module."""
+    """Entries that the main loop was shown and has not answered yet; see the module."""
 
     def __init__(self) -> None:
         self._shown = 0

@@ -316,7 +316,7 @@ class Consensus:
             self._send_to_all(is_heartbeat=False)
 
     def synced(self) -> None:
-        """A write became durable: count it, or tell who waits for it."""
+        """A write became durable: count it, or answer those that wait for it."""
         if self.is_leader:
             for peer in self._targets:
                 self._count(peer)

@@ -74,7 +74,7 @@ _ENDED = object()
 
 @dataclass(frozen=True, slots=True)
 class RaftStatus:
-    """What the core would tell a person or a test; no decision may rest on it (guard 11)."""
+    """The core's state, for a person or a test; no decision may rest on it (guard 11)."""
 
     term: Term
     leader: NodeName | None

@@ -98,7 +98,7 @@ _RANKS = {
 }
 
 MUST_READ, ANSWERED = b"R", b"A"
-"""What a verb that was run in another process tells."""
+"""What a verb that was run in another process answers."""
 IS_MET, IS_NOT_MET = b"1", b"0"
 
 Answer = Callable[[Progress | Response | EncodedResponse], None]

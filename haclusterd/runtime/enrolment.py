@@ -23,9 +23,9 @@ from haclusterd.protocol.enrolment_token import (
     SECRET_SIZE,
     Address,
     Token,
+    address_text,
     invitation_of,
     proof_key_of,
-    spell,
     write_token,
 )
 from haclusterd.reports.codes import Code
@@ -111,7 +111,7 @@ class EnrolmentService:
         try:
             opened = self._listener.open(wanted, partial(self._greeting, terms.authority), self._applied, self._noted)
         except OSError as error:
-            what = ", ".join(map(spell, wanted))
+            what = ", ".join(map(address_text, wanted))
             return (report(Code.INPUT_OUTPUT, what=what, problem=error.strerror or str(error)),), None
         clock = runtime.ports.clock
         expires = WallTime(clock.wall() + terms.valid_ms)
@@ -129,7 +129,7 @@ class EnrolmentService:
             node=terms.node,
             token=token,
             expires=expires,
-            listens_at=tuple(spell(each) for each in opened),
+            listens_at=tuple(address_text(each) for each in opened),
             command=f"crm cluster join{f' --node {terms.node}' if terms.node else ''}",
         )
 
@@ -296,7 +296,7 @@ def taken(cib: Cib, node: NodeName, addresses: tuple[Address, ...]) -> ReportIte
     for name, member in sorted(cib.members.items()):
         same = sorted(set(member.addresses) & set(addresses))
         if same:
-            problem = f"{spell(same[0])} is the address of {name}"
+            problem = f"{address_text(same[0])} is the address of {name}"
             return report(Code.NOT_ADMITTED, problem=problem, remedy="name this machine's own: --address HOST:PORT")
     return None
 

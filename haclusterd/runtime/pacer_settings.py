@@ -1,4 +1,4 @@
-"""What the brain tells its pacer, and what it reads from the pacer's report about the watchdog device."""
+"""What the brain sends its pacer, and what it reads from the pacer's report about the watchdog device."""
 
 from collections.abc import Sequence
 from dataclasses import replace

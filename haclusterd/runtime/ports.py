@@ -9,7 +9,7 @@ from haclusterd.ports.crashes import CrashRecords
 from haclusterd.ports.event_log import EventLog
 from haclusterd.ports.fencing import FenceAgents
 from haclusterd.ports.history import History
-from haclusterd.ports.holds import LoopHolds
+from haclusterd.ports.loop_stalls import LoopStalls
 from haclusterd.ports.machine_load import LoadMeter
 from haclusterd.ports.pacer import Pacer
 from haclusterd.ports.planner import Planner
@@ -29,7 +29,7 @@ class NodePorts:
     log: EventLog
     history: History
     planner: Planner
-    holds: LoopHolds
+    holds: LoopStalls
     background: Background
     crashes: CrashRecords
     load: LoadMeter

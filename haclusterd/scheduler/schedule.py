@@ -94,8 +94,8 @@ def schedule(
     create_fencing(inventory, table, settings)
 
     # in which order, and what that makes necessary or impossible
-    said = chain(user_templates(inventory, configuration, table), apart_templates(scores.colocations))
-    templates = list(with_migrations(chain(said, internal_templates(inventory, table, settings))))
+    configured_templates = chain(user_templates(inventory, configuration, table), apart_templates(scores.colocations))
+    templates = list(with_migrations(chain(configured_templates, internal_templates(inventory, table, settings))))
     templates += [*probes.templates, *unfencing_templates(inventory, table, settings), *on_remote_nodes]
     if not options.is_pacemaker_compatible:
         templates += former_name_templates(inventory, table)

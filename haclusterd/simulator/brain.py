@@ -34,7 +34,7 @@ from haclusterd.ports.history import (
     VersionAnswer,
     VersionQuery,
 )
-from haclusterd.ports.holds import LoopHold
+from haclusterd.ports.loop_stalls import LoopStall
 from haclusterd.ports.store import StoreDamagedError, StoreEvent, StoreRefusedError, StoreUnwritableError
 from haclusterd.raft.settings import RaftSettings, RaftTimers
 from haclusterd.runtime.control import ControlService
@@ -42,7 +42,7 @@ from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.replica import Replica
 from haclusterd.runtime.settings import NodeSettings
-from haclusterd.simulator.checks.checkers import Checkers, Violation
+from haclusterd.simulator.checks.checkers import Checkers, ViolationError
 from haclusterd.simulator.checks.coverage import Coverage
 from haclusterd.simulator.checks.folding import SharedFolding
 from haclusterd.simulator.checks.observed import ObservedMachine, ObservedRuntime, ObservedStore
@@ -211,8 +211,8 @@ def _nothing() -> None:
 class NoHolds:
     """Simulated loops are never held up by their own work."""
 
-    def longest(self) -> tuple[LoopHold, ...]:
-        """See `LoopHolds.longest`."""
+    def longest(self) -> tuple[LoopStall, ...]:
+        """See `LoopStalls.longest`."""
         return ()
 
 
@@ -321,7 +321,7 @@ class BrainProcess:
             self.life.end()
             return
         if self._host.disk.is_damaged:
-            raise Violation("DamageIsRefused", f"{self._host.name} starts from a damaged disk")
+            raise ViolationError("DamageIsRefused", f"{self._host.name} starts from a damaged disk")
 
     def _settings(self, boot: Boot) -> NodeSettings:
         around, host = self._around, self._host
@@ -395,7 +395,7 @@ class BrainProcess:
 
     def _crash(self, error: Exception) -> bool:
         """An exception in the brain ends it; unless the scenario expects that, it ends the run."""
-        if isinstance(error, Violation) or not self._around.may_crash(self._host.name, error):
+        if isinstance(error, ViolationError) or not self._around.may_crash(self._host.name, error):
             return False
         self._around.world.record(f"{self._host.name} brain crashed: {type(error).__name__}: {error}")
         self.runtime.crashed(f"{type(error).__name__}: {error}")

@@ -19,7 +19,7 @@ from haclusterd.protocol.control import EncodedResponse
 from haclusterd.reports.codes import Code
 from haclusterd.runtime.control import Caller
 from haclusterd.simulator.brain import BrainProcess
-from haclusterd.simulator.checks.checkers import Violation
+from haclusterd.simulator.checks.checkers import ViolationError
 from haclusterd.simulator.checks.linearizability import Append, Kind, Operation, judge_log, judge_register
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
@@ -66,14 +66,14 @@ class Clients:
         self._is_over = True
 
     def judge(self) -> Tally:
-        """Compare the clients' answers with the log; raises Violation."""
+        """Compare the clients' answers with the log; raises ViolationError."""
         acknowledged = reads = undecided = 0
         for register in REGISTERS:
             operations = [operation for name, operation in self._asked.values() if name == register]
             self._judge_writes(register, operations)
             verdict = judge_register(operations)
             if not verdict.is_linearizable:
-                raise Violation("AnswersFitOneOrder", f"{register}: no order explains {verdict.culprit}")
+                raise ViolationError("AnswersFitOneOrder", f"{register}: no order explains {verdict.culprit}")
             undecided += verdict.is_undecided
             answered = [operation.kind for operation in operations if operation.answered_at is not None]
             acknowledged += answered.count(Kind.WRITE)
@@ -88,7 +88,7 @@ class Clients:
         ]
         verdict = judge_log(appends, self._history(register))
         if not verdict.is_good:
-            raise Violation("AcknowledgedIsKept", f"{register}: {verdict}")
+            raise ViolationError("AcknowledgedIsKept", f"{register}: {verdict}")
 
     def _history(self, register: str) -> list[str]:
         """Return the values that the register had, in the order of the log."""

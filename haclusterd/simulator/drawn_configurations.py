@@ -49,34 +49,34 @@ def draw(
     `is_unfencing`, `is_notified`: it is so in any case.
     """
     edits: list[Edit] = []
-    said: list[str] = []
+    drawn_texts: list[str] = []
     if has_switch:
-        edits += _fencing(chance, nodes, said, is_unfencing=is_unfencing)
+        edits += _fencing(chance, nodes, drawn_texts, is_unfencing=is_unfencing)
     slow = chance.random() < 0.35
     is_notified = chance.random() < 0.5 or is_notified
     if is_promotable:
         timeout_ms = LONG_TIMEOUT_MS if slow else 5000
         edits += configurations.promotable(nodes, is_notified=is_notified, timeout_ms=timeout_ms)
-        said.append(f"promotable {'with' if is_notified else 'without'} notify")
+        drawn_texts.append(f"promotable {'with' if is_notified else 'without'} notify")
     if has_migration:
         edits.append(configurations.migratable(migration_timeout_ms=chance.choice((2000, 5000, 40_000))))
-        said.append("a service that migrates")
+        drawn_texts.append("a service that migrates")
     if slow:
         edits += [configurations.primitive(name, start_timeout_ms=LONG_TIMEOUT_MS, meta={"failure-timeout": "10s"})
                   for name in configurations.SERVICES]  # fmt: skip
-    edits += _start_delays(chance, said, start_timeout_ms=LONG_TIMEOUT_MS if slow else 5000)
+    edits += _start_delays(chance, drawn_texts, start_timeout_ms=LONG_TIMEOUT_MS if slow else 5000)
     manners = _manners(chance, slow=slow)
-    said.append(f"starts {manners.start_ms}, promotes {manners.promote_ms}")
+    drawn_texts.append(f"starts {manners.start_ms}, promotes {manners.promote_ms}")
     if manners.units:
-        said.append("units")
-    return Beginning(tuple(edits), manners, "; ".join(said))
+        drawn_texts.append("units")
+    return Beginning(tuple(edits), manners, "; ".join(drawn_texts))
 
 
-def _start_delays(chance: random.Random, said: list[str], *, start_timeout_ms: int) -> list[Edit]:
+def _start_delays(chance: random.Random, drawn_texts: list[str], *, start_timeout_ms: int) -> list[Edit]:
     """Draw services that wait before they start or stop."""
     names = chance.sample(configurations.SERVICES, 2) if chance.random() < 0.25 else []
     delays = {name: chance.choice((400, 2000, 6000)) for name in names}
-    said += [f"{name} starts after {delay_ms} ms" for name, delay_ms in delays.items()]
+    drawn_texts += [f"{name} starts after {delay_ms} ms" for name, delay_ms in delays.items()]
     return [
         configurations.primitive(name, start_timeout_ms=start_timeout_ms, start_delay_ms=delay_ms,
                                  meta={"failure-timeout": "10s"})
@@ -144,18 +144,18 @@ def tickets(chance: random.Random) -> tuple[Edit, ...]:
 
 
 def _fencing(
-    chance: random.Random, nodes: Sequence[NodeName], said: list[str], *, is_unfencing: bool
+    chance: random.Random, nodes: Sequence[NodeName], drawn_texts: list[str], *, is_unfencing: bool
 ) -> list[Edit]:
     """Draw devices, their delays, what they let in, and the topology."""
     delays = _delays(chance, nodes)
     is_unfencing = chance.random() < 0.2 or is_unfencing
     edits: list[Edit] = [_device(configurations.DEVICE, nodes, delays, is_unfencing=is_unfencing)]
     if is_unfencing:
-        said.append("unfencing")
+        drawn_texts.append("unfencing")
     if chance.random() < 0.4:
         edits.append(_device(SECOND_DEVICE, nodes, _delays(chance, nodes), is_unfencing=False))
         edits.append(PutFencingLevels(_levels(chance, nodes)))
-        said.append("topology")
+        drawn_texts.append("topology")
     return edits
 
 

@@ -80,8 +80,8 @@ class Person:
             self._tries += 1
             return
         self._is_over = True
-        said = ", ".join(sorted(codes))
-        self._cluster.world.record(f"administrator {self._verb} {self._arguments} ends {answer.exit} {said}")
+        code_names = ", ".join(sorted(codes))
+        self._cluster.world.record(f"administrator {self._verb} {self._arguments} ends {answer.exit} {code_names}")
         self._cluster.coverage.count("verb", self._verb if not answer.exit else f"{self._verb} refused")
 
 

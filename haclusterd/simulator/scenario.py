@@ -6,7 +6,7 @@
     cluster.until(lambda: cluster.runs_once("db"), within_ms=6000)
 
 Every method that changes something acts at the present virtual instant; only `run_for` and `until` let time pass. A
-rule that is broken on the way raises `Violation`.
+rule that is broken on the way raises `ViolationError`.
 """
 
 import random
@@ -36,7 +36,7 @@ from haclusterd.scheduler.schedule import schedule
 from haclusterd.simulator.brain import BrainProcess, Surroundings
 from haclusterd.simulator.checks import expectations
 from haclusterd.simulator.checks.activities import Activities, Activity, Begun, activity_of
-from haclusterd.simulator.checks.checkers import Checkers, Violation
+from haclusterd.simulator.checks.checkers import Checkers, ViolationError
 from haclusterd.simulator.checks.checkers_of_the_dead import FenceAgentsActInTime, TheDeadAreFencedFirst
 from haclusterd.simulator.checks.coverage import Coverage
 from haclusterd.simulator.checks.folding import SharedFolding
@@ -59,11 +59,11 @@ FORMING_MS = 30_000
 LOOK_US = 100 * MS
 
 
-class NotReached(Violation):
+class NotReachedError(ViolationError):
     """A condition did not come to hold in time."""
 
     def __init__(self, what: str, within_ms: int) -> None:
-        super().__init__("NotReached", f"{what} not within {within_ms} ms")
+        super().__init__("NotReachedError", f"{what} not within {within_ms} ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,10 +309,10 @@ class Cluster:
         self.world.run_until(self.world.now_us + span_ms * MS)
 
     def until(self, condition: Callable[[], bool], within_ms: int, what: str = "the condition") -> int:
-        """Let time pass until a condition holds; return after how many ms. Raises NotReached."""
+        """Let time pass until a condition holds; return after how many ms. Raises NotReachedError."""
         began_us = self.world.now_us
         if not self.world.run_until(began_us + within_ms * MS, condition):
-            raise NotReached(what, within_ms)
+            raise NotReachedError(what, within_ms)
         return (self.world.now_us - began_us) // MS
 
     def until_settled(self, within_ms: int, what: str) -> int:
@@ -320,7 +320,7 @@ class Cluster:
         began_us = self.world.now_us
         while (objection := self.objection()) or not self._is_plan_empty():
             if self.world.now_us - began_us >= within_ms * MS:
-                raise NotReached(f"{what} ({objection or 'the plan is not empty'})", within_ms)
+                raise NotReachedError(f"{what} ({objection or 'the plan is not empty'})", within_ms)
             self.world.run_until(self.world.now_us + LOOK_US)
         return (self.world.now_us - began_us) // MS
 

@@ -19,7 +19,7 @@ from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator import drawn_configurations, healing, recovery
 from haclusterd.simulator.checks import coverage, expectations
 from haclusterd.simulator.checks.activities import Activity
-from haclusterd.simulator.checks.checkers import Violation
+from haclusterd.simulator.checks.checkers import ViolationError
 from haclusterd.simulator.clients import Clients, Tally
 from haclusterd.simulator.copies import Copies
 from haclusterd.simulator.faults import copies as faults_of_copies
@@ -260,7 +260,7 @@ def run(
         tally = _act(cluster, faults, seed, safety_ms)
     except Exception as error:  # noqa: BLE001 (whatever it is, it is this seed's problem, with its story)
         problem = _problem_of(error)
-        rule = error.rule if isinstance(error, Violation) else type(error).__name__
+        rule = error.rule if isinstance(error, ViolationError) else type(error).__name__
     excuse = Forgetting.of(cluster).excuse or Copies.of(cluster).excuse
     excused = bool(problem) and bool(excuse)
     if excused:
@@ -296,7 +296,7 @@ def sections() -> tuple[coverage.Section, ...]:
     versions = coverage.Section("version", faults_of_versions.OUTCOMES, {})
     recovered = coverage.Section("recovery", recovery.OUTCOMES, {})
     rise = coverage.Section("change", (ChangeKind.FEATURE_LEVEL_ROSE.value,), {})
-    pairs = map(faults_of_moments.spelled, faults_of_moments.PAIRS)
+    pairs = map(faults_of_moments.pair_name, faults_of_moments.PAIRS)
     return (*coverage.sections(faults, pairs), forgetting, copies, versions, recovered, rise)
 
 
@@ -384,9 +384,9 @@ def _judge_digests(cluster: Cluster) -> None:
     """When all is quiet, every node shows the same bytes."""
     digests = {codec.digest(cib) for name in cluster.names if (cib := cluster.applied_at(name)) is not None}
     if len(digests) != 1:
-        raise Violation("DigestsAreEqual", f"{len(digests)} different CIBs at the end")
+        raise ViolationError("DigestsAreEqual", f"{len(digests)} different CIBs at the end")
 
 
 def _problem_of(error: Exception) -> str:
-    trail = "" if isinstance(error, Violation) else "\n" + "".join(traceback.format_exception(error)[-6:])
+    trail = "" if isinstance(error, ViolationError) else "\n" + "".join(traceback.format_exception(error)[-6:])
     return f"{type(error).__name__}: {error}{trail}"

@@ -408,7 +408,7 @@ def whole_number(minimum: int = 0, maximum: int = 2**53 - 1) -> Shape:
     return Shape(read, int)
 
 
-def text_that(reads: Callable[[str], Any], spells: Callable[[Any], str] = str) -> Shape:
+def text_that(reads: Callable[[str], Any], writes: Callable[[Any], str] = str) -> Shape:
     """Return the shape of what is written as text: `reads` makes the value of it, and raises ValueError."""
 
     def read(value: Any) -> Any:
@@ -418,7 +418,7 @@ def text_that(reads: Callable[[str], Any], spells: Callable[[Any], str] = str) -
         except ValueError as error:
             raise CodecError(str(error)) from None
 
-    return Shape(read, lambda value: _write_text(spells(value)))
+    return Shape(read, lambda value: _write_text(writes(value)))
 
 
 def _read_base64(text: str) -> bytes:

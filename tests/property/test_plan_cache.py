@@ -41,10 +41,10 @@ def test_the_cache_is_used() -> None:
     cache = PlanCache()
     cib = read_cib(cold(Size(4, 40)), "cib.xml").cib
     schedule(cib, NOW, cache=cache)
-    said = dict(cache.said)
+    said = dict(cache.definitions)
     assert len(said) == 40
     schedule(cib, NOW, cache=cache)
-    assert all(cache.said[name] is known for name, known in said.items())
+    assert all(cache.definitions[name] is known for name, known in said.items())
 
 
 def test_another_configuration_starts_again() -> None:
@@ -52,7 +52,7 @@ def test_another_configuration_starts_again() -> None:
     first, second = (read_cib(cold(Size(4, size)), "cib.xml").cib for size in (40, 50))
     schedule(first, NOW, cache=cache)
     schedule(second, NOW, cache=cache)
-    assert len(cache.said) == 50
+    assert len(cache.definitions) == 50
 
 
 def test_rules_keep_nothing() -> None:

@@ -8,7 +8,7 @@ from haclusterd.model.timing import WATCHDOG_RESERVE_MS
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.pacers import PacerProcess
 from haclusterd.simulator.hosts.world import MS
-from haclusterd.simulator.scenario import Cluster, NotReached, Shape
+from haclusterd.simulator.scenario import Cluster, NotReachedError, Shape
 from tests.simulation.watchdog_scenarios import T_WD, W, device_of, stops_hang_on_n1
 
 N1, DC = NodeName("n1"), NodeName("n2")
@@ -37,7 +37,7 @@ def _at_the_edge(rules: SafetyRules) -> Cluster:
     for killed_after_ms in range(1500, 900, -20):
         try:
             return _held_back(rules, killed_after_ms)
-        except NotReached:
+        except NotReachedError:
             continue
     raise AssertionError("no feed could be held back")
 

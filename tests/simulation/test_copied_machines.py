@@ -4,7 +4,7 @@ import pytest
 
 from haclusterd.machines.copied_nodes import CopiedNodes
 from haclusterd.model.cluster import NodeState
-from haclusterd.simulator.checks.checkers import Violation
+from haclusterd.simulator.checks.checkers import ViolationError
 from haclusterd.simulator.copies import Copies
 from haclusterd.simulator.hosts.hosts import Host
 from haclusterd.simulator.scenario import Cluster
@@ -54,5 +54,5 @@ def test_without_the_question_who_lives_a_copy_passes_for_its_machine(monkeypatc
     monkeypatch.setattr(CopiedNodes, "objection", lambda *_, **__: "")
     cluster = Cluster(3).form()
     start_a_copy(cluster)
-    with pytest.raises(Violation, match=r"Copies: n3-copy-1 joins as n3, whose boot .* goes on"):
+    with pytest.raises(ViolationError, match=r"Copies: n3-copy-1 joins as n3, whose boot .* goes on"):
         cluster.run_for(MINUTE_MS)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from haclusterd.model.ids import NodeName
-from haclusterd.simulator.checks.checkers import Violation
+from haclusterd.simulator.checks.checkers import ViolationError
 from haclusterd.simulator.clients import Clients
 from haclusterd.simulator.faults import disks as faults_of_disks
 from haclusterd.simulator.faults.base import Drawn
@@ -51,5 +51,5 @@ def test_a_disk_that_forgets_is_recognised_and_its_node_replaced(kind: Kind) -> 
 
 @pytest.mark.parametrize("kind", KINDS[:2], ids=lambda kind: kind.__name__)
 def test_without_what_peers_remember_it_takes_part(kind: Kind) -> None:
-    with pytest.raises(Violation, match=r"Forgetting: .* joins, and has forgotten"):
+    with pytest.raises(ViolationError, match=r"Forgetting: .* joins, and has forgotten"):
         forget(kind, 3, without("older_copies_are_recognised"))

@@ -7,7 +7,7 @@ import pytest
 from haclusterd.cib.commands import Edit
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.simulator.checks.checkers import Violation
+from haclusterd.simulator.checks.checkers import ViolationError
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.hosts.fence_devices import FaultMode
@@ -68,7 +68,7 @@ def test_a_frozen_node_is_fenced_before_what_it_runs_is_recovered() -> None:
 def test_without_fencing_and_quorum_two_copies_run_and_a_checker_sees_them() -> None:
     cluster = formed("ignore", fencing_enabled="false")
     cluster.isolate("n1")
-    with pytest.raises(Violation):
+    with pytest.raises(ViolationError):
         cluster.run_for(30_000)
 
 

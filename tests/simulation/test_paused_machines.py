@@ -5,7 +5,7 @@ import pytest
 from haclusterd.cib.commands import RequestLeader
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.simulator.checks.checkers import Violation
+from haclusterd.simulator.checks.checkers import ViolationError
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.scenario import Cluster
 from tests.simulation import watchdog_scenarios as watchdogs
@@ -98,6 +98,6 @@ def test_a_watchdog_that_stands_still_with_its_machine_is_no_fencing_and_a_check
     cluster = watchdogs.formed()
     watchdogs.device_of(cluster, "n1").is_emulated = True
     cluster.stall("n1", with_clocks=True)
-    with pytest.raises(Violation) as caught:
+    with pytest.raises(ViolationError) as caught:
         cluster.run_for(watchdogs.W + 10_000)
     assert caught.value.rule in ("FencedNodesAreDead", "NeverTwoActive")

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import pytest
 
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
-from haclusterd.simulator.checks.checkers import Violation
+from haclusterd.simulator.checks.checkers import ViolationError
 from tests.simulation import copies_scenarios as copies
 from tests.simulation import edge_scenarios as edges
 from tests.simulation import filter_scenarios as filters
@@ -86,7 +86,7 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
         scenarios.dc_is_paused,
         frozenset({"LostNodesAreSilent", "AssertionError"}),
     ),
-    (("heard_must_take_part",), filters.streams_of_a_holder_are_filtered, frozenset({"NotReached"})),
+    (("heard_must_take_part",), filters.streams_of_a_holder_are_filtered, frozenset({"NotReachedError"})),
     (
         ("linked_node_leads_first",),
         filters.streams_between_the_dc_and_one_node_are_filtered,
@@ -156,9 +156,9 @@ def test_with_every_rule_the_scenario_ends_well(scenario: Scenario) -> None:
 @pytest.mark.parametrize(("off", "scenario", "checkers"), NEEDED, ids=_name)
 def test_without_the_rule_a_checker_objects(off: tuple[str, ...], scenario: Scenario, checkers: frozenset[str]) -> None:
     without = replace(ALL_RULES, **dict.fromkeys(off, False))
-    with pytest.raises((Violation, AssertionError)) as caught:
+    with pytest.raises((ViolationError, AssertionError)) as caught:
         scenario(without)
-    who = caught.value.rule if isinstance(caught.value, Violation) else "AssertionError"
+    who = caught.value.rule if isinstance(caught.value, ViolationError) else "AssertionError"
     assert who in checkers, str(caught.value)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from haclusterd.model.rules_in_force import ALL_RULES
-from haclusterd.simulator.checks.checkers import Violation
+from haclusterd.simulator.checks.checkers import ViolationError
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.scenario import Cluster
@@ -62,5 +62,5 @@ def test_a_restart_in_a_stop_that_is_late() -> None:
 
 def test_a_monitor_that_does_not_wait_for_jobs_would_make_two_copies() -> None:
     cluster = units(hasty=True)
-    with pytest.raises(Violation):
+    with pytest.raises(ViolationError):
         restart_in_a_start_that_is_late(cluster)

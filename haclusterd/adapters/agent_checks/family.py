@@ -118,11 +118,11 @@ def end(processes: Sequence[Process], number: signal.Signals = signal.SIGKILL) -
 
 def names(processes: Sequence[Process]) -> str:
     """Return names and ids of the first five processes, and how many more there are."""
-    said = []
+    process_names = []
     for process in processes[:5]:
         with suppress(psutil.NoSuchProcess):
-            said.append(f"{process.name()}[{process.pid}]")
-    return " ".join(said) + (f" and {len(processes) - 5} more" if len(processes) > 5 else "")
+            process_names.append(f"{process.name()}[{process.pid}]")
+    return " ".join(process_names) + (f" and {len(processes) - 5} more" if len(processes) > 5 else "")
 
 
 def listening(processes: Sequence[Process]) -> list[Address]:

@@ -55,8 +55,8 @@ def _asked(program: Program, declared: list[str], actions: list[str]) -> Iterato
         yield from metadata_findings(root, program.agent.type)
     unknown = perform(program, UNKNOWN_ACTION, TIMEOUT_MS)
     if unknown.code != ExitCode.UNIMPLEMENTED:
-        said = f"an action that there is not is answered {unknown.name}, not {code_name(ExitCode.UNIMPLEMENTED)}"
-        yield warning("unknown-action", said)
+        wanted = code_name(ExitCode.UNIMPLEMENTED)
+        yield warning("unknown-action", f"an action that there is not is answered {unknown.name}, not {wanted}")
 
 
 def _missing(program: Program, text: str) -> Iterator[Finding]:

@@ -131,8 +131,8 @@ class Trial:
 
 def _unexpected(answer: Answer, codes: Sequence[int], after: str) -> str:
     wanted = " or ".join(code_name(code) for code in codes)
-    said = f": {answer.reason}" if answer.reason else ""
-    return f"{answer.action}{f' {after}' if after else ''}: {answer.name}, not {wanted}{said}"
+    reason_text = f": {answer.reason}" if answer.reason else ""
+    return f"{answer.action}{f' {after}' if after else ''}: {answer.name}, not {wanted}{reason_text}"
 
 
 def _meta_data(trial: Trial) -> str:

@@ -130,9 +130,9 @@ def _syntax(path: Path, text: str, language: str) -> Iterator[Finding]:
         yield warning("no-interpreter", f"{language} is not on this machine, so its syntax is not judged")
         return
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["refused"])[0].replace(str(path), "").strip(": ")
-        line = re.match(r"(?:line )?(\d+)", said)
-        yield error("syntax", said, int(line[1]) if line else 0)
+        what = (done.stderr.strip().splitlines() or ["refused"])[0].replace(str(path), "").strip(": ")
+        line = re.match(r"(?:line )?(\d+)", what)
+        yield error("syntax", what, int(line[1]) if line else 0)
 
 
 def _bashisms(lines: Sequence[str]) -> Iterator[Finding]:
@@ -149,8 +149,8 @@ def _exits(lines: Sequence[str]) -> Iterator[Finding]:
             if int(found[1]) not in EXIT_CODES:
                 yield warning("exit-code", f"{found[0]}: no code of OCF, which counts as 1 (error)", number)
         if NOT_CONFIGURED.search(line) and any(ASKS_THIS_MACHINE.search(each) for each in lines[number - 4 : number]):
-            said = "6 (not configured) bans the resource from every node; what this node lacks is 5 (not installed)"
-            yield note("not-configured", said, number)
+            what = "6 (not configured) bans the resource from every node; what this node lacks is 5 (not installed)"
+            yield note("not-configured", what, number)
 
 
 def _handled(code: str, actions: Sequence[str]) -> Iterator[Finding]:

@@ -61,13 +61,13 @@ def _presentable(name: str, value: str | int | bool) -> str | int | bool:
     return value if isinstance(value, int) else str(value)[:VALUE_CHARACTERS_MAX]
 
 
-def spell_text(line: Line, *, for_journal: bool) -> str:
+def line_as_text(line: Line, *, for_journal: bool) -> str:
     """Spell a line for people; it holds no control character, whatever the fields hold."""
     start = f"<{line.priority}>" if for_journal else f"{_time_of_day(line.at_ms)} "
     return start + " ".join((line.kind, *(f"{name}={_quoted(value)}" for name, value in line.fields)))
 
 
-def spell_json(line: Line) -> str:
+def line_as_json(line: Line) -> str:
     """Spell a line for programs."""
     return json.dumps({"at": line.at_ms, "kind": line.kind, "priority": int(line.priority), **dict(line.fields)})
 
@@ -141,14 +141,14 @@ class StreamEventLog:
         self._is_writing = True
 
     def _put(self, lines: Iterable[Line]) -> None:
-        texts = [spell_text(line, for_journal=self._for_journal) for line in lines]
+        texts = [line_as_text(line, for_journal=self._for_journal) for line in lines]
         try:
             self._stream.write("".join(f"{text}\n" for text in texts))
             self._stream.flush()
         except (OSError, ValueError):
             pass  # Nobody reads any more: there is nowhere to say so.
         if self._json_file is not None:
-            _append(self._json_file, "".join(f"{spell_json(line)}\n" for line in lines))
+            _append(self._json_file, "".join(f"{line_as_json(line)}\n" for line in lines))
 
 
 def _append(file: Path, text: str) -> None:

@@ -23,7 +23,7 @@ from haclusterd.protocol.enrolment import (
     encode,
     proof_of,
 )
-from haclusterd.protocol.enrolment_token import Token, proof_key_of, spell
+from haclusterd.protocol.enrolment_token import Token, address_text, proof_key_of
 from haclusterd.wire.framing import HEADER_BYTES, FrameTooLongError, payload_size
 
 CONNECT_TIMEOUT_S: Final = 10.0
@@ -77,7 +77,7 @@ def _connect(token: Token) -> socket.socket:
         try:
             return socket.create_connection(address, CONNECT_TIMEOUT_S)
         except OSError as error:
-            failures.append(f"{spell(address)}: {error.strerror or error}")
+            failures.append(f"{address_text(address)}: {error.strerror or error}")
     raise NoMemberAnswersError("; ".join(failures))
 
 

@@ -19,7 +19,7 @@ from haclusterd.adapters.network.tls_listening import forget_frames, listen, sec
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, News
 from haclusterd.ports.enrolment import Address, Applicant
 from haclusterd.protocol.enrolment import FRAME_BYTES_MAX, NONCE_SIZE, Unreadable, decode, encode
-from haclusterd.protocol.enrolment_token import spell
+from haclusterd.protocol.enrolment_token import address_text
 from haclusterd.wire.framing import HEADER_BYTES, payload_size
 
 APPLICANTS_MAX = 8
@@ -75,7 +75,7 @@ class TlsEnrolmentListener:
             try:
                 listener = listen(address, BACKLOG)
             except OSError as error:
-                noted(spell(address), f"cannot listen: {error.strerror or error}")
+                noted(address_text(address), f"cannot listen: {error.strerror or error}")
                 failure = error
                 continue
             self._listeners[address] = listener
@@ -109,10 +109,10 @@ class TlsEnrolmentListener:
                 continue
             if self._applicants >= APPLICANTS_MAX:
                 connection.close()
-                noted(spell(place[:2]), "too many at a time")
+                noted(address_text(place[:2]), "too many at a time")
             else:
                 self._applicants += 1
-                self._spawn(self._receive(connection, spell(place[:2]), greeting, applied, noted), self._tasks)
+                self._spawn(self._receive(connection, address_text(place[:2]), greeting, applied, noted), self._tasks)
             await asyncio.sleep(PAUSE_S)
 
     async def _receive(

@@ -9,7 +9,7 @@ import selectors
 import time
 from collections.abc import Callable
 
-from haclusterd.ports.holds import LoopHold
+from haclusterd.ports.loop_stalls import LoopStall
 
 NS_PER_MS = 1_000_000
 PERIOD_NS = 60_000 * NS_PER_MS
@@ -49,9 +49,9 @@ class HoldMeter:
         self._periods = (0, 0)
         self._is_reset = True
 
-    def read(self) -> LoopHold:
+    def read(self) -> LoopStall:
         """Return what was measured."""
-        return LoopHold(
+        return LoopStall(
             self._loop,
             self._longest_ns // NS_PER_MS,
             max(self._periods) // NS_PER_MS,
@@ -60,7 +60,7 @@ class HoldMeter:
 
 
 class MeasuredLoops:
-    """`LoopHolds` over the loops that it made."""
+    """`LoopStalls` over the loops that it made."""
 
     def __init__(self) -> None:
         self._meters: list[HoldMeter] = []
@@ -77,8 +77,8 @@ class MeasuredLoops:
         self._meters.append(meter)
         return lambda gap_ms: meter.add(gap_ms * NS_PER_MS, time.monotonic_ns())
 
-    def longest(self) -> tuple[LoopHold, ...]:
-        """See `LoopHolds.longest`."""
+    def longest(self) -> tuple[LoopStall, ...]:
+        """See `LoopStalls.longest`."""
         return tuple(meter.read() for meter in self._meters)
 
     def reset(self) -> None:

@@ -20,20 +20,20 @@ LONGEST_ANSWER: Final = 4_000
 def why_not_to_go_on() -> str:
     """Run this process's own command line with `--check`; return what it objects to, empty: nothing. It may wait."""
     command = [*own_command(), CHECK]
-    heard, said = os.pipe()
+    reader, writer = os.pipe()
     try:
         try:
-            pid = spawn(command, os.environ, stdin=None, stdout=said, stderr=said)
+            pid = spawn(command, os.environ, stdin=None, stdout=writer, stderr=writer)
         except OSError as error:
             return f"{command[0]}: {error.strerror}"
         finally:
-            os.close(said)
-        answer = _heard(heard)
+            os.close(writer)
+        answer = _heard(reader)
         if answer is None:
             os.killpg(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
     finally:
-        os.close(heard)
+        os.close(reader)
     if answer is None:
         return f"{' '.join(command)} did not answer within {TIMEOUT_S:g} s"
     if status:

@@ -18,7 +18,7 @@ from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.enrolment import InvitationTerms
 from haclusterd.model.ids import NODE_NAME, NodeName
-from haclusterd.protocol.enrolment_token import read_address, spell
+from haclusterd.protocol.enrolment_token import address_text, read_address
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.verbs.answers.node import Membership
@@ -213,15 +213,17 @@ def address(context: Context, arguments: Arguments) -> Outcome:
     for other in _members(context.cib):
         same = sorted(set(other.addresses) & set(places))
         if other.name != name and same:
-            problem = f"{spell(same[0])} is the address of {other.name}"
+            problem = f"{address_text(same[0])} is the address of {other.name}"
             return refusal(report(Code.BAD_ARGUMENT, name="addresses", problem=problem))
     if places == member.addresses:
         return Outcome((report(Code.NOTHING_TO_DO, state=f"{name} is reached there"),))
     if not set(places) & set(member.addresses) and not context.is_forced:
         problem = f"{name} keeps none of its addresses: if the new ones are wrong, it is lost"
-        remedy = f"name both first, {spell(member.addresses[0])} and the new one, then the new one alone; or --force"
+        known = address_text(member.addresses[0])
+        remedy = f"name both first, {known} and the new one, then the new one alone; or --force"
         return refusal(report(Code.UNSAFE, problem=problem, remedy=remedy))
-    return _changed(context, replace(member, addresses=places), f"{name} is reached at {', '.join(map(spell, places))}")
+    reached_at = ", ".join(map(address_text, places))
+    return _changed(context, replace(member, addresses=places), f"{name} is reached at {reached_at}")
 
 
 def vote(context: Context, arguments: Arguments) -> Outcome:

@@ -33,8 +33,8 @@ _AWAY = Membership(NodeState.LEFT)
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """What the attributes say."""
+class _Recorded:
+    """What the attributes of one node state record."""
 
     is_member: bool
     is_process: bool
@@ -65,7 +65,7 @@ def _time(text: str | None) -> WallTime:
 
 def judge(element: Element, attributes: Mapping[str, str], *, is_fencing_enabled: bool) -> Membership:
     """Conclude from a `node_state` and the node's transient attributes."""
-    said = _Said(
+    recorded = _Recorded(
         is_member=is_set(element.get("in_ccm")),
         is_process=element.get("crmd") == "online" or is_set(element.get("crmd")),
         is_expected=element.get("expected") == "member",
@@ -74,37 +74,37 @@ def judge(element: Element, attributes: Mapping[str, str], *, is_fencing_enabled
     )
     is_leaving = attributes.get("shutdown", "0") not in ("0", "")
     if not is_fencing_enabled:
-        if said.is_member and said.is_process and said.join == "member":
+        if recorded.is_member and recorded.is_process and recorded.join == "member":
             return Membership(NodeState.ONLINE, is_leaving=is_leaving)
-        is_lost = said.is_member and not said.is_process and said.is_expected and not is_leaving
+        is_lost = recorded.is_member and not recorded.is_process and recorded.is_expected and not is_leaving
         return Membership(NodeState.LOST, "peer is unexpectedly down") if is_lost else _AWAY
     if is_leaving:
-        return Membership(NodeState.ONLINE, is_leaving=True) if said.is_process else _AWAY
+        return Membership(NodeState.ONLINE, is_leaving=True) if recorded.is_process else _AWAY
     if element.get("in_ccm") is None:
-        return said.condemned(NOT_SEEN, is_online=False)
-    if said.join == "banned":
-        return said.condemned("peer failed Pacemaker membership criteria", is_online=said.is_member)
+        return recorded.condemned(NOT_SEEN, is_online=False)
+    if recorded.join == "banned":
+        return recorded.condemned("peer failed Pacemaker membership criteria", is_online=recorded.is_member)
     if is_set(attributes.get("terminate")):
-        is_gone = not said.is_member and not said.is_process and said.join == "down"
-        return _AWAY if is_gone else said.condemned("fencing was requested", is_online=said.is_member)
-    return _judge_expected(said) if said.is_expected else _judge_unexpected(said)
+        is_gone = not recorded.is_member and not recorded.is_process and recorded.join == "down"
+        return _AWAY if is_gone else recorded.condemned("fencing was requested", is_online=recorded.is_member)
+    return _judge_expected(recorded) if recorded.is_expected else _judge_unexpected(recorded)
 
 
-def _judge_expected(said: _Said) -> Membership:
-    if not said.is_member:
+def _judge_expected(recorded: _Recorded) -> Membership:
+    if not recorded.is_member:
         return Membership(NodeState.LOST, "peer is no longer part of the cluster")
-    if not said.is_process:
-        return said.condemned("peer process is no longer available", is_online=True)
-    if said.join == "member":
+    if not recorded.is_process:
+        return recorded.condemned("peer process is no longer available", is_online=True)
+    if recorded.join == "member":
         return Membership(NodeState.ONLINE)
-    if said.join in ("pending", "down"):
+    if recorded.join in ("pending", "down"):
         return Membership(NodeState.ONLINE, is_joining=True)
-    return said.condemned("peer was in an unknown state", is_online=True)
+    return recorded.condemned("peer was in an unknown state", is_online=True)
 
 
-def _judge_unexpected(said: _Said) -> Membership:
+def _judge_unexpected(recorded: _Recorded) -> Membership:
     """Judge a node that nobody waits for: it is on its way in, or away."""
-    if said.is_member:
-        since = WallTime(0) if said.is_process else said.member_since
+    if recorded.is_member:
+        since = WallTime(0) if recorded.is_process else recorded.member_since
         return Membership(NodeState.ONLINE, is_joining=True, since=since)
-    return Membership(NodeState.LEFT, is_joining=True) if said.is_process else _AWAY
+    return Membership(NodeState.LEFT, is_joining=True) if recorded.is_process else _AWAY

@@ -75,11 +75,11 @@ class OperationReader:
 
     def _with_own_meta(self, element: Element) -> tuple[Element, tuple[AttributeSet, ...]]:
         """Give what an operation's meta block says to the operation itself, whose own attributes win."""
-        said, kept = settings_in_meta(self._sets.read(element, "meta_attributes"))
+        settings, kept = settings_in_meta(self._sets.read(element, "meta_attributes"))
         if any(block.rule is None and block.get("enabled") is not None for block in kept):
             problem = "enabled in the meta-attributes of <op>: it counts at the operation alone, as in Pacemaker"
             self._notes.dropped(element, problem, "write it at the operation: <op enabled=...>")
-        return Element(element.tag, {**said, **element.attributes}, element.line, element.children), kept
+        return Element(element.tag, {**settings, **element.attributes}, element.line, element.children), kept
 
 
 def settings_in_meta(blocks: tuple[AttributeSet, ...]) -> tuple[dict[str, str], tuple[AttributeSet, ...]]:
@@ -89,6 +89,6 @@ def settings_in_meta(blocks: tuple[AttributeSet, ...]) -> tuple[dict[str, str], 
     """
     if any(block.rule is not None for block in blocks):
         return {}, blocks
-    said = {name: value for name, value in effective(blocks).items() if name in _KEYS and name not in _KEPT_IN_META}
-    kept = (replace(block, pairs=tuple(each for each in block.pairs if each[0] not in said)) for block in blocks)
-    return said, tuple(block for block in kept if block.pairs)
+    settings = {name: value for name, value in effective(blocks).items() if name in _KEYS and name not in _KEPT_IN_META}
+    kept = (replace(block, pairs=tuple(each for each in block.pairs if each[0] not in settings)) for block in blocks)
+    return settings, tuple(block for block in kept if block.pairs)

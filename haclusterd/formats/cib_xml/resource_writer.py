@@ -94,7 +94,7 @@ class ResourceWriter:
         return element("operations", {"id": identifier}, inside)
 
     def _operation(self, operation: Operation) -> Iterator[str]:
-        said, meta = settings_in_meta(operation.meta)
+        settings, meta = settings_in_meta(operation.meta)
         own = {
             "id": operation.id,
             "name": operation.name,
@@ -108,7 +108,9 @@ class ResourceWriter:
             "record-pending": flag(operation.record_pending),
             "requires": operation.requires,
         }
-        attributes = {name: _spelled(name, said.get(name)) if value is None else value for name, value in own.items()}
+        attributes = {
+            name: _written(name, settings.get(name)) if value is None else value for name, value in own.items()
+        }
         inside = [
             *self._blocks.sets("meta_attributes", meta),
             *self._blocks.sets("instance_attributes", operation.parameters),
@@ -174,7 +176,7 @@ def _storage(mapping: StorageMapping) -> Iterator[str]:
     yield from element("storage-mapping", attributes)
 
 
-def _spelled(name: str, text: str | None) -> str | None:
+def _written(name: str, text: str | None) -> str | None:
     """Write a setting from an operation's meta-attributes as it would be read back and written again."""
     row = operation_row(name)
     if text is None or row is None or objection(row, text) is not None:

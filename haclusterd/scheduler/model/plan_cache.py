@@ -18,7 +18,7 @@ from haclusterd.scheduler.model.options import ScheduleOptions
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class KeptDefinition:
     """What is the same for all instances of one primitive."""
 
     configured: Primitive
@@ -28,14 +28,14 @@ class Said:
 class PlanCache:
     """Kept by a caller that plans again and again; used by one plan at a time."""
 
-    __slots__ = ("_configuration", "_is_kept", "_options", "devices", "digests", "foreign_digests", "said")
+    __slots__ = ("_configuration", "_is_kept", "_options", "definitions", "devices", "digests", "foreign_digests")
 
     def __init__(self) -> None:
         self._configuration: Configuration | None = None
         self._options: ScheduleOptions | None = None
         self._is_kept = False
-        self.said: dict[ResourceId, Said] = {}
-        """What primitives say."""
+        self.definitions: dict[ResourceId, KeptDefinition] = {}
+        """What each primitive was defined as when it was last read."""
         self.digests: dict[tuple[str, str, int], str] = {}
         self.foreign_digests: dict[tuple[str, str, int], str] = {}
         self.devices: dict[NodeName, tuple[ResourceId, ...]] = {}
@@ -49,7 +49,7 @@ class PlanCache:
         if not is_same:
             self._configuration, self._options = configuration, options
             self._is_kept = not any(block.rule is not None for block in _blocks(configuration))
-        self.said, self.digests, self.foreign_digests, self.devices = {}, {}, {}, {}
+        self.definitions, self.digests, self.foreign_digests, self.devices = {}, {}, {}, {}
         return self
 
 

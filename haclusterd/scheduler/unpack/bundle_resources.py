@@ -114,18 +114,18 @@ class _Contents:
 
     def _clone(self, primitive: Primitive) -> Resource | None:
         bundle = self._bundle
-        said = [
+        pairs = [
             ("ordered", "true"),
             ("clone-max", str(bundle.definition.clone_max)),
             ("clone-node-max", str(bundle.definition.clone_node_max)),
             ("globally-unique", "true" if bundle.definition.is_unique else "false"),
         ]
         if bundle.definition.is_promotable:
-            said += [("promotable", "true"), ("promoted-max", str(bundle.definition.promoted_max))]
+            pairs += [("promotable", "true"), ("promoted-max", str(bundle.definition.promoted_max))]
         if bundle.definition.notifies or _asks_for_notifications(primitive, self._builder):
-            said.append(("notify", "true"))
+            pairs.append(("notify", "true"))
         name = f"{bundle.id}-master" if bundle.definition.is_promotable else f"{bundle.id}-clone"
-        meta = AttributeSet(f"{bundle.id}-{name}-meta", tuple(said))
+        meta = AttributeSet(f"{bundle.id}-{name}-meta", tuple(pairs))
         clone = self._builder.clone(Clone(ResourceId(name), primitive.id, meta=(meta,)), self._around, primitive)
         if clone is not None:
             bundle.children.append(clone)
@@ -169,14 +169,14 @@ class _Contents:
 
     def _ip(self, address: str) -> Primitive:
         name = _address_name(self._bundle.id, address)
-        said = [("ip", address)]
+        pairs = [("ip", address)]
         if self._network.host_interface:
-            said.append(("nic", self._network.host_interface))
-        said.append(("cidr_netmask", self._network.host_netmask or "32"))
+            pairs.append(("nic", self._network.host_interface))
+        pairs.append(("cidr_netmask", self._network.host_netmask or "32"))
         return Primitive(
             ResourceId(name),
             _IP_AGENT,
-            (AttributeSet(f"{name}-attributes", tuple(said)),),
+            (AttributeSet(f"{name}-attributes", tuple(pairs)),),
             operations=(_monitor(name),),
         )
 

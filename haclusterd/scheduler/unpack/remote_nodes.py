@@ -74,13 +74,13 @@ def add_remote_node(cib: Cib, inventory: Inventory, name: NodeName, kind: NodeKi
 
 
 def _connection(name: ResourceId, owner: ResourceId, meta: dict[str, str]) -> Primitive:
-    said = [("internal_rsc", "true"), ("container", owner)]
-    said += [("allow-migrate", meta["remote-allow-migrate"])] if "remote-allow-migrate" in meta else []
-    said += [("is-managed", meta["is-managed"])] if "is-managed" in meta else []
+    meta_pairs = [("internal_rsc", "true"), ("container", owner)]
+    meta_pairs += [("allow-migrate", meta["remote-allow-migrate"])] if "remote-allow-migrate" in meta else []
+    meta_pairs += [("is-managed", meta["is-managed"])] if "is-managed" in meta else []
     parameters = [("addr", meta.get("remote-addr")), ("port", meta.get("remote-port"))]
     return connection_primitive(
         name,
-        said,
+        meta_pairs,
         [(key, value) for key, value in parameters if value is not None],
         duration_ms(meta.get("remote-connect-timeout"), _CONNECT_TIMEOUT_MS),
     )

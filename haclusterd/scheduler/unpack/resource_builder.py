@@ -16,7 +16,7 @@ from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.templates import expanded
 from haclusterd.scheduler.model.entities import Definition, Inventory, NodeKind, Resource, Variant
 from haclusterd.scheduler.model.meta_attributes import define, is_remote_agent, resolve_meta
-from haclusterd.scheduler.model.plan_cache import Said
+from haclusterd.scheduler.model.plan_cache import KeptDefinition
 from haclusterd.scheduler.model.readings import at_least, boolean, integer
 from haclusterd.scheduler.model.rules import RuleContext, by_strength, looks_at_nodes, merge
 from haclusterd.scheduler.model.settings import Settings
@@ -54,7 +54,7 @@ class ResourceBuilder:
         self.settings = settings
         self._context = RuleContext(settings.time)
         self._parents = self._claims()
-        self._said: dict[ResourceId, Said] = {}
+        self._definitions: dict[ResourceId, KeptDefinition] = {}
         self._clones: dict[ResourceId, tuple[Clone, Around]] = {}
         self._reached: set[ResourceId] = set()
         self._scores: dict[NodeName, int] = {}
@@ -103,11 +103,11 @@ class ResourceBuilder:
 
     def primitive(self, item: Primitive, around: Around = TOP) -> Resource | None:
         """Make a primitive; None when the template that it is made from is missing."""
-        said = self._said.get(item.id) or self._kept(item) or self._read(item, around)
-        if said is None:
+        kept = self._definitions.get(item.id) or self._kept(item) or self._read(item, around)
+        if kept is None:
             return None
-        resource = self.new(item.id, Variant.PRIMITIVE, said.definition, around)
-        if said.definition.is_remote_connection:
+        resource = self.new(item.id, Variant.PRIMITIVE, kept.definition, around)
+        if kept.definition.is_remote_connection:
             self._connect(resource)
         self.take_scores(resource)
         return resource
@@ -117,18 +117,18 @@ class ResourceBuilder:
 
         A removed connection leads to a node that is on its way out.
         """
-        known = self._said.pop(item.id, None)
+        known = self._definitions.pop(item.id, None)
         name = NodeName(item.id)
         if is_remote_agent(item.agent) and name not in self.inventory.nodes_by_name:
             node = add_remote_node(self.cib, self.inventory, name, NodeKind.REMOTE, self.settings)
             node.is_shutting_down = True
         made = self.primitive(item)
-        self._said.pop(item.id, None)
+        self._definitions.pop(item.id, None)
         if known is not None:
-            self._said[item.id] = known
+            self._definitions[item.id] = known
         return made
 
-    def _read(self, item: Primitive, around: Around) -> Said | None:
+    def _read(self, item: Primitive, around: Around) -> KeptDefinition | None:
         """Work out what a primitive says, its template's words and those of what it is in included."""
         if item.template is not None:
             if item.template not in self.configuration.templates:
@@ -151,19 +151,19 @@ class ResourceBuilder:
             parameter_sets=blocks if depends_on_node else (),
             utilization={name: integer(value, 0) for name, value in utilization.items()},
         )
-        said = Said(item, definition)
-        self._said[item.id] = said
+        kept = KeptDefinition(item, definition)
+        self._definitions[item.id] = kept
         if item.template is None and self.configuration.resources.get(item.id) is item:
-            self.settings.cache.said[item.id] = said
-        return said
+            self.settings.cache.definitions[item.id] = kept
+        return kept
 
-    def _kept(self, item: Primitive) -> Said | None:
+    def _kept(self, item: Primitive) -> KeptDefinition | None:
         """Return what an earlier plan for this very configuration worked out."""
-        said = self.settings.cache.said.get(item.id)
-        if said is None or said.configured is not item:
+        kept = self.settings.cache.definitions.get(item.id)
+        if kept is None or kept.configured is not item:
             return None
-        self._said[item.id] = said
-        return said
+        self._definitions[item.id] = kept
+        return kept
 
     def _connect(self, connection: Resource) -> None:
         """A connection to a Pacemaker Remote node has the name of its node."""

@@ -69,7 +69,7 @@ def activity_of(call: AgentCall, log: Log) -> Activity | None:
 
 
 class Activities(Checker):
-    """Sees everything begin, and tells those who wait for it."""
+    """Sees everything begin, and notifies those that wait for it."""
 
     def __init__(self, scene: Scene, log: Log) -> None:
         super().__init__(scene, log)

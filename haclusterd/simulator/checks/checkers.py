@@ -1,7 +1,7 @@
 """What must never be, checked at every event at which it could come to be.
 
 Each checker is one rule of safety.md, judged by the facts of the hosts and by the log, never by what the code under
-test believes of itself. A checker only looks; what it finds ends the run as a `Violation`.
+test believes of itself. A checker only looks; what it finds ends the run as a `ViolationError`.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from haclusterd.simulator.hosts.configurations import CLONED
 from haclusterd.simulator.hosts.world import World
 
 
-class Violation(Exception):  # noqa: N818 (a verdict, not an accident)
+class ViolationError(Exception):
     """A rule was broken; `rule` is the checker's name."""
 
     def __init__(self, rule: str, text: str) -> None:
@@ -113,7 +113,7 @@ class Checker:
 
     def object_to(self, text: str) -> None:
         """End the run."""
-        raise Violation(type(self).__name__, text)
+        raise ViolationError(type(self).__name__, text)
 
     def holders_changed(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> None:
         """Other nodes than before hold, or may hold, a resource."""

@@ -253,7 +253,7 @@ PAIRS: tuple[Pair, ...] = tuple((blow, activity) for activity in MET for blow in
 """Every blow with everything that it may meet."""
 
 
-def spelled(pair: Pair) -> str:
+def pair_name(pair: Pair) -> str:
     """Return how a table names a pair."""
     blow, activity = pair
     return f"{blow} × {activity.value}"

@@ -39,7 +39,7 @@ from haclusterd.ports.history import (
     VersionAnswer,
     VersionQuery,
 )
-from haclusterd.ports.holds import LoopHold
+from haclusterd.ports.loop_stalls import LoopStall
 from haclusterd.ports.store import Applied, LeadershipChanged, PeerPlaces, StoreEvent, VoterLinks
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.ports import NodePorts
@@ -472,7 +472,7 @@ class ByHand:
 
 
 class NoHolds:
-    def longest(self) -> tuple[LoopHold, ...]:
+    def longest(self) -> tuple[LoopStall, ...]:
         return ()
 
 

@@ -9,7 +9,7 @@ from haclusterd.model.pacer import NO_LEASE, HeldLease
 from haclusterd.ports.agents import AgentCall
 from haclusterd.protocol.pacer_page import PacerPage
 from haclusterd.simulator import swarm
-from haclusterd.simulator.checks.checkers import NodesWithoutLeaseStop, Violation
+from haclusterd.simulator.checks.checkers import NodesWithoutLeaseStop, ViolationError
 from haclusterd.simulator.checks.checkers_of_the_dead import TheDeadAreFencedFirst
 from haclusterd.simulator.checks.coverage import Counts, Section, table, zeros
 from haclusterd.simulator.hosts import configurations
@@ -32,7 +32,7 @@ def test_what_a_host_had_when_it_died_starts_on_others_only_after_its_death_is_i
     other = cluster.others(home)[0]
     judge(cluster).agent_begins(other, start_of("db"))
     cluster.power_off(home)
-    with pytest.raises(Violation, match="neither its fencing nor its new boot"):
+    with pytest.raises(ViolationError, match="neither its fencing nor its new boot"):
         judge(cluster).agent_begins(other, start_of("db"))
     cluster.until(lambda: cluster.state(home) in ("fenced", "online") and cluster.runs_once("db"), 20_000, "recovered")
     judge(cluster).agent_begins(other, start_of("db"))

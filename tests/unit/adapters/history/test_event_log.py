@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from haclusterd.adapters.history import event_log
-from haclusterd.adapters.history.event_log import REDACTED, StreamEventLog, make_line, spell_json, spell_text
+from haclusterd.adapters.history.event_log import REDACTED, StreamEventLog, line_as_json, line_as_text, make_line
 from haclusterd.ports.event_log import EventLog, FieldValue, Priority
 
 
@@ -32,7 +32,7 @@ from haclusterd.ports.event_log import EventLog, FieldValue, Priority
 )
 def test_fields_are_spelled_on_one_line(fields: dict[str, FieldValue], text: str) -> None:
     line = make_line(0, "effect.run", Priority.INFO, fields)
-    assert spell_text(line, for_journal=True) == f"<6>effect.run {text}".rstrip()
+    assert line_as_text(line, for_journal=True) == f"<6>effect.run {text}".rstrip()
 
 
 @pytest.mark.parametrize(
@@ -41,16 +41,16 @@ def test_fields_are_spelled_on_one_line(fields: dict[str, FieldValue], text: str
 def test_secrets_are_not_written(name: str) -> None:
     for fields in ({name: "hunter2"}, {"parameters": {name: "hunter2"}}):
         line = make_line(0, "x", Priority.INFO, fields)
-        assert "hunter2" not in spell_text(line, for_journal=False) + spell_json(line)
+        assert "hunter2" not in line_as_text(line, for_journal=False) + line_as_json(line)
 
 
 @pytest.mark.parametrize("name", ["key", "bypass", "tokens_left", "monkey", "keyboard"])
 def test_what_is_no_secret_is_written(name: str) -> None:
-    assert spell_text(make_line(0, "x", Priority.INFO, {name: "1"}), for_journal=True) == f"<6>x {name}=1"
+    assert line_as_text(make_line(0, "x", Priority.INFO, {name: "1"}), for_journal=True) == f"<6>x {name}=1"
 
 
 def test_a_very_long_value_is_cut() -> None:
-    assert len(spell_text(make_line(0, "x", Priority.INFO, {"output": "a" * 100_000}), for_journal=True)) < 2100
+    assert len(line_as_text(make_line(0, "x", Priority.INFO, {"output": "a" * 100_000}), for_journal=True)) < 2100
 
 
 def test_a_terminal_gets_the_time_and_a_program_gets_json(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ import time
 from haclusterd.adapters.processes.collector import FullCollections, keep_what_is_built
 from haclusterd.adapters.processes.measured_loops import MeasuredLoops
 from haclusterd.adapters.processes.ready_threads import ready_pool
-from haclusterd.ports.holds import LoopHold
+from haclusterd.ports.loop_stalls import LoopStall
 
 
-def measured(*calls: object) -> tuple[LoopHold, ...]:
+def measured(*calls: object) -> tuple[LoopStall, ...]:
     """Run calls on a measured loop, each in a turn of its own."""
     loops = MeasuredLoops()
 

@@ -1,4 +1,4 @@
-"""How long this daemon's loops were held up by their own work: what nothing else could interrupt.
+"""How long this daemon's loops were stalled by their own work, which nothing else could interrupt.
 
 Contract: reading costs nothing, may be done from the main loop at any time, and forgets nothing by itself.
 """
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class LoopHold:
+class LoopStall:
     """The longest time between two looks of one loop at what has come."""
 
     loop: str
@@ -18,12 +18,12 @@ class LoopHold:
     recent_ms: int
     """In this minute and the one before."""
     longest_work_ms: int = 0
-    """The most that the loop's thread itself computed in one hold; the rest was waiting for others."""
+    """The most that the loop's thread itself computed in one stall; the rest was waiting for others."""
 
 
-class LoopHolds(Protocol):
+class LoopStalls(Protocol):
     """All loops of this daemon."""
 
-    def longest(self) -> tuple[LoopHold, ...]:
+    def longest(self) -> tuple[LoopStall, ...]:
         """Return what was measured."""
         ...
