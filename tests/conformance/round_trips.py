@@ -5,7 +5,8 @@
 The documents are Pacemaker's public scheduler cases, the random CIBs and the crm scripts of ../shared beside this
 repository. Of each that can be read, what is kept of it goes from crm text to XML, to YAML, to crm text and to XML
 again: nothing is refused, and both texts are equal to the first ones. Where `crm_verify` is installed it judges the
-XML. It may object to what the document itself had wrong in its eyes, and to nothing else.
+XML. It may object to what the document itself had wrong in its eyes, and to nothing else; how many of these there are,
+and what is wrong with them, is counted.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -35,11 +37,15 @@ RANDOM = SHARED / "scheduler" / "random-public.tar.xz"
 VERIFY = shutil.which("crm_verify")
 VERIFIERS = 2
 VERIFY_CPU_S = 10
-"""What crm_verify may compute: there are CIBs that release 2.1.5 never ends with."""
+"""What crm_verify may compute: it needs 30 ms."""
+NO_ANSWER = "no answer"
+SHOWN_CAUSES = 25
 _NOISE = re.compile(r"^\(.*?\)\s*\w+:\s*|\bin line \d+\b|:\d+:|^/\S+?:")
 """Of a line of crm_verify: which function wrote it, and where in the file the thing stands."""
 _NO_OBJECTION = re.compile(r"found during check: config (may )?not (be )?valid")
 """A summary."""
+_VERSIONS = 'type="version"'
+"""A comparison that release 2.1.5 never ends when a word is no version; it judges one of strings in its place."""
 _OLDER = {row.name: row.aliases[0] for row in CLUSTER_PROPERTIES if row.aliases}
 _OF_TODAY = re.compile(f'name="({"|".join(_OLDER)})"')
 """Properties under names that the installed crm_verify may be too old to know, as it is for `fence` without quorum."""
@@ -122,14 +128,33 @@ def _render(item: ReportItem) -> str:
     return f"{item.place}: {item.message}"
 
 
-def objections(trip: Trip, folder: Path) -> list[str]:
-    """Return what crm_verify has against the XML that was written, and not against the document itself."""
-    ours = _verdict(trip.xml, folder / f"{trip.document.name}.xml")
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What crm_verify says of the XML that was written of a document."""
+
+    kind: str
+    """`accepted`; `as_document`: it has nothing against it but what it has against the document; `objects`."""
+    objections: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+    """What it has against the document, too."""
+
+
+def judge(trip: Trip, folder: Path) -> Judgement:
+    """Have crm_verify judge what was written of a document."""
+    path = folder / f"{trip.document.name}.xml"
+    ours = _verdict(trip.xml, path)
     if not ours:
-        return []
+        return Judgement("accepted")
     own = _original(trip.document)
     known = _verdict(own, folder / f"{trip.document.name}.own.xml") if own else set()
-    return sorted(ours - known)
+    if ours - known or NO_ANSWER in ours:
+        return Judgement("objects", tuple(sorted(ours - known)) or (NO_ANSWER,))
+    return Judgement("as_document", (), tuple(sorted(ours)))
+
+
+def cause(line: str) -> str:
+    """Return an objection without the names of one document."""
+    return re.sub(r"\b[\w.:-]*\d[\w.:-]*", "X", line)
 
 
 def _original(document: Document) -> str:
@@ -159,21 +184,27 @@ def _original(document: Document) -> str:
 def _verdict(text: str, path: Path) -> set[str]:
     assert VERIFY is not None
     older = _OF_TODAY.sub(lambda found: f'name="{_OLDER[found[1]]}"', text)
-    path.write_text(older.replace('name="no-quorum-policy" value="fence"', 'name="no-quorum-policy" value="suicide"'))
+    older = older.replace('name="no-quorum-policy" value="fence"', 'name="no-quorum-policy" value="suicide"')
+    path.write_text(older.replace(_VERSIONS, 'type="string"'))
     try:
         command = ("prlimit", f"--cpu={VERIFY_CPU_S}", VERIFY, "-V", "-x", path)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     finally:
         path.unlink()
     if done.returncode < 0:
-        return {"no answer"}
+        return {NO_ANSWER}
     if done.returncode == 0:
         return set()
     lines = [line for line in done.stderr.splitlines() if not _NO_OBJECTION.search(line)]
     if not lines and "Errors found" not in done.stderr:
         # Warnings that it keeps to itself are about nodes whose state it does not know.
         return set()
-    return {" ".join(_NOISE.sub(" ", line).split()) for line in lines} or {f"exit status {done.returncode}"}
+    said = (_in_words_of_today(" ".join(_NOISE.sub(" ", line).split())) for line in lines)
+    return set(said) or {f"exit status {done.returncode}"}
+
+
+def _in_words_of_today(line: str) -> str:
+    return line.replace("'Master'", "'Promoted'").replace("'Slave'", "'Unpromoted'")
 
 
 def main() -> int:
@@ -188,17 +219,28 @@ def main() -> int:
     for each in trips if given.verbose else wrong:
         for fault in each.faults:
             print(f"{each.document.name}: {fault}"[:600])
-    refused = 0
-    if VERIFY is not None and not given.no_verify:
-        with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(VERIFIERS) as pool:
-            found = pool.map(lambda each: objections(each, Path(folder)), read)
-            for each, lines in zip(read, found, strict=True):
-                refused += bool(lines) and each.document.name not in KNOWN
-                for line in lines:
-                    print(f"{each.document.name}: crm_verify: {line}"[:600])
-    verified = "skipped" if VERIFY is None or given.no_verify else str(len(read) - refused)
+    counts, refused = (None, 0) if VERIFY is None or given.no_verify else _verified(read)
+    kinds = "" if counts is None else "".join(f" {name}={count}" for name, count in counts)
+    verified = f"{len(read) - refused}{kinds}" if counts is not None else "skipped"
     print(f"RESULT equal={len(read) - len(wrong)} read={len(read)} of={len(trips)} verified={verified}")
     return 1 if wrong or refused else 0
+
+
+def _verified(read: Sequence[Trip]) -> tuple[list[tuple[str, int]], int]:
+    """Have crm_verify judge what was read, print what it objects to; return the judgements and the refusals."""
+    kinds, causes, refused = Counter[str](), Counter[str](), 0
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(VERIFIERS) as pool:
+        for each, found in zip(read, pool.map(lambda trip: judge(trip, Path(folder)), read), strict=True):
+            is_known = each.document.name in KNOWN
+            kinds["known" if is_known and found.objections else found.kind] += 1
+            refused += bool(found.objections) and not is_known
+            causes.update({cause(line) for line in found.shared})
+            for line in found.objections:
+                print(f"{each.document.name}: crm_verify: {line}"[:600])
+    print("what it has against documents themselves, and against how many:")
+    for line, count in causes.most_common(SHOWN_CAUSES):
+        print(f"  {count:4}  {line}"[:200])
+    return sorted(kinds.items()), refused
 
 
 def _arguments() -> argparse.Namespace:
