@@ -34,13 +34,14 @@ from haclusterd.verbs.words import Option
 
 HERE = Path(__file__).parent
 
-HEAD = """# Cluster properties and meta-attributes
+HEAD = """# Properties, meta-attributes, attributes of operations, parameters of fence devices
 
-Made from `haclusterd/model/properties.py` by `make reference`; do not edit. Older names are read as their newer ones.
-Whatever is not listed here is refused when it is configured.
+Made from the tables in `haclusterd/model` by `make reference`; do not edit. Older names are read as their newer ones.
+Whatever is not listed here is refused when it is configured. *since*: the feature level of the first version whose
+clusters obey it as they do now (`crm cluster members` shows it).
 """
 
-COLUMNS = "| name | values | default | meaning |\n|---|---|---|---|"
+COLUMNS = "| name | values | default | meaning | since |\n|---|---|---|---|---|"
 
 
 def properties_page() -> str:
@@ -48,6 +49,9 @@ def properties_page() -> str:
     sections = (
         ("Cluster properties", "crm configure property NAME=VALUE", CLUSTER_PROPERTIES),
         ("Meta-attributes of resources", "crm configure primitive ID AGENT meta NAME=VALUE", META_ATTRIBUTES),
+        ("Attributes of operations", "crm configure primitive ID AGENT op ACTION NAME=VALUE", OPERATION_ATTRIBUTES),
+        ("Parameters of fence devices for the cluster", "crm configure primitive ID stonith:AGENT params NAME=VALUE",
+         DEVICE_PARAMETERS),
     )
     parts = [HEAD]
     for title, use, rows in sections:
@@ -57,7 +61,8 @@ def properties_page() -> str:
 
 def _table(rows: tuple[Row, ...]) -> str:
     return "\n".join(
-        f"| `{row.name}`{_aliases(row)} | {_values(row)} | {f'`{row.default}`' if row.default else ''} | {row.doc} |"
+        f"| `{row.name}`{_aliases(row)} | {_values(row)} | {f'`{row.default}`' if row.default else ''} | {row.doc} "
+        f"| {row.since} |"
         for row in rows
     )
 
