@@ -15,7 +15,15 @@ from haclusterd.ports.control import CommandClient
 
 def main() -> int:
     """Run `crm` with this process's arguments and streams."""
-    world = World(
+    try:
+        return run(sys.argv[1:], world())
+    finally:
+        _flush()
+
+
+def world() -> World:
+    """Return what `crm` is given: this process's streams and environment, the control socket, and its own tools."""
+    return World(
         streams=Streams(sys.stdin, sys.stdout, sys.stderr),
         environment=os.environ,
         connect=ControlClient,
@@ -29,10 +37,6 @@ def main() -> int:
             **{f"agent {name}": partial(_agent, name) for name in ("new", "info", "env", "run", "lint", "test")},
         },
     )
-    try:
-        return run(sys.argv[1:], world)
-    finally:
-        _flush()
 
 
 def _flush() -> None:

@@ -16,17 +16,13 @@ from haclusterd.formats.crm.syntax import parse_script
 from haclusterd.model.operations import OPERATION_ATTRIBUTES
 from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES
 from haclusterd.reports.codes import CODES, Severity
+from tests.documents import CHECKOUT, named, typed_lines
 
-CHECKOUT = Path(__file__).parents[2]
 DOCUMENTS = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
 SHOWING = [*DOCUMENTS, *sorted((CHECKOUT / "resource_agents").glob("*.md"))]
 """Pages that show what can be typed."""
 GRAMMAR = "docs/design/cli.md"
 ROOMS = ("haclusterd", "resource_agents", "packages", "policies", "systemd", "tests", "docs")
-
-
-def named(path: Path) -> str:
-    return str(path.relative_to(CHECKOUT))
 
 
 def prose(path: Path) -> str:
@@ -106,16 +102,6 @@ def test_what_the_tour_types_can_be_typed() -> None:
     for line in typed:
         options = parse_globals(shlex.split(line))
         assert options.wants_version or parse(options.words)
-
-
-def typed_lines(text: str) -> list[str]:
-    """Return the command lines of `crm` that a page shows: in blocks of code, and between backquotes."""
-    blocks = re.findall(r"^```[^\n]*\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
-    blocks += ["\n".join(re.findall(r"^    (.*)$", text, flags=re.MULTILINE))]
-    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
-    found = [line.strip().removeprefix("# ").removeprefix("$ ") for line in lines]
-    found += re.findall(r"`(crm [^`\n]+)`", text)
-    return [line for line in found if re.match(r"crm (?!help )[a-z-]", line)]
 
 
 def statements(text: str) -> list[str]:

@@ -78,7 +78,7 @@ class Scenario:
     def restore(self) -> None:
         """Make of a cluster with its service, whatever a test did to it, what `form` and `with_service` made of it."""
         for name in self.cluster.names:
-            self._revive(name)
+            self.revive(name)
         self.until("all nodes online", lambda: self.online() == set(self.cluster.names))
         self.dc()
         self.replace(self._service_text())
@@ -108,7 +108,7 @@ class Scenario:
     def _is_alive(self, name: str) -> bool:
         return self.brain(name).poll() is None and self.pacer(name).poll() is None
 
-    def _revive(self, name: str) -> None:
+    def revive(self, name: str) -> None:
         """Boot a machine whose daemon or pacer has ended, when the others know of it."""
         if self._is_alive(name):
             return
