@@ -206,6 +206,21 @@ def test_a_start_is_refused_while_an_open_order_may_start_it_on_another_node(log
     log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
 
+@pytest.mark.parametrize("node", [N2, N3])
+@pytest.mark.parametrize(("name", "known"), [(ResourceId("db:0"), DB), (DB, ResourceId("db:0"))])
+def test_a_start_is_refused_while_the_service_may_be_active_under_its_name_in_another_clone(
+    log: Log, name: ResourceId, known: ResourceId, node: NodeName
+) -> None:
+    log.must(issue(replace(order("a", N2), resource=known)))
+    log.must_refuse(issue(replace(order("b", node), resource=name)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    log.must(issue(replace(order("c", N3), resource=ResourceId("db2"))))
+
+
+def test_instances_of_one_unique_clone_start_beside_each_other(log: Log) -> None:
+    log.must(issue(replace(order("a", N2), resource=ResourceId("db:0"))))
+    log.must(issue(replace(order("b", N3), resource=ResourceId("db:1"))))
+
+
 def test_a_batch_with_one_bad_order_changes_nothing(log: Log) -> None:
     log.must_refuse(
         issue(order("a", N2), order("b", N3, incarnation=life("n3", token=9))), RefusalCode.OLD_INCARNATION
