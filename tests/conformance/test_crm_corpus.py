@@ -17,7 +17,7 @@ from haclusterd.formats.cib_xml.document import write_configuration
 from haclusterd.formats.crm.syntax import Arrangement, Assembly, assemble, parse_script, show
 from haclusterd.model import durations
 from haclusterd.reports.items import ReportItem, has_errors
-from haclusterd.reports.rendering import render_all
+from haclusterd.reports.rendering import render
 
 CORPUS = Path(__file__).parents[3] / "shared" / "conformance" / "crm"
 DIFFERENT = {
@@ -75,7 +75,7 @@ def differences(path: Path) -> list[str]:
     judge, crm = oracle(), path.read_text()
     made, reports = read(crm)
     if has_errors(reports):
-        return render_all(reports).splitlines()
+        return [render(item) for item in reports]
     options = argparse.Namespace(strict=False, strict_order=False)
     wanted = judge.facts(normal(path.with_suffix(".xml").read_text()), crm, options)
     ours = judge.facts(normal(write_configuration(made.configuration)), crm, options)
