@@ -23,7 +23,7 @@ from tests.benchmarks.failover_scenarios import AT_DEFAULTS, AT_EQUAL_TOLERANCE,
 from tests.benchmarks.failover_table import Figures, result, table
 from tests.lab.lab import obstacle
 from tests.lab.namespaces import LabError
-from tests.lab.site import NotAsExpected
+from tests.lab.site import NotAsExpectedError
 
 RUNS = 6
 IDLE_S = 30.0
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         bench.run()
         is_complete = True
-    except (LabError, NotAsExpected) as error:
+    except (LabError, NotAsExpectedError) as error:
         print(f"bench-failover: {error}; logs: {directory}", file=sys.stderr)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tests.benchmarks.failover_contenders import Contender
-from tests.lab.site import NotAsExpected
+from tests.lab.site import NotAsExpectedError
 
 WAIT_S_MAX = 60.0
 LAST_ANSWERS = 10_000
@@ -119,12 +119,12 @@ def play(contender: Contender, scenario: Scenario, *, on_dc: bool, chance: rando
         site.until("the client to notice", lambda: _has_missed(contender, since), WAIT_S_MAX)
         site.until("the service to answer again", site.client.is_served, WAIT_S_MAX)
         trial.outage_ms = site.client.outage(since).total_ms
-    except NotAsExpected as finding:
+    except NotAsExpectedError as finding:
         trial.problems.append(str(finding))
     scenario.end(contender, holder)
     try:
         contender.settle()
-    except NotAsExpected as finding:
+    except NotAsExpectedError as finding:
         trial.problems.append(str(finding))
     trial.double_holders = site.double_holders(since)
     return trial
