@@ -1,7 +1,7 @@
 """The levels and commands of `crm`: those of the verbs (`verbs/`), and what `crm` does by itself, which stands here."""
 
 from haclusterd.cli.grammar import Command, Level
-from haclusterd.formats.agent_names import RUN_HERE
+from haclusterd.model.ids import RUN_HERE
 from haclusterd.verbs.arguments import Argument, Kind
 from haclusterd.verbs.table import FAMILIES
 from haclusterd.verbs.verb import Family, Verb

@@ -18,8 +18,8 @@ from haclusterd.adapters.machine.installation import (
     share_directory,
 )
 from haclusterd.entry_points.crm_setup import answer, read_text, read_texts
-from haclusterd.formats.agent_names import DEFAULT_PROVIDERS, RUN_HERE
-from haclusterd.model.ids import AgentReference
+from haclusterd.formats.agent_names import DEFAULT_PROVIDERS
+from haclusterd.model.ids import RUN_HERE, AgentReference
 from haclusterd.model.json_value import Json
 from haclusterd.model.ocf import ExitCode
 from haclusterd.model.requests import Response

@@ -13,9 +13,7 @@ DEFAULT_PROVIDERS = ("heartbeat", "pacemaker", "haclusterd")
 """Where an agent without a provider is looked for; the first counts when it is in none (cli.md §4.4)."""
 
 STANDARDS = ("ocf", "stonith", "systemd", "service", "lsb", "upstart", "nagios")
-"""The classes that a configuration can name."""
-RUN_HERE = ("lsb", "ocf", "service", "stonith", "systemd")
-"""Those that a node can run; a resource of another one is refused by name."""
+"""The classes that a configuration can name; of these a node runs `RUN_HERE`."""
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]*\Z")
 _FENCE_TYPE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.@-]*/)?[A-Za-z0-9_][A-Za-z0-9_.@-]*\Z")

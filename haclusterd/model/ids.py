@@ -49,6 +49,10 @@ class Incarnation:
         return Incarnation(boot_id, token)
 
 
+RUN_HERE = ("lsb", "ocf", "service", "stonith", "systemd")
+"""The classes of agents that a node can run; a resource of another one is refused by name."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class AgentReference:
     """Which agent manages a resource: class, provider (ocf only) and type, as in `ocf:heartbeat:IPaddr2`."""

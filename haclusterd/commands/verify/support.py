@@ -5,8 +5,8 @@ away.
 """
 
 from haclusterd.commands.verify.judgement import Judgement
-from haclusterd.formats.agent_names import RUN_HERE
 from haclusterd.model.configuration import Bundle, Primitive, effective
+from haclusterd.model.ids import RUN_HERE
 from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
 
