@@ -26,6 +26,7 @@ from tests.unit.machines.situations import (
     moment,
     order,
     primitive,
+    probe,
 )
 
 
@@ -73,6 +74,16 @@ def test_a_start_in_progress_is_killed_and_then_stopped(node: Node) -> None:
     node.finish("a", 1, ExecutionStatus.CANCELLED)
     assert node.begun() == [("db", "start"), ("db", "stop")]
     assert node.reported == [], "what was interrupted is not reported: it is found out by a probe of the next life"
+
+
+def test_what_is_being_probed_is_stopped_at_the_end_of_the_lease(node: Node) -> None:
+    """The CIB does not say that it is active, nor that it is not: that is what was to be found out."""
+    node.cluster.issue(probe("p"))
+    node.see()
+    node.lose_lease()
+    assert node.killed == ["p"]
+    node.finish("p", 1, ExecutionStatus.CANCELLED)
+    assert node.begun() == [("db", "monitor"), ("db", "stop")]
 
 
 def test_own_stops_follow_the_constraints_in_reverse(node: Node) -> None:
@@ -427,8 +438,11 @@ def test_a_life_that_never_joined_proves_nothing() -> None:
     assert not node.is_empty()
 
 
-def test_an_adopted_agent_of_a_resource_that_the_cib_does_not_know_leaves_the_node_not_empty(node: Node) -> None:
-    node.executor.adopted([AdoptedAction("old", DB, "start", Instant(0), is_running=True)])
+@pytest.mark.parametrize("deadline", [Instant(0), Instant(60_000)], ids=["undying", "at work"])
+def test_an_adopted_agent_of_a_resource_that_the_cib_does_not_know_leaves_the_node_not_empty(
+    node: Node, deadline: Instant
+) -> None:
+    node.executor.adopted([AdoptedAction("old", DB, "start", deadline, is_running=True)])
     node.lose_lease()
     node.perform(node.executor.adopted_ended("old", node.moment()))
     assert not node.is_empty()
