@@ -143,6 +143,8 @@ def test_values_are_what_they_spell(written: str, value: str | None) -> None:
         ('nodes: {n1: {description: "\\UFFFFFFFF"}}', "SYNTAX", "f:1"),
         ("nodes: {\x01}", "BAD_CHARACTER", "f:1:9"),
         ("[" * 90, "TOO_LARGE", "f:1:66"),
+        ("{" * 90, "TOO_LARGE", "f:1:66"),
+        ("a: " + "{b: [" * 90, "TOO_LARGE", "f:1:168"),
         ("#" * 1_000_001, "TOO_LARGE", "f:1"),
         ("nodes: {n1: , n1: }", "DUPLICATE_NAME", "f:1:15"),
         # the document
