@@ -340,7 +340,7 @@ def render_token_list(screen: Screen, data: Tokens) -> list[str]:
     return columns(screen, rows) if rows else ["no API tokens"]
 
 
-def _until(screen: Screen, token: Token | ShownToken, now: int) -> str:
+def _until(screen: Screen, token: ShownToken, now: int) -> str:
     expires_at = token.expires_at
     if expires_at is None:
         return "does not expire"

@@ -98,22 +98,14 @@ class ShownToken:
 
 
 @dataclass(frozen=True, slots=True)
-class Token(Answer):
+class Token(ShownToken, Answer):
     """A token that is accepted from now on."""
 
     SCHEMA: ClassVar[str] = "haclusterd.api_token/1"
     now: int
     """Of the answer; epoch ms."""
-    name: str
-    role: str
-    author: str
-    created_at: int
-    """Epoch ms."""
-    expires_at: int | None
-    """Epoch ms; null: it does not expire."""
-    is_expired: bool
     token: str | None = absent()
-    """What it is; said once, by the `crm` that made it."""
+    """What it is; shown once, by the `crm` that made it."""
 
 
 @dataclass(frozen=True, slots=True)

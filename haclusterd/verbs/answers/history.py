@@ -38,21 +38,10 @@ class Events(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class FollowedEvent:
+class FollowedEvent(ShownEvent):
     """One thing that happened, with its position."""
 
     id: str
-    index: int
-    """Of the log's entry."""
-    at: int
-    kind: str
-    node: str | None
-    resource: str | None
-    text: str
-    author: str
-    reason: str
-    order: str
-    """The key of the order that it is about; empty: of none."""
 
 
 @dataclass(frozen=True, slots=True)
