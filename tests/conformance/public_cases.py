@@ -11,7 +11,6 @@ last line are of all cases: one that is not covered does not agree.
 
 import argparse
 import hashlib
-import importlib.util
 import json
 import shutil
 import sys
@@ -34,6 +33,7 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
+from tests.outside_modules import load
 
 HERE = Path(__file__).parent
 KNOWN = HERE / "known.txt"
@@ -107,12 +107,7 @@ class Result:
 @cache
 def harness() -> ModuleType:
     """Load the comparison."""
-    spec = importlib.util.spec_from_file_location("shared_conformance", HARNESS / "conformance.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(HARNESS / "conformance.py")
 
 
 def unpacked(corpus: str) -> Path:

@@ -5,7 +5,6 @@ and attributes that say what is the default anyway as if they were not there.
 """
 
 import argparse
-import importlib.util
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +17,7 @@ from haclusterd.formats.crm.syntax import Arrangement, Assembly, assemble, parse
 from haclusterd.model import durations
 from haclusterd.reports.items import ReportItem, has_errors
 from haclusterd.reports.rendering import render
+from tests.outside_modules import load
 
 CORPUS = Path(__file__).parents[3] / "shared" / "conformance" / "crm"
 DIFFERENT = {
@@ -37,12 +37,7 @@ pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason=f"{CORPUS} is not th
 
 
 def oracle() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("crm_oracle", CORPUS / "crm_oracle.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(CORPUS / "crm_oracle.py")
 
 
 def scripts(*folders: str) -> list[Path]:

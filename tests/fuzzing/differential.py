@@ -12,7 +12,6 @@ RESULT name=value ...
 
 import argparse
 import copy
-import importlib.util
 import json
 import os
 import shutil
@@ -39,6 +38,7 @@ from haclusterd.model.instants import WallTime
 from tests.conformance.public_cases import HARNESS, harness
 from tests.fuzzing.known_differences import cause_of
 from tests.fuzzing.random_cibs import disturb, generate
+from tests.outside_modules import load
 
 PEER = "crm_simulate"
 PEER_LIMIT_S = 5
@@ -103,12 +103,7 @@ def absence() -> str:
 @cache
 def converter() -> ModuleType:
     """Load what reads the peer's output."""
-    spec = importlib.util.spec_from_file_location("pcmk_convert", HARNESS / "pcmk_convert.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(HARNESS / "pcmk_convert.py")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@ example names. Statements of the configuration are tried in tests/unit/cli/test_
 
 import io
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,9 @@ from haclusterd.cli.session import Streams
 from haclusterd.commands.configure.declaration import CHANGED
 from haclusterd.model.api_tokens import ApiToken, Role, digest_of
 from haclusterd.model.cluster import NodeState
-from haclusterd.model.requests import Progress, Request, Response
+from haclusterd.model.requests import Response
 from tests.administered_clusters import SITUATIONS, Cluster, ClusterClient, running, with_events, with_versions
+from tests.interrupted_client import Interrupted
 from tests.written_cibs import cib
 
 EXAMPLES = [
@@ -52,18 +52,6 @@ def cluster_for(words: list[str]) -> Cluster:
     return with_events(cluster)
 
 
-class Interrupted(ClusterClient):
-    """A user who follows what happens ends it by an interrupt, and by nothing else."""
-
-    follows = 0
-
-    def call(self, request: Request, progress: Callable[[Progress], None]) -> Response:
-        self.follows += request.verb == "history.follow"
-        if self.follows > 1:
-            raise KeyboardInterrupt
-        return super().call(request, progress)
-
-
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_is_carried_out(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -72,7 +60,7 @@ def test_an_example_is_carried_out(example: str, tmp_path: Path, monkeypatch: py
     Path("web.yaml").write_text("resources:\n  - primitive: blog\n    agent: ocf:haclusterd:dummy\n")
     words = [HERE.get(word, word) for word in shlex.split(example.partition(" <")[0])[1:]]
     cluster = cluster_for(words)
-    client, out = Interrupted(cluster, versions=with_versions(cluster)), io.StringIO()
+    client, out = Interrupted(ClusterClient(cluster, versions=with_versions(cluster))), io.StringIO()
     world = World(
         streams=Streams(io.StringIO("primitive blog ocf:haclusterd:dummy\n"), out, out),
         environment={"EDITOR": "true"},

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from tests.lab.faults import NODE_TIMEOUT_S, RECOVERY_MS, Fault, Played, Verdict, await_recovery, shot, victim
 from tests.lab.faults_processes import kill_service
 from tests.lab.lab import Lab
+from tests.lab.machine import Machine
 
 SLOW_WRITES_PER_S = 4
 PAUSES = 50
@@ -15,22 +16,11 @@ COLD_START_MS = 40_000
 """What an unseen member may cost: max(10 s, 5 node-timeouts) before it is fenced, and the rest."""
 
 
-def _crash(kind: str) -> Callable[[Lab, random.Random], Played]:
+def _lose(kind: str, how: Callable[[Machine], None]) -> Callable[[Lab, random.Random], Played]:
     def play(lab: Lab, chance: random.Random) -> Played:
         name = victim(lab, kind)
         is_holder = name == lab.holder()
-        lab.machines[name].switch_off()
-        await_recovery(lab, name)
-        return shot(name, is_holder=is_holder)
-
-    return play
-
-
-def _hang(kind: str) -> Callable[[Lab, random.Random], Played]:
-    def play(lab: Lab, chance: random.Random) -> Played:
-        name = victim(lab, kind)
-        is_holder = name == lab.holder()
-        lab.machines[name].stop_all()
+        how(lab.machines[name])
         await_recovery(lab, name)
         return shot(name, is_holder=is_holder)
 
@@ -212,11 +202,11 @@ def crash_of_the_dc_during_failover(lab: Lab, chance: random.Random) -> Played:
 
 
 FAULTS = (
-    Fault("crash-holder", Verdict.RECOVERS, _crash("holder"), sizes=(3, 5)),
-    Fault("crash-dc", Verdict.RECOVERS, _crash("dc"), sizes=(3, 5)),
-    Fault("crash-other", Verdict.RECOVERS, _crash("other")),
-    Fault("hang-holder", Verdict.RECOVERS, _hang("holder"), sizes=(3, 5)),
-    Fault("hang-dc", Verdict.RECOVERS, _hang("dc")),
+    Fault("crash-holder", Verdict.RECOVERS, _lose("holder", Machine.switch_off), sizes=(3, 5)),
+    Fault("crash-dc", Verdict.RECOVERS, _lose("dc", Machine.switch_off), sizes=(3, 5)),
+    Fault("crash-other", Verdict.RECOVERS, _lose("other", Machine.switch_off)),
+    Fault("hang-holder", Verdict.RECOVERS, _lose("holder", Machine.stop_all), sizes=(3, 5)),
+    Fault("hang-dc", Verdict.RECOVERS, _lose("dc", Machine.stop_all)),
     Fault("pause-holder", Verdict.RECOVERS, _pause("holder")),
     Fault("pause-dc", Verdict.RECOVERS, _pause("dc")),
     Fault("disk-full-holder", Verdict.RECOVERS, _disk_full("holder")),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.lab.machine import Machine
+from tests.lab.unix_server import serve
 
 BOOT_DELAY_S = 1.0
 
@@ -26,24 +27,13 @@ class PowerSwitch:
         self.reboots = True
         self._timers: list[threading.Timer] = []
         self._is_closed = False
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.bind(str(path))
-        self._socket.listen(64)
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._socket = serve(path, self._answer)
 
     def restore(self) -> None:
         """Be a good switch again."""
         self.is_dead = self.is_lying = False
         self.delay_s = 0.0
         self.reboots = True
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
 
     def _answer(self, connection: socket.socket) -> None:
         # Who has asked may be gone when the answer comes.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.lab.site import NotAsExpectedError
+from tests.lab.unix_server import serve
 
 GAP_MS = 100
 """Shorter pauses are none: the witness is a thread of a busy process."""
@@ -33,18 +34,7 @@ class Recorder(ABC):
         self.path = path
         self._noted: list[Noted] = []
         self._changed = threading.Condition()
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.bind(str(path))
-        self._socket.listen(64)
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+        self._socket = serve(path, self._serve)
 
     def _serve(self, connection: socket.socket) -> None:
         # Who speaks may be killed at any moment.

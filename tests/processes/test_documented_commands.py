@@ -7,7 +7,7 @@ tests/house/test_documents.py, as are the pages made from the table of commands.
 import io
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,8 +20,8 @@ from haclusterd.cli.session import Streams
 from haclusterd.commands.configure.declaration import CHANGED
 from haclusterd.entry_points.crm import world
 from haclusterd.entry_points.free_ports import free_ports
-from haclusterd.model.requests import Progress, Request, Response
 from tests.documents import CHECKOUT, named, typed_lines
+from tests.interrupted_client import Interrupted
 from tests.processes.daemons import Scenario
 from tests.written_cibs import MEMBER, NO_FENCING, cib, pair
 
@@ -63,18 +63,6 @@ REFUSED: Mapping[str, tuple[int, str]] = {
     r"crm configure apply .*": (CHANGED, ""),
 }
 """What a healthy cluster answers with another exit status than 0, and what it says."""
-
-
-class Interrupted(ControlClient):
-    """A user who follows what happens ends it by an interrupt, and by nothing else."""
-
-    follows = 0
-
-    def call(self, request: Request, progress: Callable[[Progress], None]) -> Response:
-        self.follows += request.verb == "history.follow"
-        if self.follows > 1:
-            raise KeyboardInterrupt
-        return super().call(request, progress)
 
 
 def found(table: Mapping[str, object], line: str) -> object:
@@ -222,10 +210,11 @@ class Stage:
             if word.endswith(".tar.gz"):
                 (self.here / word).unlink(missing_ok=True)
         out = io.StringIO()
-        client = Interrupted(str(self.scenario.cluster.nodes["n1"].socket))  # type: ignore[index]
+        client = ControlClient(str(self.scenario.cluster.nodes["n1"].socket))
+        interrupted = Interrupted(client)
         given = replace(
             world(), streams=Streams(io.StringIO(DUMMY.format("blog") + "\n"), out, out),
-            environment={"XDG_STATE_HOME": str(self.here / "kept"), "EDITOR": "true"}, connect=lambda _: client,
+            environment={"XDG_STATE_HOME": str(self.here / "kept"), "EDITOR": "true"}, connect=lambda _: interrupted,
         )  # fmt: skip
         try:
             return run(words, given), out.getvalue()

@@ -12,7 +12,7 @@ from dataclasses import replace
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, find_resource, primitives_of, whole
-from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.outcome import Condition, Outcome, refusal
 from haclusterd.commands.planning.planning import plan
 from haclusterd.commands.status.resource_state import (
     active_nodes,
@@ -51,20 +51,37 @@ def move(context: Context, arguments: Arguments) -> Outcome:
     primitives = _wanted(context.cib.configuration, target)
     if primitives and is_running_only_on(context.cib, primitives, node):
         return Outcome((report(Code.NOTHING_TO_DO, state=f"{target} runs on {node}"),))
-    location = Location(ConstraintId(f"cli-prefer-{target}"), target, node, INFINITY)
-    new = _with_only(context.cib.configuration, target, location)
-    objection = _objection(context, new, target, node)
-    if objection is not None and not context.is_forced:
-        return refusal(objection)
-    outcome = change(
+    return _moved(
         context,
-        new,
+        Location(ConstraintId(f"cli-prefer-{target}"), target, node, INFINITY),
+        lambda new: _objection(context, new, target, node),
         done=f"{target} moves to {node}",
         until=lambda cib, _live: is_running_only_on(cib, primitives, node) and is_at_rest(cib, primitives),
         waiting_for=f"{target} to run on {node}",
-        waits_by_default=True,
+        where=f"on {node}",
+        keep=arguments.flag("constraint"),
     )
-    return _with_end(context, outcome, target, location, keep=arguments.flag("constraint"), where=f"on {node}")
+
+
+def _moved(
+    context: Context,
+    location: Location,
+    objection_to: Callable[[Configuration], ReportItem | None],
+    *,
+    done: str,
+    until: Condition,
+    waiting_for: str,
+    where: str,
+    keep: bool,
+) -> Outcome:
+    """Put the only constraint of a move, unless that has no effect; it ends with the move if it is not to be kept."""
+    target = location.resource
+    new = _with_only(context.cib.configuration, target, location)
+    objection = objection_to(new)
+    if objection is not None and not context.is_forced:
+        return refusal(objection)
+    outcome = change(context, new, done=done, until=until, waiting_for=waiting_for, waits_by_default=True)
+    return _with_end(context, outcome, target, location, keep=keep, where=where)
 
 
 def _move_promoted(context: Context, target: ResourceId, node: NodeName | None, *, keep: bool) -> Outcome:
@@ -80,20 +97,16 @@ def _move_promoted(context: Context, target: ResourceId, node: NodeName | None, 
         return refusal(report(Code.MISSING_ARGUMENT, verb="move", name="NODE", meaning="where to", remedy=remedy))
     if _is_promoted_only_on(context.cib, primitives, node):
         return Outcome((report(Code.NOTHING_TO_DO, state=f"{target} is promoted on {node}"),))
-    location = Location(ConstraintId(f"cli-prefer-{target}"), target, node, INFINITY, role="Promoted")
-    new = _with_only(configuration, target, location)
-    objection = _objection_to_promotion(context, new, target, node)
-    if objection is not None and not context.is_forced:
-        return refusal(objection)
-    outcome = change(
+    return _moved(
         context,
-        new,
+        Location(ConstraintId(f"cli-prefer-{target}"), target, node, INFINITY, role="Promoted"),
+        lambda new: _objection_to_promotion(context, new, target, node),
         done=f"{target} is to be promoted on {node}",
         until=lambda cib, _live: _is_promoted_only_on(cib, primitives, node) and is_at_rest(cib, primitives),
         waiting_for=f"{target} to be promoted on {node}",
-        waits_by_default=True,
+        where=f"promoted on {node}",
+        keep=keep,
     )
-    return _with_end(context, outcome, target, location, keep=keep, where=f"promoted on {node}")
 
 
 def _is_promoted_only_on(cib: Cib, primitives: tuple[ResourceId, ...], node: NodeName) -> bool:
@@ -128,20 +141,16 @@ def _move_away(context: Context, target: ResourceId, *, keep: bool) -> Outcome:
     located = _runs_on(context.cib, target)
     if located is None:
         return refusal(report(Code.NOT_ACTIVE, resource=target, remedy="name the node to move it to"))
-    location = _ban(target, located)
-    new = _with_only(context.cib.configuration, target, location)
-    objection = _nowhere_else(context, new, target)
-    if objection is not None and not context.is_forced:
-        return refusal(objection)
-    outcome = change(
+    return _moved(
         context,
-        new,
+        _ban(target, located),
+        lambda new: _nowhere_else(context, new, target),
         done=f"{target} moves away from {located}",
         until=lambda cib, _live: _runs_on_another(cib, target, located),
         waiting_for=f"{target} to run on another node than {located}",
-        waits_by_default=True,
+        where=f"on another node than {located}",
+        keep=keep,
     )
-    return _with_end(context, outcome, target, location, keep=keep, where=f"on another node than {located}")
 
 
 def ban(context: Context, arguments: Arguments) -> Outcome:

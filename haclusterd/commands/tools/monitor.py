@@ -4,7 +4,7 @@ Agents search the XML line by line with regular expressions (pgsql, redis, galer
 its own with its attributes in Pacemaker's order. Times are UTC.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -27,7 +27,7 @@ from haclusterd.verbs.verb import Cost
 
 STACK = "haclusterd"
 DC_VERSION = "2.1.5-haclusterd"
-SECTIONS = ("summary", "nodes", "resources", "attributes", "operations", "failures", "fencing", "bans", "tickets")
+SECTIONS = ("summary", "nodes", "resources", "attributes", "operations", "failures", "fencing", "tickets", "bans")
 _OF_TEXT = frozenset({"summary", "nodes", "resources", "failures", "fencing"})
 _PARTS_OF_SUMMARY = frozenset({"counts", "dc", "options", "stack", "times", "maint-mode"})
 _CODE_WORDS = {
@@ -136,6 +136,10 @@ class _View:
         self.has_quorum = context.live is not None and context.live.has_quorum
         self.primitives = tuple(self.rows.primitives())
 
+    def shown(self, *sections: Callable[[], Iterator[str]]) -> Iterator[Iterator[str]]:
+        """Yield the lines of those of all sections, in the order of `SECTIONS`, that were asked for."""
+        return (lines() for name, lines in zip(SECTIONS, sections, strict=True) if name in self.sections)
+
     def online(self) -> Iterator[tuple[NodeRow, NodeStatus]]:
         """Yield the nodes that are online, with their status."""
         for node in self.nodes:
@@ -218,14 +222,12 @@ def _word(value: object) -> str:
 class _Xml(_View):
     def lines(self) -> Iterator[str]:
         """Yield the document's inside."""
-        parts = {
-            "summary": self._summary, "nodes": self._nodes, "resources": self._resources,
-            "attributes": self._attributes, "operations": self._history, "failures": self._failures,
-            "fencing": self._fencing, "tickets": self._tickets, "bans": self._bans,
-        }  # fmt: skip
-        for name, part in parts.items():
-            if name in self.sections:
-                yield from part()
+        sections = self.shown(
+            self._summary, self._nodes, self._resources, self._attributes, self._history,
+            self._failures, self._fencing, self._tickets, self._bans,
+        )  # fmt: skip
+        for section in sections:
+            yield from section
 
     def _summary(self) -> Iterator[str]:
         version = self.context.cib.version
@@ -424,14 +426,13 @@ class _Text(_View):
 
     def lines(self) -> Iterator[str]:
         """Yield the text, sections apart."""
-        parts = {
-            "summary": self._summary, "nodes": self._nodes, "resources": self._resources,
-            "attributes": self._attributes, "operations": self._history, "failures": self._failures,
-            "fencing": self._fencing, "tickets": self._tickets, "bans": self._bans,
-        }  # fmt: skip
+        sections = self.shown(
+            self._summary, self._nodes, self._resources, self._attributes, self._history,
+            self._failures, self._fencing, self._tickets, self._bans,
+        )  # fmt: skip
         is_first = True
-        for name, part in parts.items():
-            block = list(part()) if name in self.sections else []
+        for section in sections:
+            block = list(section)
             if block:
                 yield from (() if is_first else ("",))
                 yield from block

@@ -5,6 +5,7 @@ Members of a group start in order and stop in reverse; a member that fails resta
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from haclusterd.model.ocf import Role
 from haclusterd.scheduler.actions.actions import ActionTable
@@ -40,6 +41,19 @@ from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.order.bundle_ordering import bundle_templates, launcher_templates
 from haclusterd.scheduler.order.clone_ordering import clone_templates
 from haclusterd.scheduler.order.load_ordering import load_templates
+
+
+class _Pair(NamedTuple):
+    """An action and the one that undoes it, each with the mark at which a collective's members are through with it."""
+
+    up: str
+    up_mark: str
+    down: str
+    down_mark: str
+
+
+_ACTIVITY = _Pair(START, RUNNING, STOP, STOPPED)
+_PROMOTION = _Pair(PROMOTE, PROMOTED, DEMOTE, DEMOTED)
 
 
 def internal_templates(inventory: Inventory, table: ActionTable, settings: Settings) -> Iterator[Template]:
@@ -89,7 +103,7 @@ def group_templates(group: Resource) -> Iterator[Template]:
     last_active: Resource | None = None
     previous: Resource | None = None
     for member in group.children:
-        yield from _towards_group(group, member, previous)
+        yield from _with_group(group, member, previous, _ACTIVITY)
         if is_promotable:
             yield from _promoting(group, member, previous)
         if previous is not None and group.definition.is_ordered:
@@ -102,15 +116,16 @@ def group_templates(group: Resource) -> Iterator[Template]:
         previous = member
 
 
-def _towards_group(group: Resource, member: Resource, previous: Resource | None) -> Iterator[Template]:
+def _with_group(group: Resource, member: Resource, previous: Resource | None, pair: _Pair) -> Iterator[Template]:
+    """A member acts after the group's action, and the group's mark comes when its members have acted."""
     is_first = previous is None and group.definition.is_ordered
     down = THEN_IMPLIES_FIRST_GRAPHED | (ORDERED if is_first else 0)
-    stopped = FIRST_IMPLIES_THEN if is_first else FIRST_IMPLIES_THEN_GRAPHED
-    running = UNRUNNABLE_FIRST_BLOCKS | FIRST_IMPLIES_THEN | FIRST_IMPLIES_THEN_GRAPHED
-    yield Template(group, STOP, member, STOP, down)
-    yield Template(member, STOP, group, STOPPED, stopped)
-    yield Template(group, START, member, START, THEN_IMPLIES_FIRST_GRAPHED)
-    yield Template(member, START, group, RUNNING, running)
+    ended = FIRST_IMPLIES_THEN if is_first else FIRST_IMPLIES_THEN_GRAPHED
+    begun = UNRUNNABLE_FIRST_BLOCKS | FIRST_IMPLIES_THEN | FIRST_IMPLIES_THEN_GRAPHED
+    yield Template(group, pair.down, member, pair.down, down)
+    yield Template(member, pair.down, group, pair.down_mark, ended)
+    yield Template(group, pair.up, member, pair.up, THEN_IMPLIES_FIRST_GRAPHED)
+    yield Template(member, pair.up, group, pair.up_mark, begun)
 
 
 def _after_previous(member: Resource, previous: Resource) -> Iterator[Template]:
@@ -121,14 +136,7 @@ def _after_previous(member: Resource, previous: Resource) -> Iterator[Template]:
 
 
 def _promoting(group: Resource, member: Resource, previous: Resource | None) -> Iterator[Template]:
-    is_first = previous is None and group.definition.is_ordered
-    down = THEN_IMPLIES_FIRST_GRAPHED | (ORDERED if is_first else 0)
-    demoted = FIRST_IMPLIES_THEN if is_first else FIRST_IMPLIES_THEN_GRAPHED
-    promoted = UNRUNNABLE_FIRST_BLOCKS | FIRST_IMPLIES_THEN | FIRST_IMPLIES_THEN_GRAPHED
-    yield Template(group, DEMOTE, member, DEMOTE, down)
-    yield Template(member, DEMOTE, group, DEMOTED, demoted)
-    yield Template(group, PROMOTE, member, PROMOTE, THEN_IMPLIES_FIRST_GRAPHED)
-    yield Template(member, PROMOTE, group, PROMOTED, promoted)
+    yield from _with_group(group, member, previous, _PROMOTION)
     if previous is not None and group.definition.is_ordered:
         yield Template(previous, PROMOTE, member, PROMOTE, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS)
         yield Template(member, DEMOTE, previous, DEMOTE, ORDERED)

@@ -11,7 +11,7 @@ from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
 from haclusterd.model.ids import FenceKey, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
-from tests.unit.machines.situations import N1, N2, N3, TERM, Cluster, life, primitive
+from tests.unit.situations import N1, N2, N3, TERM, Cluster, life, primitive
 
 FIVE = tuple(NodeName(f"n{number}") for number in range(1, 6))
 

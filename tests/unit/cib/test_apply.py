@@ -18,12 +18,13 @@ from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import LOCKS, Order, ResultKind
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.watchdog import WATCHDOG
-from tests.unit.cib.applied import (
+from tests.unit.situations import (
     DB,
     DUMMY,
     N1,
     N2,
     N3,
+    Cluster,
     Log,
     fence_order,
     issue,
@@ -39,13 +40,7 @@ from tests.unit.cib.applied import (
 @pytest.fixture
 def log() -> Log:
     """Three nodes online; n1 is DC in term 1."""
-    made = Log()
-    members = tuple(Member(name, (("127.0.0.1", 7000),)) for name in (N1, N2, N3))
-    made.must(commands.FormCluster("uuid", "test", members))
-    made.must(commands.DcElected(N1, life("n1"), Term(1)))
-    for name in (N1, N2, N3):
-        made.must(commands.Join(name, life(name)))
-    return made
+    return Cluster()
 
 
 def test_an_order_counts_as_possibly_active_from_its_commit_until_its_result(log: Log) -> None:
@@ -63,7 +58,7 @@ def test_voiding_an_order_does_not_end_its_possible_activity(log: Log) -> None:
 
 
 def test_voiding_names_what_it_voids_once(log: Log) -> None:
-    log.must(issue(order("a"), order("b"), order("c", N3, ActionName.STOP)))
+    log.must(issue(order("a"), order("b"), order("c", ActionName.STOP, node=N3)))
     applied = log.must(commands.VoidOrders(Term(1), (OrderKey("a"),)))
     assert [change.kind for change in applied.changes] == [ChangeKind.ORDER_VOIDED]
     voided = [each.key for status in log.cib.status.nodes.values() for each in status.orders.values() if each.is_voided]
@@ -105,7 +100,7 @@ def test_a_start_is_refused_while_a_lost_node_may_hold_the_resource(log: Log) ->
     started(log)
     log.must(lose())
     assert unfenced_holders(log.cib, DB) == (N2,)
-    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    log.must_refuse(issue(order("b", node=N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
 
 @pytest.mark.parametrize(
@@ -162,10 +157,10 @@ def test_what_migrates_to_a_node_is_looked_for_as_it_runs_and_not_as_it_ran_ther
     log.must(record(result("start")))
     log.must(issue(with_definition(order("s", action=ActionName.STOP), "old")))
     log.must(record(result("s", "stop", call_id=2)))
-    log.must(issue(with_definition(order("other", N3), "new")))
+    log.must(issue(with_definition(order("other", node=N3), "new")))
     log.must(record(result("other"), N3))
     meta = {"migrate_source": "n3", "migrate_target": "n2"}
-    log.must(issue(with_definition(replace(order("m", N3, ActionName.MIGRATE_TO), meta=meta), "new")))
+    log.must(issue(with_definition(replace(order("m", ActionName.MIGRATE_TO, node=N3), meta=meta), "new")))
     status = log.cib.status.nodes[N2]
     assert DB in status.unverified
     assert (status.histories[DB].definition, status.histories[DB].parameters) == ("new", {"pidfile": "new"})
@@ -194,16 +189,16 @@ def test_a_start_is_accepted_once_the_fencing_is_recorded(log: Log) -> None:
     log.must(lose())
     log.must(commands.IssueFence(fence_order()))
     log.must(commands.RecordFenceAgent(FenceKey("f1"), FenceOutcome.FENCED, ""))
-    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    log.must_refuse(issue(order("b", node=N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
     log.must(commands.Fenced(N2, life("n2"), FenceKey("f1"), FenceOutcome.FENCED, ""))
     assert log.cib.status.nodes[N2].state is NodeState.FENCED
     assert log.cib.status.proofs["power/n2"].state is ProofState.TESTED
-    log.must(issue(order("b", N3)))
+    log.must(issue(order("b", node=N3)))
 
 
 def test_a_start_is_refused_while_an_open_order_may_start_it_on_another_node(log: Log) -> None:
-    log.must(issue(order("a", N2)))
-    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    log.must(issue(order("a", node=N2)))
+    log.must_refuse(issue(order("b", node=N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
 
 @pytest.mark.parametrize("node", [N2, N3])
@@ -211,19 +206,19 @@ def test_a_start_is_refused_while_an_open_order_may_start_it_on_another_node(log
 def test_a_start_is_refused_while_the_service_may_be_active_under_its_name_in_another_clone(
     log: Log, name: ResourceId, known: ResourceId, node: NodeName
 ) -> None:
-    log.must(issue(replace(order("a", N2), resource=known)))
-    log.must_refuse(issue(replace(order("b", node), resource=name)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
-    log.must(issue(replace(order("c", N3), resource=ResourceId("db2"))))
+    log.must(issue(replace(order("a", node=N2), resource=known)))
+    log.must_refuse(issue(replace(order("b", node=node), resource=name)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    log.must(issue(replace(order("c", node=N3), resource=ResourceId("db2"))))
 
 
 def test_instances_of_one_unique_clone_start_beside_each_other(log: Log) -> None:
-    log.must(issue(replace(order("a", N2), resource=ResourceId("db:0"))))
-    log.must(issue(replace(order("b", N3), resource=ResourceId("db:1"))))
+    log.must(issue(replace(order("a", node=N2), resource=ResourceId("db:0"))))
+    log.must(issue(replace(order("b", node=N3), resource=ResourceId("db:1"))))
 
 
 def test_a_batch_with_one_bad_order_changes_nothing(log: Log) -> None:
     log.must_refuse(
-        issue(order("a", N2), order("b", N3, incarnation=life("n3", token=9))), RefusalCode.OLD_INCARNATION
+        issue(order("a", node=N2), order("b", node=N3, incarnation=life("n3", token=9))), RefusalCode.OLD_INCARNATION
     )
 
 
@@ -512,16 +507,16 @@ def test_what_only_this_node_may_meet_is_no_refusal(
 
 
 def test_one_batch_cannot_start_a_resource_in_two_places(log: Log) -> None:
-    log.must_refuse(issue(order("a", N2), order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    log.must_refuse(issue(order("a", node=N2), order("b", node=N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
 
 def test_a_start_is_refused_while_it_is_active_or_in_doubt_on_another_node(log: Log) -> None:
     started(log)
-    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    log.must_refuse(issue(order("b", node=N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
     log.must(issue(order("s", action=ActionName.STOP)))
     log.must(record(result("s", "stop", call_id=2)))
     log.must(commands.Join(N2, life("n2", token=2)))
-    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    log.must_refuse(issue(order("b", node=N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
 
 def test_defaults_limit_how_many_copies_there_may_be(log: Log) -> None:
@@ -534,16 +529,16 @@ def test_defaults_limit_how_many_copies_there_may_be(log: Log) -> None:
     )
     log.must(commands.ChangeConfiguration(0, edits, "admin", ""))
     started(log)
-    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    log.must_refuse(issue(order("b", node=N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
 
 def test_where_fencing_is_disabled_a_start_that_died_with_its_node_holds_up_nothing(log: Log) -> None:
     disabled = AttributeSet("p", (("fencing-enabled", "false"),))
     log.must(commands.ChangeConfiguration(0, (commands.PutSets("properties", (disabled,)),), "admin", ""))
-    log.must(issue(order("a", N2)))
-    log.must_refuse(issue(order("b", N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    log.must(issue(order("a", node=N2)))
+    log.must_refuse(issue(order("b", node=N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
     log.must(lose())
-    log.must(issue(order("b", N3)))
+    log.must(issue(order("b", node=N3)))
 
 
 def test_a_lost_node_is_not_believed_that_it_stopped_something(log: Log) -> None:

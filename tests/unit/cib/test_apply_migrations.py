@@ -8,14 +8,13 @@ from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.changes import RefusalCode
 from haclusterd.model.activity import migrating_to_or_from, possibly_promoted
-from haclusterd.model.cluster import Member
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.history import OperationRecord
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
-from tests.unit.cib.applied import DB, N1, N2, N3, Log, issue, life, lose, order, record, result, started
+from tests.unit.situations import DB, N1, N2, N3, Cluster, Log, issue, life, lose, order, probe, record, result, started
 
 MOVE = {"migrate_source": "n2", "migrate_target": "n3"}
 
@@ -23,22 +22,18 @@ MOVE = {"migrate_source": "n2", "migrate_target": "n3"}
 @pytest.fixture
 def log() -> Log:
     """db runs on n2; n1 is DC."""
-    made = Log()
-    members = tuple(Member(name, (("127.0.0.1", 7000),)) for name in (N1, N2, N3))
-    made.must(commands.FormCluster("uuid", "test", members))
-    made.must(commands.DcElected(N1, life("n1"), made.term))
-    for name in (N1, N2, N3):
-        made.must(commands.Join(name, life(name)))
+    made = Cluster()
     started(made)
     return made
 
 
 def send(key: str = "to", node: NodeName = N2, target: str = "n3") -> Order:
-    return replace(order(key, node, ActionName.MIGRATE_TO), meta={"migrate_source": node, "migrate_target": target})
+    meta = {"migrate_source": node, "migrate_target": target}
+    return replace(order(key, ActionName.MIGRATE_TO, node=node), meta=meta)
 
 
 def receive(key: str = "from") -> Order:
-    return replace(order(key, N3, ActionName.MIGRATE_FROM), meta=MOVE)
+    return replace(order(key, ActionName.MIGRATE_FROM, node=N3), meta=MOVE)
 
 
 def sent(exit_code: ExitCode = ExitCode.OK, kind: ResultKind = ResultKind.FINISHED) -> commands.RecordResults:
@@ -46,11 +41,7 @@ def sent(exit_code: ExitCode = ExitCode.OK, kind: ResultKind = ResultKind.FINISH
 
 
 def probed(log: Log, node: NodeName, exit_code: ExitCode, key: str = "probe", token: int = 1) -> None:
-    looking = replace(
-        order(key, node, ActionName.MONITOR, incarnation=life(node, token=token), target=ExitCode.NOT_RUNNING),
-        is_probe=True,
-    )
-    log.must(issue(looking))
+    log.must(issue(replace(probe(key, node=node), incarnation=life(node, token=token))))
     answer = result(key, "monitor", exit_code, target=ExitCode.NOT_RUNNING, call_id=50)
     log.must(commands.RecordResults(node, life(node, token=token), (answer,)))
 
@@ -61,7 +52,7 @@ def is_doubted(log: Log, node: NodeName = N3) -> bool:
 
 
 def refuses_start(log: Log, node: NodeName = N1) -> bool:
-    applied = log.put(issue(order(f"start-{log.index}", node)))
+    applied = log.put(issue(order(f"start-{log.index}", node=node)))
     return applied.refusal is not None and applied.refusal.code is RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS
 
 
@@ -85,7 +76,7 @@ def test_a_migrate_from_that_succeeds_settles_the_target(log: Log) -> None:
     log.must(record(result("from", "migrate_from", call_id=3), N3))
     assert not is_doubted(log)
     assert possibly_active(log.cib.status.nodes[N3]) == {DB}
-    log.must(issue(order("stop", N2, ActionName.STOP)))
+    log.must(issue(order("stop", ActionName.STOP, node=N2)))
     log.must(record(result("stop", "stop", call_id=4)))
     assert possibly_active(log.cib.status.nodes[N2]) == frozenset()
 
@@ -178,7 +169,7 @@ def test_a_lost_target_is_fenced_before_anything_starts(log: Log) -> None:
     log.must(issue(send()))
     log.must(lose(N3))
     log.must(sent(ExitCode.ERROR))
-    log.must(issue(order("stop", N2, ActionName.STOP)))
+    log.must(issue(order("stop", ActionName.STOP, node=N2)))
     log.must(record(result("stop", "stop", call_id=4)))
     assert refuses_start(log)
     log.must(commands.Fenced(N3, life("n3"), None, FenceOutcome.CONFIRMED, "by hand"))
@@ -227,9 +218,9 @@ def _promoted(call_id: int, key: str = "promote") -> OperationResult:
 
 
 def test_a_promote_is_possible_until_the_next_life_has_answered_and_a_probe_too(log: Log) -> None:
-    log.must(issue(order("promote", N2, ActionName.PROMOTE)))
+    log.must(issue(order("promote", ActionName.PROMOTE, node=N2)))
     log.must(commands.Join(N2, life("n2", token=2)))
-    on_another = issue(order("other", N3, ActionName.PROMOTE))
+    on_another = issue(order("other", ActionName.PROMOTE, node=N3))
     log.must_refuse(on_another, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
     answer = result("promote", "promote", ExitCode.UNKNOWN, kind=ResultKind.UNKNOWN, call_id=60)
     log.must(commands.RecordResults(N2, life("n2", token=2), (answer,)))
@@ -239,17 +230,17 @@ def test_a_promote_is_possible_until_the_next_life_has_answered_and_a_probe_too(
 
 
 def test_an_unknown_demote_leaves_a_promoted_instance_possible(log: Log) -> None:
-    log.must(issue(order("promote", N2, ActionName.PROMOTE)))
+    log.must(issue(order("promote", ActionName.PROMOTE, node=N2)))
     log.must(record(_promoted(2)))
-    log.must(issue(order("demote", N2, ActionName.DEMOTE)))
+    log.must(issue(order("demote", ActionName.DEMOTE, node=N2)))
     log.must(record(result("demote", "demote", ExitCode.UNKNOWN, kind=ResultKind.UNKNOWN, call_id=3)))
     assert possibly_promoted(log.cib.status.nodes[N2], DB)
 
 
 def test_a_monitor_that_fails_says_nothing_about_the_role(log: Log) -> None:
-    log.must(issue(order("promote", N2, ActionName.PROMOTE)))
+    log.must(issue(order("promote", ActionName.PROMOTE, node=N2)))
     log.must(record(_promoted(2)))
-    watching = order("monitor", N2, ActionName.MONITOR, interval_ms=1000, target=ExitCode.PROMOTED)
+    watching = order("monitor", ActionName.MONITOR, node=N2, interval_ms=1000, target=ExitCode.PROMOTED)
     log.must(issue(watching))
     failed = result("monitor", "monitor", ExitCode.ERROR, target=ExitCode.PROMOTED, interval_ms=1000, call_id=3)
     log.must(record(failed))
@@ -260,8 +251,7 @@ def test_every_replica_spells_the_doubts_that_a_batch_of_probes_leaves_alike(log
     """Replicas are compared by the bytes of their CIBs, and a set of names has another order in each process."""
     machines = [ResourceId(f"vm{number:02}") for number in range(20)]
     for name in machines:
-        looking = replace(order(f"probe-{name}", N3, ActionName.MONITOR, target=ExitCode.NOT_RUNNING), resource=name)
-        log.must(issue(replace(looking, is_probe=True)))
+        log.must(issue(probe(f"probe-{name}", node=N3, resource=name)))
     for name in machines:
         log.must(issue(replace(send(f"to-{name}"), resource=name)))
     answer = result("", "monitor", ExitCode.NOT_RUNNING, target=ExitCode.NOT_RUNNING, call_id=50)

@@ -10,7 +10,7 @@ from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
 from haclusterd.model.ids import FenceKey
 from haclusterd.model.instants import WallTime
 from haclusterd.model.watchdog import WATCHDOG, Watchdog
-from tests.unit.machines.situations import N1, N2, TERM, Cluster, life
+from tests.unit.situations import N1, N2, TERM, Cluster, life
 
 DEVICE = Watchdog(10_000, "/dev/watchdog", "iTCO_wdt")
 SLOWER = Watchdog(60_000, "/dev/watchdog", "iTCO_wdt")

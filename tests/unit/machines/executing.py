@@ -16,7 +16,7 @@ from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import NEVER, Instant
 from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.model.orders import OperationResult, ResultKind
-from tests.unit.machines.situations import (
+from tests.unit.situations import (
     DB,
     N2,
     Cluster,

@@ -11,7 +11,7 @@ from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
 from haclusterd.model.planning import PlanAnswer
 from haclusterd.model.timing import derive
-from tests.unit.machines.situations import N1, NAMES, TERM, Cluster, life, moment
+from tests.unit.situations import N1, NAMES, TERM, Cluster, life, moment
 
 TIMING = derive(2000)
 NOTHING = Plan(TransitionGraph(), {})

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from haclusterd.model.graph import ActionKind, GraphAction
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
-from tests.unit.machines.situations import DB, DUMMY, N2
+from tests.unit.situations import DB, DUMMY, N2
 
 
 def act(

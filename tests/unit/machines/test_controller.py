@@ -20,7 +20,7 @@ from haclusterd.model.orders import OperationResult, ResultKind
 from haclusterd.model.pacer import PacerReport
 from tests.unit.machines.leading import FORM, NOTHING, TIMING, Dc
 from tests.unit.machines.planned import act
-from tests.unit.machines.situations import (
+from tests.unit.situations import (
     DB,
     N1,
     N2,

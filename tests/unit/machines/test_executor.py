@@ -18,7 +18,7 @@ from haclusterd.model.instants import Instant
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order, ResultKind
 from tests.unit.machines.executing import GRACE_MS, Node, start
-from tests.unit.machines.situations import (
+from tests.unit.situations import (
     DB,
     N2,
     WEB,

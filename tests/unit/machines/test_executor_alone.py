@@ -15,7 +15,7 @@ from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
 from haclusterd.model.rules import DateExpression, Rule
 from tests.unit.machines.executing import GRACE_MS, Node, start
-from tests.unit.machines.situations import (
+from tests.unit.situations import (
     DB,
     N2,
     N3,

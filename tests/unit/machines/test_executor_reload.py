@@ -8,7 +8,7 @@ from haclusterd.model.history import operation_key
 from haclusterd.model.ocf import ActionName
 from haclusterd.scheduler.model.digests import restart_digest_of
 from tests.unit.machines.executing import Node
-from tests.unit.machines.situations import DB, N2, ended, order
+from tests.unit.situations import DB, N2, ended, order
 
 PARAMETERS = {"ip": "10.0.0.1", "threshold": "90"}
 

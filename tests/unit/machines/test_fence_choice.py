@@ -13,7 +13,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
 from haclusterd.model.timing import derive
-from tests.unit.machines.situations import N1, N2, N3, TERM, Cluster, commands_of, life, moment, order, primitive
+from tests.unit.situations import N1, N2, N3, TERM, Cluster, commands_of, life, moment, order, primitive
 
 POWER = ResourceId("power")
 STARTED, FAILED = ExitCode.OK, ExitCode.ERROR

@@ -13,7 +13,7 @@ from haclusterd.model.configuration import AttributeSet, Template
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
 from haclusterd.model.ids import AgentReference, FenceKey, ResourceId
 from haclusterd.model.instants import NEVER, WallTime
-from tests.unit.machines.situations import (
+from tests.unit.situations import (
     N1,
     N2,
     N3,

@@ -20,7 +20,7 @@ from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.timing import abandoned_fencing_ms, derive
 from haclusterd.model.watchdog import WATCHDOG, Watchdog
-from tests.unit.machines.situations import (
+from tests.unit.situations import (
     N1,
     N2,
     N3,

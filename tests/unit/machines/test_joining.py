@@ -14,7 +14,7 @@ from haclusterd.model.ids import FenceKey, NodeName, OrderKey, ResourceId
 from haclusterd.model.instants import NEVER, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
-from tests.unit.machines.situations import (
+from tests.unit.situations import (
     DB,
     N1,
     N2,

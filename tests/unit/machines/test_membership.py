@@ -16,7 +16,7 @@ from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
 from haclusterd.model.timing import derive
-from tests.unit.machines.situations import N1, N2, N3, NAMES, TERM, Cluster, life, moment, without_lease
+from tests.unit.situations import N1, N2, N3, NAMES, TERM, Cluster, life, moment, without_lease
 
 TIMING = derive(2000, 10_000)
 T = TIMING.node_timeout_ms

@@ -8,7 +8,7 @@ from haclusterd.machines.recurring import HURRY_FIRST_MS, HURRY_MAX_MS, Recurrin
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
-from tests.unit.machines.situations import DB, order
+from tests.unit.situations import DB, order
 
 INTERVAL_MS = 10_000
 OK, FAILED = (ExitCode.OK, ""), (ExitCode.NOT_RUNNING, "")

@@ -8,7 +8,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.ocf import ActionName
 from tests.unit.machines.planned import act
-from tests.unit.machines.situations import N2, N3
+from tests.unit.situations import N2, N3
 
 
 def starting(node: NodeName) -> TransitionGraph:

@@ -17,7 +17,7 @@ from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules import AttributeExpression, DateExpression, Rule
 from haclusterd.scheduler.model.judging import judge
 from tests.unit.machines.leading import FORM, TIMING, Dc
-from tests.unit.machines.situations import N1, TERM, Cluster, commands_of, life
+from tests.unit.situations import N1, TERM, Cluster, commands_of, life
 
 DAY_MS = 86_400_000
 NIGHT = WallTime(20_000 * DAY_MS)

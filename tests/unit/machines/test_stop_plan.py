@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from haclusterd.machines.stop_plan import held_by, stops_before
 from haclusterd.model.configuration import Configuration, Constraint, Group, Ordering, Resource
 from haclusterd.model.ids import ConstraintId, ResourceId
-from tests.unit.machines.situations import primitive
+from tests.unit.situations import primitive
 
 
 def configuration(groups: dict[str, str], orderings: Iterable[Ordering]) -> Configuration:

@@ -16,7 +16,7 @@ from haclusterd.model.instants import NEVER, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
 from tests.unit.machines.planned import act
-from tests.unit.machines.situations import (
+from tests.unit.situations import (
     DB,
     N1,
     N2,

@@ -19,7 +19,7 @@ from haclusterd.model.ids import ConstraintId, FenceKey, NodeName
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.timing import derive
-from tests.unit.machines.situations import DB, DUMMY, N1, N2, TERM, Cluster, commands_of, life, moment, primitive
+from tests.unit.situations import DB, DUMMY, N1, N2, TERM, Cluster, commands_of, life, moment, primitive
 
 WANTED = Wanted({N2: "required by db start"})
 NOW = 1_000_000

@@ -8,7 +8,7 @@ from haclusterd.machines.watchdog_wait import WatchdogWait
 from haclusterd.model.cluster import NodeState, NodeStatus
 from haclusterd.model.timing import derive
 from haclusterd.model.watchdog import Watchdog
-from tests.unit.machines.situations import N2, life
+from tests.unit.situations import N2, life
 
 DEVICE = Watchdog(timeout_ms=5000, device="/dev/watchdog")
 LOST = NodeStatus(N2, state=NodeState.LOST, incarnation=life(N2), watchdog=DEVICE)

@@ -31,6 +31,16 @@ def acknowledged(bench: Bench) -> list[tuple[str, int]]:
     return [(peer, message["next_node_idx"]) for peer, message in answers if message["success"]]
 
 
+def acknowledged_leader() -> Bench:
+    """A leader of which both peers have everything, and nothing is being written."""
+    bench = Bench()
+    bench.lead()
+    for peer in (N2, N3):
+        bench.hear_acknowledgement(peer, 3)
+    bench.let_disk_work()
+    return bench
+
+
 # The barrier: nothing is shown before it is synced.
 
 
@@ -86,11 +96,7 @@ def test_entries_are_shown_to_the_machine_before_they_are_acknowledged() -> None
 
 
 def test_a_leader_sends_an_entry_while_it_writes_it_and_counts_its_own_copy_afterwards() -> None:
-    bench = Bench()
-    bench.lead()
-    for peer in (N2, N3):
-        bench.hear_acknowledgement(peer, 3)
-    bench.let_disk_work()
+    bench = acknowledged_leader()
     bench.take_sent()
     assert bench.core.propose(b"x")
     bench.core.tick()
@@ -104,11 +110,7 @@ def test_a_leader_sends_an_entry_while_it_writes_it_and_counts_its_own_copy_afte
 
 
 def test_a_leader_whose_disk_stands_still_goes_on_with_heartbeats_and_sends_nothing_more() -> None:
-    bench = Bench()
-    bench.lead()
-    for peer in (N2, N3):
-        bench.hear_acknowledgement(peer, 3)
-    bench.let_disk_work()
+    bench = acknowledged_leader()
     assert bench.core.propose(b"x")
     bench.core.tick()
     for peer in (N2, N3):
@@ -424,11 +426,7 @@ def test_proposals_are_refused_when_too_much_is_in_flight() -> None:
 
 
 def test_one_message_carries_all_that_waited_for_the_same_sync() -> None:
-    bench = Bench()
-    bench.lead()
-    for peer in (N2, N3):
-        bench.hear_acknowledgement(peer, 3)
-    bench.let_disk_work()
+    bench = acknowledged_leader()
     bench.take_sent()
     for number in range(50):
         bench.core.propose(b"%d" % number)

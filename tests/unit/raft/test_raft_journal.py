@@ -42,6 +42,16 @@ def flush(journal: Journal) -> None:
         journal.written()
 
 
+def tear_write(disk: SimulatedDisk, journal: Journal) -> None:
+    """Lose power in the midst of the next write."""
+    write = journal.begin_write()
+    assert write is not None
+    disk.tearing = True
+    with pytest.raises(PowerLossError):
+        write()
+    disk.tearing = False
+
+
 def content(journal: Journal) -> tuple[list[tuple[bytes, int, int]], int, str | None]:
     return journal[:], journal.getCurrentTerm(), journal.getVotedForNodeId()
 
@@ -194,12 +204,7 @@ def test_a_kill_inside_the_compaction_keeps_every_entry() -> None:
     states = filled(disk)
     journal = reopen(disk)
     journal.compact(3)
-    write = journal.begin_write()
-    assert write is not None
-    disk.tearing = True
-    with pytest.raises(PowerLossError):
-        write()
-    disk.tearing = False
+    tear_write(disk, journal)
     disk.lose_power(random.Random(1))
     assert content(reopen(disk, (3, 1))) == states[-1][0]
 
@@ -324,12 +329,7 @@ def test_unsynced_bytes_of_a_killed_process_are_synced_before_they_count() -> No
     disk = SimulatedDisk()
     journal = new_journal(disk)
     journal.add(b"\0a", 2, 1)
-    write = journal.begin_write()
-    assert write is not None
-    disk.tearing = True
-    with pytest.raises(PowerLossError):
-        write()
-    disk.tearing = False
+    tear_write(disk, journal)
     assert reopen(disk).last_index == 2
     assert disk.durable(JOURNAL_NAME) == disk.written(JOURNAL_NAME)
 
@@ -392,11 +392,6 @@ def test_a_torn_write_ruins_nothing_that_was_synced_before(seed: int) -> None:
     states = filled(disk)
     journal = reopen(disk)
     journal.add(b"\0torn", 6, 2)
-    write = journal.begin_write()
-    assert write is not None
-    disk.tearing = True
-    with pytest.raises(PowerLossError):
-        write()
-    disk.tearing = False
+    tear_write(disk, journal)
     disk.lose_power(random.Random(seed))
     assert reopen(disk)[:6][: len(states[-1][0][0])] == states[-1][0][0]

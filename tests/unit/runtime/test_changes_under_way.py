@@ -12,9 +12,9 @@ from haclusterd.commands.attribute_sets import effective
 from haclusterd.model.requests import Options
 from haclusterd.runtime.changes_under_way import CHAIN_MAX
 from haclusterd.runtime.control import COMMIT_WAIT_MS
-from tests.unit.machines.situations import primitive
 from tests.unit.runtime.desk import Desk, put_on_another_node, status_of
 from tests.unit.runtime.one_daemon import N2
+from tests.unit.situations import primitive
 
 
 def put(desk: Desk, name: str, value: str = "x") -> str:

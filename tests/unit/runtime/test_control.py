@@ -33,9 +33,9 @@ from haclusterd.runtime.control import (
 )
 from haclusterd.verbs.arguments import Arguments
 from haclusterd.verbs.verb import Permission
-from tests.unit.machines.situations import primitive
 from tests.unit.runtime.desk import PLAIN, Desk, put_on_another_node, status_of
 from tests.unit.runtime.one_daemon import N2, N3, Daemon, ListHistory
+from tests.unit.situations import primitive
 
 STANDBY = {"node": "n2", "lifetime": "reboot"}
 
@@ -552,10 +552,7 @@ def test_what_takes_a_plan_to_be_waited_for_is_not_looked_at_on_the_main_loop() 
 
 
 def test_in_a_large_cluster_what_is_waited_for_is_looked_at_in_the_background() -> None:
-    desk = desk_with_agent()
-    loaded = desk.ask("configure.script", LARGE)
-    desk.daemon.settle()
-    assert status_of(desk, loaded) == 0
+    desk = large_desk()
     name = desk.ask("node.standby", STANDBY, Options(wait_ms=60_000))
     desk.daemon.background.is_held = True
     desk.daemon.settle()

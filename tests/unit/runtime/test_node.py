@@ -16,8 +16,8 @@ from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import Order
 from haclusterd.ports.crashes import CrashRecord
 from haclusterd.ports.store import Appended, Restored
-from tests.unit.machines.situations import primitive
 from tests.unit.runtime.one_daemon import N1, N2, N3, START, Daemon
+from tests.unit.situations import primitive
 
 DB, WEB = ResourceId("db"), ResourceId("web")
 

@@ -9,7 +9,7 @@ from haclusterd.commands.context import Context, HeardFrom, LiveView
 from haclusterd.commands.node.fencing import confirm
 from haclusterd.model.instants import WallTime
 from haclusterd.verbs.arguments import Arguments
-from tests.unit.machines.situations import N1, N2, N3, Cluster
+from tests.unit.situations import N1, N2, N3, Cluster
 
 SILENT = HeardFrom(60_000)
 

@@ -6,7 +6,7 @@ from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
 from haclusterd.model.ids import FenceKey, ResourceId
 from haclusterd.model.instants import WallTime
-from tests.unit.machines.situations import N1, N2, N3, TERM, Cluster, life, primitive
+from tests.unit.situations import N1, N2, N3, TERM, Cluster, life, primitive
 
 
 def test_a_member_that_was_never_seen_and_nothing_fences_is_named_with_what_waits_for_it() -> None:

@@ -9,8 +9,7 @@ from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.scheduler.schedule import schedule
-from tests.unit.cib.applied import record, result
-from tests.unit.machines.situations import N1, N2, Cluster, life, order, primitive
+from tests.unit.situations import N1, N2, Cluster, life, order, primitive, record, result
 
 
 def planned(cluster: Cluster) -> set[str]:

@@ -13,7 +13,7 @@ from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.rules import DateExpression, ResourceExpression, Rule
 from haclusterd.scheduler.unpack.management import is_fencing_pointless, unmanaged
-from tests.unit.machines.situations import DB, DUMMY, N1, N2, TERM, WEB, Cluster, primitive
+from tests.unit.situations import DB, DUMMY, N1, N2, TERM, WEB, Cluster, primitive
 
 NOW = WallTime(1_800_000_000_000)
 ALL = frozenset({DB, WEB})

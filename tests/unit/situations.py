@@ -1,20 +1,22 @@
-"""A small cluster as the machines see it: nodes n1 to n3, all online, n1 the DC of term 1; and what changes it."""
+"""A CIB and the commands that make it; a small cluster of n1 to n3 as the machines see it; orders and results."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.apply import apply
-from haclusterd.cib.changes import Applied
+from haclusterd.cib.changes import Applied, RefusalCode
 from haclusterd.machines.effects import Effect, Propose
 from haclusterd.machines.moment import Moment
 from haclusterd.model.agent_calls import AgentResult
 from haclusterd.model.cluster import Cib, Member, NodeStatus
 from haclusterd.model.configuration import AttributeSet, Primitive
-from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
+from haclusterd.model.fencing import FenceAction, FenceOrder
+from haclusterd.model.ids import AgentReference, FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
-from haclusterd.model.orders import Order
+from haclusterd.model.orders import OperationResult, Order, ResultKind
+from haclusterd.model.rules_in_force import SafetyRules
 
 N1, N2, N3 = NAMES = tuple(NodeName(name) for name in ("n1", "n2", "n3"))
 DB, WEB = ResourceId("db"), ResourceId("web")
@@ -23,7 +25,7 @@ TERM = Term(1)
 WALL = WallTime(1_000_000)
 
 
-def life(node: NodeName, boot: int = 1, token: int = 1) -> Incarnation:
+def life(node: str, boot: int = 1, token: int = 1) -> Incarnation:
     return Incarnation(f"{node}-boot{boot}", f"{token:016x}")
 
 
@@ -35,22 +37,19 @@ def without_lease(now: int) -> Moment:
     return moment(now, lease_until=0)
 
 
-class Cluster:
-    """A CIB that changes only by commands, as it does in life."""
+class Log:
+    """A CIB and the commands that make it, in the term they are appended in."""
 
-    def __init__(self, names: Sequence[NodeName] = NAMES, joined: Sequence[NodeName] = NAMES) -> None:
+    def __init__(self) -> None:
         self.cib = Cib()
+        self.index = 0
         self.term = TERM
-        members = tuple(Member(name, (("127.0.0.1", 7000),)) for name in names)
-        self.must(commands.FormCluster("uuid", "test", members))
-        self.must(commands.DcElected(N1, life(N1), TERM))
-        for name in joined:
-            self.must(commands.Join(name, life(name)))
+        self.rules = SafetyRules()
 
-    def put(self, command: commands.Command, *, by: NodeName = N1) -> Applied:
-        index = self.cib.index + 1
-        envelope = commands.Envelope(RequestId(f"r{index}"), by, WallTime(1000 * index), command)
-        applied = apply(self.cib, envelope, index=index, term=self.term)
+    def put(self, command: commands.Command, *, request: str = "", by: NodeName = N1) -> Applied:
+        self.index += 1
+        envelope = commands.Envelope(RequestId(request or f"r{self.index}"), by, WallTime(1000 * self.index), command)
+        applied = apply(self.cib, envelope, index=self.index, term=self.term, rules=self.rules)
         self.cib = applied.cib
         return applied
 
@@ -58,6 +57,25 @@ class Cluster:
         applied = self.put(command, by=by)
         assert applied.refusal is None, applied.refusal
         return applied
+
+    def must_refuse(self, command: commands.Command, code: RefusalCode) -> None:
+        before = self.cib
+        applied = self.put(command)
+        assert applied.refusal is not None
+        assert applied.refusal.code is code
+        assert (applied.cib.status, applied.cib.configuration) == (before.status, before.configuration)
+
+
+class Cluster(Log):
+    """Three members that have joined, n1 the DC, and a CIB that changes only by commands."""
+
+    def __init__(self, names: Sequence[NodeName] = NAMES, joined: Sequence[NodeName] = NAMES) -> None:
+        super().__init__()
+        members = tuple(Member(name, (("127.0.0.1", 7000),)) for name in names)
+        self.must(commands.FormCluster("uuid", "test", members))
+        self.must(commands.DcElected(N1, life(N1), TERM))
+        for name in joined:
+            self.must(commands.Join(name, life(name)))
 
     def status(self, node: NodeName) -> NodeStatus:
         return self.cib.status.nodes[node]
@@ -106,12 +124,71 @@ def order(
         action=action,
         interval_ms=interval_ms,
         agent=DUMMY,
-        parameters={"p": "1"},
+        parameters={"a": "1"},
         meta={},
         timeout_ms=20_000,
         deadline_ms=deadline_ms,
         target_exit_code=target,
     )
+
+
+def issue(*orders: Order) -> commands.IssueOrders:
+    return commands.IssueOrders(TERM, orders)
+
+
+def result(
+    key: str | None,
+    operation: str = "start",
+    exit_code: ExitCode = ExitCode.OK,
+    *,
+    kind: ResultKind = ResultKind.FINISHED,
+    target: ExitCode = ExitCode.OK,
+    interval_ms: int = 0,
+    call_id: int = 1,
+) -> OperationResult:
+    status = ExecutionStatus.DONE if exit_code is target else ExecutionStatus.ERROR
+    return OperationResult(
+        kind=kind,
+        order=OrderKey(key) if key is not None else None,
+        resource=DB,
+        operation=operation,
+        interval_ms=interval_ms,
+        exit_code=exit_code,
+        status=status,
+        call_id=call_id,
+        run_at=WallTime(5),
+        target_exit_code=target,
+    )
+
+
+def record(item: OperationResult, node: NodeName = N2) -> commands.RecordResults:
+    return commands.RecordResults(node, life(node), (item,))
+
+
+def started(log: Log, node: NodeName = N2) -> None:
+    log.must(issue(order("start", node=node)))
+    log.must(record(result("start"), node))
+
+
+def fence_order(target: NodeName = N2) -> FenceOrder:
+    return FenceOrder(
+        key=FenceKey("f1"),
+        target=target,
+        target_incarnation=life(target),
+        action=FenceAction.OFF,
+        device=ResourceId("power"),
+        executor=N1,
+        executor_incarnation=life("n1"),
+        dc_term=TERM,
+        timeout_ms=1000,
+        attempt=1,
+        issued_at=WallTime(0),
+        reason="lost",
+    )
+
+
+def lose(node: NodeName = N2) -> commands.Lost:
+    return commands.Lost(node, life(node), TERM, "silent")
 
 
 def probe(key: str, *, node: NodeName = N2, resource: ResourceId = DB) -> Order:
