@@ -39,6 +39,11 @@ OF_CLUSTER = (
         Option("--i-have-checked", "has_checked", "the other nodes are off, and stay so"),
         Option("--configuration", "configuration", "the node's haclusterd.yaml", OptionValue.TEXT, Completes.FILE),
     ), examples=("crm cluster recover --i-have-checked",)),
+    Command("this-is", "Say that this machine is a node whose disk or image was another machine's", "",
+            (Parameter("node"),), (
+        Option("--i-have-checked", "has_checked", "the other machine is off, and stays so"),
+        Option("--configuration", "configuration", "the node's haclusterd.yaml", OptionValue.TEXT, Completes.FILE),
+    ), examples=("crm cluster this-is n2", "crm cluster this-is n2 --i-have-checked")),
     Command("init", "Begin a cluster with this machine; others are invited to it", "", (), (
         Option("-n", "name", "the cluster's name", OptionValue.TEXT),
         Option("--name", "name", "the same", OptionValue.TEXT),
@@ -228,6 +233,6 @@ NEVER_GUESSED = frozenset({
     "default-timeouts", "delete", "demote", "discard", "edit", "erase", "fence", "filter", "grant", "init",
     "invite", "join", "load", "maintenance", "modgroup", "move", "on", "promote", "recover", "refresh", "remove",
     "rename", "reset", "restart", "restore", "revoke", "rollback", "set", "setup", "standby", "stop", "test",
-    "token", "transfer-leader", "unmanage", "vote", "witness",
+    "this-is", "token", "transfer-leader", "unmanage", "vote", "witness",
 })  # fmt: skip
 """What stops, removes or restores something, or lets it in: no word that is merely similar leads to it."""

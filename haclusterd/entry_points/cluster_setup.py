@@ -47,6 +47,7 @@ class NodePlaces:
     boot_id_file: Path = Path(BOOT_ID_FILE)
     is_development: bool = False
     watchdog: WatchdogSettings | None = None
+    machine_id_file: Path | None = None
 
 
 def make_bundles(
@@ -129,6 +130,7 @@ def installation_of(
         is_development=places.is_development,
         node_timeout_ms=2000,
         watchdog=places.watchdog,
+        machine_id_file=places.machine_id_file,
     )
 
 

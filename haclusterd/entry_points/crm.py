@@ -32,6 +32,7 @@ def world() -> World:
         version=_version,
         tools={
             "cluster restore": _restore, "cluster recover": _recover, "cluster init": _init, "cluster join": _join,
+            "cluster this-is": _this_is,
             "migrate check": _check,
             **{f"ra {name}": partial(_agents, name) for name in ("classes", "list", "info", "providers", "validate")},
             **{f"agent {name}": partial(_agent, name) for name in ("new", "info", "env", "run", "lint", "test")},
@@ -90,6 +91,12 @@ def _recover(arguments: Mapping[str, Json]) -> Response:
     from haclusterd.entry_points.crm_recover import recover
 
     return recover(arguments, author())
+
+
+def _this_is(arguments: Mapping[str, Json]) -> Response:
+    from haclusterd.entry_points.crm_this_is import this_is
+
+    return this_is(arguments)
 
 
 def _init(arguments: Mapping[str, Json]) -> Response:

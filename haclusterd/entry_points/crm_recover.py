@@ -16,6 +16,7 @@ from pathlib import Path
 from haclusterd.adapters.history.tables import HistoryTables
 from haclusterd.adapters.history.version_table import content, versions
 from haclusterd.adapters.machine.files_directory import FilesDirectory
+from haclusterd.adapters.machine.machine_identity import machine_marks
 from haclusterd.adapters.network.cluster_probe import Presence, probe
 from haclusterd.cib.backup import Backup, state_of
 from haclusterd.cib.codec import CodecError
@@ -36,6 +37,7 @@ from haclusterd.model.configuration import Configuration
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
 from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
+from haclusterd.raft.identity import require_identity, require_machine
 from haclusterd.raft.recovery import LogRead, read_log
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
@@ -139,6 +141,9 @@ def _recover(installation: Installation, author: str) -> Response:
     files = FilesDirectory(state)
     try:
         found = read_data(installation, files)
+        # A copy of the node must not go on beside it, alone or not.
+        identity = require_identity(files, installation.cluster_uuid, installation.node)
+        require_machine(files, identity, machine_marks(installation.machine_id_file))
         if not found.cib.cluster_uuid:
             raise StoreRefusedError(f"{installation.state_directory} holds no cluster yet: start the daemon")
         discard_prepared(directory)
@@ -160,7 +165,7 @@ def _prepare(installation: Installation, found: Found, me: Member, author: str) 
     made = make_place(installation.directory)
     place = NodePlaces(
         installation.state_directory, installation.runtime_directory, installation.boot_id_file,
-        installation.is_development,
+        installation.is_development, installation.watchdog, installation.machine_id_file,
     )  # fmt: skip
     alone = replace(me, is_voter=True)
     bundles = make_bundles(installation.cluster_name, [alone], made, places={me.name: place})

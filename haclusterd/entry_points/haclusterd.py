@@ -45,6 +45,7 @@ from haclusterd.adapters.machine.installation import (
     agent_search_path,
     share_directory,
 )
+from haclusterd.adapters.machine.machine_identity import machine_marks
 from haclusterd.adapters.machine.machine_load import KernelLoad
 from haclusterd.adapters.machine.real_time import LOOP_PRIORITY, run_first
 from haclusterd.adapters.machine.service_notification import notify
@@ -140,7 +141,7 @@ exit codes:
   2   wrong call
   {EXIT_USAGE}  python -O, which removes the program's own checks
   {EXIT_DAMAGED}  the state directory is damaged
-  {EXIT_REFUSED}  the state directory is empty, or of another cluster or node
+  {EXIT_REFUSED}  the state directory is empty, or of another cluster, node or machine
   {EXIT_REMOVED}  this node was removed from the cluster
   {EXIT_BUSY}  socket, state directory, address or port is in use, or not there yet
   {EXIT_CRASHED}  an error of the program; start it again, services run on
@@ -314,6 +315,7 @@ class Daemon:
                 learners=tuple(member.name for member in settings.members if not member.is_voter),
                 timers=RaftTimers.derive(settings.timing.node_timeout_ms),
                 boot_id=settings.boot_id,
+                machine=machine_marks(self._installation.machine_id_file),
             ),
             directory=self._installation.state_directory,
             credentials=self._installation.directory,

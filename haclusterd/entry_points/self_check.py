@@ -16,11 +16,12 @@ from typing import Final
 import haclusterd
 from haclusterd.adapters.machine.files_directory import FilesDirectory
 from haclusterd.adapters.machine.installation import InstallationIncompleteError, share_directory
+from haclusterd.adapters.machine.machine_identity import machine_marks
 from haclusterd.cib.codec import CodecError, decode_cib, decode_envelope
 from haclusterd.entry_points.cluster_setup import read_keys
 from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.raft.frames import NO_OP
-from haclusterd.raft.identity import require_identity
+from haclusterd.raft.identity import require_identity, require_machine
 from haclusterd.raft.journal import read_entries
 from haclusterd.raft.snapshot import load_snapshot
 from haclusterd.runtime.settings import Installation, SettingsError, load
@@ -80,7 +81,7 @@ def _state(installation: Installation) -> Iterator[str]:
     """Yield what of this node's state cannot be read. Raises StoreRefusedError, StoreDamagedError."""
     files = FilesDirectory(installation.state_directory)
     cluster, node = installation.cluster_uuid, installation.node
-    require_identity(files, cluster, node)
+    require_machine(files, require_identity(files, cluster, node), machine_marks(installation.machine_id_file))
     snapshot = load_snapshot(files, cluster)
     try:
         if snapshot is not None:

@@ -38,7 +38,7 @@ from haclusterd.raft.answer import AwaitedAnswer
 from haclusterd.raft.consensus import Consensus
 from haclusterd.raft.digests import Comparison, Digests
 from haclusterd.raft.frames import NO_OP, REGULAR, VOTERS, Message, decode_frame, encode_frame
-from haclusterd.raft.identity import REJOIN, Identity, mark_refused, mark_started, require_identity
+from haclusterd.raft.identity import REJOIN, Identity, mark_refused, mark_started, require_identity, require_machine
 from haclusterd.raft.journal import (
     FIRST_INDEX,
     JOURNAL_NAME,
@@ -203,11 +203,12 @@ class RaftCore:
         except BlockingIOError:
             raise StoreBusyError(f"{self._files.describe('lock')}: another process uses this data directory") from None
         identity = require_identity(self._files, settings.cluster, settings.node)
+        require_machine(self._files, identity, settings.machine)
         self._require_journal(identity)
         snapshot = load_snapshot(self._files, settings.cluster)
         ending = None if snapshot is None else (snapshot.index, int(snapshot.term))
         self._journal = open_journal(self._files, settings.cluster, settings.node, ending)
-        mark_started(self._files, identity)
+        mark_started(self._files, identity, settings.machine)
         self._remember_digest(self._journal.digest)
         if snapshot is not None:
             self._snapshot_index = snapshot.index

@@ -5,13 +5,18 @@ A voter that lost its disk but kept its name would vote and acknowledge a second
 then on a missing journal is a reason to refuse. A directory without identity was wiped or never set up: it is refused
 too, and the node returns under a new name.
 
+It also keeps by what its machine is known. On a machine that shows something else it is a copy until a person says that
+it is not (docs/design/safety.md §5, "A copied disk"): nothing but that tells a copy from a node that was started again.
+
 It must never create an identity by itself.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from haclusterd.model.ids import NodeName
+from haclusterd.model.machine_marks import MachineMark
 from haclusterd.ports.files import Files
 from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 
@@ -25,6 +30,14 @@ REJOIN = (
 )
 """What a member does that has lost what it must remember (docs/design/0002-store.md)."""
 
+ANOTHER_MACHINE = (
+    "{path} belongs to the machine with {known}, and this one has {found}. If this is a copy of that machine's disk, "
+    "do not go on under its name: where that machine runs, or is started again, services run twice and destroy data. "
+    "To make a node of its own of this machine: move /etc/haclusterd and /var/lib/haclusterd away, and: "
+    "crm cluster join, with a new token and another name. If this is {node} itself, in other hardware or in the place "
+    "of a machine that is off for good: crm cluster this-is {node}"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:
@@ -36,6 +49,9 @@ class Identity:
     """Whether the store was ever opened here: from then on its journal must exist."""
     refused: str = ""
     """Why this data must not be used any more; empty: it may be."""
+    machine: MachineMark | None = None
+    """By what the machine is known on which it was opened last; None: nothing was to be read, or an older version of
+    the program has written it."""
 
 
 def create_identity(files: Files, cluster: str, node: NodeName) -> None:
@@ -66,15 +82,37 @@ def require_identity(files: Files, cluster: str, node: NodeName) -> Identity:
     return identity
 
 
+def require_machine(files: Files, identity: Identity, found: Sequence[MachineMark]) -> None:
+    """Raise StoreRefusedError when the directory was used on a machine that is known by something else.
+
+    `found` is all that names this machine: hardware may show more than when the directory was opened last, or less.
+    """
+    if identity.machine is None or identity.machine in found:
+        return
+    same_kind = [str(each) for each in found if each.kind == identity.machine.kind]
+    shown = same_kind or [str(each) for each in found] or ["nothing that names it"]
+    raise StoreRefusedError(
+        ANOTHER_MACHINE.format(
+            path=files.describe(IDENTITY_NAME), known=identity.machine, found=shown[0], node=identity.node
+        )
+    )
+
+
+def adopt_machine(files: Files, identity: Identity, found: Sequence[MachineMark]) -> None:
+    """Remember durably that the directory belongs to this machine, which a person has said; raises OSError."""
+    _write(files, replace(identity, machine=found[0] if found else None))
+
+
 def mark_refused(files: Files, identity: Identity, why: str) -> None:
     """Remember durably why this data must not be used any more; raises OSError."""
     _write(files, replace(identity, refused=why))
 
 
-def mark_started(files: Files, identity: Identity) -> None:
-    """Remember durably that a journal exists from now on."""
-    if not identity.is_started:
-        _write(files, Identity(identity.cluster, identity.node, is_started=True))
+def mark_started(files: Files, identity: Identity, found: Sequence[MachineMark] = ()) -> None:
+    """Remember durably that a journal exists from now on, and by the surest mark on which machine."""
+    started = replace(identity, is_started=True, machine=found[0] if found else identity.machine)
+    if started != identity:
+        _write(files, started)
 
 
 def _write(files: Files, identity: Identity) -> None:
@@ -86,6 +124,8 @@ def _write(files: Files, identity: Identity) -> None:
     }
     if identity.refused:
         document["refused"] = identity.refused
+    if identity.machine is not None:
+        document["machine"] = {"kind": identity.machine.kind, "value": identity.machine.value}
     files.replace(IDENTITY_NAME, (json.dumps(document) + "\n").encode())
 
 
@@ -94,11 +134,13 @@ def _read(data: bytes, path: str) -> Identity:
         document = json.loads(data)
         if document["format"] != FORMAT or document["state"] not in ("new", "started"):
             raise ValueError("unknown format or state")
+        machine = document.get("machine")
         return Identity(
             cluster=str(document["cluster"]),
             node=NodeName(str(document["node"])),
             is_started=document["state"] == "started",
             refused=str(document.get("refused", "")),
+            machine=MachineMark(str(machine["kind"]), str(machine["value"])) if machine is not None else None,
         )
     except (ValueError, KeyError, TypeError) as error:
         raise StoreDamagedError(f"{path}: unreadable ({error}). {REJOIN}") from None

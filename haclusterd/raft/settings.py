@@ -7,6 +7,7 @@ number the administrator sets, so that no two of them can contradict each other 
 from dataclasses import dataclass
 
 from haclusterd.model.ids import NodeName
+from haclusterd.model.machine_marks import MachineMark
 from haclusterd.model.timing import derive
 from haclusterd.ports.store import MAX_ENTRY_BYTES as MAX_ENTRY_BYTES
 from haclusterd.ports.store import VoterSet
@@ -71,6 +72,8 @@ class RaftSettings:
     """Who else is a member, likewise."""
     boot_id: str = ""
     """In which boot of its machine it runs: its peers know it, so that a copy of it does not pass for it."""
+    machine: tuple[MachineMark, ...] = ()
+    """All that names its machine, the surest first: a data directory of another one is refused."""
     snapshot_every: int = 1000
     """Applied entries between two snapshots."""
     retained_entries: int = 200

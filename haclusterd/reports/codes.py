@@ -127,6 +127,7 @@ class Code(StrEnum):
     READ_CONFIRMED = "READ_CONFIRMED"
     OLD_NODE_UNSURE = "OLD_NODE_UNSURE"
     RECOVERED = "RECOVERED"
+    MACHINE_ADOPTED = "MACHINE_ADOPTED"
     HAS_DEPENDANTS = "HAS_DEPENDANTS"
     NOT_ACTIVE = "NOT_ACTIVE"
     UNMANAGED = "UNMANAGED"
@@ -434,6 +435,9 @@ CODES: dict[Code, CodeRow] = {
     ),
     Code.RECOVERED: CodeRow("{node} begins a new cluster by itself", ExitStatus.OK,
                             "no node of the old cluster may be switched on with its old files", severity=_WARNING),
+    Code.MACHINE_ADOPTED: CodeRow("this machine is {node} now, by {machine}", ExitStatus.OK,
+                                  "start it: systemctl start haclusterd; the first machine must never be started again"
+                                  " with this disk or a copy of it", severity=_WARNING),
     Code.READ_CONFIRMED: CodeRow("a majority confirmed within {took_ms} ms that log entry {index} is the newest",
                                  ExitStatus.OK, severity=Severity.INFO),
     Code.HAS_DEPENDANTS: CodeRow("{id} is used by: {dependants}", ExitStatus.UNSAFE, "delete those too: --cascade"),

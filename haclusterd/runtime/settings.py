@@ -74,6 +74,8 @@ class Installation:
     is_development: bool
     node_timeout_ms: int
     watchdog: WatchdogSettings | None = None
+    machine_id_file: Path | None = None
+    """Names this machine, before all that the kernel tells of it; None: there is none."""
 
     def boot_id(self) -> str:
         """Read the boot id."""
@@ -98,6 +100,8 @@ def render(installation: Installation) -> str:
     }
     if str(installation.boot_id_file) != BOOT_ID_FILE:
         document["boot-id-file"] = str(installation.boot_id_file)
+    if installation.machine_id_file is not None:
+        document["machine-id-file"] = str(installation.machine_id_file)
     if installation.node_timeout_ms != DEFAULT_NODE_TIMEOUT_MS:
         document["node-timeout-ms"] = installation.node_timeout_ms
     if installation.watchdog is not None:
@@ -143,7 +147,7 @@ class _Reader:
     def installation(self) -> Installation:
         known = {
             "cluster", "node", "members", "state-directory", "runtime-directory", "boot-id-file", "development",
-            "node-timeout-ms", "watchdog",
+            "machine-id-file", "node-timeout-ms", "watchdog",
         }  # fmt: skip
         unknown = sorted(set(self._document) - known)
         if unknown:
@@ -165,6 +169,7 @@ class _Reader:
             is_development=self._document.get("development") is True,
             node_timeout_ms=self._node_timeout_ms(),
             watchdog=self._watchdog(),
+            machine_id_file=self._machine_id_file(),
         )
 
     def _watchdog(self) -> WatchdogSettings | None:
@@ -193,6 +198,10 @@ class _Reader:
 
     def _path_of(self, key: str, default: str) -> Path:
         return Path(self._text(key, self._document.get(key, default)))
+
+    def _machine_id_file(self) -> Path | None:
+        key = "machine-id-file"
+        return Path(self._text(key, self._document[key])) if key in self._document else None
 
     def _node_timeout_ms(self) -> int:
         value = self._document.get("node-timeout-ms", DEFAULT_NODE_TIMEOUT_MS)

@@ -353,6 +353,7 @@ class BrainProcess:
             voters,
             timers,
             learners=tuple(member.name for member in self._around.members if not member.is_voter),
+            machine=self._host.marks,
             snapshot_every=self._around.snapshot_every,
         )
 

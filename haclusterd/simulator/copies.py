@@ -1,6 +1,8 @@
 """A copy of a machine beside the first one: the same directory, certificate and name, another boot and address.
 
-As long as the first one is heard, or every voter has found out which of the two the copy is, the copy stays outside.
+Where only the disk was copied, the machine is another one and shows it: the copy does not start, whoever is heard,
+until a person says that it is the node. Where the whole machine was copied, nothing but its boot tells it apart: as
+long as the first one is heard, or every voter has found out which of the two the copy is, the copy stays outside.
 Where the first one was not heard before that, the copy is taken for it, started again (docs/design/safety.md §10):
 whatever comes of that is excused. A copy that takes the place of a machine that is off is switched off when it joins.
 What it has promised by then the first one does not know: where that is refused, a person replaces it.
@@ -31,14 +33,20 @@ class Copies(Checker):
         self.excuse = ""
         self._outdone: set[NodeName] = set()
         """Nodes in whose place a copy has talked to others."""
+        self._is_foreign = False
+        """Whether the copy that is there now must not start at all."""
+        self._has_refused = False
+        """Whether it was seen that it does not."""
 
     @classmethod
     def of(cls, cluster: Cluster) -> "Copies":
         """Return the cluster's own, which looks on from the first time that it is asked for."""
         return cluster.checkers.one(cls, lambda: cls(cluster))
 
-    def make(self, place: float) -> Host | None:
+    def make(self, place: float, *, is_whole: bool) -> Host | None:
         """Copy the disk of a member that has power, into a machine that is off; `place` is a share of the members.
+
+        `is_whole`: the machine is copied too, and its firmware says that it is the first one.
 
         Never that of the first one, which clients write about: a member that has a copy may have to be replaced.
         """
@@ -54,15 +62,31 @@ class Copies(Checker):
         self._count += 1
         self._copy = copy = cluster.add_copy(node, NodeName(f"{node}-copy-{self._count}"))
         first.disk.copy_to(copy.disk)
+        if is_whole:
+            copy.marks = first.marks
+        # A disk may be copied before its daemon has started for the first time.
+        self._is_foreign = cluster.is_foreign(copy)
         return copy
 
     def begin(self, copy: Host) -> None:
         """Give the copy power."""
         self._knowing.clear()
         self._unheard = ""
+        self._has_refused = False
         copy.power_on()
         self._look(copy)
         self._cluster.coverage.count("copy", "began")
+
+    def say_it_is_the_node(self, copy: Host) -> None:
+        """A person says so of a copy that does not start, while the first machine is off."""
+        cluster = self._cluster
+        first = cluster.hosts[copy.node]
+        if self._copy is not copy or not self._is_foreign or not copy.is_powered or first.is_powered:
+            return
+        self._is_foreign = False
+        cluster.world.record(f"a person says that {copy.name} is {copy.node}")
+        cluster.coverage.count("copy", "a person says that it is the node")
+        cluster.say_it_is(copy)
 
     def end(self, copy: Host) -> None:
         """Switch it off for good."""
@@ -85,6 +109,9 @@ class Copies(Checker):
 
     def _look(self, copy: Host) -> None:
         cluster, node = self._cluster, copy.node
+        if self._is_foreign:
+            self._look_at_foreign(copy)
+            return
         if cluster.streams.has_session(copy.name):
             self._outdone.add(node)
         voters = [name for name in cluster.cib.voters() if name != node]
@@ -103,6 +130,14 @@ class Copies(Checker):
         if self._unheard and cluster.hosts[node].is_powered and cluster.streams.has_session(copy.name):
             # It votes in the first one's place, while that votes too.
             self.excuse = self.excuse or self._unheard
+
+    def _look_at_foreign(self, copy: Host) -> None:
+        if self._cluster.streams.has_session(copy.name):
+            self.object_to(f"{copy.name} talks as {copy.node}, with the data of another machine")
+        process = copy.brain.process
+        if isinstance(process, BrainProcess) and process.refusal and not self._has_refused:
+            self._has_refused = True
+            self._cluster.coverage.count("copy", "does not start on another machine")
 
     def _is_heard(self, node: NodeName, voters: list[NodeName]) -> bool:
         cluster = self._cluster

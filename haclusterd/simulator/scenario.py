@@ -29,7 +29,7 @@ from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing, derive
 from haclusterd.ports.agents import AgentCall
 from haclusterd.protocol.pacer_page import PacerPage
-from haclusterd.raft.identity import create_identity
+from haclusterd.raft.identity import adopt_machine, create_identity, require_identity
 from haclusterd.raft.recovery import INITIAL_INDEX, LogRead, begin_log, read_log
 from haclusterd.scheduler.model.plan_cache import PlanCache
 from haclusterd.scheduler.schedule import schedule
@@ -210,6 +210,22 @@ class Cluster:
         self._equip(copy, replace(self._surroundings, members=tuple(self.cib.members.values())))
         copy.disk.empty()
         return copy
+
+    def say_it_is(self, host: Host) -> None:
+        """`crm cluster this-is`, on a host whose daemon does not run; then it is started."""
+        life = Life(self.world, "this-is")
+        files = host.disk.files(life)
+        identity = require_identity(files, self._surroundings.cluster_uuid, host.node)
+        adopt_machine(files, identity, host.marks)
+        life.end()
+        if host.boot is not None:
+            host.brain.launch(host.boot)
+
+    def is_foreign(self, host: Host) -> bool:
+        """Tell whether the data on a host's disk belongs to another machine."""
+        files = host.disk.files(Life(self.world, "look"))
+        machine = require_identity(files, self._surroundings.cluster_uuid, host.node).machine
+        return machine is not None and machine not in host.marks
 
     def member_of(self, node: str) -> Member:
         """Return the member that a host which was added can become, at first without a vote."""

@@ -1086,6 +1086,24 @@ RAFT = (
         "a node that lost its disk votes again under its name",
     ),
     Mutant(
+        "RaftCore._open",
+        "require_machine(self._files, identity, settings.machine)",
+        "pass",
+        "a copy of a disk begins in another machine while nobody hears the node, and votes in its place",
+    ),
+    Mutant(
+        "require_machine",
+        "identity.machine is None or identity.machine in found",
+        "identity.machine is None or not found or identity.machine in found",
+        "a copy of a disk begins in a machine that shows no name",
+    ),
+    Mutant(
+        "mark_started",
+        "found[0] if found else identity.machine",
+        "identity.machine",
+        "a data directory never learns to which machine it belongs",
+    ),
+    Mutant(
         "RaftCore._finish_incoming",
         "snapshot.index <= self._raft.applied_index",
         "False",

@@ -4,6 +4,10 @@ import pytest
 
 from haclusterd.machines.copied_nodes import CopiedNodes
 from haclusterd.model.cluster import NodeState
+from haclusterd.model.ids import NodeName
+from haclusterd.model.machine_marks import MachineMark
+from haclusterd.raft import core
+from haclusterd.simulator.brain import BrainProcess
 from haclusterd.simulator.checks.checkers import ViolationError
 from haclusterd.simulator.copies import Copies
 from haclusterd.simulator.hosts.hosts import Host
@@ -12,10 +16,10 @@ from haclusterd.simulator.scenario import Cluster
 MINUTE_MS = 60_000
 
 
-def start_a_copy(cluster: Cluster) -> Host:
-    """Start a copy of the last machine beside it."""
+def start_a_copy(cluster: Cluster, *, is_whole: bool = True) -> Host:
+    """Start a copy of the last machine beside it, or of its disk alone."""
     copies = Copies.of(cluster)
-    copy = copies.make(0.99)
+    copy = copies.make(0.99, is_whole=is_whole)
     assert copy is not None
     copies.begin(copy)
     return copy
@@ -56,3 +60,64 @@ def test_without_the_question_who_lives_a_copy_passes_for_its_machine(monkeypatc
     start_a_copy(cluster)
     with pytest.raises(ViolationError, match=r"Copies: n3-copy-1 joins as n3, whose boot .* goes on"):
         cluster.run_for(MINUTE_MS)
+
+
+def refusal_of(cluster: Cluster, host: Host) -> str:
+    """Wait until the daemon of a host has refused to start; return why."""
+
+    def is_refused() -> bool:
+        process = host.brain.process
+        return isinstance(process, BrainProcess) and bool(process.refusal)
+
+    cluster.until(is_refused, 10_000, "the daemon refuses to start")
+    process = host.brain.process
+    assert isinstance(process, BrainProcess)
+    return process.refusal
+
+
+def cut_off(cluster: Cluster, node: NodeName) -> None:
+    for other in cluster.others(node):
+        cluster.network.cut(node, other)
+        cluster.network.cut(other, node)
+
+
+def test_a_copied_disk_does_not_start_while_nobody_hears_its_machine() -> None:
+    cluster = Cluster(3).form()
+    n3 = cluster.names[-1]
+    cut_off(cluster, n3)
+    cluster.run_for(1400)
+    copy = start_a_copy(cluster, is_whole=False)
+    assert "belongs to the machine with DMI product_uuid n3" in refusal_of(cluster, copy)
+    cluster.run_for(MINUTE_MS)
+    cluster.network.restore_all()
+    cluster.until_settled(MINUTE_MS, "settled with the first one")
+    assert not Copies.of(cluster).excuse
+
+
+def test_without_the_question_whose_data_it_is_a_copied_disk_passes_for_its_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(core, "require_machine", lambda *_: None)
+    cluster = Cluster(3).form()
+    cut_off(cluster, cluster.names[-1])
+    cluster.run_for(1400)
+    start_a_copy(cluster, is_whole=False)
+    with pytest.raises(ViolationError, match="n3-copy-1 talks as n3, with the data of another machine"):
+        cluster.run_for(MINUTE_MS)
+
+
+def test_a_node_in_other_hardware_comes_back_when_a_person_says_that_it_is_the_node() -> None:
+    cluster = Cluster(3).form()
+    n3 = cluster.names[-1]
+    cluster.switch.reboot_brings_back = False
+    cluster.power_off(n3)
+    cluster.until(lambda: cluster.state(n3) is NodeState.FENCED, 20_000, "n3 fenced")
+    host = cluster.hosts[n3]
+    host.marks = (MachineMark("DMI product_uuid", "spare"),)
+    cluster.power_on(n3)
+    assert "crm cluster this-is n3" in refusal_of(cluster, host)
+    cluster.say_it_is(host)
+    cluster.until_settled(MINUTE_MS, "settled with n3")
+    cluster.power_off(n3)
+    cluster.power_on(n3)
+    cluster.until_settled(MINUTE_MS, "settled after a boot of the same hardware")

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from haclusterd.model.ids import NodeName
 from haclusterd.model.machine_load import MachineLoad
+from haclusterd.model.machine_marks import MachineMark
 from haclusterd.ports.crashes import CrashRecord
 from haclusterd.protocol.pacer_page import PacerPage
 from haclusterd.simulator.hosts.clocks import BootClock, WallClock
@@ -171,6 +172,8 @@ class Host:
         """Of the machine: what runs on it, and which way its packets go, is known by this."""
         self.node = name if node is None else node
         """Which node its daemon says it is; a copy of a machine says what the first one says."""
+        self.marks: tuple[MachineMark, ...] = (MachineMark("DMI product_uuid", str(name)),)
+        """What names it; that of a copy is another's only where the whole machine was copied."""
         self.drift_ppm = drift_ppm
         self.is_unplugged = False
         """A person keeps it off."""

@@ -33,7 +33,8 @@ def write(directory: Path, document: object) -> Path:
 
 
 def test_everything_it_says_is_read(tmp_path: Path) -> None:
-    found = load(write(tmp_path, {**WHOLE, "development": True, "node-timeout-ms": 500, "boot-id-file": "/srv/boot"}))
+    found = load(write(tmp_path, {**WHOLE, "development": True, "node-timeout-ms": 500, "boot-id-file": "/srv/boot",
+                                  "machine-id-file": "/srv/machine-id"}))  # fmt: skip
     assert found == Installation(
         directory=tmp_path,
         node=NodeName("n1"),
@@ -50,6 +51,7 @@ def test_everything_it_says_is_read(tmp_path: Path) -> None:
         boot_id_file=Path("/srv/boot"),
         is_development=True,
         node_timeout_ms=500,
+        machine_id_file=Path("/srv/machine-id"),
     )
 
 
@@ -105,6 +107,7 @@ def with_address(address: object) -> dict[str, Any]:
         ({**WHOLE, "node-timeout-ms": 499}, "node-timeout-ms: at least 500"),
         ({**WHOLE, "state-directory": 7}, "state-directory: expected a text"),
         ({**WHOLE, "boot-id-file": None}, "boot-id-file: expected a text"),
+        ({**WHOLE, "machine-id-file": None}, "machine-id-file: expected a text"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_file_and_place(tmp_path: Path, document: object, place: str) -> None:
@@ -152,6 +155,7 @@ def test_what_is_written_is_read_as_it_was(
         boot_id_file=Path("/srv/boot_id"),
         is_development=is_development,
         node_timeout_ms=node_timeout_ms,
+        machine_id_file=Path("/srv/machine-id") if is_development else None,
     )
     path = directory / "haclusterd.yaml"
     path.write_text(render(wanted))

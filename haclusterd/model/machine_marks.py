@@ -1,0 +1,15 @@
+"""By what a machine is told from a copy of its disk."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class MachineMark:
+    """One thing that names a machine."""
+
+    kind: str
+    """What it is, in words that a person finds: `DMI product_uuid`."""
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.value}"
