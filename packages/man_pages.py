@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from haclusterd.adapters.agents.metadata import read_description
@@ -24,21 +25,20 @@ def of_programs(directory: Path) -> dict[str, str]:
     """Return file name and page of each program; `directory` is where the programs are."""
     pages = {f"crm.{SECTION}": _of_crm()}
     for name in PROGRAMS.keys() - {"crm"}:
-        said = subprocess.run(
+        printed = subprocess.run(
             [directory / name, "--help"], check=True, capture_output=True, text=True, env={"COLUMNS": "80"}
         ).stdout
-        pages[f"{name}.{SECTION}"] = _page(name, SECTION, PROGRAMS[name], _sections(said.splitlines()))
+        pages[f"{name}.{SECTION}"] = _page(name, SECTION, PROGRAMS[name], _sections(printed.splitlines()))
     return pages
 
 
 def of_agent(agent: Path) -> tuple[str, str]:
     """Return file name and page of an agent of provider haclusterd."""
-    said = subprocess.run([agent, "meta-data"], check=True, capture_output=True, text=True).stdout
-    described = read_description(said)
+    printed = subprocess.run([agent, "meta-data"], check=True, capture_output=True, text=True).stdout
+    described = read_description(printed, f"ocf:haclusterd:{agent.name}", str(agent))
     name = f"ocf_haclusterd_{agent.name}"
-    data = {**described, "agent": f"ocf:haclusterd:{agent.name}", "shortdesc": ""}
-    body = [("DESCRIPTION", render_info(Screen(), data)[2:])]
-    return f"{name}.{AGENTS_SECTION}", _page(name, AGENTS_SECTION, str(described["shortdesc"]).lower(), body)
+    body = [("DESCRIPTION", render_info(Screen(), replace(described, shortdesc=""))[2:])]
+    return f"{name}.{AGENTS_SECTION}", _page(name, AGENTS_SECTION, described.shortdesc.lower(), body)
 
 
 def _of_crm() -> str:

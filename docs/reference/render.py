@@ -27,7 +27,17 @@ from haclusterd.model.property_tables import PACEMAKERS_PROPERTIES
 from haclusterd.model.state_tables import TransitionTable
 from haclusterd.runtime.control import STAGES
 from haclusterd.runtime.member_change import CHANGES
-from haclusterd.verbs.answers.answer import MAY_BE_ABSENT, PLAIN, hints_of, name_of, parts_of, records_in, wire_name
+from haclusterd.verbs.answers.answer import (
+    MAY_BE_ABSENT,
+    PLAIN,
+    Answer,
+    as_json,
+    hints_of,
+    name_of,
+    parts_of,
+    records_in,
+    wire_name,
+)
 from haclusterd.verbs.answers.table import ANSWERS
 from haclusterd.verbs.table import VERBS
 from haclusterd.verbs.words import Option
@@ -289,7 +299,7 @@ def agent_page(name: str) -> str:
 def _described(name: str) -> dict[str, Any]:
     text = subprocess.run([AGENTS / name, "meta-data"], check=True, capture_output=True, text=True).stdout
     found = read_agent_metadata(text, AgentReference.parse(f"ocf:haclusterd:{name}"))
-    described: dict[str, Any] = read_description(text)
+    described: dict[str, Any] = as_json(read_description(text, name, ""))
     for each in described["parameters"]:
         facts = found.parameters[each["name"]]
         each["words"] = [word for word, holds in (
@@ -336,15 +346,13 @@ answers (its OpenAPI document has the same as JSON Schema). Each is an object wi
 and `reports`. A field that was released stays; fields are added. Times are milliseconds since 1970.
 
 A verb that changes nothing, because it is so already, answers `haclusterd.reports/1`, which has `reports` alone; with
-`--dry-run` the answer of a change is `haclusterd.preview/1`. Without a type yet: {untyped}.
+`--dry-run` the answer of a change is `haclusterd.preview/1`.
 """
 
 
 def answers_page() -> str:
     """Return the page with every answer of every verb."""
-    untyped = [name for verb in VERBS.values() for name in verb.answers if f"haclusterd.{name}/1" not in ANSWERS]
-    names = ", ".join(f"`haclusterd.{name}/1`" for name in sorted(set(untyped))) or "none"
-    parts = [ANSWERS_HEAD.format(untyped=names)]
+    parts = [ANSWERS_HEAD]
     shown: set[type] = set()
     for schema, kind in sorted(ANSWERS.items()):
         asked = ", ".join(f"`{verb.name}`" for verb in VERBS.values() if name_of(schema) in verb.answers)
@@ -373,7 +381,9 @@ def _fields(kind: type) -> str:
 
 def _type(hint: object, *, may_be_absent: bool) -> str:
     origin, arguments, may_be_null = parts_of(hint)
-    if is_dataclass(origin):
+    if Answer in arguments:
+        found = "one of these answers"
+    elif is_dataclass(origin):
         found = str(getattr(origin, "__name__", ""))
     elif origin is tuple:
         found = f"list of {_type(arguments[0], may_be_absent=False)}"

@@ -147,11 +147,8 @@ def _operation(route: Route) -> dict[str, Json]:
 def _answered(verb: Verb) -> Json:
     """Return the schema of what a verb answers."""
     names = (*verb.answers, *(("preview",) if verb.may_change else ()))
-    kinds = [ANSWERS.get(f"haclusterd.{name}/1") for name in names]
-    if None in kinds:
-        return {"$ref": "#/components/schemas/Answer"}
-    typed = [f"#/components/schemas/{component(kind)}" for kind in kinds if kind is not None]
-    return {"anyOf": [{"$ref": each} for each in (*typed, "#/components/schemas/Reports")]}
+    components = [component(ANSWERS[f"haclusterd.{name}/1"]) for name in names]
+    return {"anyOf": [{"$ref": f"#/components/schemas/{each}"} for each in (*components, "Reports")]}
 
 
 def _answer_schemas() -> dict[str, Json]:

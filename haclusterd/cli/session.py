@@ -5,7 +5,7 @@ status says whether it is so.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TextIO
 
@@ -78,11 +78,15 @@ class Session:
         if self.is_json:
             self._show_json(response)
         else:
-            for line in render.render_data(self.screen, response.data):
-                self.streams.stdout.write(line + "\n")
-            self.streams.stdout.flush()
+            self.write(render.render_data(self.screen, response.data))
             self.tell(response.reports)
         return response.exit
+
+    def write(self, lines: Iterable[str]) -> None:
+        """Write lines to the standard output."""
+        for line in lines:
+            self.streams.stdout.write(line + "\n")
+        self.streams.stdout.flush()
 
     def _show_json(self, response: Response) -> None:
         if response.exit and any(each.severity == "error" for each in response.reports):

@@ -5,15 +5,17 @@ A file of Pacemaker needs no daemon and no cluster; nothing is changed by any of
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from haclusterd.cli.parsing import UsageError
 from haclusterd.cli.reading import read_text, shown_name
 from haclusterd.cli.render import answers as render
 from haclusterd.cli.render.fields import fields
+from haclusterd.cli.render.simulation import render_dot
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
+from haclusterd.verbs.answers.answer import read
+from haclusterd.verbs.answers.simulation import Simulation, Simulations
 
 
 def simulate(session: Session, arguments: Mapping[str, Json]) -> int:
@@ -69,7 +71,7 @@ def _write_json(session: Session, answers: Sequence[tuple[str, Response]]) -> No
     ]
     written: Json = documents[0] if len(answers) == 1 and documents else None
     if len(answers) > 1:
-        written = {"schema": "haclusterd.simulations/1", "simulations": documents}
+        written = {"schema": Simulations.SCHEMA, "simulations": documents}
     if written is not None:
         session.streams.stdout.write(json.dumps(written, ensure_ascii=False) + "\n")
     session.streams.stdout.flush()
@@ -79,7 +81,8 @@ def _write_text(session: Session, answers: Sequence[tuple[str, Response]], *, is
     for name, answer in answers:
         if len(answers) > 1 and not is_dot:
             session.streams.stdout.write(f"== {name}\n")
-        data = answer.data
-        if is_dot and data is not None:
-            data = {**fields(data), "schema": "haclusterd.simulate_dot/1"}
-        session.show(replace(answer, data=data))
+        if is_dot and answer.data is not None:
+            session.write(render_dot(session.screen, read(Simulation, answer.data)))
+            session.tell(answer.reports)
+        else:
+            session.show(answer)

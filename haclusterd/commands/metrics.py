@@ -23,7 +23,6 @@ from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Bundle, Clone, Group, Location, Primitive, effective
 from haclusterd.model.fencing import DeviceProof
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.model.json_value import Json
 from haclusterd.model.properties import read_boolean
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.scores import parse as parse_score
@@ -35,8 +34,8 @@ from haclusterd.verbs.arguments import Arguments
 GAUGE, COUNTER, HISTOGRAM = "gauge", "counter", "histogram"
 MS = 1000
 """What samples in ms are divided by."""
-UNBOUNDED: Mapping[int, Json] = {INFINITY: "+Inf", -INFINITY: "-Inf"}
-Sample = Sequence[Json]
+UNBOUNDED: Mapping[int, str] = {INFINITY: "+Inf", -INFINITY: "-Inf"}
+Sample = Sequence[str | int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +50,9 @@ class Family:
 
     def of(self, samples: Iterable[Sample]) -> Metric:
         """Return it with its samples, in order."""
-        listed: list[Json] = [list(each) for each in samples]
         return Metric(
             name=self.name, help=self.help, kind=self.kind, labels=tuple(self.labels),
-            divisor=self.divisor, samples=listed,
+            divisor=self.divisor, samples=tuple(map(tuple, samples)),
         )  # fmt: skip
 
 
@@ -73,7 +71,7 @@ def metrics(context: Context, _arguments: Arguments) -> Outcome:
 Source = tuple[Family, Iterable[Sample]]
 
 
-def _score(value: int) -> Json:
+def _score(value: int) -> str | int:
     return UNBOUNDED.get(value, value)
 
 

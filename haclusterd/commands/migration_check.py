@@ -17,16 +17,23 @@ from haclusterd.commands.planning.simulation_document import SimulationDocument
 from haclusterd.commands.verify.configuration import verify
 from haclusterd.formats.cib_xml.document import CibReading, read_cib
 from haclusterd.model.agents import AgentFacts
-from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import Clone, Configuration, Primitive, contained, effective
 from haclusterd.model.graph import ChangeKind, Plan
 from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.model.json_value import Json
 from haclusterd.model.properties import collective_flag
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, has_errors
 from haclusterd.scheduler.model.options import ScheduleOptions
+from haclusterd.verbs.answers.simulation import (
+    FirstPlan,
+    MigrationCheck,
+    MigrationFinding,
+    MissingAgent,
+    PlannedChange,
+    SizeOfCib,
+)
 
 MAY_NOT_COME_IN = 10
 """The exit status of `crm migrate check` for a CIB that may not come in as it is."""
@@ -57,7 +64,8 @@ def check_migration(text: str, source: str, agents: Mapping[str, AgentFacts], no
         return Outcome(reading.reports)
     adopted, reports, is_judged = _judged(text, source, reading, agents)
     found = _Findings(reading, adopted, reports, is_judged, agents, reading.execution_date or now)
-    return Outcome(untyped=found.document(source), exit_status=0 if not found.objections() else MAY_NOT_COME_IN)
+    answer = found.answer(source)
+    return Outcome(answer=answer, exit_status=0 if answer.may_come_in else MAY_NOT_COME_IN)
 
 
 def _judged(
@@ -89,51 +97,44 @@ class _Findings:
     agents: Mapping[str, AgentFacts]
     now: WallTime
 
-    def document(self, source: str) -> Json:
-        """Write it all."""
-        configuration, objections = self.reading.cib.configuration, self.objections()
-        properties = effective(configuration.properties)
-        return {
-            "schema": "haclusterd.migration_check/1",
-            "source": source,
-            "pacemaker": properties.get("dc-version", ""),
-            "cluster": properties.get("cluster-name", ""),
-            "size": {
-                "nodes": len(configuration.nodes),
-                "resources": sum(1 for _ in configuration.primitives()),
-                "constraints": len(configuration.constraints),
-            },
-            "may_come_in": not objections,
-            "objections": list(objections),
-            "refused": [_shown(each) for each in self._refused()],
-            "changed": [_shown(each) for each in self._changed()],
-            "missing_agents": [
-                {"agent": agent, "resources": list(resources)} for agent, resources in self._missing().items()
-            ],
-            "is_judged": self.is_judged,
-            "unfenced": [_shown(each) for each in self.reports if each.code in _FENCING],
-            "plan": self._planned(),
-        }
+    def answer(self, source: str) -> MigrationCheck:
+        """Return it all."""
+        configuration, first = self.reading.cib.configuration, self._planned()
+        properties, objections = effective(configuration.properties), tuple(self._objections(first))
+        return MigrationCheck(
+            source=source,
+            pacemaker=properties.get("dc-version", ""),
+            cluster=properties.get("cluster-name", ""),
+            size=SizeOfCib(
+                nodes=len(configuration.nodes),
+                resources=sum(1 for _ in configuration.primitives()),
+                constraints=len(configuration.constraints),
+            ),
+            may_come_in=not objections,
+            objections=objections,
+            refused=tuple(map(_shown, self._refused())),
+            changed=tuple(map(_shown, self._changed())),
+            missing_agents=tuple(
+                MissingAgent(agent, tuple(resources)) for agent, resources in self._missing().items()
+            ),
+            is_judged=self.is_judged,
+            unfenced=tuple(_shown(each) for each in self.reports if each.code in _FENCING),
+            plan=first,
+        )
 
-    def objections(self) -> tuple[str, ...]:
-        """Return why it may not come in as it is, each as a clause; none: it may."""
-        return tuple(self._objections())
-
-    def _objections(self) -> Iterator[str]:
+    def _objections(self, first: FirstPlan) -> Iterator[str]:
+        """Yield why it may not come in as it is, each as a clause; none: it may."""
         refused, missing = self._refused(), self._missing()
         if refused:
             yield f"{_counted(len(refused), 'part')} of it cannot be loaded"
         if missing:
             yield f"{_counted(len(missing), 'agent')} {'is' if len(missing) == 1 else 'are'} not installed here"
-        plan_ = self._planned()
-        assert isinstance(plan_, dict)
-        if plan_["problem"]:
+        if first.problem:
             yield "no plan can be made for it"
-        ended = plan_["interrupted"]
+        ended = first.interrupted
         if ended:
-            assert isinstance(ended, list)
             interrupts = f"the first plan interrupts {_counted(len(ended), 'resource or node', 'resources or nodes')}"
-            if ended == plan_["by_pacemaker_too"]:
+            if ended == first.by_pacemaker_too:
                 interrupts += ", as Pacemaker would at that moment: check again when the cluster is at rest"
             yield interrupts
 
@@ -159,35 +160,32 @@ class _Findings:
 
     # The first plan
 
-    def _planned(self) -> Json:
+    def _planned(self) -> FirstPlan:
         """Return what this cluster would do first with what the CIB says is running, and where Pacemaker differs."""
         cib = self.reading.cib
         is_known = any(each.state is NodeState.ONLINE for each in cib.status.nodes.values())
-        document: dict[str, Json] = {
-            "is_known": is_known, "problem": "", "interrupted": [], "by_pacemaker_too": [], "changes": [],
-            "otherwise": [],
-        }  # fmt: skip
         if not is_known:
-            return document
+            return FirstPlan(is_known=False, problem="")
         theirs = as_pacemaker(self.reading)
         ours = ScheduleOptions(has_quorum=theirs.has_quorum)
         here = replace(cib, configuration=self.adopted)
         found, foreign = plan(here, self.now, options=ours), plan(cib, self.now, options=theirs)
         for each in (found, foreign):
             if isinstance(each, ReportItem):
-                return {**document, "problem": each.message}
+                return FirstPlan(is_known=True, problem=each.message)
         assert isinstance(found, Plan)
         assert isinstance(foreign, Plan)
-        summary = _summary(here, found, self.now)
-        by_pacemaker = {_change(each) for each in _summary(cib, foreign, self.now)}
-        interrupting = list(_interrupting(summary))
-        return {
-            **document,
-            "interrupted": [_in_words(each) for each in interrupting],
-            "by_pacemaker_too": [_in_words(each) for each in interrupting if _change(each) in by_pacemaker],
-            "changes": list(summary),
-            "otherwise": list(otherwise(self.adopted, state_after(found), state_after(foreign))),
-        }
+        changes = SimulationDocument(here, found, self.now).summary()
+        by_pacemaker = {_change(each) for each in SimulationDocument(cib, foreign, self.now).summary()}
+        interrupting = [each for each in changes if _is_interrupting(each)]
+        return FirstPlan(
+            is_known=True,
+            problem="",
+            interrupted=tuple(map(_in_words, interrupting)),
+            by_pacemaker_too=tuple(_in_words(each) for each in interrupting if _change(each) in by_pacemaker),
+            changes=changes,
+            otherwise=tuple(otherwise(self.adopted, state_after(found), state_after(foreign))),
+        )
 
 
 def _is_for_an_agent(primitive: Primitive) -> bool:
@@ -196,33 +194,22 @@ def _is_for_an_agent(primitive: Primitive) -> bool:
     return (agent.provider, agent.type) != ("pacemaker", "remote")
 
 
-def _summary(cib: Cib, plan_: Plan, now: WallTime) -> Sequence[Json]:
-    summary = SimulationDocument(cib, plan_, now).write()["summary"]
-    assert isinstance(summary, list)
-    return summary
+def _is_interrupting(change: PlannedChange) -> bool:
+    """Tell whether a change ends or moves what runs now."""
+    return change.action == "fence" or (change.action in set(map(str, _INTERRUPTING)) and not change.impossible)
 
 
-def _interrupting(summary: Sequence[Json]) -> Iterator[dict[str, Json]]:
-    """Yield, of the changes of a plan, those that end or move what runs now."""
-    kinds = {str(kind) for kind in _INTERRUPTING}
-    for entry in summary:
-        assert isinstance(entry, dict)
-        if entry["action"] == "fence" or (str(entry["action"]) in kinds and not entry.get("impossible")):
-            yield entry
-
-
-def _change(entry: Json) -> tuple[str, str]:
+def _change(change: PlannedChange) -> tuple[str, str | None]:
     """Return what tells one change from another, whatever the reason for it."""
-    assert isinstance(entry, dict)
-    return str(entry["action"]), str(entry["node"] if entry["action"] == "fence" else entry["resource"])
+    return change.action, change.node if change.action == "fence" else change.resource
 
 
-def _in_words(entry: dict[str, Json]) -> str:
-    if entry["action"] == "fence":
-        return f"fence {entry['node']}: {entry['reason']}"
-    origin = f" on {entry['from']}" if "from" in entry else ""
-    reason = f": {entry['reason']}" if "reason" in entry else ""
-    return f"{entry['action']} {entry['resource']}{origin}{reason}"
+def _in_words(change: PlannedChange) -> str:
+    if change.action == "fence":
+        return f"fence {change.node}: {change.reason}"
+    origin = "" if change.from_ is None else f" on {change.from_}"
+    reason = "" if change.reason is None else f": {change.reason}"
+    return f"{change.action} {change.resource}{origin}{reason}"
 
 
 def otherwise(configuration: Configuration, ours: State, theirs: State) -> Iterator[str]:
@@ -264,13 +251,9 @@ def _where(placed: _Placed, name: str) -> str:
     return ", ".join(f"{role} on {node}" for node, role in placed.get(name, ())) or "stopped"
 
 
-def _shown(item: ReportItem) -> Json:
-    return {
-        "code": str(item.code),
-        "place": "" if item.place is None else str(item.place),
-        "message": item.message,
-        "remedy": item.remedy,
-    }
+def _shown(item: ReportItem) -> MigrationFinding:
+    place = "" if item.place is None else str(item.place)
+    return MigrationFinding(code=str(item.code), place=place, message=item.message, remedy=item.remedy)
 
 
 def _counted(number: int, one: str, many: str = "") -> str:

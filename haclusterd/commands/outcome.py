@@ -27,8 +27,6 @@ class Outcome:
     commands: tuple[Command, ...] = ()
     answer: Answer | None = None
     """For who asked; None where reports say it all."""
-    untyped: Json = None
-    """The answer, as JSON with `schema`, of the verbs that tests/house/test_answers.py names: theirs has no type."""
     until: Condition | None = None
     """True once what was asked for is so; pure, and asked again after changes of the CIB."""
     until_plans: bool = False
@@ -51,7 +49,7 @@ class Outcome:
     @property
     def data(self) -> Json:
         """The answer as JSON, for rendering and for `-o json`; None where there is none."""
-        return self.untyped if self.answer is None else as_json(self.answer)
+        return None if self.answer is None else as_json(self.answer)
 
     @property
     def is_refused(self) -> bool:

@@ -79,8 +79,7 @@ def _planned(cib: Cib, now: WallTime, options: ScheduleOptions, reports: tuple[R
     if isinstance(found, ReportItem):
         return refusal(found)
     rows = rows_afterwards(cib, found, now, options, cache) if options.is_pacemaker_compatible else None
-    data = SimulationDocument(cib, found, now, rows).write()
-    return Outcome(reports, untyped=data)
+    return Outcome(reports, answer=SimulationDocument(cib, found, now, rows).write())
 
 
 def _as_warning(item: ReportItem) -> ReportItem:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from haclusterd.adapters.agent_checks.one_action import Answer, Program, perform
+from haclusterd.adapters.agent_checks.one_action import Program, perform
 from haclusterd.adapters.agents.metadata import MetadataError, read_agent_metadata, read_description
 from haclusterd.adapters.agents.surroundings import OWN_PROVIDER, Surroundings
 from haclusterd.adapters.agents.survey import metadata_text
@@ -26,6 +26,20 @@ from haclusterd.model.requests import Response
 from haclusterd.reports.codes import Code
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.agents import (
+    AgentDescription,
+    AgentEnvironment,
+    AgentLint,
+    AgentRun,
+    AgentTrials,
+    LintCounts,
+    LintedAgent,
+    LintFinding,
+    NewAgent,
+    TrialCounts,
+    TrialRow,
+)
+from haclusterd.verbs.answers.answer import as_json
 
 if TYPE_CHECKING:  # They take long to import, and only trials need them.
     from haclusterd.adapters.agent_checks.matrix import Row
@@ -67,22 +81,20 @@ def new(arguments: Mapping[str, Json]) -> Response:
     except OSError as error:
         return answer([report(Code.INPUT_OUTPUT, what=given, problem=error.strerror or str(error))])
     shown = given if given.is_absolute() else f"./{given}"
-    return answer([], {
-        "schema": "haclusterd.agent_new/1", "file": str(given), "language": language,
-        "next_steps": [
-            f"crm agent test {shown}", f"crm agent lint {shown}",
-            f"install -m 755 {shown} /usr/lib/ocf/resource.d/PROVIDER/{given.name}   # on every node",
-            f"crm configure primitive NAME ocf:PROVIDER:{given.name}",
-        ],
-    })  # fmt: skip
+    next_steps = (
+        f"crm agent test {shown}",
+        f"crm agent lint {shown}",
+        f"install -m 755 {shown} /usr/lib/ocf/resource.d/PROVIDER/{given.name}   # on every node",
+        f"crm configure primitive NAME ocf:PROVIDER:{given.name}",
+    )
+    return answer([], as_json(NewAgent(str(given), language, next_steps)))
 
 
 def info(arguments: Mapping[str, Json]) -> Response:
     """Answer an agent's meta-data (schema `haclusterd.agent/1`)."""
     machine = Machine()
     agent, path = _found(machine, read_text(arguments, "agent"))
-    described = _described(agent, path, machine)
-    return answer([], {"schema": "haclusterd.agent/1", "agent": str(agent), "file": str(path), **described})
+    return answer([], as_json(_described(agent, path, machine)))
 
 
 def environment(arguments: Mapping[str, Json]) -> Response:
@@ -90,10 +102,8 @@ def environment(arguments: Mapping[str, Json]) -> Response:
     program = _program(arguments)
     action = read_text(arguments, "action")
     found = program.environment(action, _timeout_ms(arguments, program, action), _level(arguments), _meta(arguments))
-    return answer([], {
-        "schema": "haclusterd.agent_environment/1", "agent": str(program.agent), "action": action,
-        "command": [str(program.path), action], "environment": dict(sorted(found.items())),
-    })  # fmt: skip
+    command = (str(program.path), action)
+    return answer([], as_json(AgentEnvironment(str(program.agent), action, command, dict(sorted(found.items())))))
 
 
 def run(arguments: Mapping[str, Json]) -> Response:
@@ -108,15 +118,11 @@ def run(arguments: Mapping[str, Json]) -> Response:
     except OSError as error:
         return answer([report(Code.NO_INPUT, file=program.path, problem=error.strerror or str(error), remedy="")])
     status = int(ExitStatus.TIMEOUT) if done.is_timeout else 1 if done.code is None else done.code
-    return Response("", status, (), _ran(program, done))
-
-
-def _ran(program: Program, done: Answer) -> Json:
-    return {
-        "schema": "haclusterd.agent_run/1", "agent": str(program.agent), "action": done.action, "code": done.code,
-        "name": done.name, "reason": done.reason if done.code else "", "stdout": done.stdout, "stderr": done.stderr,
-        "wall_ms": done.wall_ms,
-    }  # fmt: skip
+    ran = AgentRun(
+        agent=str(program.agent), action=done.action, code=done.code, name=done.name,
+        reason=done.reason if done.code else "", stdout=done.stdout, stderr=done.stderr, wall_ms=done.wall_ms,
+    )  # fmt: skip
+    return Response("", status, (), as_json(ran))
 
 
 def lint(arguments: Mapping[str, Json]) -> Response:
@@ -124,8 +130,8 @@ def lint(arguments: Mapping[str, Json]) -> Response:
     from haclusterd.adapters.agent_checks.finding import Severity
     from haclusterd.adapters.agent_checks.lint import lint as lint_one
 
-    machine, counts = Machine(), dict.fromkeys(map(str, Severity), 0)
-    agents: list[Json] = []
+    machine, counts = Machine(), dict.fromkeys(Severity, 0)
+    agents = []
     for word in read_texts(arguments, "agents"):
         program = _of(machine, word)
         try:
@@ -134,16 +140,11 @@ def lint(arguments: Mapping[str, Json]) -> Response:
             return answer([report(Code.NO_INPUT, file=program.path, problem=error.strerror or str(error), remedy="")])
         for each in findings:
             counts[each.severity] += 1
-        agents.append({
-            "agent": str(program.agent), "file": str(program.path),
-            "findings": [
-                {"severity": str(each.severity), "code": each.code, "line": each.line, "message": each.message}
-                for each in findings
-            ],
-        })  # fmt: skip
-    is_wrong = counts["error"] > 0 or (arguments.get("strict") is True and counts["warning"] > 0)
-    data: Json = {"schema": "haclusterd.agent_lint/1", "agents": agents, "counts": dict(counts)}
-    return Response("", int(is_wrong), (), data)
+        shown = tuple(LintFinding(str(each.severity), each.code, each.line, each.message) for each in findings)
+        agents.append(LintedAgent(str(program.agent), str(program.path), shown))
+    is_wrong = counts[Severity.ERROR] > 0 or (arguments.get("strict") is True and counts[Severity.WARNING] > 0)
+    counted = LintCounts(counts[Severity.ERROR], counts[Severity.WARNING], counts[Severity.NOTE])
+    return Response("", int(is_wrong), (), as_json(AgentLint(tuple(agents), counted)))
 
 
 def test(arguments: Mapping[str, Json]) -> Response:
@@ -181,21 +182,19 @@ def test(arguments: Mapping[str, Json]) -> Response:
                 _say_progress(row.name)
                 rows.append(row)
         _say_progress("")
-    counts = {str(verdict): sum(row.verdict is verdict for row in rows) for verdict in Verdict}
-    data: Json = {
-        "schema": "haclusterd.agent_test/1", "agent": str(program.agent), "file": str(program.path),
-        "trials": [
-            {"name": row.name, "what": row.what, "verdict": str(row.verdict), "detail": row.detail,
-             "wall_ms": row.wall_ms}
-            for row in rows
-        ],
-        "counts": dict(counts), "wall_ms": sum(row.wall_ms for row in rows),
-    }  # fmt: skip
+    passed, failed, skipped = (
+        sum(row.verdict is verdict for row in rows) for verdict in (Verdict.PASSED, Verdict.FAILED, Verdict.SKIPPED)
+    )
+    data = as_json(AgentTrials(
+        agent=str(program.agent), file=str(program.path),
+        trials=tuple(TrialRow(row.name, row.what, str(row.verdict), row.detail, row.wall_ms) for row in rows),
+        counts=TrialCounts(passed, failed, skipped), wall_ms=sum(row.wall_ms for row in rows),
+    ))  # fmt: skip
     if read_text(arguments, "junit"):
         problem_item = _write_junit(Path(read_text(arguments, "junit")), str(program.agent), rows)
         if problem_item is not None:
             return answer([problem_item], data)
-    return Response("", int(counts["failed"] > 0), (), data)
+    return Response("", int(failed > 0), (), data)
 
 
 def _write_junit(path: Path, agent: str, rows: "Sequence[Row]") -> ReportItem | None:
@@ -317,18 +316,16 @@ def _timeout_ms(arguments: Mapping[str, Json], program: Program, action: str) ->
     return (advised.timeout_ms if advised else None) or DEFAULT_TIMEOUT_MS
 
 
-def _described(agent: AgentReference, path: Path, machine: Machine) -> dict[str, Json]:
+def _described(agent: AgentReference, path: Path, machine: Machine) -> AgentDescription:
     try:
-        return read_description(metadata_text(agent, path, machine.directories))
+        return read_description(metadata_text(agent, path, machine.directories), str(agent), str(path))
     except (OSError, MetadataError) as error:
         raise _RefusedError(report(Code.NO_INPUT, file=f"{path} meta-data", problem=str(error), remedy="")) from None
 
 
-def _levels(described: Mapping[str, Json]) -> tuple[str, ...]:
+def _levels(described: AgentDescription) -> tuple[str, ...]:
     """Return the depths of the advised monitors."""
-    actions = described.get("actions")
-    monitors = [each for each in actions if isinstance(each, dict)] if isinstance(actions, list) else []
-    depths = {str(each.get("depth") or "0") for each in monitors if each.get("name") == "monitor"}
+    depths = {each.get("depth") or "0" for each in described.actions if each.get("name") == "monitor"}
     return tuple(sorted((each for each in depths | {"0"} if each.isdecimal()), key=int))
 
 

@@ -26,6 +26,8 @@ from haclusterd.model.requests import Response
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import did_you_mean
+from haclusterd.verbs.answers.agents import AgentClasses, AgentTypes
+from haclusterd.verbs.answers.answer import as_json
 
 WITHOUT_PARAMETERS = "units and init scripts take no parameters: docs/howto/use-a-systemd-unit.md"
 
@@ -93,7 +95,7 @@ class Machine:
 def classes(_arguments: Mapping[str, Json]) -> Response:
     """Answer the classes, with the providers of ocf (schema `haclusterd.agent_classes/1`)."""
     providers = sorted({each.provider or "" for each in Machine().listed("ocf")})
-    return answer([], {"schema": "haclusterd.agent_classes/1", "classes": list(RUN_HERE), "providers": providers})
+    return answer([], as_json(AgentClasses(tuple(RUN_HERE), tuple(providers))))
 
 
 def listing(arguments: Mapping[str, Json]) -> Response:
@@ -106,8 +108,8 @@ def listing(arguments: Mapping[str, Json]) -> Response:
     if provider and provider not in providers:
         remedy = did_you_mean(provider, providers, f"there are: {', '.join(sorted(providers))}")
         return answer([report(Code.BAD_ARGUMENT, name="PROVIDER", problem="it is not here", remedy=remedy)])
-    types = sorted({each.type for each in found if provider in ("", each.provider)}, key=str.lower)
-    return answer([], {"schema": "haclusterd.agents/1", "class": standard, "types": list(types)})
+    types = sorted(sorted({each.type for each in found if provider in ("", each.provider)}), key=str.lower)
+    return answer([], as_json(AgentTypes(standard, tuple(types))))
 
 
 def info(arguments: Mapping[str, Json]) -> Response:
@@ -119,10 +121,10 @@ def info(arguments: Mapping[str, Json]) -> Response:
     path = machine.find(agent)
     assert path is not None
     try:
-        described = read_description(metadata_text(agent, path, machine.directories))
+        described = read_description(metadata_text(agent, path, machine.directories), str(agent), str(path))
     except (OSError, MetadataError) as error:
         return answer([report(Code.NO_INPUT, file=f"{path} meta-data", problem=str(error), remedy="")])
-    return answer([], {"schema": "haclusterd.agent/1", "agent": str(agent), "file": str(path), **described})
+    return answer([], as_json(described))
 
 
 def providers(arguments: Mapping[str, Json]) -> Response:
@@ -131,7 +133,7 @@ def providers(arguments: Mapping[str, Json]) -> Response:
     found = [each.provider or "" for each in Machine().listed("ocf") if each.type == wanted]
     if not found:
         return answer([report(Code.UNKNOWN_AGENT, where="crm ra", agent=wanted, remedy="crm ra list ocf")])
-    return answer([], {"schema": "haclusterd.agents/1", "class": "ocf", "types": sorted(found)})
+    return answer([], as_json(AgentTypes("ocf", tuple(sorted(found)))))
 
 
 def validate(arguments: Mapping[str, Json]) -> Response:

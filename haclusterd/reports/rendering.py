@@ -1,5 +1,4 @@
-"""Reports as text for people and as JSON for programs (cli.md §5). The text is never parsed by anything."""
-
+"""Reports as text for people (cli.md §5). The text is never parsed by anything."""
 
 from haclusterd.reports.items import ReportItem
 
@@ -14,18 +13,3 @@ def render(item: ReportItem) -> str:
 def printable(text: str) -> str:
     """Escape what could steer a terminal or break the line: parameters are the user's own words."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
-
-
-def to_json(item: ReportItem) -> dict[str, object]:
-    """Return one report as JSON values."""
-    shown: dict[str, object] = {
-        "code": str(item.code),
-        "severity": str(item.severity),
-        "message": item.message,
-        "parameters": dict(sorted(item.parameters.items())),
-    }
-    if item.place:
-        shown["place"] = {"file": item.place.file, "line": item.place.line, "column": item.place.column}
-    if item.remedy:
-        shown["remedy"] = item.remedy
-    return shown

@@ -765,8 +765,8 @@ class _Dialogue:
     def _followed(self, outcome: Outcome, following: Outcome) -> None:
         self._reports = (*self._reports, *following.reports)
         self._may_decide_again = False
-        if following.data is None:
-            following = replace(following, answer=outcome.answer, untyped=outcome.untyped)
+        if following.answer is None:
+            following = replace(following, answer=outcome.answer)
         self._propose(following, 0)
 
     # -- ending -----------------------------------------------------------------------------------------------------

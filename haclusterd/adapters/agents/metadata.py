@@ -10,9 +10,9 @@ from xml.parsers import expat
 
 from haclusterd.model.agents import ParameterFacts
 from haclusterd.model.ids import AgentReference
-from haclusterd.model.json_value import Json
 from haclusterd.ports.agents import ActionMetadata, AgentMetadata
 from haclusterd.ports.fencing import FenceMetadata
+from haclusterd.verbs.answers.agents import AgentDescription, AgentParameter
 
 UNIT_MS = {"": 1000, "ms": 1, "msec": 1, "s": 1000, "sec": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
 DURATION = re.compile(r"\s*(\d+)\s*([a-z]*)\s*\Z")
@@ -43,27 +43,25 @@ def read_agent_metadata(text: str, agent: AgentReference) -> AgentMetadata:
     )
 
 
-def read_description(text: str) -> dict[str, Json]:
-    """Read all that an agent tells people of itself. Raises MetadataError.
-
-    `parameters` are objects with name, type, default (null: none), is_required, is_unique, options, shortdesc and
-    longdesc; `actions` are objects of their attributes, times as they are written.
-    """
+def read_description(text: str, agent: str, file: str) -> AgentDescription:
+    """Read all that an agent, whose program is `file`, tells people of itself. Raises MetadataError."""
     root = read_root(text)
-    return {
-        "shortdesc": _text(root, "shortdesc") or root.get("shortdesc", ""),
-        "longdesc": _paragraphs(root),
-        "parameters": [
-            {
-                "name": element.get("name", ""), "type": facts.content_type, "default": facts.default,
-                "is_required": facts.is_required, "is_unique": facts.is_unique, "options": list(facts.options),
-                "shortdesc": facts.shortdesc, "longdesc": _paragraphs(element),
-            }
+    return AgentDescription(
+        agent=agent,
+        file=file,
+        shortdesc=_text(root, "shortdesc") or root.get("shortdesc", ""),
+        longdesc=_paragraphs(root),
+        parameters=tuple(
+            AgentParameter(
+                name=element.get("name", ""), type=facts.content_type, default=facts.default,
+                is_required=facts.is_required, is_unique=facts.is_unique, options=facts.options,
+                shortdesc=facts.shortdesc, longdesc=_paragraphs(element),
+            )
             for element in root.iterfind("./parameters/parameter")
             for facts in (_parameter(element),)
-        ],
-        "actions": [dict(element.items()) for element in root.iterfind("./actions/action")],
-    }  # fmt: skip
+        ),
+        actions=tuple(dict(element.items()) for element in root.iterfind("./actions/action")),
+    )  # fmt: skip
 
 
 def _paragraphs(element: Element) -> str:

@@ -48,14 +48,14 @@ def renderer(schema: str) -> Renderer | None:
         from haclusterd.cli.render import why as render_why
 
         return Typed(render_why.render_why) if name == "why" else Typed(render_why.render_scores)
-    if name in ("simulate", "simulate_dot"):
+    if name == "simulate":
         from haclusterd.cli.render import simulation as render_simulation
 
-        return render_simulation.render if name == "simulate" else render_simulation.render_dot
+        return Typed(render_simulation.render)
     if name == "migration_check":
         from haclusterd.cli.render import migration as render_migration
 
-        return render_migration.render
+        return Typed(render_migration.render)
     if name.startswith("fencing"):
         from haclusterd.cli.render import fencing as render_fencing
         from haclusterd.cli.render import tables as render_tables
@@ -89,12 +89,12 @@ def _of_agents() -> dict[str, Renderer]:
     from haclusterd.cli.render import agents as render_agents
 
     return {
-        "agent_classes": render_agents.render_classes,
-        "agent_new": render_checks.render_new,
-        "agent_environment": render_checks.render_environment,
-        "agent_run": render_checks.render_run,
-        "agent_lint": render_checks.render_lint,
-        "agent_test": render_checks.render_test,
+        "agent_classes": Typed(render_agents.render_classes),
+        "agent_new": Typed(render_checks.render_new),
+        "agent_environment": Typed(render_checks.render_environment),
+        "agent_run": Typed(render_checks.render_run),
+        "agent_lint": Typed(render_checks.render_lint),
+        "agent_test": Typed(render_checks.render_test),
     }
 
 
@@ -105,8 +105,8 @@ def _of_tables() -> dict[str, Renderer]:
     from haclusterd.cli.render import tables as render_tables
 
     return {
-        "agents": render_agents.render_list,
-        "agent": render_agents.render_info,
+        "agents": Typed(render_agents.render_list),
+        "agent": Typed(render_agents.render_info),
         "operations": Typed(render_operations.render_operations),
         "failcounts": Typed(render_operations.render_failcounts),
         "nodes": Typed(render_tables.render_nodes),

@@ -1,8 +1,8 @@
 """The smaller answers as text: nodes, members, timers, events, configuration, changes."""
 
 from collections import Counter
+from collections.abc import Mapping
 
-from haclusterd.cli.render.fields import fields, text
 from haclusterd.cli.render.history import difference_lines
 from haclusterd.cli.render.status import node_lines, resource_lines
 from haclusterd.cli.render.terminal import Cell, Colour, Screen, columns, counted, folded, span
@@ -214,8 +214,8 @@ def render_change(screen: Screen, data: Change) -> list[str]:
 
 def render_preview(screen: Screen, data: Preview) -> list[str]:
     """Write what a change would do, and what the cluster would do then."""
-    change = fields(data.change)
-    lines = render_change(screen, read(Change, change)) if text(change, "schema") == Change.SCHEMA else []
+    change = data.change if isinstance(data.change, Mapping) else {}
+    lines = render_change(screen, read(Change, change)) if change.get("schema") == Change.SCHEMA else []
     actions = data.actions
     lines.append("then the cluster would:" if actions else "the cluster would do nothing")
     probes = Counter(action.node or "" for action in actions if action.is_probe)

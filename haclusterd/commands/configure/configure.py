@@ -28,14 +28,19 @@ from haclusterd.formats.crm.syntax import SECTIONS, Arrangement
 from haclusterd.formats.crm.syntax import show as show_crm
 from haclusterd.formats.policy.yaml import dump_policy
 from haclusterd.model.configuration import Configuration
-from haclusterd.model.json_value import Json
 from haclusterd.model.properties import CLUSTER_PROPERTIES, ClusterProperties, property_row
 from haclusterd.reports.codes import Code
 from haclusterd.reports.exit_codes import ExitStatus
-from haclusterd.reports.items import exit_status, has_errors, report
-from haclusterd.reports.rendering import to_json
+from haclusterd.reports.items import ReportItem, exit_status, has_errors, report
 from haclusterd.reports.suggestions import did_you_mean
-from haclusterd.verbs.answers.configuration import ConfigurationText, Judgement, Properties, PropertyInForce
+from haclusterd.verbs.answers.configuration import (
+    ConfigurationText,
+    Judgement,
+    JudgementReport,
+    PlaceInText,
+    Properties,
+    PropertyInForce,
+)
 from haclusterd.verbs.arguments import Arguments
 
 _CONFIGURATION = REPLICATED.shape_of(Configuration)
@@ -206,14 +211,22 @@ def verify(context: Context, arguments: Arguments) -> Outcome:
     status = exit_status(found, is_strict=arguments.flag("strict"))
     answer = Judgement(
         is_valid=not has_errors(found),
-        reports=tuple(_as_json(each) for each in map(to_json, found)),
+        reports=tuple(map(_judged, found)),
     )
     is_fine = status is ExitStatus.OK
     return Outcome(found, answer=answer, exit_status=None if is_fine else int(status))
 
 
-def _as_json(shown: dict[str, object]) -> Json:
-    return {name: value if isinstance(value, dict) else str(value) for name, value in shown.items()}
+def _judged(item: ReportItem) -> JudgementReport:
+    place = item.place
+    return JudgementReport(
+        code=str(item.code),
+        severity=str(item.severity),
+        message=item.message,
+        parameters=dict(sorted(item.parameters.items())),
+        place=PlaceInText(place.file, place.line, place.column) if place else None,
+        remedy=item.remedy or None,
+    )
 
 
 def get_property(context: Context, arguments: Arguments) -> Outcome:

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping
 
 from haclusterd.model.graph import ActionKind, GraphAction, Plan
-from haclusterd.model.json_value import Json
 from haclusterd.model.ocf import ActionName
+from haclusterd.verbs.answers.configuration import Interruption
 
 _BEGINS: Mapping[str, ActionName] = {ActionName.STOP: ActionName.START, ActionName.DEMOTE: ActionName.PROMOTE}
 """By what ends a resource, or its role, what begins it again."""
 
 
-def interruptions(found: Plan) -> list[Json]:
+def interruptions(found: Plan) -> tuple[Interruption, ...]:
     """Return every resource that a plan stops or demotes, where it is begun again, and by when.
 
     `at_most_ms` is counted from the beginning of the transition and supposes that every action takes its whole timeout,
@@ -20,19 +20,21 @@ def interruptions(found: Plan) -> list[Json]:
     migrated = {_instance(each) for each in actions.values() if each.is_named(ActionName.MIGRATE_TO)}
     latest = _latest_ends(actions)
     fenced = {each.node for each in actions.values() if each.kind is ActionKind.FENCE}
-    rows: list[Json] = []
+    rows: list[Interruption] = []
     for action in _ends(actions):
         if _instance(action) in migrated and action.node not in fenced:
             continue
         begin = _begin(actions, action)
-        rows.append({
-            "resource": action.resource,
-            "node": action.node,
-            "role": "Promoted" if action.name == ActionName.DEMOTE else "",
-            "to": None if begin is None else begin.node,
-            "at_most_ms": None if begin is None else latest[begin.id],
-        })  # fmt: skip
-    return rows
+        assert action.resource is not None
+        assert action.node is not None
+        rows.append(Interruption(
+            resource=action.resource,
+            node=action.node,
+            role="Promoted" if action.name == ActionName.DEMOTE else "",
+            to=None if begin is None else begin.node,
+            at_most_ms=None if begin is None else latest[begin.id],
+        ))  # fmt: skip
+    return tuple(rows)
 
 
 def _ends(actions: Mapping[int, GraphAction]) -> Iterator[GraphAction]:

@@ -23,7 +23,7 @@ def preview(context: Context, outcome: Outcome) -> Outcome:
     The schema of the data is `haclusterd.preview/1`.
     """
     if outcome.is_refused or not outcome.commands:
-        return Outcome(outcome.reports, untyped=outcome.data, exit_status=outcome.exit_status)
+        return Outcome(outcome.reports, answer=outcome.answer, exit_status=outcome.exit_status)
     cib, refused = folded(context, outcome.commands)
     reports = (*(each for each in outcome.reports if each.code not in SAID_OF_DEEDS), *refused)
     found = plan(cib, context.now)
@@ -31,7 +31,7 @@ def preview(context: Context, outcome: Outcome) -> Outcome:
         reports = (*reports, found)
     actions = () if isinstance(found, ReportItem) else real_actions(found)
     answer = Preview(
-        change=outcome.data,
+        change=outcome.answer,
         actions=tuple(
             ExpectedAction(text=describe_action(each), reason=each.reason, is_probe=is_probe(each), node=each.node)
             for each in actions

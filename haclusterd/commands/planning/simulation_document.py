@@ -21,14 +21,18 @@ from haclusterd.model.configuration import Clone, Group, effective
 from haclusterd.model.graph import ActionKind, BundlePart, Change, GraphAction, Placement, Plan
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.model.json_value import Json
 from haclusterd.model.ocf import ActionName, Role
 from haclusterd.model.properties import read_boolean
+from haclusterd.verbs.answers.simulation import (
+    PlannedAction,
+    PlannedChange,
+    SimulatedResource,
+    SimulatedState,
+    Simulation,
+)
 
 if TYPE_CHECKING:
     from haclusterd.scheduler.graph.found_rows import FoundRow
-
-Fields = dict[str, Json]
 
 _CALLS_NO_AGENT = frozenset({ActionName.CANCEL.value, "delete"})
 _HIDDEN_PARTS = frozenset({BundlePart.ADDRESS, BundlePart.CONNECTION, BundlePart.CONTAINER})
@@ -64,27 +68,30 @@ class SimulationDocument:
             elif action.name == ActionName.STOP and action.resource is not None:
                 self._stops.setdefault(action.instance or action.resource, {})[action.node] = action
 
-    def write(self) -> Fields:
+    def write(self) -> Simulation:
         """Return the document."""
         before, after = state_before(self._plan.placements), state_after(self._plan)
-        rows = list(self._rows(after))
+        rows = tuple(self._rows(after))
         nodes = self._nodes(is_after=True)
-        return {
-            "schema": "haclusterd.simulate/1",
-            "format": "simulate/1",
-            "date": iso_8601(self._now),
-            "before": {"nodes": self._nodes(is_after=False), "resources": list(self._rows(before))},
-            "after": {"nodes": nodes, "resources": rows},
-            "status": {"nodes": nodes, "resources": rows if self._printed is None else list(self._printed_rows())},
-            "summary": [*self._fencing(), *map(_change, self._plan.changes)],
-            "actions": [*map(_action, self._actions), *self._beside()],
-            "warnings": list(self._plan.warnings),
-        }
+        return Simulation(
+            format="simulate/1",
+            date=iso_8601(self._now),
+            before=SimulatedState(self._nodes(is_after=False), tuple(self._rows(before))),
+            after=SimulatedState(nodes, rows),
+            status=SimulatedState(nodes, rows if self._printed is None else tuple(self._printed_rows())),
+            summary=self.summary(),
+            actions=(*map(_action, self._actions), *self._beside()),
+            warnings=tuple(self._plan.warnings),
+        )
+
+    def summary(self) -> tuple[PlannedChange, ...]:
+        """Return what an administrator would call the changes."""
+        return (*self._fencing(), *map(_change, self._plan.changes))
 
     # Nodes and what runs there
 
-    def _nodes(self, *, is_after: bool) -> Fields:
-        shown: Fields = {}
+    def _nodes(self, *, is_after: bool) -> dict[str, str]:
+        shown: dict[str, str] = {}
         for name, member in sorted(self._cib.members.items()):
             if not member.is_witness:
                 status = self._cib.status.nodes.get(name) or NodeStatus(name)
@@ -103,7 +110,7 @@ class SimulationDocument:
                 return name
         return "leaving" if status.is_leaving else "online"
 
-    def _rows(self, state: State) -> Iterator[Fields]:
+    def _rows(self, state: State) -> Iterator[SimulatedResource]:
         hosts = {
             placement.replica: state[name]
             for name, placement in self._plan.placements.items()
@@ -114,7 +121,7 @@ class SimulationDocument:
                 continue
             yield from _rows(placement, state[name], hosts)
 
-    def _printed_rows(self) -> Iterator[Fields]:
+    def _printed_rows(self) -> Iterator[SimulatedResource]:
         """Yield what crm_simulate prints, in the form in which the format compares it.
 
         docs/design/0006-cib-xml.md, "The document". A row that only informs has `nodes` in the place of `node`.
@@ -125,12 +132,12 @@ class SimulationDocument:
                 if row.node in ended and (name.partition(":")[0], row.node) not in begun:
                     continue
                 if row.is_held:
-                    yield {"resource": name, "role": str(row.role), "nodes": [row.node], "flags": ["target-role"]}
+                    yield SimulatedResource(name, str(row.role), nodes=(row.node,), flags=("target-role",))
                 else:
-                    yield {"resource": name, "role": str(row.role), "node": row.node}
+                    yield SimulatedResource(name, str(row.role), row.node)
             if row.node not in ended and not row.is_held:
                 for name in self._left_out(row):
-                    yield {"resource": name, "role": str(row.role), "node": row.node, "flags": ["left-out"]}
+                    yield SimulatedResource(name, str(row.role), row.node, flags=("left-out",))
 
     def _left_out(self, row: "FoundRow") -> Iterator[str]:
         """Yield the members of a cloned group that do not run in it, since their class cannot be promoted."""
@@ -141,34 +148,33 @@ class SimulationDocument:
 
     # What an administrator would call the change
 
-    def _fencing(self) -> Iterator[Fields]:
+    def _fencing(self) -> Iterator[PlannedChange]:
         for action in self._fences:
             if action.reason:
-                yield {"action": "fence", "node": action.node, "op": action.name, "reason": action.reason}
+                yield PlannedChange(action="fence", node=action.node, op=action.name, reason=action.reason)
         for node, task, reason in self._plan.impossible_fencing:
-            yield {"action": "fence", "node": node, "op": task, "reason": reason, "impossible": True}
+            yield PlannedChange(action="fence", node=node, op=task, reason=reason, impossible=True)
 
     # What the cluster does beside the graph
 
-    def _beside(self) -> Iterator[Fields]:
+    def _beside(self) -> Iterator[PlannedAction]:
         """Failures are forgotten without an order, and a node that was emptied leaves by itself."""
         shown = {(each.name, each.resource, each.node) for each in self._actions if each.kind is ActionKind.CLUSTER}
         number = max(self._plan.graph.actions, default=0)
         for node, resource in self._plan.expired_failures:
             if ("clear_failcount", resource, node) not in shown:
                 number += 1
-                yield {
-                    "id": number, "kind": "cluster", "task": "clear_failcount", "resource": resource, "node": node,
-                    "after": [],
-                }  # fmt: skip
+                yield PlannedAction(
+                    id=number, kind="cluster", task="clear_failcount", resource=resource, node=node, after=()
+                )
         for name, status in sorted(self._cib.status.nodes.items()):
             if status.is_leaving and status.state is NodeState.ONLINE and name not in self._fenced:
                 after = self._emptied(name)
                 if after is not None and ("do_shutdown", None, name) not in shown:
                     number += 1
-                    yield {"id": number, "kind": "cluster", "task": "do_shutdown", "node": name, "after": after}
+                    yield PlannedAction(id=number, kind="cluster", task="do_shutdown", node=name, after=after)
 
-    def _emptied(self, node: NodeName) -> list[int] | None:
+    def _emptied(self, node: NodeName) -> tuple[int, ...] | None:
         """Return the stops after which a node is empty; None when something stays there."""
         after: list[int] = []
         for placement in self._plan.placements.values():
@@ -177,7 +183,7 @@ class SimulationDocument:
                 after.append(stop.id)
             elif node in placement.now_on and (placement.is_managed or placement.is_blocked):
                 return None
-        return sorted(after)
+        return tuple(sorted(after))
 
 
 def _is_true(text: str) -> bool:
@@ -189,10 +195,10 @@ def _is_true(text: str) -> bool:
 
 def _rows(
     placement: Placement, nodes: Mapping[NodeName, Role], hosts: Mapping[str, Mapping[NodeName, Role]]
-) -> Iterator[Fields]:
+) -> Iterator[SimulatedResource]:
     """Yield a row for each node where it is active; what runs in a container counts where the container does."""
-    flags: list[Json] = [word for holds, word in ((placement.is_failed, "failed"),
-                                                  (not placement.is_managed, "unmanaged")) if holds]  # fmt: skip
+    found = ((placement.is_failed, "failed"), (not placement.is_managed, "unmanaged"))
+    flags = tuple(word for holds, word in found if holds)
     name = str(placement.resource)
     if placement.part is BundlePart.BARE_CONTAINER:
         name = placement.replica
@@ -201,43 +207,40 @@ def _rows(
         role = next(iter(nodes.values()), Role.STOPPED)
         nodes = dict.fromkeys(hosts.get(name, {}), role) if nodes else {}
     for node, role in nodes.items():
-        yield {"resource": name, "role": str(role), "node": node, "flags": flags}
+        yield SimulatedResource(name, str(role), node, flags=flags)
     if not nodes:
-        yield {"resource": name, "role": "Stopped", "flags": flags}
+        yield SimulatedResource(name, "Stopped", flags=flags)
 
 
-def _change(change: Change) -> Fields:
+def _change(change: Change) -> PlannedChange:
     """Write one change; Pacemaker calls blocked only what something else keeps from being done."""
-    entry: Fields = {"action": str(change.kind), "resource": change.resource}
-    if change.origin is not None:
-        entry["from"] = change.origin
-    if change.target is not None:
-        entry["to"] = change.target
-    if change.now_role.value > Role.STARTED.value or change.next_role.value > Role.UNPROMOTED.value:
-        entry["from_role"], entry["to_role"] = str(change.now_role), str(change.next_role)
-    if change.reason:
-        entry["reason"] = change.reason
-    if change.is_blocked:
-        entry["impossible"] = True
-        if change.has_cause:
-            entry["blocked"] = True
-    return entry
+    has_roles = change.now_role.value > Role.STARTED.value or change.next_role.value > Role.UNPROMOTED.value
+    return PlannedChange(
+        action=str(change.kind),
+        resource=change.resource,
+        from_=change.origin,
+        to=change.target,
+        from_role=str(change.now_role) if has_roles else None,
+        to_role=str(change.next_role) if has_roles else None,
+        reason=change.reason or None,
+        impossible=True if change.is_blocked else None,
+        blocked=True if change.is_blocked and change.has_cause else None,
+    )
 
 
-def _action(action: GraphAction) -> Fields:
+def _action(action: GraphAction) -> PlannedAction:
     kind = ActionKind.FENCE if is_guest_fencing(action) else action.kind
-    shown: Fields = {"id": action.id, "kind": str(kind), "task": action.name}
-    if action.resource is not None:
-        shown["resource"] = action.resource
-    if action.node is not None and kind is not ActionKind.PSEUDO:
-        shown["node"] = action.node
-    if action.interval_ms:
-        shown["interval"] = action.interval_ms
-    if action.notification:
-        shown["notify"] = action.notification
-    if kind is ActionKind.RESOURCE and action.name not in _CALLS_NO_AGENT:
-        shown["timeout"] = action.timeout_ms
-        shown["params"] = dict(action.parameters)
-    shown["reason"] = action.reason
-    shown["after"] = list(action.inputs)
-    return shown
+    calls_agent = kind is ActionKind.RESOURCE and action.name not in _CALLS_NO_AGENT
+    return PlannedAction(
+        id=action.id,
+        kind=str(kind),
+        task=action.name,
+        resource=action.resource,
+        node=None if kind is ActionKind.PSEUDO else action.node,
+        interval=action.interval_ms or None,
+        notify=action.notification or None,
+        timeout=action.timeout_ms if calls_agent else None,
+        params=dict(action.parameters) if calls_agent else None,
+        reason=action.reason,
+        after=tuple(action.inputs),
+    )

@@ -7,7 +7,7 @@ attributes, also joined by `and`); more is refused by name.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
@@ -32,6 +32,8 @@ from haclusterd.formats.cib_xml.writer import write_cib, write_configuration
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.json_value import Json
 from haclusterd.reports.items import has_errors
+from haclusterd.verbs.answers.resource import Explanation, Scores
+from haclusterd.verbs.answers.simulation import PlannedAction, PlannedChange, SimulatedResource, Simulation
 from haclusterd.verbs.verb import Cost
 
 _VERBS = {each.name: each for each in (*configure.VERBS, *resource.VERBS, *simulate.VERBS)}
@@ -300,61 +302,50 @@ def simulated(context: Context, call: ToolCall, given: Given) -> Outcome:
         found = ask(context, _VERBS["resource.scores"], {})
         if found.is_refused:
             return found
-        lines += ["Assignment Scores:", *_score_lines(_listed(found.data, "resources")), ""]
-    lines += ["Transition Summary:", *map(_planned, _listed(outcome.data, "summary"))]
+        assert isinstance(found.answer, Scores)
+        lines += ["Assignment Scores:", *_score_lines(found.answer.resources), ""]
+    plan = outcome.answer
+    assert isinstance(plan, Simulation)
+    lines += ["Transition Summary:", *map(_planned, plan.summary)]
     if "run" in given:
-        assert isinstance(outcome.data, dict)
-        lines += ["", "Executing Cluster Transition:", *_executed(_listed(outcome.data, "actions"))]
-        lines += ["", "Revised Cluster Status:", *_revised(_listed(outcome.data["after"], "resources"))]
+        lines += ["", "Executing Cluster Transition:", *_executed(plan.actions)]
+        lines += ["", "Revised Cluster Status:", *_revised(plan.after.resources)]
     return printed("\n".join(lines) + "\n")
 
 
-def _listed(data: Json, name: str) -> Iterator[Mapping[str, Json]]:
-    """Yield the entries of a list in a document."""
-    assert isinstance(data, dict)
-    entries = data[name]
-    assert isinstance(entries, list)
-    for entry in entries:
-        assert isinstance(entry, dict)
-        yield entry
-
-
-def _score_lines(resources: Iterator[Mapping[str, Json]]) -> Iterator[str]:
+def _score_lines(resources: Iterable[Explanation]) -> Iterator[str]:
     """Yield the scores as Pacemaker 2.1 words them: of each resource by node, then those of promotions."""
     for entry in resources:
-        by_node = sorted((str(each["node"]), each["score"]) for each in _listed(dict(entry), "nodes"))
-        for node, score in by_node:
-            yield f"  * pcmk__primitive_assign: {entry['resource']} allocation score on {node}: {score}"
-        promotion = entry["promotion"]
-        if isinstance(promotion, dict) and entry["next_on"] is not None:
-            yield f"  * {entry['resource']} promotion score on {entry['next_on']}: {promotion['score']}"
+        for node, score in sorted((each.node, each.score) for each in entry.nodes):
+            yield f"  * pcmk__primitive_assign: {entry.resource} allocation score on {node}: {score}"
+        if entry.promotion is not None and entry.next_on is not None:
+            yield f"  * {entry.resource} promotion score on {entry.next_on}: {entry.promotion.score}"
 
 
-def _executed(actions: Iterator[Mapping[str, Json]]) -> Iterator[str]:
+def _executed(actions: Iterable[PlannedAction]) -> Iterator[str]:
     """Yield the actions that need a hand: `  * Resource action: web start on n1`."""
     for entry in actions:
-        if entry["kind"] == "fence":
-            yield f"  * Fencing {entry['node']} ({entry['task']})"
-        elif entry["kind"] == "resource":
-            every = f"={entry['interval']}" if "interval" in entry else ""
-            yield f"  * Resource action: {entry['resource']:<15} {entry['task']}{every} on {entry['node']}"
+        if entry.kind == "fence":
+            yield f"  * Fencing {entry.node} ({entry.task})"
+        elif entry.kind == "resource":
+            every = "" if entry.interval is None else f"={entry.interval}"
+            yield f"  * Resource action: {entry.resource:<15} {entry.task}{every} on {entry.node}"
 
 
-def _revised(rows: Iterator[Mapping[str, Json]]) -> Iterator[str]:
+def _revised(rows: Iterable[SimulatedResource]) -> Iterator[str]:
     for row in rows:
-        yield f"  * {row['resource']}: {row['role']}" + (f" {row['node']}" if "node" in row else "")
+        yield f"  * {row.resource}: {row.role}" + ("" if row.node is None else f" {row.node}")
 
 
-def _planned(change: Mapping[str, Json]) -> str:
+def _planned(change: PlannedChange) -> str:
     """Write one change of a plan: `  * Move       web     ( n1 -> n2 )`."""
-    words = {name: value for name, value in change.items() if isinstance(value, str)}
-    action, reason = words.get("action", ""), words.get("reason", "")
-    because = f"  due to {reason}" if reason else ""
-    if action == "fence":
-        return f"  * Fence ({words.get('op', 'reboot')}) {words.get('node', '')}" + (f" '{reason}'" if reason else "")
-    here, there = (" ".join(filter(None, (words.get(f"{end}_role"), words.get(end)))) for end in ("from", "to"))
+    if change.action == "fence":
+        return f"  * Fence ({change.op}) {change.node}" + (f" '{change.reason}'" if change.reason else "")
+    ends = ((change.from_role, change.from_), (change.to_role, change.to))
+    here, there = (" ".join(filter(None, end)) for end in ends)
     where = here if here == there else " -> ".join(filter(None, (here, there)))
-    return f"  * {action.capitalize():<10} {words.get('resource', ''):<16} ( {where} ){because}"
+    because = f"  due to {change.reason}" if change.reason else ""
+    return f"  * {change.action.capitalize():<10} {change.resource:<16} ( {where} ){because}"
 
 
 TOOLS = {

@@ -26,6 +26,8 @@ class Answer:
 
     SCHEMA: ClassVar[str]
     """`haclusterd.NAME/VERSION`, the first field of its JSON."""
+    HAS_REPORTS: ClassVar[bool] = True
+    """Whether the reports stand beside its fields."""
 
 
 Record = TypeVar("Record")
@@ -188,6 +190,8 @@ def schema_of(hint: Any) -> dict[str, Json]:
 def _schema(origin: Any, arguments: tuple[Any, ...]) -> dict[str, Json]:
     if origin in PLAIN:
         return {"type": PLAIN[origin]}
+    if Answer in arguments:
+        return {"type": "object", "properties": {"schema": {"type": "string"}}, "required": ["schema"]}
     if is_dataclass(origin) and isinstance(origin, type):
         return {"$ref": f"#/components/schemas/{component(origin)}"}
     if origin is tuple:
@@ -208,8 +212,9 @@ def record_schema(kind: type) -> dict[str, Json]:
     """Return the JSON Schema of a dataclass, written out."""
     properties: dict[str, Json] = {wire_name(name): schema_of(hint) for name, hint in hints_of(kind).items()}
     if issubclass(kind, Answer):
-        reports: Json = {"type": "array", "items": {"$ref": "#/components/schemas/Report"}}
-        properties = {"schema": {"const": kind.SCHEMA}, **properties, "reports": reports}
+        properties = {"schema": {"const": kind.SCHEMA}, **properties}
+    if issubclass(kind, Answer) and kind.HAS_REPORTS:
+        properties["reports"] = {"type": "array", "items": {"$ref": "#/components/schemas/Report"}}
     absent = {wire_name(each.name) for each in fields(kind) if _may_be_absent(each)}
     required: list[Json] = [name for name in properties if name not in absent]
     first = (kind.__doc__ or "").partition("\n")[0]
@@ -222,7 +227,7 @@ def records_in(kind: type) -> tuple[type, ...]:
     pending: list[Any] = [kind]
     while pending:
         origin, arguments, _ = parts_of(pending.pop(0))
-        if is_dataclass(origin) and isinstance(origin, type):
+        if is_dataclass(origin) and isinstance(origin, type) and origin is not Answer:
             if origin in found:
                 continue
             found[origin] = None

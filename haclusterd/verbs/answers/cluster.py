@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from haclusterd.model.json_value import Json
 from haclusterd.verbs.answers.answer import Answer, absent
 
 
@@ -139,8 +138,8 @@ class Metric:
     labels: tuple[str, ...]
     divisor: int
     """By what a value is divided to be in the unit that the name says."""
-    samples: Json
-    """Arrays: the value of each label, then the value."""
+    samples: tuple[tuple[str | int, ...], ...]
+    """Each: the value of each label, then the value; `+Inf` and `-Inf` are texts."""
 
 
 @dataclass(frozen=True, slots=True)

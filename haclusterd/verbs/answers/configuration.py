@@ -1,5 +1,6 @@
 """Answers about the configuration: its text, what a change does to it, what verification and agents say of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -34,15 +35,30 @@ class ExpectedAction:
 
 
 @dataclass(frozen=True, slots=True)
+class Interruption:
+    """A resource that is stopped or demoted."""
+
+    resource: str
+    node: str
+    """Where it runs."""
+    role: str
+    """`Promoted`: only this role ends; empty: the resource is stopped."""
+    to: str | None
+    """Where it is begun again; null: nowhere."""
+    at_most_ms: int | None
+    """How long until then at most, where every action takes its whole timeout."""
+
+
+@dataclass(frozen=True, slots=True)
 class Preview(Answer):
     """What a change would do, and what the cluster would do then (`--dry-run`)."""
 
     SCHEMA: ClassVar[str] = "haclusterd.preview/1"
-    change: Json
-    """The answer that the verb would give."""
+    change: Answer | Mapping[str, Json] | None
+    """The answer that the verb would give, as its `schema` says; null: none."""
     actions: tuple[ExpectedAction, ...]
-    interruptions: Json
-    """Of services, by resource; null: not known."""
+    interruptions: tuple[Interruption, ...] | None
+    """Null: not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +75,30 @@ class ConfigurationText(Answer):
     format: str
     """`crm`, `yaml`, `xml`."""
     text: str
-    configuration: Json = absent()
-    """As data, where it was asked for."""
+    configuration: Mapping[str, Json] | None = absent()
+    """As data, where it was asked for (`structured`): in the spelling of the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceInText:
+    """Where in a text something stands."""
+
+    file: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgementReport:
+    """What is wrong, or worth knowing. `crm -o json` and REST show it as they show every report."""
+
+    code: str
+    severity: str
+    message: str
+    parameters: Mapping[str, str]
+    """What is filled into the message."""
+    place: PlaceInText | None = absent()
+    remedy: str | None = absent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +107,7 @@ class Judgement(Answer):
 
     SCHEMA: ClassVar[str] = "haclusterd.verify/1"
     is_valid: bool
-    reports: tuple[Json, ...]
+    reports: tuple[JudgementReport, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,21 @@
 
 from collections.abc import Mapping
 
-from haclusterd.verbs.answers import cluster, configuration, crm, fencing, history, node, resource, status
+from haclusterd.verbs.answers import (
+    agents,
+    cluster,
+    configuration,
+    crm,
+    fencing,
+    history,
+    node,
+    resource,
+    simulation,
+    status,
+)
 from haclusterd.verbs.answers.answer import Answer
 
-_FILES = (cluster, configuration, crm, fencing, history, node, resource, status)
+_FILES = (agents, cluster, configuration, crm, fencing, history, node, resource, simulation, status)
 
 ANSWERS: Mapping[str, type[Answer]] = {
     found.SCHEMA: found

@@ -6,7 +6,7 @@ from haclusterd.reports.codes import CODES, Code, Severity
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.reports.items import Place, exit_status, has_errors, in_reading_order, report
 from haclusterd.reports.places import Places
-from haclusterd.reports.rendering import render, to_json
+from haclusterd.reports.rendering import render
 from haclusterd.reports.suggestions import did_you_mean, nearest
 
 
@@ -36,17 +36,8 @@ def test_rendering() -> None:
     item = report(Code.BAD_ID, place=Place("site.yaml", 3, 7), id="9x")
     remedy = "begin with a letter or _, go on with letters, digits, '.', '-' and '_'"
     assert render(item) == f"ERROR: site.yaml:3:7: '9x' cannot be an id ({remedy})"
-    assert to_json(item) == {
-        "code": "BAD_ID",
-        "severity": "error",
-        "message": "'9x' cannot be an id",
-        "parameters": {"id": "9x"},
-        "place": {"file": "site.yaml", "line": 3, "column": 7},
-        "remedy": remedy,
-    }
     bare = report(Code.UNKNOWN_PROPERTY, name="x", remedy="", severity=Severity.WARNING)
     assert render(bare) == "WARNING: unknown cluster property x"
-    assert set(to_json(bare)) == {"code", "severity", "message", "parameters"}
 
 
 def test_rendering_cannot_steer_a_terminal() -> None:

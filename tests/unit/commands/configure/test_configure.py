@@ -16,6 +16,8 @@ from haclusterd.model.ids import ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.words import HIDDEN
 from haclusterd.reports.codes import Code, Severity
+from haclusterd.verbs.answers.answer import as_json
+from haclusterd.verbs.answers.configuration import Judgement, PlaceInText
 from tests.administered_clusters import CONFIGURATION, NOW, Cluster, configured, formed, running
 
 FACTS = {
@@ -101,6 +103,16 @@ def test_an_old_fault_does_not_keep_anybody_from_acting() -> None:
     cluster.configure("location broken nothing 5: n1")
     assert not ask(cluster, "node.standby", node="n2").is_refused
     assert codes(ask(cluster, "configure.verify")) == [Code.UNKNOWN_RESOURCE]
+
+
+def test_verification_answers_each_fault_with_its_place_and_remedy() -> None:
+    outcome = ask(running(), "configure.verify", text="primitive 9x dummy", source="site.crm")
+    assert isinstance(outcome.answer, Judgement)
+    (fault,) = outcome.answer.reports
+    assert as_json(outcome.answer)["is_valid"] is False
+    assert (fault.code, fault.severity, fault.message) == ("BAD_ID", "error", "'9x' cannot be an id")
+    assert (fault.parameters, fault.place) == ({"id": "9x"}, PlaceInText("site.crm", 1, 11))
+    assert fault.remedy == "begin with a letter or _, go on with letters, digits, '.', '-' and '_'"
 
 
 def test_a_new_fault_refuses_the_change() -> None:
