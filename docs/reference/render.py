@@ -30,7 +30,6 @@ from haclusterd.runtime.member_change import CHANGES
 from haclusterd.verbs.answers.answer import (
     MAY_BE_ABSENT,
     PLAIN,
-    Answer,
     as_json,
     hints_of,
     name_of,
@@ -381,9 +380,7 @@ def _fields(kind: type) -> str:
 
 def _type(hint: object, *, may_be_absent: bool) -> str:
     origin, arguments, may_be_null = parts_of(hint)
-    if Answer in arguments:
-        found = "one of these answers"
-    elif is_dataclass(origin):
+    if is_dataclass(origin):
         found = str(getattr(origin, "__name__", ""))
     elif origin is tuple:
         found = f"list of {_type(arguments[0], may_be_absent=False)}"

@@ -1,7 +1,6 @@
 """The smaller answers as text: nodes, members, timers, events, configuration, changes."""
 
 from collections import Counter
-from collections.abc import Mapping
 
 from haclusterd.cli.render.history import difference_lines
 from haclusterd.cli.render.status import node_lines, resource_lines
@@ -214,7 +213,7 @@ def render_change(screen: Screen, data: Change) -> list[str]:
 
 def render_preview(screen: Screen, data: Preview) -> list[str]:
     """Write what a change would do, and what the cluster would do then."""
-    change = data.change if isinstance(data.change, Mapping) else {}
+    change = data.change or {}
     lines = render_change(screen, read(Change, change)) if change.get("schema") == Change.SCHEMA else []
     actions = data.actions
     lines.append("then the cluster would:" if actions else "the cluster would do nothing")

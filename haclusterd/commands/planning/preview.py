@@ -11,6 +11,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.answer import as_json
 from haclusterd.verbs.answers.configuration import ExpectedAction, Preview
 
 SAID_OF_DEEDS = frozenset({Code.CONFIGURATION_CHANGED, Code.REQUESTED})
@@ -31,7 +32,7 @@ def preview(context: Context, outcome: Outcome) -> Outcome:
         reports = (*reports, found)
     actions = () if isinstance(found, ReportItem) else real_actions(found)
     answer = Preview(
-        change=outcome.answer,
+        change=None if outcome.answer is None else as_json(outcome.answer),
         actions=tuple(
             ExpectedAction(text=describe_action(each), reason=each.reason, is_probe=is_probe(each), node=each.node)
             for each in actions

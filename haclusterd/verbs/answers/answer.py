@@ -190,8 +190,6 @@ def schema_of(hint: Any) -> dict[str, Json]:
 def _schema(origin: Any, arguments: tuple[Any, ...]) -> dict[str, Json]:
     if origin in PLAIN:
         return {"type": PLAIN[origin]}
-    if Answer in arguments:
-        return {"type": "object", "properties": {"schema": {"type": "string"}}, "required": ["schema"]}
     if is_dataclass(origin) and isinstance(origin, type):
         return {"$ref": f"#/components/schemas/{component(origin)}"}
     if origin is tuple:
@@ -227,7 +225,7 @@ def records_in(kind: type) -> tuple[type, ...]:
     pending: list[Any] = [kind]
     while pending:
         origin, arguments, _ = parts_of(pending.pop(0))
-        if is_dataclass(origin) and isinstance(origin, type) and origin is not Answer:
+        if is_dataclass(origin) and isinstance(origin, type):
             if origin in found:
                 continue
             found[origin] = None

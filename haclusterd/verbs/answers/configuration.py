@@ -54,8 +54,8 @@ class Preview(Answer):
     """What a change would do, and what the cluster would do then (`--dry-run`)."""
 
     SCHEMA: ClassVar[str] = "haclusterd.preview/1"
-    change: Answer | Mapping[str, Json] | None
-    """The answer that the verb would give, as its `schema` says; null: none."""
+    change: Mapping[str, Json] | None
+    """The answer that the verb would give, one of these, as its `schema` says; null: none."""
     actions: tuple[ExpectedAction, ...]
     interruptions: tuple[Interruption, ...] | None
     """Null: not known."""
