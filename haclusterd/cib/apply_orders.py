@@ -16,7 +16,14 @@ from haclusterd.cib.activity import (
 from haclusterd.cib.changes import Change, ChangeKind, Refusal, RefusalCode
 from haclusterd.cib.migrations import with_doubt, with_undecided
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_nodes
-from haclusterd.model.activity import HOLDING, known_promoted, migrating_to_or_from, possibly_promoted, started_as
+from haclusterd.model.activity import (
+    HOLDING,
+    could_not_look,
+    known_promoted,
+    migrating_to_or_from,
+    possibly_promoted,
+    started_as,
+)
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, history_of, operation_key
 from haclusterd.model.ids import NodeName, ResourceId
@@ -292,7 +299,9 @@ def _record_finished(
     key = operation_key(result.operation, result.interval_ms)
     record = _as_record(history, order, result, key)
     is_probe = result.operation == ActionName.MONITOR and result.interval_ms == 0
-    history = _with_record(history, order, record, key)
+    is_in_vain = could_not_look(record) and history_says_active(history)
+    if not (is_in_vain and key in history.records):  # A probe that found it before is all that says so, perhaps.
+        history = _with_record(history, order, record, key)
     if record.is_failure:
         history = _with_failure(history, record, key, is_fatal=is_start_fatal and record.operation == ActionName.START)
     is_nothing_left = is_probe and record.exit_code is ExitCode.NOT_RUNNING and not history.fail_counts
@@ -300,7 +309,8 @@ def _record_finished(
     if not is_nothing_left:
         histories[result.resource] = history
     is_arrival = result.operation == ActionName.MIGRATE_FROM and not record.is_failure
-    is_conclusive = is_arrival or is_probe or result.operation in (ActionName.START, ActionName.STOP)
+    is_answered = is_probe and not is_in_vain
+    is_conclusive = is_arrival or is_answered or result.operation in (ActionName.START, ActionName.STOP)
     updated = replace(
         status,
         histories=histories,

@@ -5,7 +5,7 @@ refuses.
 """
 
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.history import ResourceHistory, ordered_records
+from haclusterd.model.history import OperationRecord, ResourceHistory, ordered_records
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
@@ -14,11 +14,21 @@ from haclusterd.model.properties import ClusterProperties
 _NOT_PROMOTED = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING})
 """What a monitor answers of an instance that is not promoted; one that fails says nothing about the role."""
 _BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
-_CANNOT_RUN = frozenset({ExitCode.NOT_INSTALLED, ExitCode.ARGUMENTS})
-"""What a probe answers where the service is not installed or its configuration is missing (Pacemaker masks both)."""
+_COULD_NOT_LOOK = frozenset({ExitCode.NOT_INSTALLED, ExitCode.ARGUMENTS, ExitCode.NOT_CONFIGURED})
+"""What a probe answers where the service is not installed, or its configuration is missing or wrong."""
 
 HOLDING = (NodeState.ONLINE, NodeState.LOST)
 """States of a node in which something may be active there."""
+
+
+def could_not_look(record: OperationRecord) -> bool:
+    """Tell whether a probe says nothing about the service: what was so before it is still so.
+
+    Where nothing ran by earlier records, nothing runs, and the node is banned (Pacemaker masks such probes too). Where
+    something ran, the program or its configuration may have been taken away under it, as by an upgrade of its package.
+    """
+    is_answer = record.exit_code in _COULD_NOT_LOOK or record.status is ExecutionStatus.NOT_INSTALLED
+    return record.is_probe and is_answer
 
 
 def history_says_active(history: ResourceHistory) -> bool:
@@ -26,13 +36,11 @@ def history_says_active(history: ResourceHistory) -> bool:
     for record in reversed(ordered_records(history)):
         if record.status is ExecutionStatus.NOT_INSTALLED:
             continue
-        if record.is_probe and record.exit_code is ExitCode.NOT_CONFIGURED:
-            continue  # It could not look, and what was before is still so.
+        if could_not_look(record):
+            continue
         if record.operation == ActionName.STOP:
             return record.is_failure
         if record.operation == ActionName.MONITOR and record.exit_code is ExitCode.NOT_RUNNING:
-            return False
-        if record.is_probe and record.exit_code in _CANNOT_RUN:
             return False
         if record.operation == ActionName.START and record.is_failure:
             return record.exit_code not in (ExitCode.NOT_INSTALLED, ExitCode.NOT_RUNNING)

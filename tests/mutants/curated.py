@@ -8,6 +8,18 @@ from tests.mutants.sites import Mutant
 
 ACTIVITY = (
     Mutant(
+        "asking_what_runs",
+        "name != STARTUP_PROBES",
+        "True",
+        "a restored cluster asks nobody what runs, and starts what the lost one has left running elsewhere",
+    ),
+    Mutant(
+        "_chosen",
+        "chosen is OnFail.IGNORE and name in _NEVER_IGNORED and not settings.options.is_pacemaker_compatible",
+        "False",
+        "a stop whose failure is to be ignored is planned around and never made: the service stays down for good",
+    ),
+    Mutant(
         "history_says_active",
         "return record.is_failure",
         "return False",
@@ -21,9 +33,33 @@ ACTIVITY = (
     ),
     Mutant(
         "history_says_active",
-        "record.is_probe and record.exit_code in _CANNOT_RUN",
-        "record.exit_code in _CANNOT_RUN",
-        "a recurring monitor that cannot run its program counts as a stopped service",
+        "if could_not_look(record):\n            continue",
+        "if could_not_look(record):\n            return False",
+        "the program is taken away under a service, a probe cannot look, and it is started on another node",
+    ),
+    Mutant(
+        "could_not_look",
+        "record.is_probe and is_answer",
+        "is_answer",
+        "a recurring monitor that cannot run its program counts as no answer: what it watches is not restarted",
+    ),
+    Mutant(
+        "_record_finished",
+        "is_probe and not is_in_vain",
+        "is_probe",
+        "a promote whose end nobody knows counts no more once a probe could not look: two promoted copies",
+    ),
+    Mutant(
+        "_record_finished",
+        "not (is_in_vain and key in history.records)",
+        "True",
+        "a probe that cannot look takes the place of the one that found the service: it is started on another node",
+    ),
+    Mutant(
+        "Replay._is_maskable",
+        "(is_missing or is_wrong) and self.role.value <= Role.STOPPED.value",
+        "is_missing or is_wrong",
+        "what runs and cannot be looked at counts as stopped for plans: it runs on unwatched for good",
     ),
     Mutant(
         "history_says_promoted",

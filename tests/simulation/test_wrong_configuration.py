@@ -6,10 +6,12 @@ import pytest
 
 from haclusterd.cib.commands import CleanUp, Delete, PutResource
 from haclusterd.model.configuration import AttributeSet, Primitive
-from haclusterd.model.ids import AgentReference
+from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.truth import promoted
 from haclusterd.simulator.scenario import Cluster
+from tests.simulation import copies_scenarios as copies
 
 WRONG = Fate(20, exit_code=6, has_effect=False)
 
@@ -70,3 +72,51 @@ def test_what_ran_before_is_not_forgotten_by_a_probe_that_could_not_look() -> No
     assert not cluster.truth.active_nodes(vip().id), "it starts nowhere before a person has looked"
     cluster.administer(CleanUp(vip().id, None))
     cluster.until(lambda: cluster.runs_once("vip"), 10_000, "it runs again")
+
+
+MISSING = (2, 5)
+"""OCF's exit codes where the configuration of a service is missing, or its program."""
+
+
+@pytest.mark.parametrize("code", MISSING)
+def test_what_runs_is_stopped_before_it_starts_elsewhere_though_its_program_was_taken_away(code: int) -> None:
+    """A package is being upgraded while the daemon starts again: no probe can look, and the service runs on."""
+    cluster = Cluster(seed=1).form()
+    cluster.fates.write("db", "monitor", Fate(20, exit_code=code), node="n1")
+    cluster.kill_brain("n1")
+    cluster.edit([configurations.prefers("db", "n2", 1000)])
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") == "n2", 20_000, "it runs on n2")
+    cluster.until_settled(20_000, "settled")
+    assert not cluster.switch.acted
+
+
+@pytest.mark.parametrize("code", [*MISSING, 6])
+def test_a_probe_that_could_not_look_does_not_take_the_place_of_the_one_that_found_it(code: int) -> None:
+    """That db runs on n1 is known from a probe alone, since the cluster was restored from a backup."""
+    cluster = Cluster(seed=1).form()
+    for host in cluster.hosts.values():
+        host.brain.disable()
+    cluster.restore_backup()
+    for host in cluster.hosts.values():
+        host.brain.enable()
+    cluster.until(cluster.all_online, 10_000, "all are online")
+    cluster.until_settled(20_000, "everything was found")
+    cluster.fates.write("db", "monitor", Fate(20, exit_code=code), node="n1")
+    cluster.kill_brain("n1")
+    cluster.edit([configurations.prefers("db", "n2", 1000)])
+    cluster.until(lambda: not cluster.truth.active_nodes(ResourceId("db")), 20_000, "it is stopped")
+    cluster.run_for(20_000)
+    assert not cluster.switch.acted
+
+
+@pytest.mark.parametrize("code", [*MISSING, 6])
+def test_where_an_instance_may_be_promoted_a_probe_that_cannot_look_lets_no_other_be_promoted(code: int) -> None:
+    """n1's daemon dies in the middle of a promote; what its next life learns of it is nothing."""
+    cluster = copies.promoting()
+    cluster.fates.write("pg", "stop", Fate(3000, effect_at_percent=90), node="n1", times=1)
+    cluster.until(lambda: bool(cluster.truth.active_nodes(promoted(copies.PG))), 20_000, "promoted on n1")
+    cluster.fates.write("pg", "monitor", Fate(20, exit_code=code), node="n1")
+    cluster.kill_brain("n1")
+    cluster.edit([configurations.promotion_score("n1", 1)])
+    cluster.until(lambda: copies.SOURCE not in cluster.truth.active_nodes(copies.PG), 30_000, "stopped on n1")
+    cluster.run_for(10_000)

@@ -155,20 +155,19 @@ class Replay:
         return False
 
     def _is_maskable(self, record: OperationRecord, code: ExitCode) -> bool:
-        """A probe that cannot run here, because the agent or the service is not installed."""
-        if not record.is_probe or self.is_bundled:
-            return False
-        is_by_code = code in (ExitCode.NOT_INSTALLED, ExitCode.ARGUMENTS)
-        return is_by_code or record.status is ExecutionStatus.NOT_INSTALLED or self._is_misconfigured(record, code)
-
-    def _is_misconfigured(self, record: OperationRecord, code: ExitCode) -> bool:
         """Tell whether a probe could not look for a resource that is not known to have run here.
 
-        Pacemaker takes it for running and stops it, and fences the node when the same wrong parameter fails the stop.
+        Pacemaker masks some such answers in any case, and so forgets what runs; where the configuration is wrong, it
+        takes the resource for running and stops it, and fences the node when the same wrong parameter fails the stop.
         """
-        if self._settings.options.is_pacemaker_compatible or record.status not in _JUDGED_BY_CODE:
+        if not record.is_probe or self.is_bundled:
             return False
-        return code is ExitCode.NOT_CONFIGURED and self.role.value <= Role.STOPPED.value
+        is_missing = code in (ExitCode.NOT_INSTALLED, ExitCode.ARGUMENTS)
+        is_missing = is_missing or record.status is ExecutionStatus.NOT_INSTALLED
+        if self._settings.options.is_pacemaker_compatible:
+            return is_missing
+        is_wrong = code is ExitCode.NOT_CONFIGURED and record.status in _JUDGED_BY_CODE
+        return (is_missing or is_wrong) and self.role.value <= Role.STOPPED.value
 
     def _mask(self, record: OperationRecord, *, is_expired: bool) -> None:
         """What cannot be probed is not there: the node is banned, and nothing has failed."""
@@ -320,7 +319,7 @@ class Replay:
             migrations = self._migrations()
             judge = migrations.failed_to if operation == ActionName.MIGRATE_TO else migrations.failed_from
             self._take_migration(judge(record))
-        if record.is_probe and code is ExitCode.NOT_INSTALLED:
+        if record.is_probe and code is ExitCode.NOT_INSTALLED and self._settings.options.is_pacemaker_compatible:
             self.role = Role.STOPPED
         elif self.role.value < Role.STARTED.value:
             self.role = self.active_role

@@ -7,7 +7,7 @@ node whatever cannot be excluded counts as active (safety.md §1, §6).
 
 from collections.abc import Sequence
 
-from haclusterd.model.activity import migrating_to_or_from, possibly_active
+from haclusterd.model.activity import could_not_look, migrating_to_or_from, possibly_active
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
@@ -165,7 +165,8 @@ class _Unpacker:
         replay, records = self._replay(resource, node, history)
         _take_orders(resource, node, orders, replay)
         self._stop_half_migrated(resource, node, orders)
-        self._take_doubts(resource, name, node, replay)
+        is_in_vain = bool(records) and could_not_look(records[-1]) and replay.role.value > Role.STOPPED.value
+        self._take_doubts(resource, name, node, replay, is_in_vain=is_in_vain)
         if node.is_online:
             _register_recurring(resource, node, records)
         resource.found.changed_recurring.update((node.name, interval_ms) for interval_ms in replay.expired_recurring)
@@ -229,12 +230,17 @@ class _Unpacker:
             if order.action is ActionName.MIGRATE_TO and node.is_unclean and target in self._inventory.nodes_by_name:
                 resource.found.required_stops.add(target)
 
-    def _take_doubts(self, resource: Resource, name: ResourceId, node: Node, replay: Replay) -> None:
-        """What is unverified is asked for again; on a lost node, where nobody can ask, every doubt counts as active."""
+    def _take_doubts(
+        self, resource: Resource, name: ResourceId, node: Node, replay: Replay, *, is_in_vain: bool
+    ) -> None:
+        """What is unverified is asked for again; on a lost node, where nobody can ask, every doubt counts as active.
+
+        `is_in_vain`: it was asked for, and the agent could not look. It is stopped instead, which settles it.
+        """
         if self._is_compatible:
             return
         if node.is_online:
-            if name in node.status.unverified:
+            if name in node.status.unverified and not is_in_vain:
                 resource.found.unverified_on.add(node.name)
             if name in self._migrating[node.name]:
                 resource.found.migrating_at.add(node.name)

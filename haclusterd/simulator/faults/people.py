@@ -7,11 +7,13 @@ from dataclasses import replace
 from haclusterd.cib.commands import CleanUp, RequestFence
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName
+from haclusterd.model.ocf import ExitCode
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Manners
+from haclusterd.simulator.hosts.agents import Fate, Manners
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.hosts.planner import PlannerManners
+from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.members import MemberChanges
 from haclusterd.simulator.scenario import Cluster
 
@@ -44,6 +46,20 @@ def bad_manners(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every k
         return end
 
     return Drawn(f"bad agents ({manners})", begin, chance.randint(500, 15_000))
+
+
+def take_program_away(chance: Chance, nodes: Nodes) -> Fault:
+    """An upgrade takes the program, or the configuration, of a service away; the daemon there is started again."""
+    resource, node = chance.choice((*configurations.SERVICES, "pg")), chance.choice(nodes)
+    fate = Fate(20, exit_code=chance.choice((ExitCode.ARGUMENTS, ExitCode.NOT_INSTALLED)))
+    wait_ms = chance.choice((0, 500))
+
+    def begin(cluster: Cluster) -> End:
+        cluster.fates.write(resource, "monitor", fate, node=node)
+        cluster.world.after(wait_ms * MS, lambda: cluster.kill_brain(node))
+        return lambda: cluster.fates.strike(fate)
+
+    return Drawn(f"the program of {resource} is away on {node}", begin, chance.randint(500, 8000))
 
 
 def bad_planners(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
@@ -165,6 +181,7 @@ def _may_be_dropped(name: NodeName, cib: Cib) -> bool:
 OF_SERVICES: tuple[Kind[Cluster], ...] = (
     Kind("kill a service", 5, kill_service),
     Kind("bad agents", 4, bad_manners),
+    Kind("take a program away", 2, take_program_away),
     Kind("bad planners", 2, bad_planners),
     Kind("change the configuration", 3, change_configuration),
     Kind("clean up", 1, clean_up),

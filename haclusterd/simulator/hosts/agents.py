@@ -113,6 +113,10 @@ class AgentFates:
         where = None if node is None else NodeName(node)
         self._written.insert(0, _Written(ResourceId(resource), action, where, fate, times))
 
+    def strike(self, fate: Fate) -> None:
+        """Drop what was written down of one fate."""
+        self._written = [written for written in self._written if written.fate is not fate]
+
     def forget(self) -> None:
         """Drop everything that was written down."""
         self._written.clear()

@@ -44,6 +44,8 @@ def running_before(*records: OperationRecord) -> ResourceHistory:
 
 
 CANNOT = ExecutionStatus.NOT_INSTALLED
+IN_VAIN = (ExitCode.ARGUMENTS, ExitCode.NOT_INSTALLED, ExitCode.NOT_CONFIGURED)
+"""What a probe answers that cannot look."""
 
 
 @pytest.mark.parametrize(
@@ -66,6 +68,9 @@ CANNOT = ExecutionStatus.NOT_INSTALLED
         (history(record(1, "monitor", NOT_RUNNING)), False),
         (history(record(1, "monitor", ExitCode.ARGUMENTS)), False),
         (history(record(1, "monitor", ERROR)), True),
+        *((running_before(record(2, "monitor", code)), True) for code in IN_VAIN),
+        *((running_before(record(2, "stop", OK), record(3, "monitor", code)), False) for code in IN_VAIN),
+        (running_before(record(2, "monitor", ERROR, status=CANNOT)), True),
     ],
 )  # fmt: skip
 def test_what_may_run_counts_as_active(found: ResourceHistory, is_active: bool) -> None:
