@@ -200,3 +200,17 @@ def test_a_service_with_a_start_delay_starts_in_time_though_an_attribute_changes
         cluster.administer(SetTransientAttribute(holder, "load", str(value)))
     cluster.run_for(2 * SECOND)
     assert cluster.runs_once("db"), "4 s to stop, 8 s to start, and its monitor must find out first"
+
+
+@pytest.mark.parametrize("operation", ["stop", "migrate_to"])
+def test_what_cannot_be_stopped_or_moved_leads_to_something_though_that_is_to_be_ignored(operation: str) -> None:
+    """Taken for stopped, it would be started on another node; nobody may, so it would stay where it is, down or up."""
+    cluster = Cluster(1)
+    resource = "db" if operation == "stop" else "vm"
+    guest = (configurations.migratable(), configurations.prefers("vm", "n1"))
+    cluster.form([*configurations.usual(cluster.names), *guest])
+    ask(cluster, "configure.set", {"path": f"{resource}.{operation}.on-fail", "value": "ignore"})
+    cluster.fates.write(resource, operation, Fate(100, exit_code=1, has_effect=False), node="n1")
+    cluster.edit([configurations.prefers(resource, "n2", 1000)])
+    cluster.until(lambda: cluster.runs_once(resource) and cluster.node_of(resource) == "n2", 60_000, "it runs on n2")
+    cluster.until_settled(60_000, "settled")

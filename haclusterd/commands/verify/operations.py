@@ -11,6 +11,8 @@ from haclusterd.reports.suggestions import did_you_mean
 SHORTEST_TIMEOUT_MS = 100
 """No agent can start its interpreter, act and end in less."""
 LONGEST_TIMEOUT_MS = 86_400_000
+_NEVER_IGNORED = frozenset({"stop", "demote", "migrate_to", "migrate_from", "migrate"})
+"""Operations whose failure leaves in doubt where the resource runs, or is promoted."""
 
 
 def check_operations(judgement: Judgement) -> None:
@@ -62,6 +64,10 @@ def _check_operation(judgement: Judgement, operation: Operation, where: str, pat
     assert on_fail is not None
     if operation.on_fail is not None:
         judgement.check_value(on_fail, operation.on_fail, f"{where}: on-fail", (*path, "on-fail"))
+    said = operation.on_fail or dict(pairs(operation.meta)).get("on-fail")
+    if said == "ignore" and operation.name in _NEVER_IGNORED:
+        why = "what may still run is never taken for stopped or moved: it counts as if nothing were said"
+        judgement.note(Code.WITHOUT_EFFECT, (*path, "on-fail"), what=f"{where}: on-fail=ignore", why=why)
     pending = operation_row("record-pending")
     assert pending is not None
     if operation.record_pending is not None:

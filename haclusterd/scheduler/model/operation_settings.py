@@ -51,6 +51,7 @@ _ON_FAIL: Mapping[str, OnFail] = {
 }
 
 _NOT_FOR_STOP = frozenset({OnFail.STANDBY, OnFail.STOP, OnFail.DEMOTE})
+_NEVER_IGNORED = frozenset({STOP, DEMOTE, *_MIGRATIONS})
 
 
 def find_operation(resource: Resource, name: str, interval_ms: int) -> Operation | None:
@@ -140,13 +141,19 @@ def _fence_or_else(name: str, node: Node, settings: Settings) -> OnFail:
 
 
 def _chosen(resource: Resource, name: str, interval_ms: int, settings: Settings) -> OnFail | None:
-    """What was configured, if it makes sense for that operation."""
+    """What was configured, if it makes sense for that operation.
+
+    Pacemaker ignores a stop that failed if it is told to, and starts a second copy.
+    """
     operation = find_operation(resource, name, interval_ms)
     text = _on_fail_text(resource, operation, name, interval_ms, settings)
     if text is None and name == DEMOTE:
         text = _as_promoted_monitor(resource)
     chosen = _ON_FAIL.get(text.strip().lower()) if text is not None else None
     if name == STOP and chosen in _NOT_FOR_STOP:
+        return None
+    if chosen is OnFail.IGNORE and name in _NEVER_IGNORED and not settings.options.is_pacemaker_compatible:
+        # What may run on would be started, or promoted, on another node. `apply` refuses that, so nothing would happen.
         return None
     if chosen is OnFail.DEMOTE and name != PROMOTE and not (operation is not None and _is_promoted_monitor(operation)):
         return None

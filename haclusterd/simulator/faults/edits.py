@@ -199,6 +199,7 @@ PROPERTIES: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("transition-delay", ("500ms", "3s"), "0"),
     ("fence-reaction", ("panic",), "stop"),
     ("load-threshold", ("50%",), "0"),
+    ("enable-startup-probes", ("false",), "true"),
     ("node-health-strategy", ("migrate-on-red", "only-green", "progressive"), "none"),
     *FENCING_PROPERTIES,
 )
@@ -221,8 +222,8 @@ def limit_fencing(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
 
 
 ON_FAIL: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("start", ("fence", "standby", "stop", "block", "restart")),
-    ("stop", ("fence", "block")),
+    ("start", ("fence", "standby", "stop", "block", "restart", "ignore")),
+    ("stop", ("fence", "block", "ignore")),
     ("monitor", ("fence", "standby", "stop", "block", "ignore", "restart", "restart-container")),
 )
 
