@@ -1,11 +1,28 @@
-"""The state that one node's log comes to, when the others are lost: every entry counts, committed or not."""
+"""What a cluster that continues another one begins with.
+
+The state that one node's log comes to, when the others are lost: every entry counts, committed or not. And its
+configuration: of what the other cluster has left running, on machines that nobody has booted, no record says anything.
+"""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from haclusterd.cib.apply import apply, unreadable
 from haclusterd.cib.codec import CodecError, decode_cib, decode_envelope
 from haclusterd.model.cluster import Cib
+from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import Term
+
+STARTUP_PROBES = "enable-startup-probes"
+
+
+def asking_what_runs(configuration: Configuration) -> Configuration:
+    """Return a configuration without `enable-startup-probes`: every node is asked before anything starts."""
+    blocks = tuple(
+        replace(block, pairs=tuple((name, value) for name, value in block.pairs if name != STARTUP_PROBES))
+        for block in configuration.properties
+    )
+    return configuration if blocks == configuration.properties else replace(configuration, properties=blocks)
 
 
 def folded(snapshot: bytes | None, entries: Iterable[tuple[bytes, int, Term, bool]]) -> Cib:

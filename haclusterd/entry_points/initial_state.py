@@ -8,6 +8,7 @@ that belongs to a node already.
 """
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,7 @@ from haclusterd.adapters.machine.files_directory import FilesDirectory
 from haclusterd.cib.backup import Backup, BackupDamagedError, read_backup, write_backup
 from haclusterd.cib.changes import ChangeKind
 from haclusterd.cib.codec import encode_cib
+from haclusterd.cib.recovery import STARTUP_PROBES, asking_what_runs
 from haclusterd.model.cluster import Cib, ConfigurationVersion, HistoryMark
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.history_chain import chained
@@ -35,13 +37,19 @@ BYTES_MAX: Final = 16 * 1024 * 1024
 def successor(
     backup: Backup, configuration: Configuration, version: ConfigurationVersion, hidden: tuple[str, ...] = ()
 ) -> Backup:
-    """Return the initial state of a cluster that begins with this configuration, as the version after the backup's."""
+    """Return the initial state of a cluster that begins with this configuration, as the version after the backup's.
+
+    What the old cluster left running is looked for, whatever the configuration says; the version's reason names that.
+    """
     old = backup.state
+    asking = asking_what_runs(configuration)
+    if asking != configuration:
+        version = replace(version, reason=f"{version.reason}; without {STARTUP_PROBES}: every node is asked what runs")
     state = Cib(
         cluster_uuid=old.cluster_uuid,
         cluster_name=old.cluster_name,
         members=old.members,
-        configuration=configuration,
+        configuration=asking,
         version=version,
         index=INITIAL_INDEX,
     )

@@ -17,7 +17,7 @@ from functools import partial
 from haclusterd.cib import codec
 from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.cib.commands import ChangeConfiguration, ChangeMembers, Command, Edit, Envelope
-from haclusterd.cib.recovery import folded
+from haclusterd.cib.recovery import asking_what_runs, folded
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.fencing import FenceAction
@@ -97,7 +97,8 @@ class Shape:
 
 def successor_of(cib: Cib) -> Cib:
     """Return what another cluster begins with that continues one: the configuration, as its next version."""
-    return Cib(configuration=cib.configuration, version=replace(cib.version, epoch=cib.version.epoch + 1))
+    version = replace(cib.version, epoch=cib.version.epoch + 1)
+    return Cib(configuration=asking_what_runs(cib.configuration), version=version)
 
 
 class Cluster:

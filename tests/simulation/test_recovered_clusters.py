@@ -94,3 +94,21 @@ def test_a_backup_is_restored_while_agents_of_the_lost_cluster_are_at_work(seed:
     assert is_starting()
     cluster.until(lambda: cluster.runs_once(*SERVICES), 60_000, "everything runs once")
     cluster.until_settled(30_000, "settled")
+
+
+def test_a_restored_cluster_looks_for_what_the_lost_one_left_running_though_no_start_is_to_be_probed() -> None:
+    """Nobody boots the machines: db runs on n2, and is wanted on n1."""
+    cluster = Cluster(3)
+    cluster.form(configurations.usual(cluster.names, enable_startup_probes="false"))
+    cluster.configure([configurations.prefers("db", "n2", 500)])
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") == "n2", 20_000, "db runs on n2")
+    cluster.configure([configurations.prefers("db", "n2", 0)])
+    cluster.run_for(3000)
+    for host in cluster.hosts.values():
+        host.brain.disable()
+    cluster.restore_backup()
+    for host in cluster.hosts.values():
+        host.brain.enable()
+    cluster.until(cluster.all_online, 20_000, "all are online")
+    cluster.until_settled(30_000, "settled")
+    assert cluster.runs_once(*SERVICES)
