@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-large bench-snapshot tour api-contract bench-api wheel packages agents-matrix reference lock
+.PHONY: help setup demo test compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-databases bench-large bench-snapshot tour api-contract bench-api wheel packages agents-matrix reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -114,6 +114,10 @@ lab: setup  ## real faults on machines in namespaces (root); FAULTS=200 ONLY='cu
 
 bench-failover: setup  ## beside real corosync and Pacemaker (root): outages, forming, cost; RUNS=6 ONLY='crash,*_tuned,form,cost'
 	@$(BIN)/python -m tests.benchmarks.failover --runs $(or $(RUNS),6) --only '$(ONLY)' --seed $(or $(SEED),1)
+
+bench-databases: setup  ## a database's primary lost over and over under writes, beside real Pacemaker (root): acknowledged writes lost, two primaries, outage; RUNS=40 DATABASE=pgsql ONLY='kill,crash' PEER=no
+	@$(BIN)/python -m tests.databases --runs $(or $(RUNS),2) --database $(or $(DATABASE),pgsql) --only '$(or $(ONLY),*)' --seed $(or $(SEED),1) \
+		$(if $(filter no,$(PEER)),--managers haclusterd)
 
 tour: setup  ## docs/tour.md made again: a newcomer's hour, played on machines in namespaces (root)
 	@$(BIN)/python -m tests.lab.tour

@@ -31,8 +31,9 @@ REPOSITORY = HERE.parents[1]
 class Machine:
     """Starts switched off. `home` is its directory on the host, which all machines see at the same place."""
 
-    def __init__(self, name: str, index: int, home: Path, switch: Switch) -> None:
+    def __init__(self, name: str, index: int, home: Path, switch: Switch, disk_bytes: int = DISK_BYTES) -> None:
         self.name, self.index, self.home = name, index, home
+        self._disk_bytes = disk_bytes
         self._switch = switch
         self.namespaces: Namespaces | None = None
         self.is_stopped = False
@@ -58,7 +59,7 @@ class Machine:
     def _make_disk(self) -> str:
         image = self.home / "disk"
         with open(image, "wb") as file:
-            file.truncate(DISK_BYTES)
+            file.truncate(self._disk_bytes)
         _command("mkfs.ext4", "-q", "-F", "-E", "root_owner=0:0", str(image))
         return _command("losetup", "--find", "--show", str(image)).strip()
 

@@ -141,6 +141,9 @@ def _prepare(spec: dict[str, Any]) -> None:
         Path(group, "cgroup.procs").write_text("0")
     _mount("none", "/", flags=MS_REC | MS_PRIVATE)
     for source, target, kind, data in spec["mounts"]:
+        if kind == "tmpfs":
+            # On an empty /run there is nothing yet to mount on.
+            os.makedirs(target, exist_ok=True)
         _mount(source, target, kind, 0 if kind else MS_BIND, data)
     _mount("sysfs", "/sys", "sysfs")
     _mount("proc", "/proc", "proc")

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.lab.machine import Machine, sweep_groups
+from tests.lab.machine import DISK_BYTES, Machine, sweep_groups
 from tests.lab.namespaces import LabError
 from tests.lab.power import PowerSwitch
 from tests.lab.switch import Switch
@@ -28,6 +28,9 @@ class NotAsExpectedError(Exception):
 
 class Site(ABC):
     """`start`, then faults; `close` whatever happened."""
+
+    disk_bytes = DISK_BYTES
+    """Of each machine."""
 
     def __init__(self, directory: Path, size: int) -> None:
         self.directory = directory
@@ -53,9 +56,12 @@ class Site(ABC):
         self._written = 0
 
     def make_machine(self, name: str, index: int) -> Machine:
-        machine = Machine(name, index, self.directory / name, self.switch)
+        machine = Machine(name, index, self.directory / name, self.switch, self.disk_bytes)
         machine.mounts.append(("overlay", AGENT_MOUNT, "overlay", f"lowerdir={AGENTS}:{AGENT_MOUNT}"))
         return machine
+
+    def make_client(self, period_ms: int) -> OutsideClient:
+        return OutsideClient(self.switch, self.machines, period_ms)
 
     # -- what a cluster manager brings ------------------------------------------------------------------------------
 
@@ -87,7 +93,7 @@ class Site(ABC):
         threading.Thread(target=self._watch_boots, daemon=True).start()
         took_s = self.form()
         self.configure()
-        self.client = OutsideClient(self.switch, self.machines, client_period_ms)
+        self.client = self.make_client(client_period_ms)
         self._closers.append(self.client.close)
         self.until("all to be well", self.is_whole, self.wait_s_max)
         return took_s
@@ -113,8 +119,12 @@ class Site(ABC):
                 boot = machine.namespaces
                 if boot is not None and seen.get(machine.name) is not boot:
                     seen[machine.name] = boot
-                    self.addresses.watch(machine)
+                    self.watch(machine)
             time.sleep(0.02)
+
+    def watch(self, machine: Machine) -> None:
+        """Let witnesses see a machine that has just been switched on."""
+        self.addresses.watch(machine)
 
     def close(self) -> None:
         self._is_closed.set()

@@ -145,19 +145,24 @@ class OutsideClient:
         self._names = {mac(each.index, ring): each.name for each in machines.values() for ring in RINGS}
         self.answers: list[Answer] = []
         self.arp: list[tuple[int, str]] = []
-        self._process = switch.popen(
-            "/usr/bin/python3", "-I", "-S", str(CLIENT), SERVICE_ADDRESS, str(SERVICE_PORT), str(period_ms), stdout=-1
-        )
+        self._process = switch.popen(*self._command(period_ms), stdout=-1)
         threading.Thread(target=self._read, daemon=True).start()
+
+    def _command(self, period_ms: int) -> tuple[str, ...]:
+        """Return the program, which writes the lines that client.py describes."""
+        return ("/usr/bin/python3", "-I", "-S", str(CLIENT), SERVICE_ADDRESS, str(SERVICE_PORT), str(period_ms))
 
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            words = line.decode().split()
-            if words[0] == "h":
-                self.answers.append(Answer(int(words[1]), int(words[2]), words[3] == "1", words[4]))
-            else:
-                self.arp.append((int(words[1]), self._names.get(words[2], words[2])))
+            self.take(line.decode().split())
+
+    def take(self, words: list[str]) -> None:
+        """Note one line."""
+        if words[0] == "h":
+            self.answers.append(Answer(int(words[1]), int(words[2]), words[3] == "1", words[4]))
+        else:
+            self.arp.append((int(words[1]), self._names.get(words[2], words[2])))
 
     def is_served(self, streak: int = 15) -> bool:
         """Tell whether the last askings were all answered by one node."""

@@ -1,0 +1,63 @@
+"""The databases as their clients see them: write a number, tell which are there, tell whether writes are taken."""
+
+import errno
+from typing import Protocol
+
+from tests.databases.postgres_session import RefusedError, Session
+
+HOSTNAME = "SELECT trim(E'\\n' from pg_read_file('/proc/sys/kernel/hostname'))"
+
+
+class Store(Protocol):
+    """A connection. Everything raises OSError."""
+
+    node: str
+    """Who answers."""
+
+    def __init__(self, address: str, patience_s: float) -> None: ...
+
+    def write(self, number: int, patience_s: float) -> None:
+        """Return when it is acknowledged."""
+
+    def numbers(self, since: int, patience_s: float) -> set[int]:
+        """Return those that are there, from this one on."""
+
+    def takes_writes(self, patience_s: float) -> bool:
+        """Tell whether this node is one that takes writes."""
+
+    def close(self) -> None: ...
+
+
+class Postgres:
+    """PostgreSQL, its table `ledger`."""
+
+    PORT = 5432
+
+    def __init__(self, address: str, patience_s: float) -> None:
+        self._session = Session((address, self.PORT), "postgres", patience_s)
+        self.node = self._session.ask(HOSTNAME, patience_s)[0]
+
+    def write(self, number: int, patience_s: float) -> None:
+        self._session.ask(f"INSERT INTO ledger VALUES ({number})", patience_s)
+
+    def numbers(self, since: int, patience_s: float) -> set[int]:
+        return {int(row) for row in self._session.ask(f"SELECT n FROM ledger WHERE n >= {since}", patience_s)}
+
+    def takes_writes(self, patience_s: float) -> bool:
+        answer = self._session.ask("SELECT NOT pg_is_in_recovery()", patience_s)
+        return answer == ["t"]
+
+    def close(self) -> None:
+        self._session.close()
+
+
+STORES: dict[str, type[Store]] = {"postgresql": Postgres}
+
+
+def reason(error: OSError) -> str:
+    """Return one word."""
+    if isinstance(error, RefusedError):
+        return f"refused:{'-'.join(str(error).split())}"
+    if isinstance(error, TimeoutError):
+        return "timeout"
+    return errno.errorcode.get(error.errno or 0, "closed")
