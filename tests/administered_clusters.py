@@ -230,7 +230,7 @@ def live_view(**changes: object) -> LiveView:
         heard={NodeName("n2"): HeardFrom(40, round_trip_ms=1), NodeName("n3"): HeardFrom(120, round_trip_ms=2)},
         started_at=WallTime(NOW - 3_600_000),
     )
-    return replace(view, **changes)  # type: ignore[arg-type]
+    return replace(view, **changes)
 
 
 def incarnation(number: int) -> Incarnation:

@@ -10,7 +10,7 @@ from haclusterd.ports.history import NewVersion
 
 def row(index: int, n: int = 0, text: str = "", **fields: object) -> HistoryRow:
     parts = {"at": WallTime(1000 * index), "kind": "order-issued", "node": None, "resource": None, **fields}
-    return HistoryRow(index=index, n=n, text=text or f"row {index}.{n}", **parts)  # type: ignore[arg-type]
+    return HistoryRow(index=index, n=n, text=text or f"row {index}.{n}", **parts)
 
 
 class WrittenLog:

@@ -12,9 +12,9 @@ HERE = Path(__file__).parent
 CHECKOUT = HERE.parents[1]
 sys.path.insert(0, str(CHECKOUT))
 
-from haclusterd.model import rules_in_force  # noqa: E402
-from haclusterd.simulator.checks import checkers  # noqa: E402
-from tests.simulation import store_guards, test_rules, test_store_guards  # noqa: E402
+from haclusterd.model import rules_in_force  # noqa: E402 (found on the path above)
+from haclusterd.simulator.checks import checkers  # noqa: E402 (found on the path above)
+from tests.simulation import store_guards, test_rules, test_store_guards  # noqa: E402 (found on the path above)
 
 HEAD = """# 0004 Rules and scenarios
 
@@ -85,7 +85,7 @@ def _checker(name: str) -> str:
 
 def _attribute_docs(module: object) -> dict[str, str]:
     """Return the documented attributes of SafetyRules; the text stands in a literal after each."""
-    tree = ast.parse(inspect.getsource(module))  # type: ignore[arg-type]
+    tree = ast.parse(inspect.getsource(module))
     (rules,) = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     docs: dict[str, str] = {}
     for field, text in zip(rules.body, rules.body[1:], strict=False):

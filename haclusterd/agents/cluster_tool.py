@@ -105,7 +105,7 @@ def _print(out: str, err: str, status: int) -> int:
 def _answers(request: bytes) -> "Iterator[dict[str, Any]]":
     path = _variable(SOCKET_VARIABLE) or DEFAULT_SOCKET
     connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC)
-    read = scanner(_Plain)  # type: ignore[arg-type]
+    read = scanner(_Plain)  # type: ignore[arg-type]  # it reads attributes only, of whatever has them
     try:
         connection.settimeout(TIMEOUT_S)
         connection.connect(path)

@@ -175,4 +175,4 @@ class HealthAgent(Agent):
 
     @property
     def _node(self) -> str:
-        return os.environ.get("OCF_RESKEY_CRM_meta_on_node") or os.environ.get("HACLUSTERD_NODE", "")  # noqa: SIM112
+        return os.environ.get("OCF_RESKEY_CRM_meta_on_node") or os.environ.get("HACLUSTERD_NODE", "")  # noqa: SIM112 (the name is Pacemaker's)

@@ -433,12 +433,12 @@ class Connections:
         self._quiet[protocol] = self._loop.time()
 
     def _make_room(self) -> bool:
-        longest = next((each for each in self._quiet if each.transport is not None), None)
-        if longest is None:
-            return False
-        del self._quiet[longest]
-        longest.transport.abort()  # type: ignore[union-attr]
-        return True
+        for longest in self._quiet:
+            if longest.transport is not None:
+                del self._quiet[longest]
+                longest.transport.abort()
+                return True
+        return False
 
     async def sweep(self, sessions: Sessions) -> None:
         """Close connections on which nothing has been asked for long, and end old sessions."""

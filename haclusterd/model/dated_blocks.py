@@ -149,7 +149,8 @@ def _of_owner(kind: str, owner: Any, standard: str, change: _Change) -> Any:
 
 def _with(value: _Value, **fields: object) -> _Value:
     changed: dict[str, Any] = {name: each for name, each in fields.items() if getattr(value, name) is not each}
-    return replace(value, **changed) if changed else value  # type: ignore[type-var]
+    found: Any = value
+    return replace(found, **changed) if changed else value
 
 
 def _same(before: Mapping[Any, _Value], after: Mapping[Any, _Value]) -> Mapping[Any, _Value]:

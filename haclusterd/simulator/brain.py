@@ -165,11 +165,11 @@ class NoHistory:
         """See `History.compare`."""
         done(Comparison((), peers))
 
-    def horizon(self, before: WallTime, rows_max: int, done: Callable[[Horizon | None], None]) -> None:  # noqa: ARG002
+    def horizon(self, before: WallTime, rows_max: int, done: Callable[[Horizon | None], None]) -> None:  # noqa: ARG002 (the port has it)
         """See `History.horizon`."""
         done(None)
 
-    def query(self, query: HistoryQuery, done: Callable[[HistoryAnswer], None]) -> None:  # noqa: ARG002
+    def query(self, query: HistoryQuery, done: Callable[[HistoryAnswer], None]) -> None:  # noqa: ARG002 (the port has it)
         """See `History.query`."""
         done(HistoryAnswer((), self.problem()))
 
@@ -177,7 +177,7 @@ class NoHistory:
         """See `History.follow`."""
         done(FollowAnswer((), query.after or Position(0)))
 
-    def versions(self, query: VersionQuery, done: Callable[[VersionAnswer], None]) -> None:  # noqa: ARG002
+    def versions(self, query: VersionQuery, done: Callable[[VersionAnswer], None]) -> None:  # noqa: ARG002 (the port has it)
         """See `History.versions`."""
         done(VersionAnswer((), {}, self.problem()))
 

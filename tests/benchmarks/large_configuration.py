@@ -87,7 +87,7 @@ class Bench(MeasuredCluster):
 
     def crm(self, *words: str) -> str:
         """Run crm on n1."""
-        node = self.cluster.nodes["n1"]  # type: ignore[index]
+        node = self.cluster.nodes["n1"]
         arguments = [sys.executable, "-m", "haclusterd.entry_points.crm", "--socket", str(node.socket), *words]
         done = subprocess.run(arguments, capture_output=True, text=True, check=False)
         if done.returncode:

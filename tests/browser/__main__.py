@@ -50,7 +50,7 @@ class PageWalk:
 
     def is_at(self, node: str) -> str:
         """Return an expression: the grid says that svc runs on a node."""
-        column = 1 + self.scenario.cluster.names.index(node)  # type: ignore[arg-type]
+        column = 1 + self.scenario.cluster.names.index(node)
         return (
             "[...document.querySelectorAll('#grid tbody tr')].some((row) => row.cells[0].innerText.startsWith('svc') "
             f"&& row.cells[{column}].innerText.includes('runs'))"

@@ -20,10 +20,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing import get_context
@@ -260,13 +259,13 @@ def examine(seed: int, *, is_shrunk: bool = True) -> Difference | None | str:
         return Difference(seed, found[0], found[1], ET.tostring(root, encoding="unicode"), found[2])
 
 
-def _worked(work: tuple[int, bool]) -> tuple[int, Difference | None | str]:
-    seed, is_shrunk = work
-    try:
-        return seed, examine(seed, is_shrunk=is_shrunk)
-    except Exception as error:  # noqa: BLE001 -- one broken comparison must not hide the others
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        return seed, f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
+def _outcome(future: "Future[Difference | None | str]") -> Difference | None | str:
+    """Wait for one comparison; return what it found, or what broke it in its process and where."""
+    error = future.exception()
+    if error is None:
+        return future.result()
+    [place] = [line for line in str(error.__cause__).splitlines() if line.lstrip().startswith("File ")][-1:] or [""]
+    return f"{type(error).__name__}: {error} ({place.strip()})"
 
 
 @dataclass(slots=True)
@@ -334,8 +333,9 @@ def main() -> int:
     began = time.monotonic()
     tally = Tally()
     with ProcessPoolExecutor(arguments.processes, mp_context=get_context("spawn")) as pool:
-        work = ((seed, not arguments.keep) for seed in seeds)
-        for seed, found in pool.map(_worked, work):
+        futures = {seed: pool.submit(examine, seed, is_shrunk=not arguments.keep) for seed in seeds}
+        for seed, future in futures.items():
+            found = _outcome(future)
             said = tally.add(seed, found)
             if said:
                 print(said, flush=True)

@@ -58,4 +58,4 @@ def test_every_exception_is_an_attribute() -> None:
 
 def test_a_definition_is_frozen() -> None:
     with pytest.raises(FrozenInstanceError):
-        Definition().is_managed = False  # type: ignore[misc]
+        Definition().is_managed = False

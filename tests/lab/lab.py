@@ -94,7 +94,7 @@ class Lab(Site):
         """Prepare the state directory, which can be seen from inside only."""
         services, machine.services = machine.services, []
         machine.switch_on()
-        arguments = [str(word) for word in services[1]["arguments"]]  # type: ignore[attr-defined]
+        arguments = [str(word) for word in services[1]["arguments"]]
         assert machine.namespaces is not None
         machine.namespaces.run("env", f"PYTHONPATH={REPOSITORY}", *arguments, "--initialize")
         machine.switch_off()

@@ -103,7 +103,7 @@ class SystemdMachine(Machine):
             self._switch.plug(self.index, made.init)
             made.boot()
             self.is_stopped = False
-            self.container = self.namespaces = made  # type: ignore[assignment]
+            self.container = self.namespaces = made
 
     def _end(self) -> None:
         assert self.container is not None

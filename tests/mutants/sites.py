@@ -146,7 +146,7 @@ def _equal_to(source: str, function: Function) -> Iterator[ast.AST]:
 @cache
 def _parsed(source: str) -> tuple[ast.AST, bool]:
     """Return the one statement or expression in a source, and whether it is an expression."""
-    (statement,) = ast.parse(f"def _():\n{_indented(source)}").body[0].body  # type: ignore[attr-defined]
+    (statement,) = ast.parse(f"def _():\n{_indented(source)}").body[0].body
     if isinstance(statement, ast.Expr):
         return statement.value, True
     assert isinstance(statement, ast.stmt)

@@ -228,12 +228,12 @@ class Scenario:
         self.cluster.start_brain(node)
 
     def brain(self, node: str) -> Any:
-        process = self.cluster.nodes[node].brain  # type: ignore[index]
+        process = self.cluster.nodes[node].brain
         assert process is not None
         return process
 
     def pacer(self, node: str) -> Any:
-        process = self.cluster.nodes[node].pacer  # type: ignore[index]
+        process = self.cluster.nodes[node].pacer
         assert process is not None
         return process
 

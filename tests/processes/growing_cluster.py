@@ -64,7 +64,7 @@ class GrowingCluster(Scenario):
         """Let machines join one after the other, until each votes."""
         for name in names:
             self.join(name)
-            self.until(f"{name} to vote", lambda name=name: name in self.voters())  # type: ignore[misc]
+            self.until(f"{name} to vote", lambda name=name: name in self.voters())
         return self
 
     def grow_by(self, inviter: str, name: str) -> "GrowingCluster":

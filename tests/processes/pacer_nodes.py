@@ -143,6 +143,14 @@ def make_nodes(directory: Path, node_timeout_ms: int, brain_timeout_ms: int) -> 
         nodes[name] = Node(
             name,
             own,
-            PacerSettings(name, incarnation(name), True, addresses[name], peers, node_timeout_ms, brain_timeout_ms),  # noqa: FBT003
+            PacerSettings(
+                name,
+                incarnation(name),
+                is_voter=True,
+                listen=addresses[name],
+                peers=peers,
+                node_timeout_ms=node_timeout_ms,
+                brain_timeout_ms=brain_timeout_ms,
+            ),
         )
     return nodes

@@ -66,7 +66,7 @@ def crm(scenario: Scenario, node: str, *words: str) -> Any:
     done = subprocess.run(
         [sys.executable, "-m", "haclusterd.entry_points.crm", "-o", "json", *words],
         capture_output=True, text=True, timeout=100, check=False, cwd=CHECKOUT,
-        env={**os.environ, "HACLUSTERD_SOCKET": str(scenario.cluster.nodes[node].socket)},  # type: ignore[index]
+        env={**os.environ, "HACLUSTERD_SOCKET": str(scenario.cluster.nodes[node].socket)},
     )  # fmt: skip
     assert done.stdout, done.stderr
     return json.loads(done.stdout)
@@ -75,7 +75,7 @@ def crm(scenario: Scenario, node: str, *words: str) -> Any:
 def started(scenario: Scenario, node: str, directory: Path) -> Api:
     (port,) = free_ports("127.0.0.1", 1)
     file = directory / f"api-{node}.yaml"
-    control = scenario.cluster.nodes[node].socket  # type: ignore[index]
+    control = scenario.cluster.nodes[node].socket
     file.write_text(f"listen: ['127.0.0.1:{port}']\nsocket: {control}\n")
     process = subprocess.Popen(
         [sys.executable, "-m", "haclusterd.entry_points.api", "--configuration", str(file)], cwd=CHECKOUT

@@ -48,7 +48,7 @@ class Victim:
         # A node that has answered this has heard of the newest term.
         self.commit()
         self.term = scenario.status()["term"]
-        self.node = scenario.cluster.nodes[self.dc]  # type: ignore[index]
+        self.node = scenario.cluster.nodes[self.dc]
         self.stolen = next(node for name, node in sorted(scenario.cluster.nodes.items()) if name != self.dc)
         self.pids = {what: getattr(scenario, what)(self.dc).pid for what in ("brain", "pacer")}
         for pid in self.pids.values():
@@ -71,7 +71,7 @@ class Victim:
             assert _resident_kib(pid) - self.resident_kib[pid] < GROWTH_KIB_MAX, what
             scenario.until(
                 f"the descriptors of the {what} to be as few as before",
-                lambda pid=pid: _descriptors(pid) <= self.descriptors[pid] + 3,  # type: ignore[misc]
+                lambda pid=pid: _descriptors(pid) <= self.descriptors[pid] + 3,
             )
 
     def logged(self, source: str) -> list[str]:

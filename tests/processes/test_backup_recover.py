@@ -88,7 +88,7 @@ def test_one_node_goes_on_alone_after_a_lost_majority(running: Scenario) -> None
     members = running.cluster.call("n1", "cluster.members").data
     assert isinstance(members, dict)
     assert members["uuid"] != old_uuid
-    assert [each["name"] for each in members["members"]] == ["n1"]  # type: ignore[index, call-overload]
+    assert [each["name"] for each in members["members"]] == ["n1"]
 
     # An old node with its old files is not let in, and takes nothing over.
     running.cluster.boot("n2")

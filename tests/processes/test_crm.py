@@ -20,7 +20,7 @@ def crm(scenario: Scenario, node: str, *words: str) -> "subprocess.CompletedProc
     return subprocess.run(
         [sys.executable, "-m", "haclusterd.entry_points.crm", *words],
         capture_output=True, text=True, timeout=100, check=False, cwd=Path(__file__).parents[2],
-        env={**os.environ, "HACLUSTERD_SOCKET": str(scenario.cluster.nodes[node].socket)},  # type: ignore[index]
+        env={**os.environ, "HACLUSTERD_SOCKET": str(scenario.cluster.nodes[node].socket)},
     )  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def test_standby_restart_and_stop_are_waited_for(running: Scenario) -> None:
 def tool(scenario: Scenario, node: str, name: str, *words: str) -> "tuple[int, str]":
     done = subprocess.run(
         [Path(__file__).parents[2] / "shims" / name, *words], capture_output=True, text=True, timeout=60, check=False,
-        env={"PATH": "/usr/bin:/bin", "HACLUSTERD_SOCKET": str(scenario.cluster.nodes[node].socket)},  # type: ignore[index]
+        env={"PATH": "/usr/bin:/bin", "HACLUSTERD_SOCKET": str(scenario.cluster.nodes[node].socket)},
     )  # fmt: skip
     return done.returncode, done.stdout + done.stderr
 

@@ -24,7 +24,7 @@ CLONES = (
 
 
 def crm(scenario: Scenario, *words: str, editor: str = "") -> "subprocess.CompletedProcess[str]":
-    node = scenario.cluster.nodes["n1"]  # type: ignore[index]
+    node = scenario.cluster.nodes["n1"]
     return subprocess.run(
         [sys.executable, "-m", "haclusterd.entry_points.crm", *words],
         capture_output=True, text=True, timeout=100, check=False, cwd=Path(__file__).parents[2],

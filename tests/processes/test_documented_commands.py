@@ -162,7 +162,7 @@ class Stage:
             program.parent.mkdir(parents=True, exist_ok=True)
             program.write_text("#!/bin/sh\nexec sleep 100000\n")
             program.chmod(0o755)
-        own, other = scenario.cluster.nodes["n2"].port, free_ports("127.0.0.2", 1)[0]  # type: ignore[index]
+        own, other = scenario.cluster.nodes["n2"].port, free_ports("127.0.0.2", 1)[0]
         addresses = {"10.0.0.2:7400": f"127.0.0.1:{own}", "10.1.0.2:7400": f"127.0.0.2:{other}"}
         self._words = {**HERE, "/srv/": f"{here}/srv/", **addresses}
         setup = scenario.cluster.directory / "setup"

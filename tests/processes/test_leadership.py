@@ -44,7 +44,7 @@ def test_raft_follows_a_changed_node_timeout(running: Scenario) -> None:
     for timeout_ms in (1_900, 5_000, 1_800):
         assert crm(running, "n1", "configure", "property", f"node-timeout={timeout_ms}ms").returncode == 0
         line = f"daemon.retimed node_timeout_ms={timeout_ms}"
-        running.until("the daemons to follow", lambda line=line: is_in_all_logs(running, line))  # type: ignore[misc]
+        running.until("the daemons to follow", lambda line=line: is_in_all_logs(running, line))
         terms.add(running.status()["term"])
     assert running.dc() == first
     assert len(terms) == 1

@@ -54,7 +54,7 @@ def holder_of(scenario: Scenario) -> str:
 
 
 def lease_left_ms(scenario: Scenario, node: str) -> int:
-    mapped = open_page(scenario.cluster.nodes[node].runtime)  # type: ignore[index]
+    mapped = open_page(scenario.cluster.nodes[node].runtime)
     held = None if mapped is None else mapped.page.held_lease()
     return 0 if held is None else held.until - time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
 

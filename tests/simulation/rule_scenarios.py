@@ -84,7 +84,7 @@ def order_for_an_older_incarnation(rules: SafetyRules) -> None:
         _take_to_sync(cluster, SLOW_SYNC_US)
         cluster.fates.write("extra", "monitor", Fate(duration_ms=1500), node=third, times=1)
         cluster.edit((configurations.primitive("extra"), configurations.prefers("extra", target)))
-        cluster.until(lambda: agent_at_work(cluster, third, "extra", "monitor"), 5000, "extra probed")  # noqa: B023
+        cluster.until(lambda: agent_at_work(cluster, third, "extra", "monitor"), 5000, "extra probed")  # noqa: B023 (called at once)
         cluster.run_for(offset_ms)
         cluster.kill_brain(target)
         cluster.run_for(4000)
@@ -549,10 +549,10 @@ def executor_leaves(rules: SafetyRules) -> None:
         _take_to_sync(cluster, SYNC_US)
         cluster.switch.set(target, FaultMode.WORKS)
         _let_fence(cluster, *cluster.names)
-        cluster.until(lambda: cluster.state(target) is NodeState.FENCED, 60_000, "fenced")  # noqa: B023
+        cluster.until(lambda: cluster.state(target) is NodeState.FENCED, 60_000, "fenced")  # noqa: B023 (called at once)
         cluster.power_on(target)
-        cluster.until(lambda: cluster.state(target) is NodeState.ONLINE, 60_000, "back")  # noqa: B023
-        cluster.until(lambda: cluster.state(leaver) is NodeState.LEFT, 30_000, "it has left")  # noqa: B023
+        cluster.until(lambda: cluster.state(target) is NodeState.ONLINE, 60_000, "back")  # noqa: B023 (called at once)
+        cluster.until(lambda: cluster.state(leaver) is NodeState.LEFT, 30_000, "it has left")  # noqa: B023 (called at once)
         cluster.run_for(max(0, agent_ends_ms - cluster.world.now_ms))
 
 
@@ -601,7 +601,7 @@ def member_never_seen(rules: SafetyRules) -> None:
 class _PoisonedGraph(dict[int, object]):
     """Raises when the controller looks at the plan."""
 
-    def values(self) -> object:  # type: ignore[override]
+    def values(self) -> object:
         raise RuntimeError("poison")
 
 
@@ -612,10 +612,10 @@ def poison_cib(rules: SafetyRules) -> None:
     healthy = cluster.scheduler
 
     def poisoned(cib: object, now: object) -> Plan:
-        plan = healthy(cib, now)  # type: ignore[arg-type]
+        plan = healthy(cib, now)
         if "poison" not in cluster.cib.configuration.resources:
             return plan
-        return Plan(TransitionGraph(_PoisonedGraph({0: None})), {})  # type: ignore[arg-type]
+        return Plan(TransitionGraph(_PoisonedGraph({0: None})), {})
 
     cluster.scheduler = poisoned
     ended: list[object] = []

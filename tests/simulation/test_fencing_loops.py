@@ -64,7 +64,7 @@ def test_a_node_that_is_lost_soon_after_each_boot_is_fenced_at_growing_intervals
     for _ in range(8):
         before = fencings(cluster, victim)
         cluster.isolate(victim)
-        cluster.until(lambda before=before: fencings(cluster, victim) > before, 700_000, "fenced")  # type: ignore[misc]
+        cluster.until(lambda before=before: fencings(cluster, victim) > before, 700_000, "fenced")
         times.append(cluster.world.now_ms)
         cluster.rejoin(victim)
         cluster.until(cluster.all_online, 30_000, "back")

@@ -78,7 +78,7 @@ def test_a_disk_that_stands_still_for_seconds_does_not_cost_the_leader_its_place
     world = World(6)
     leader = world.wait_for_leader()
     world.run(1_000)
-    world.disk_us = lambda: 5_000_000  # type: ignore[method-assign]
+    world.disk_us = lambda: 5_000_000
     write(world, leader, 3, b"slow")
     world.run(20_000)
     assert world.leader() == leader

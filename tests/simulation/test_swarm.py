@@ -97,7 +97,7 @@ def test_events_of_a_paused_life_wait_in_order_and_those_of_an_ended_one_never_h
 
 def test_time_that_stands_still_is_found() -> None:
     world = World(1)
-    world.EVENTS_PER_INSTANT_MAX = 100  # type: ignore[misc]
+    world.EVENTS_PER_INSTANT_MAX = 100
 
     def again() -> None:
         world.after(0, again)

@@ -19,7 +19,7 @@ import sys
 sys.path += [os.environ.get("HACLUSTERD_AGENT_LIBRARY") or "$library"]
 
 from haclusterd.agents.ocf import ${imports}Parameter  # noqa: E402 (found on the path above)
-from haclusterd.agents.service import COMMON_PARAMETERS, ServiceAgent, split_words  # noqa: E402
+from haclusterd.agents.service import COMMON_PARAMETERS, ServiceAgent, split_words  # noqa: E402 (likewise)
 
 
 class $class_(ServiceAgent):

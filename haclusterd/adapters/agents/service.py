@@ -118,7 +118,7 @@ class ServiceAgents:
         self._runners[standard].metadata(AgentReference(standard, None, agent.type), answered)
 
     def validate(
-        self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]  # noqa: ARG002
+        self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]  # noqa: ARG002 (the port has it)
     ) -> None:
         """Answer that nothing of this class can be asked."""
         self._clock.call_soon(lambda: done(CANNOT_BE_ASKED))

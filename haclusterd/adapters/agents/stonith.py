@@ -65,7 +65,7 @@ class StonithAgents:
         """A device has no process."""
 
     def validate(
-        self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]  # noqa: ARG002
+        self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]  # noqa: ARG002 (the port has it)
     ) -> None:
         """Answer that nothing of this class can be asked."""
         self._clock.call_soon(lambda: done(CANNOT_BE_ASKED))

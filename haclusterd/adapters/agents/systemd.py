@@ -161,7 +161,7 @@ class SystemdAgents:
         """End the connection; nothing may be asked of this object any more."""
         self._bus.stop()
 
-    def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:  # noqa: ARG002
+    def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:  # noqa: ARG002 (the port has it)
         """Watch the unit of an active resource, and call `died` whenever it is not active any more."""
 
         def changed(state: str) -> None:
@@ -199,7 +199,7 @@ class SystemdAgents:
             self._clock.call_soon(lambda: answer("", {}))
 
     def validate(
-        self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]  # noqa: ARG002
+        self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]  # noqa: ARG002 (the port has it)
     ) -> None:
         """Answer that nothing of this class can be asked."""
         self._clock.call_soon(lambda: done(CANNOT_BE_ASKED))

@@ -35,7 +35,7 @@ STALE_FROM_MS = 1000
 
 def load_scheduler() -> None:
     """Load the scheduler, so that the first question need not wait for it."""
-    import haclusterd.scheduler.schedule  # noqa: F401
+    import haclusterd.scheduler.schedule  # noqa: F401 (loading it is the purpose)
 
 
 def plan(

@@ -9,6 +9,7 @@ An operation without an answer may have happened at any instant after it was ask
 neither may be assumed. Nothing here may guess; a search that becomes too large says so.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -60,8 +61,7 @@ def judge_log(appends: Sequence[Append], words: Sequence[str]) -> LogVerdict:
 
 
 def _repeated(words: Sequence[str]) -> tuple[str, ...]:
-    seen: set[str] = set()
-    return tuple(word for word in words if word in seen or seen.add(word))  # type: ignore[func-returns-value]
+    return tuple(word for word, count in Counter(words).items() for _ in range(count - 1))
 
 
 def _overtaking(appends: Sequence[Append], position: dict[str, int]) -> Iterator[str]:

@@ -8,6 +8,7 @@ shrinking needs.
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 from haclusterd.model.ids import NodeName
@@ -115,7 +116,7 @@ class FaultRun(Generic[Stage]):
     def begin(self) -> None:
         """Let the safety phase begin now."""
         for fault in self._plan:
-            self._after(fault.at_ms * MS, lambda fault=fault: self._bring_about(fault))  # type: ignore[misc]
+            self._after(fault.at_ms * MS, partial(self._bring_about, fault))
 
     def end_all(self) -> None:
         """End what has begun and not ended, newest first; nothing begins any more."""

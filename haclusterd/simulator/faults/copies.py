@@ -16,7 +16,7 @@ WHOLE_SHARE = 0.5
 """Of the copies: those of the whole machine, which show what the first one shows."""
 
 
-def copied_machine(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+def copied_machine(chance: Chance, _nodes: Nodes) -> Fault:
     """A machine is copied, and the copy is started beside it."""
     place = chance.random()
     age_ms = chance.choice((0, 0, chance.randint(0, 15_000)))
@@ -45,7 +45,7 @@ def copied_machine(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (ever
     return Drawn(f"a copy of a {what}, {age_ms} ms old, is started beside it", begin, age_ms + lasts_ms)
 
 
-def copy_in_its_place(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+def copy_in_its_place(chance: Chance, _nodes: Nodes) -> Fault:
     """A machine is copied and switched off; the copy is started, and then the first one again."""
     place = chance.random()
     alone_ms, lasts_ms = chance.choice((200, 2_000, chance.randint(1_000, 15_000))), chance.randint(1_000, 20_000)

@@ -88,7 +88,7 @@ def _begin(
     return story.end
 
 
-def lying_disk(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+def lying_disk(chance: Chance, _nodes: Nodes) -> Fault:
     """A disk says that it has synced and has not; then its host loses power."""
     drawn = _Draw(chance)
 
@@ -102,7 +102,7 @@ def lying_disk(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every ki
     return Drawn(f"a disk lies, and loses power after {drawn.after_ms} ms", begin, drawn.lasts_ms)
 
 
-def older_directory(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+def older_directory(chance: Chance, _nodes: Nodes) -> Fault:
     """A directory is copied, and later its host comes back with the copy."""
     drawn = _Draw(chance)
 
@@ -121,7 +121,7 @@ def older_directory(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (eve
     return Drawn(f"a directory is put back to what it was {drawn.after_ms} ms before", begin, drawn.lasts_ms)
 
 
-def emptied_directory(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+def emptied_directory(chance: Chance, _nodes: Nodes) -> Fault:
     """Somebody empties a directory and sets it up again under the same name."""
     drawn = _Draw(chance)
 

@@ -23,7 +23,7 @@ LOOK_US = 5 * MS
 
 def drive_to_the_edge(
     chance: random.Random,
-    nodes: Sequence[NodeName],  # noqa: ARG001 (every kind is drawn alike)
+    _nodes: Sequence[NodeName],
 ) -> Drawn[Cluster]:
     """Who runs a service is lost with a fresh lease and cannot stop it; its last feed is written as late as can be.
 

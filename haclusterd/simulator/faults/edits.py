@@ -61,7 +61,7 @@ def _deletion(*names: str) -> Deed:
     return "configure.delete", {"ids": list(names), "cascade": True}
 
 
-def add_primitive(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+def add_primitive(chance: Chance, _nodes: Nodes) -> Fault:
     """A new service, sometimes one that takes long to start."""
     name = chance.choice(EXTRAS)
     words = (
@@ -73,7 +73,7 @@ def add_primitive(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every
     return _drawn(chance, f"{name} is added", _statement(*words), _deletion(name))
 
 
-def add_group(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def add_group(chance: Chance, _nodes: Nodes) -> Fault:
     """Two new services become a group, or one of them goes on alone."""
     monitor = ("op", "monitor", "interval=2s", "timeout=5s")
     lines = [f"primitive {name} {SERVICE} {' '.join(monitor)}" for name in ("member1", "member2")]
@@ -81,20 +81,20 @@ def add_group(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
     return _drawn(chance, "a group is added", _loading(text), _deletion("pair", "member1", "member2"))
 
 
-def add_clone(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def add_clone(chance: Chance, _nodes: Nodes) -> Fault:
     """A new service on all nodes."""
     interleave = chance.choice(("true", "false"))
     text = f"primitive copy {SERVICE} op monitor interval=2s timeout=5s\nclone copies copy meta interleave={interleave}"
     return _drawn(chance, "a clone is added", _loading(text), _deletion("copies", "copy"))
 
 
-def delete_object(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def delete_object(chance: Chance, _nodes: Nodes) -> Fault:
     """Something is removed, with what refers to it."""
     name = chance.choice((*EXTRAS, "cache", "cache-with-db", "db-then-cache", "vip", "pair", "copies"))
     return _drawn(chance, f"{name} is deleted", _deletion(name))
 
 
-def modify_primitive(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def modify_primitive(chance: Chance, _nodes: Nodes) -> Fault:
     """A parameter, a meta-attribute or an operation of a service changes."""
     name = chance.choice((*configurations.SERVICES, *EXTRAS, "pg"))
     deeds: tuple[Deed, ...] = (
@@ -114,7 +114,7 @@ def _setting(name: str, section: str, key: str, value: str) -> Deed:
     return "resource.setting", {"resource": name, "section": section, "action": "set", "name": key, "value": value}
 
 
-def change_agent(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def change_agent(chance: Chance, _nodes: Nodes) -> Fault:
     """A service is to be run by another agent, which neither finds nor ends what the first has started."""
     name = chance.choice(("cache", "db", *EXTRAS))
 
@@ -125,7 +125,7 @@ def change_agent(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
     return _drawn(chance, f"{name} gets another agent", written(OTHER), written(SERVICE))
 
 
-def change_pidfile(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def change_pidfile(chance: Chance, _nodes: Nodes) -> Fault:
     """A service is to be run with another pidfile: with that, nothing finds or ends what runs."""
     name = chance.choice((*configurations.SERVICES, *EXTRAS, "pg", GUEST))
     old, new = chance.sample(("", "one.pid", "two.pid"), 2)
@@ -138,7 +138,7 @@ def change_pidfile(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
     return _drawn(chance, f"{name} gets another pidfile", written(new), written(old))
 
 
-def rename_copy(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def rename_copy(chance: Chance, _nodes: Nodes) -> Fault:
     """What runs as one service becomes the only instance of a unique clone, which has another name, or is so again."""
     name = chance.choice(EXTRAS)
     clone = f"only-{name}"
@@ -151,7 +151,7 @@ def rename_copy(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
     return _drawn(chance, f"{name} becomes a unique clone", _loading(text), undo)
 
 
-def modify_group(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def modify_group(chance: Chance, _nodes: Nodes) -> Fault:
     """A member is taken into the group `front`, or out of it."""
     name = chance.choice((*EXTRAS, "cache"))
     deed: Deed = ("configure.modgroup", {"words": ["front", "add", name, *chance.choice(((), ("before", "web")))]})
@@ -205,17 +205,17 @@ PROPERTIES: tuple[tuple[str, tuple[str, ...], str], ...] = (
 )
 
 
-def set_property(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def set_property(chance: Chance, _nodes: Nodes) -> Fault:
     """A property of the cluster, and mostly back to what it was."""
     return _property_of(chance, PROPERTIES)
 
 
-def set_timeout(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def set_timeout(chance: Chance, _nodes: Nodes) -> Fault:
     """Another node-timeout comes into force while everything runs, and with it every timer that follows from it."""
     return _property_of(chance, (("node-timeout", ("500ms", "1s", "3s", "5s", "10s"), "2s"),))
 
 
-def limit_fencing(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def limit_fencing(chance: Chance, _nodes: Nodes) -> Fault:
     """How often nodes are fenced, and what is done without a quorum, changes."""
     policy = ("no-quorum-policy", ("stop", "freeze", "ignore", "demote", "fence"), "stop")
     return _property_of(chance, (*FENCING_PROPERTIES, policy))
@@ -228,7 +228,7 @@ ON_FAIL: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
-def set_on_fail(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def set_on_fail(chance: Chance, _nodes: Nodes) -> Fault:
     """What is done when an operation of a service fails."""
     resource = chance.choice((*configurations.SERVICES, "pg", GUEST))
     operation, policies = chance.choice(ON_FAIL)
@@ -245,7 +245,7 @@ def _property_of(chance: Chance, properties: Sequence[tuple[str, tuple[str, ...]
                   _statement("property", f"{name}={usual}"))  # fmt: skip
 
 
-def set_by_the_clock(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def set_by_the_clock(chance: Chance, _nodes: Nodes) -> Fault:
     """Rules on dates: a property, a device's parameter or a meta-attribute holds for some seconds, or from then on."""
     kind = chance.choice(("property", "property", "device", "role", "copies"))
     properties = [each for each in PROPERTIES if each[0].replace("-", "_") not in configurations.USUAL_PROPERTIES]
@@ -274,7 +274,7 @@ def set_by_the_clock(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
     return Drawn(f"{owner or 'the cluster'}: {name}={value} in {wait_s} s, for {lasts_s} s", begin)
 
 
-def set_defaults(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def set_defaults(chance: Chance, _nodes: Nodes) -> Fault:
     """Defaults of resources and operations."""
     words = chance.choice((("rsc_defaults", "resource-stickiness=5"), ("rsc_defaults", "resource-stickiness=1000"),
                            ("op_defaults", "timeout=15s"), ("op_defaults", "timeout=40s")))  # fmt: skip
@@ -292,7 +292,7 @@ def add_template_or_tag(chance: Chance, nodes: Nodes) -> Fault:
     return _drawn(chance, text.replace("\n", "; "), _loading(text), _deletion(*names))
 
 
-def arrange(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def arrange(chance: Chance, _nodes: Nodes) -> Fault:
     """The resources stand in another order, on which placement depends."""
     order = chance.random()
 
@@ -304,7 +304,7 @@ def arrange(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
     return Drawn("resources are arranged in another order", begin)
 
 
-def change_in_parts(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def change_in_parts(chance: Chance, _nodes: Nodes) -> Fault:
     """A change that comes in parts, as one does that is larger than an entry of the log."""
     score = str(chance.choice((1, 100, 150)))
 
@@ -348,7 +348,7 @@ def set_attribute(chance: Chance, nodes: Nodes) -> Fault:
     return _drawn(chance, f"{deed[0]} {deed[1]}", deed)
 
 
-def use_ticket(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def use_ticket(chance: Chance, _nodes: Nodes) -> Fault:
     """A service comes to depend on a ticket, or the ticket is granted, revoked, set aside."""
     if chance.random() < 0.3:
         resource = chance.choice(configurations.SERVICES)
@@ -385,7 +385,7 @@ def ban(chance: Chance, nodes: Nodes) -> Fault:
                   ("resource.clear", {"resource": resource}))  # fmt: skip
 
 
-def switch_resource(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def switch_resource(chance: Chance, _nodes: Nodes) -> Fault:
     """A service is stopped for a while, or restarted; or the fence device, and nobody can be fenced meanwhile."""
     resource = chance.choice((*PLACES, "front", configurations.DEVICE))
     if chance.random() < 0.3:
@@ -394,7 +394,7 @@ def switch_resource(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
                   ("resource.start", {"resources": [resource]}))  # fmt: skip
 
 
-def demote_for_a_while(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def demote_for_a_while(chance: Chance, _nodes: Nodes) -> Fault:
     """Nothing of the promotable clone is to be promoted."""
     return _drawn(chance, "the clone is demoted", ("resource.demote", {"resource": CLONE}),
                   ("resource.promote", {"resource": CLONE}))  # fmt: skip
@@ -421,7 +421,7 @@ def stand_by(chance: Chance, nodes: Nodes) -> Fault:
                   ("node.online", {"node": node}))  # fmt: skip
 
 
-def use_token(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def use_token(chance: Chance, _nodes: Nodes) -> Fault:
     """A program may ask through the REST interface, for a while."""
     name = f"program{chance.randint(1, 3)}"
     arguments: dict[str, Json] = {"name": name, "digest": f"{chance.getrandbits(256):064x}", "role": "operator"}

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from functools import partial
 
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.brain import BrainProcess
@@ -50,7 +51,7 @@ def lose_all_power(chance: Chance, nodes: Nodes) -> Fault:
 
         def end() -> None:
             for node, pause_ms in zip(nodes, pauses_ms, strict=True):
-                cluster.world.after(pause_ms * MS, lambda node=node: cluster.power_on(node))  # type: ignore[misc]
+                cluster.world.after(pause_ms * MS, partial(cluster.power_on, node))
 
         return end
 

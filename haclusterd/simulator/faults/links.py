@@ -73,7 +73,7 @@ def lose_network(links: tuple[int, int], chance: Chance, nodes: Nodes) -> Fault:
     return _cutting("all is cut", _both_ways(nodes, nodes), chance.randint(*links), chance.randint(*LASTS_MS))
 
 
-def slow_network(links: tuple[int, int], chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (drawn alike)
+def slow_network(links: tuple[int, int], chance: Chance, _nodes: Nodes) -> Fault:
     """Everything travels longer on one network, so that what went over the other one overtakes it."""
     number, extra_ms = chance.randint(*links), chance.choice((20, 200, 900))
 

@@ -41,15 +41,15 @@ DELAYS_MS = (0, 0, 1, 5, 20, 100, 400, 1500, 4000)
 AWAY_MS = (300, 8_000)
 
 
-def _kill_brain(cluster: Cluster, node: NodeName, away_ms: int) -> None:  # noqa: ARG001 (every blow is alike)
+def _kill_brain(cluster: Cluster, node: NodeName, _away_ms: int) -> None:
     cluster.kill_brain(node)
 
 
-def _kill_pacer(cluster: Cluster, node: NodeName, away_ms: int) -> None:  # noqa: ARG001
+def _kill_pacer(cluster: Cluster, node: NodeName, _away_ms: int) -> None:
     cluster.kill_pacer(node)
 
 
-def _reload(cluster: Cluster, node: NodeName, away_ms: int) -> None:  # noqa: ARG001
+def _reload(cluster: Cluster, node: NodeName, _away_ms: int) -> None:
     cluster.reload_brain(node)
 
 

@@ -150,7 +150,7 @@ def filter_one_kind(chance: Chance, nodes: Nodes) -> Fault:
     return Drawn(f"{what} between {one} and {whom} is dropped, {how}", begin, chance.randint(1_000, 30_000))
 
 
-def bad_weather(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+def bad_weather(chance: Chance, _nodes: Nodes) -> Fault:
     """Delay, loss, repetition and reordering, everywhere."""
     weather = Weather(
         delay_us=(100, chance.choice((600, 5 * MS, 60 * MS))),

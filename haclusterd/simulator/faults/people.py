@@ -22,13 +22,13 @@ Chance = random.Random
 Fault = Drawn[Cluster]
 
 
-def kill_service(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+def kill_service(chance: Chance, _nodes: Nodes) -> Fault:
     """A service dies where it runs."""
     resource = chance.choice(configurations.SERVICES)
     return Drawn(f"the service {resource} dies", lambda cluster: cluster.kill_service(resource))
 
 
-def bad_manners(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+def bad_manners(chance: Chance, _nodes: Nodes) -> Fault:
     """Agents are slow, fail and hang."""
     manners = Manners(
         start_ms=(20, chance.choice((200, 3000))),
@@ -62,7 +62,7 @@ def take_program_away(chance: Chance, nodes: Nodes) -> Fault:
     return Drawn(f"the program of {resource} is away on {node}", begin, chance.randint(500, 8000))
 
 
-def bad_planners(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001
+def bad_planners(chance: Chance, _nodes: Nodes) -> Fault:
     """Planning workers are slow, and die."""
     manners = PlannerManners((20, chance.choice((300, 3000))), chance.choice((0.0, 0.5)))
 
@@ -108,7 +108,7 @@ def change_configuration(chance: Chance, nodes: Nodes) -> Fault:
     return Drawn(f"{resource} prefers {node} by {score}", lambda cluster: cluster.edit((edit,)))
 
 
-def clean_up(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+def clean_up(chance: Chance, _nodes: Nodes) -> Fault:
     """An administrator has all failures forgotten, or everything probed."""
     command = CleanUp(None, None, reprobe=chance.random() < 0.5)
     return Drawn("everything is cleaned up", lambda cluster: cluster.administer(command))
@@ -147,7 +147,7 @@ VOTERS_MIN = 2
 MEMBERS_MIN = 3
 
 
-def add_member(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+def add_member(chance: Chance, _nodes: Nodes) -> Fault:
     """A machine joins the cluster, with a vote or without."""
     wants_vote = chance.random() < 0.8
 
@@ -158,7 +158,7 @@ def add_member(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every ki
     return Drawn(f"a node joins {'with' if wants_vote else 'without'} a vote", begin)
 
 
-def drop_member(chance: Chance, nodes: Nodes) -> Fault:  # noqa: ARG001 (every kind is drawn alike)
+def drop_member(chance: Chance, _nodes: Nodes) -> Fault:
     """A machine is given away for good; never the first, which clients write about."""
     place = chance.random()
 

@@ -409,7 +409,7 @@ class SimulatedAgents:
     def _notice_later(self, notice: Callable[[], None]) -> None:
         self._life.after(EXIT_NOTICE_US, notice)
 
-    def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:  # noqa: ARG002
+    def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:  # noqa: ARG002 (the port has it)
         """See `AgentRunner.watch`."""
         self._watched[resource] = died
 
@@ -427,7 +427,7 @@ class SimulatedAgents:
         answer = AgentMetadata(agent, "1.1", str(agent), "", {}, actions) if self.exists(agent) else None
         self._life.after(EXIT_NOTICE_US, lambda: done(answer))
 
-    def validate(self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]) -> None:  # noqa: ARG002
+    def validate(self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]) -> None:  # noqa: ARG002 (the port has it)
         """See `AgentRunner.validate`; simulated agents object to nothing."""
         self._life.after(EXIT_NOTICE_US, lambda: done(Validation(0, "")))
 

@@ -13,6 +13,7 @@ import random
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from haclusterd.model.ids import NodeName
@@ -269,6 +270,10 @@ class _Endpoint:
     life: Life
     end: StreamEnd
 
+    def connected(self, peer: NodeName) -> None:
+        """Report a session."""
+        self.end.connected(peer)
+
 
 @dataclass(slots=True)
 class _Direction:
@@ -462,7 +467,7 @@ class Streams:
         self._sessions[(one, second)] = self._sessions[(other, first)] = session
         for name, peer in ((one, second), (other, first)):
             endpoint = ends[name]
-            endpoint.life.after(0, lambda endpoint=endpoint, peer=peer: endpoint.end.connected(peer))  # type: ignore[misc]
+            endpoint.life.after(0, partial(endpoint.connected, peer))
 
     def _is_welcome(self, host: StreamEnd, guest: StreamEnd) -> bool:
         """Ask one end whether it talks to the other one, and let that hear why not."""

@@ -485,7 +485,7 @@ def test_a_configuration_made_against_an_older_version_is_refused(log: Log) -> N
 
 
 def test_a_raising_apply_is_the_same_refusal_everywhere(log: Log) -> None:
-    poison = commands.IssueFence(None)  # type: ignore[arg-type]
+    poison = commands.IssueFence(None)
     log.must_refuse(poison, RefusalCode.INTERNAL_ERROR)
 
 

@@ -33,7 +33,7 @@ DUMMY = AgentReference("ocf", "haclusterd", "dummy")
 
 
 def envelope(command: object) -> Envelope:
-    return Envelope(RequestId("r1"), NodeName("n1"), WallTime(5), command)  # type: ignore[arg-type]
+    return Envelope(RequestId("r1"), NodeName("n1"), WallTime(5), command)
 
 
 def document(command: object, **header: object) -> bytes:

@@ -48,7 +48,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def said(command: str, **arguments: object) -> str:
     """Return what a command shows, and of a refusal its message."""
-    response = COMMANDS[command](arguments)  # type: ignore[arg-type]
+    response = COMMANDS[command](arguments)
     reports = [f"{each.message}" for each in response.reports]
     assert bool(response.exit) is any(each.severity == "error" for each in response.reports)
     return "\n".join([*reports, *render_data(Screen(), response.data)])

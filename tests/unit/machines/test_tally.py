@@ -127,7 +127,7 @@ def test_operations_and_fencings_are_counted_by_how_they_ended(bench: Bench) -> 
         result("start", ExitCode.OK), result("monitor", ExitCode.NOT_RUNNING), result("start", ExitCode.ERROR),
         result("monitor", ExitCode.ERROR, 10_000),
     )  # fmt: skip
-    command = RecordResults(N1, bench.cluster.node(N1).incarnation, results)  # type: ignore[arg-type]
+    command = RecordResults(N1, bench.cluster.node(N1).incarnation, results)
     bench.observe(bench.cluster.cib, 1, command=command)
     before = bench.cluster.cib
     record = fencing_record("n2", FenceOutcome.FENCED)

@@ -124,7 +124,7 @@ def test_a_node_that_is_lost_meanwhile_is_not_marked_and_is_cut_off_afterwards()
 def test_only_who_is_there_is_let_in() -> None:
     dc = Dc()
     dc.step()
-    order = replace(dc.order, key=dc.order.key + "x")  # type: ignore[arg-type]
+    order = replace(dc.order, key=dc.order.key + "x")
     dc.answer()
     dc.cluster.lose(N2)
     assert dc.cluster.put(commands.IssueFence(order)).refusal is not None

@@ -411,7 +411,7 @@ class PromptPlanner:
             return
         try:
             answer = PlanAnswer(number, self._scheduler(cib, now))
-        except Exception as bug:  # noqa: BLE001
+        except Exception as bug:  # noqa: BLE001 (as the worker does: a scheduler that fails is an answer)
             answer = PlanAnswer(number, None, f"{type(bug).__name__}: {bug}")
         self._answered(answer)
 

@@ -195,7 +195,7 @@ def test_after_some_conflicts_it_is_said_who_was_faster() -> None:
     put_on_another_node(desk)
     desk.daemon.store.commit_all()
     assert (desk.codes(name), status_of(desk, name)) == (["CONFLICT"], ExitStatus.OUTDATED)
-    [report] = desk.response(name).reports  # type: ignore[union-attr]
+    [report] = desk.response(name).reports
     assert "bob" in report.message
 
 
@@ -299,7 +299,7 @@ class SlowHistory(ListHistory):
         self.queries = 0
         self._clock = desk.daemon.clock
         self._takes_ms = takes_ms
-        desk.daemon.runtime.ports.history.query = self.query  # type: ignore[method-assign]
+        desk.daemon.runtime.ports.history.query = self.query
 
     def query(self, query: HistoryQuery, done: Callable[[HistoryAnswer], None]) -> None:
         self.queries += 1
@@ -330,7 +330,7 @@ ENDLESS = count(1)
 
 def test_a_verb_that_never_has_read_enough_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     verb = RunnableVerb("history.endless", Permission.READ, "never ends", function=endless)
-    monkeypatch.setitem(registry.VERBS, "history.endless", verb)  # type: ignore[arg-type]
+    monkeypatch.setitem(registry.VERBS, "history.endless", verb)
     desk = Desk()
     history = SlowHistory(desk, takes_ms=5)
     name = desk.ask("history.endless")
@@ -584,7 +584,7 @@ def test_after_a_wait_that_ended_in_the_midst_of_a_look_the_next_wait_looks_agai
         )  # fmt: skip
 
     verb = RunnableVerb("resource.twice", Permission.OPERATE, "waits twice", function=run)
-    monkeypatch.setitem(registry.VERBS, "resource.twice", verb)  # type: ignore[arg-type]
+    monkeypatch.setitem(registry.VERBS, "resource.twice", verb)
     desk = Desk()
     name = desk.ask("resource.twice")
     desk.daemon.background.is_held = True

@@ -118,9 +118,9 @@ class House:
         assert self.listener.greeting is not None
         assert self.listener.applied is not None
         hello, caller = replace(self.listener.greeting(), nonce=b"n" * 16), Caller()
-        secret = bytes(changed.pop("secret", token.secret))  # type: ignore[call-overload]
+        secret = bytes(changed.pop("secret", token.secret))
         plain = Apply(token.invitation, node, HERE, "request", b"m" * 16, self.daemon.clock.wall(), 9)
-        application = replace(plain, **changed)  # type: ignore[arg-type]
+        application = replace(plain, **changed)
         proof = proof_of(proof_key_of(secret), hello, caller.session_certificate, application)
         self.listener.applied(caller, hello, replace(application, proof=proof))
         return caller
@@ -146,9 +146,9 @@ def denied(caller: Caller) -> str:
 )
 def test_who_is_not_let_in(terms: dict[str, NodeName], changed: dict[str, object], why: str) -> None:
     house = House()
-    token = house.invite(InvitationTerms(**terms))  # type: ignore[arg-type]
+    token = house.invite(InvitationTerms(**terms))
     house.daemon.clock.at += CLOCKS_MAX_MS + 1 if "now" in changed else 0
-    assert why in denied(house.apply(token, **changed))  # type: ignore[arg-type]
+    assert why in denied(house.apply(token, **changed))
     assert "enrolment.denied" in house.daemon.log.kinds()
 
 

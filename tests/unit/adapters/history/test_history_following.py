@@ -32,7 +32,7 @@ def followed(of: HistoryTables, after: str = "0", limit: int = 4, **fields: obje
     missing: list[Missing] = []
     position = read_position(after)
     for _ in range(100):
-        answer = follow(of, FollowQuery(limit, position, **fields))  # type: ignore[arg-type]
+        answer = follow(of, FollowQuery(limit, position, **fields))
         texts += [each.row.text for each in answer.rows]
         missing += [answer.missing] if answer.missing else []
         position = answer.next

@@ -249,7 +249,7 @@ def test_what_no_peer_has_stays_a_visible_gap(bench: Bench) -> None:
 def test_versions_that_a_snapshot_skipped_come_from_a_peer(bench: Bench) -> None:
     contents = {number: random.Random(number).randbytes(250_000) for number in range(1, 5)}
     for number, what in contents.items():
-        version = NewVersion(number, WallTime(number), "root@n1", f"why {number}", lambda what=what: what)  # type: ignore[misc]
+        version = NewVersion(number, WallTime(number), "root@n1", f"why {number}", lambda what=what: what)
         bench.log.add(number, row(number), version=version)
     bench.start(N1, N2)
     bench.tell(1, 4, N1)

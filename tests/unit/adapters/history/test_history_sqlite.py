@@ -48,7 +48,7 @@ class MainLoop:
                 self._calls.get(timeout=0.01)()
 
     def rows(self, history: History, **query: object) -> list[tuple[int, int, str]]:
-        answer = self.ask(history, HistoryQuery(**query))  # type: ignore[arg-type]
+        answer = self.ask(history, HistoryQuery(**query))
         return [(row.index, row.n, row.text) for row in answer.rows]
 
 

@@ -25,7 +25,9 @@ N1, N2 = NodeName("n1"), NodeName("n2")
 BOTH = (N1, N2)
 OWN = Incarnation("boot", "00000000000000a1")
 LOST, LOST_LATER = Incarnation("boot", "00000000000000b1"), Incarnation("boot", "00000000000000b2")
-SETTINGS = PacerSettings(N1, OWN, True, (), (), 2_000, 10_000)  # noqa: FBT003
+SETTINGS = PacerSettings(
+    N1, OWN, is_voter=True, listen=(), peers=(), node_timeout_ms=2_000, brain_timeout_ms=10_000
+)
 NEVER_JOINED = Incarnation("never-joined", "0" * 16)
 
 

@@ -28,7 +28,7 @@ async def forked() -> AsyncIterator[Callable[..., ForkedWork]]:
     made: list[ForkedWork] = []
 
     def make(**bounds: float) -> ForkedWork:
-        made.append(ForkedWork(asyncio.get_running_loop(), **bounds))  # type: ignore[arg-type]
+        made.append(ForkedWork(asyncio.get_running_loop(), **bounds))
         return made[-1]
 
     yield make

@@ -66,7 +66,7 @@ class Voter:
 
     @property
     def entries(self) -> list[bytes]:
-        return [event.outcome[0] for event in self.events if isinstance(event, Applied)]  # type: ignore[index]
+        return [event.outcome[0] for event in self.events if isinstance(event, Applied)]
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ async def test_a_raising_machine_ends_the_process(voter: Voter, caplog: pytest.L
     def raise_error(*_: object) -> object:
         raise ArithmeticError("apply must be total")
 
-    store._machine.apply = raise_error  # type: ignore[method-assign]
+    store._machine.apply = raise_error
     store.start(voter.deliver)
     store.propose(b"x")
     await until(lambda: voter.failures)

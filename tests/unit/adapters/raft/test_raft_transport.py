@@ -202,7 +202,7 @@ async def test_a_peer_that_does_not_read_is_given_up_and_memory_stays_bounded(ne
     _reader, writer = await network.unauthenticated(N2)
     writer.write(greeting())
     await until(lambda: first.reported == ["+n2"])
-    writer.transport.pause_reading()  # type: ignore[attr-defined]
+    writer.transport.pause_reading()
     for _ in range(64):
         first.transport.send(N2, bytes(MAX_FRAME_BYTES))
     await until(lambda: first.reported == ["+n2", "-n2"])

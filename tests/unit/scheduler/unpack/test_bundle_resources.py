@@ -31,7 +31,7 @@ def test_everything_that_is_made_in_its_order() -> None:
     assert (replica.container, replica.ip, replica.connection, replica.child) == tuple(
         found(inventory, name) for name in ("b-docker-1", "b-ip-10.0.0.254", "b-1", "app:1")
     )
-    assert replica.node is inventory.nodes_by_name[replica.connection.id]  # type: ignore[index, union-attr]
+    assert replica.node is inventory.nodes_by_name[replica.connection.id]
     assert names(inventory.tops) == ["b"]
 
 
@@ -58,7 +58,7 @@ def test_the_bundle_or_what_is_inside_asks_for_notifications(
 
 def test_the_container_is_a_node_for_its_child_only() -> None:
     inventory = inventory_of(primitive("a") + bundle('docker image="i"', 'control-port="99"', INSIDE) + primitive("z"))
-    node = inventory.nodes_by_name[found(inventory, "b-0").remote_node.name]  # type: ignore[union-attr]
+    node = inventory.nodes_by_name[found(inventory, "b-0").remote_node.name]
     assert (node.kind, node.is_bundle_node, node.base_score) == (NodeKind.GUEST, True, -INFINITY)
     assert node.connection is found(inventory, "b-0")
     child, connection = found(inventory, "app:0"), found(inventory, "b-0")
