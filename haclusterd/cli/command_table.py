@@ -34,29 +34,29 @@ OF_CLUSTER = (
                repeats=True),
         Option("--witness", "witness", "a node that votes and runs nothing, as NAME=HOST:PORT", OptionValue.TEXT,
                repeats=True),
-    ), examples=("crm cluster restore web.backup --into ./web2",)),
+    ), examples=("crm cluster restore web.backup --into ./web2",), is_guessed=False),
     Command("recover", "After the loss of a majority: go on with this node alone", "", (), (
         Option("--i-have-checked", "has_checked", "the other nodes are off, and stay so"),
         Option("--configuration", "configuration", "the node's haclusterd.yaml", OptionValue.TEXT, Completes.FILE),
-    ), examples=("crm cluster recover --i-have-checked",)),
-    Command("this-is", "Say that this machine is a node whose disk or image was another machine's", "",
-            (Parameter("node"),), (
+    ), examples=("crm cluster recover --i-have-checked",), is_guessed=False),
+    Command("this-is", "Say that this disk or image was another machine's node", "", (Parameter("node"),), (
         Option("--i-have-checked", "has_checked", "the other machine is off, and stays so"),
         Option("--configuration", "configuration", "the node's haclusterd.yaml", OptionValue.TEXT, Completes.FILE),
-    ), examples=("crm cluster this-is n2", "crm cluster this-is n2 --i-have-checked")),
+    ), examples=("crm cluster this-is n2", "crm cluster this-is n2 --i-have-checked"), is_guessed=False),
     Command("init", "Begin a cluster with this machine; others are invited to it", "", (), (
         Option("-n", "name", "the cluster's name", OptionValue.TEXT),
         Option("--name", "name", "the same", OptionValue.TEXT),
         *_OWN_MACHINE,
         Option("--authority", "authority", "where the authority's key is kept", OptionValue.TEXT, Completes.FILE),
-    ), examples=("crm cluster init -n web", "crm cluster init -n web --address 10.0.0.1 --address 10.1.0.1")),
+    ), examples=("crm cluster init -n web", "crm cluster init -n web --address 10.0.0.1 --address 10.1.0.1"),
+            is_guessed=False),
     Command("join", "Make this machine a node of the cluster that invited it", "",
             (Parameter("host", is_optional=True),), (
         Option("--token", "token", "what `invite` printed; left out: it is asked for", OptionValue.TEXT),
         Option("--token-file", "token_file", "a file with the token", OptionValue.TEXT, Completes.FILE),
         *_OWN_MACHINE,
     ), examples=("crm cluster join", "crm cluster join 10.0.0.1 --token -",
-                 "crm cluster join 10.0.0.1:7401 --token-file ./token --node n2 --address 10.0.0.2")),
+                 "crm cluster join 10.0.0.1:7401 --token-file ./token --node n2 --address 10.0.0.2"), is_guessed=False),
     Command("setup", "Make the files with which the nodes of a new cluster start", "", (), (
         Option("--name", "name", "the cluster's name", OptionValue.TEXT),
         Option("--node", "node", "a node, as NAME=HOST:PORT; once for each", OptionValue.TEXT, repeats=True),
@@ -64,11 +64,11 @@ OF_CLUSTER = (
                repeats=True),
         Option("--output", "output", "the directory to make", OptionValue.TEXT, Completes.FILE),
     ), examples=("crm cluster setup --name web --node n1=10.0.0.1:7400 --node n2=10.0.0.2:7400 "
-                 "--node n3=10.0.0.3:7400 --output ./web",)),
+                 "--node n3=10.0.0.3:7400 --output ./web",), is_guessed=False),
 )  # fmt: skip
 OF_CONFIGURE = (
-    Command("commit", "Make the waiting changes, all or none", examples=("commit",)),
-    Command("discard", "Drop the waiting changes", aliases=("refresh",), examples=("discard",)),
+    Command("commit", "Make the waiting changes, all or none", examples=("commit",), is_guessed=False),
+    Command("discard", "Drop the waiting changes", aliases=("refresh",), examples=("discard",), is_guessed=False),
     Command("diff", "Show the waiting changes", examples=("diff",)),
 )  # fmt: skip
 _BESIDE_VERBS = {"": OF_THE_ROOT, "cluster": OF_CLUSTER, "configure": OF_CONFIGURE}
@@ -85,10 +85,10 @@ CIB = Level("cib", "Shadow CIBs: copies of the state, to try changes on", (
     Command("diff", "Show how a copy differs from what is configured", "", (_SHADOW,),
             examples=("crm cib diff trial",)),
     Command("reset", "Copy the cluster's state once more; what was tried is lost", "", (_SHADOW,),
-            examples=("crm cib reset trial",)),
+            examples=("crm cib reset trial",), is_guessed=False),
     Command("commit", "Make the cluster's configuration that of a copy", "", (_SHADOW,),
-            examples=("crm cib commit trial --dry-run", "crm cib commit trial")),
-    Command("delete", "Delete a copy", "", (Parameter("name"),), examples=("crm cib delete trial",)),
+            examples=("crm cib commit trial --dry-run", "crm cib commit trial"), is_guessed=False),
+    Command("delete", "Delete a copy", "", (Parameter("name"),), examples=("crm cib delete trial",), is_guessed=False),
     Command("import", "Make a copy of a CIB of Pacemaker (XML)", "",
             (Parameter("cib", completes=Completes.FILE), _SHADOW),
             examples=("crm cib import cib.xml", "crm cib import pe-input-12.xml incident")),
@@ -156,7 +156,7 @@ AGENT = Level("agent", "For authors of resource agents: write, check, run and tr
                 Option("--junit", "junit", "write the trials to this file too, as JUnit XML", OptionValue.TEXT,
                        Completes.FILE),
             ), examples=("crm agent test ./my-service --only start --only leak --junit trials.xml",
-                         "crm agent test ocf:haclusterd:dummy --only stop-twice")),
+                         "crm agent test ocf:haclusterd:dummy --only stop-twice"), is_guessed=False),
 ))  # fmt: skip
 
 
@@ -199,7 +199,7 @@ def _command(verb: Verb, words: Words, name: str) -> Command:
             options.append(one)
     return Command(
         name, words.help or verb.help, verb.name, tuple(parameters), tuple(options), words.aliases, words.examples,
-        words.fixed, words.is_statement,
+        words.fixed, words.is_statement, words.is_guessed,
     )  # fmt: skip
 
 
@@ -227,12 +227,3 @@ ROOT = _level(_ROOT_FAMILY)
 LEVELS: tuple[Level, ...] = tuple(
     sorted((AGENT, CIB, MIGRATE, RA, *map(_level, _OTHERS)), key=lambda level: level.name)
 )
-
-NEVER_GUESSED = frozenset({
-    "address", "apply", "ban", "certificates", "cleanup", "clear", "clearstate", "commit", "confirm",
-    "default-timeouts", "delete", "demote", "discard", "edit", "erase", "fence", "filter", "grant", "init",
-    "invite", "join", "load", "maintenance", "modgroup", "move", "on", "promote", "recover", "refresh", "remove",
-    "rename", "reset", "restart", "restore", "revoke", "rollback", "set", "setup", "standby", "stop", "test",
-    "this-is", "token", "transfer-leader", "unmanage", "vote", "witness",
-})  # fmt: skip
-"""What stops, removes or restores something, or lets it in: no word that is merely similar leads to it."""

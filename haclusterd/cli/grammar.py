@@ -24,6 +24,8 @@ class Command:
     """Arguments that the command always gives."""
     is_statement: bool = False
     """It is a statement of the configuration: in a session it waits for `commit`."""
+    is_guessed: bool = True
+    """Whether "did you mean" may lead to it: not where it stops, removes or restores something, or lets it in."""
 
 
 @dataclass(frozen=True, slots=True)

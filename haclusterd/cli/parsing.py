@@ -5,7 +5,7 @@ Invariant: parsing needs no cluster. It raises UsageError with everything that a
 
 from collections.abc import Sequence
 
-from haclusterd.cli.command_table import LEVELS, NEVER_GUESSED, ROOT
+from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.grammar import Command, Invocation, Level
 from haclusterd.cli.other_tools import instead_of
 from haclusterd.model.json_value import Json
@@ -55,9 +55,9 @@ def unknown_word(level: Level, word: str) -> UsageError:
     if not remedy:
         from haclusterd.reports.suggestions import nearest
 
-        known = [name for command in level.commands if command.name not in NEVER_GUESSED
-                 for name in (command.name, *command.aliases)]  # fmt: skip
-        known += [below.name for below in LEVELS if below.name not in NEVER_GUESSED] if level is ROOT else []
+        guessed = (command for command in level.commands if command.is_guessed)
+        known = [name for command in guessed for name in (command.name, *command.aliases)]
+        known += [below.name for below in LEVELS] if level is ROOT else []
         guess = nearest(word, known)
         help_ = f"crm {level.name} --help" if level.name else "crm --help"
         remedy = f"did you mean {guess}?" if guess else f"see: {help_}"

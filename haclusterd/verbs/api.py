@@ -18,7 +18,7 @@ API = Family("api", "Who may ask over the network: tokens of haclusterd-api", (
                "crm api token list", "crm api token revoke grafana"), typed="api token",
               help="Make a token, shown once; list tokens; revoke one",
               takes=(Parameter("action", completes=Completes.CHOICE, choices=("add", "list", "revoke")),
-                     Taken("name", is_required=False), "role", "valid")),
+                     Taken("name", is_required=False), "role", "valid"), is_guessed=False),
     ), cost=Cost.LIGHT, answers=("api_token",)),
     Verb("api.whoami", Permission.READ, "Show as whom one is known, and what one may", (), (
         Words(("crm api whoami",)),

@@ -16,7 +16,7 @@ CLUSTER = Family("cluster", "The cluster as a whole: members, timers, set-up", (
     Verb("cluster.transfer_leader", Permission.OPERATE, "Let another voter lead; wait until it does", (
         Argument("node", Kind.WORD, "who; left out: another one that can", completes=Completes.NODE),
     ), (
-        Words(("crm cluster transfer-leader", "crm cluster transfer-leader n2")),
+        Words(("crm cluster transfer-leader", "crm cluster transfer-leader n2"), is_guessed=False),
     ), cost=Cost.LIGHT, answers=("leader",)),
     Verb("cluster.timing", Permission.READ, "Show every timer and what it follows from", (), (
         Words(("crm cluster timing",)),
@@ -39,33 +39,34 @@ CLUSTER = Family("cluster", "The cluster as a whole: members, timers, set-up", (
         Argument("withdraw", Kind.FLAG, "take back all invitations of this node", flag="--withdraw"),
     ), (
         Words(("crm cluster invite", "crm cluster invite n4 --valid 30min", "crm cluster invite w1 --witness",
-               "crm cluster invite --withdraw")),
+               "crm cluster invite --withdraw"), is_guessed=False),
         Words(("crm cluster witness w1",), typed="cluster witness", help="Let a witness in: it votes and runs nothing",
-              takes=("node", "valid", "port", "authority"), fixed={"witness": True}),
+              takes=("node", "valid", "port", "authority"), fixed={"witness": True}, is_guessed=False),
     ), cost=Cost.LIGHT, answers=("invitation",)),
     Verb("cluster.remove", Permission.ADMINISTER, "Let a node leave for good; dead ones too", (_NODE,), (
         Words(('crm cluster remove n3 --reason "replaced by n4"', "crm cluster remove n3 --wait=10min"),
-              aliases=("delete",)),
+              aliases=("delete",), is_guessed=False),
         Words(('crm node delete n3 --reason "replaced by n4"',), typed="node delete",
-              help="Let a node leave for good (the same as `cluster remove`)"),
+              help="Let a node leave for good (the same as `cluster remove`)", is_guessed=False),
     ), cost=Cost.LIGHT, answers=("membership",)),
     Verb("cluster.address", Permission.ADMINISTER, "Change the addresses of a node while it runs", (
         _NODE,
         Argument("addresses", Kind.WORD, "HOST:PORT, with commas", is_required=True),
     ), (
-        Words(("crm cluster address n2 10.0.0.2:7400,10.1.0.2:7400",)),
+        Words(("crm cluster address n2 10.0.0.2:7400,10.1.0.2:7400",), is_guessed=False),
     ), cost=Cost.LIGHT, answers=("membership",)),
     Verb("cluster.vote", Permission.ADMINISTER, "Give a member a vote, or take it", (
         _NODE,
         Argument("state", Kind.WORD, "whether it has one", is_required=True, choices=("on", "off")),
     ), (
-        Words(("crm cluster vote n5 off", "crm cluster vote n5 on")),
+        Words(("crm cluster vote n5 off", "crm cluster vote n5 on"), is_guessed=False),
     ), cost=Cost.LIGHT, answers=("membership",)),
     Verb("cluster.certificates", Permission.ADMINISTER, "Show how long certificates are good; renew, revoke", (
         Argument("action", Kind.WORD, "what to do", choices=("show", "renew", "revoke")),
         Argument("node", Kind.WORD, "a node, or a fingerprint", completes=Completes.NODE),
     ), (
-        Words(("crm cluster certificates", "crm cluster certificates renew n3", "crm cluster certificates revoke n3")),
+        Words(("crm cluster certificates", "crm cluster certificates renew n3", "crm cluster certificates revoke n3"),
+              is_guessed=False),
     ), cost=Cost.LIGHT, answers=("certificates", "membership")),
     Verb("cluster.names", Permission.READ, "List names, for completion", (
         Argument("kind", Kind.WORD, "what is looked for: versions and transitions are listed only when it says so"),

@@ -34,10 +34,10 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
               takes=(Parameter("target", completes=Completes.FILE), "format"), fixed={"secrets": True}),
         Words(("crm configure edit", "crm configure edit web site"), typed="configure edit",
               help="Change objects, or the whole configuration, in $EDITOR", takes=("ids",),
-              fixed={"secrets": True, "document": True}),
+              fixed={"secrets": True, "document": True}, is_guessed=False),
         Words(("crm configure filter 'sed s/8080/8081/'", "crm configure filter 'sed s/8080/8081/' web"),
               typed="configure filter", help="Send the configuration, or objects, through a program",
-              takes=(Parameter("program"), "ids"), fixed={"secrets": True, "document": True}),
+              takes=(Parameter("program"), "ids"), fixed={"secrets": True, "document": True}, is_guessed=False),
     ), answers=("configuration",)),
     Verb("configure.load", Permission.ADMINISTER, "Load a file; `replace` removes what it does not name", (
         Argument("mode", Kind.WORD, "what to do with what the file does not name", is_required=True,
@@ -48,14 +48,14 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
         Words(("crm configure load update web.yaml", "crm configure load replace - < all.crm",
                "crm configure load xml replace /var/lib/pacemaker/cib/cib.xml"),
               takes=(Taken("format", flag="", choices=("xml",)), "mode", Parameter("file", completes=Completes.FILE),
-                     "format", "variables")),
+                     "format", "variables"), is_guessed=False),
     ), answers=("change",)),
     Verb("configure.apply", Permission.ADMINISTER, "Make what a file says so; status 10: something changed", (
         _TEXT, _SOURCE, _FORMAT, _VARIABLES,
         Argument("prune", Kind.WORD, "a tag; its objects that the file lacks are removed", flag="--prune"),
     ), (
         Words(("crm configure apply web.yaml", "crm configure apply web.crm --prune site-a --dry-run"),
-              takes=(Parameter("file", completes=Completes.FILE), "prune", "format", "variables")),
+              takes=(Parameter("file", completes=Completes.FILE), "prune", "format", "variables"), is_guessed=False),
     ), answers=("change",)),
     Verb("configure.verify", Permission.READ, "Judge the configuration, or a file as if it were loaded", (
         Argument("text", Kind.TEXT, "the text of a file; left out: what is configured"),
@@ -105,37 +105,40 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
         Argument("ids", Kind.WORDS, "which objects", is_required=True, completes=Completes.OBJECT),
         Argument("cascade", Kind.FLAG, "and what uses them", flag="--cascade"),
     ), (
-        Words(("crm configure delete l1", "crm configure delete web --cascade"), aliases=("rm",), is_statement=True),
+        Words(("crm configure delete l1", "crm configure delete web --cascade"), aliases=("rm",), is_statement=True,
+              is_guessed=False),
     ), answers=("change",)),
     Verb("configure.erase", Permission.ADMINISTER, "Remove everything but nodes, or nodes too", (
         Argument("what", Kind.WORD, "what else is removed", choices=("nodes",)),
     ), (
-        Words(("crm configure erase --dry-run", "crm configure erase nodes --force"), is_statement=True),
+        Words(("crm configure erase --dry-run", "crm configure erase nodes --force"), is_statement=True,
+              is_guessed=False),
     ), answers=("change",)),
     Verb("configure.default_timeouts", Permission.ADMINISTER, "Set timeouts of operations as the agents advise", (
         Argument("ids", Kind.WORDS, "which primitives", is_required=True, completes=Completes.RESOURCE),
     ), (
-        Words(("crm configure default-timeouts web db",), aliases=("default_timeouts",), is_statement=True),
+        Words(("crm configure default-timeouts web db",), aliases=("default_timeouts",), is_statement=True,
+              is_guessed=False),
     ), answers=("change",)),
     Verb("configure.rename", Permission.ADMINISTER, "Give an object another id, everywhere", (
         Argument("old", Kind.WORD, "its id now", is_required=True, completes=Completes.OBJECT),
         Argument("new", Kind.WORD, "its new id", is_required=True),
     ), (
-        Words(("crm configure rename web shop",), is_statement=True),
+        Words(("crm configure rename web shop",), is_statement=True, is_guessed=False),
     ), answers=("change",)),
     Verb("configure.modgroup", Permission.ADMINISTER, "Add a member to a group, or remove one", (
         Argument("words", Kind.WORDS, "GROUP add ID [after|before ID], or GROUP remove ID", is_required=True,
                  completes=Completes.RESOURCE),
     ), (
         Words(("crm configure modgroup site add log after web", "crm configure modgroup site remove log"),
-              is_statement=True),
+              is_statement=True, is_guessed=False),
     ), answers=("change",)),
     Verb("configure.set", Permission.ADMINISTER, "Change one value", (
         Argument("path", Kind.WORD, "ID.NAME or ID.OPERATION[.INTERVAL].NAME", is_required=True),
         Argument("value", Kind.WORD, "its new value"),
     ), (
         Words(("crm configure set web.ready_url http://127.0.0.1:8081/", "crm configure set web.monitor.timeout 30s"),
-              takes=("path", Taken("value", is_required=True)), is_statement=True),
+              takes=("path", Taken("value", is_required=True)), is_statement=True, is_guessed=False),
     ), answers=("change",)),
     Verb("configure.graph", Permission.READ, "Draw the configuration, for Graphviz", (_PENDING,), (
         Words(("crm configure graph", "crm configure graph dot all.dot"),
@@ -157,7 +160,7 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
     Verb("configure.rollback", Permission.ADMINISTER, "Make the configuration what it was in a version", (
         Argument("version", Kind.INTEGER, "which version", is_required=True, minimum=1),
     ), (
-        Words(("crm configure rollback 12 --dry-run", "crm configure rollback 12")),
+        Words(("crm configure rollback 12 --dry-run", "crm configure rollback 12"), is_guessed=False),
     ), cost=Cost.LONG, answers=("change",)),
     Verb("configure.get_property", Permission.READ, "Show cluster properties with their values", (
         Argument("names", Kind.WORDS, "which; left out: all", completes=Completes.PROPERTY),

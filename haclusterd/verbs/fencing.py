@@ -15,12 +15,12 @@ FENCING = Family("fencing", "Fencing: what can fence whom, whether it is proven,
         _NODE,
         Argument("tolerance", Kind.WORD, "do nothing when it was fenced within this time, as 5min", flag="--tolerance"),
     ), (
-        Words(("crm fencing test n3 --wait",)),
+        Words(("crm fencing test n3 --wait",), is_guessed=False),
     ), answers=("fence",)),
     Verb("fencing.cleanup", Permission.OPERATE, "Forget ended fencings, so that failed ones are tried again", (
         _ANY_NODE,
     ), (
-        Words(("crm fencing cleanup", "crm fencing cleanup n3")),
+        Words(("crm fencing cleanup", "crm fencing cleanup n3"), is_guessed=False),
     ), cost=Cost.LIGHT),
     Verb("fencing.history", Permission.READ, "Show what was fenced, and what is being fenced", (_ANY_NODE,), (
         Words(("crm fencing history", "crm fencing history n3")),
@@ -29,9 +29,9 @@ FENCING = Family("fencing", "Fencing: what can fence whom, whether it is proven,
         _NODE,
         Argument("has_checked", Kind.FLAG, "I have looked: it is powered off", flag="--i-have-checked"),
     ), (
-        Words(("crm fencing confirm n3 --i-have-checked",)),
+        Words(("crm fencing confirm n3 --i-have-checked",), is_guessed=False),
         Words(("crm node clearstate n3 --i-have-checked",), typed="node clearstate",
-              help="Say that a lost node is down (the same as `fencing confirm`)"),
+              help="Say that a lost node is down (the same as `fencing confirm`)", is_guessed=False),
     ), cost=Cost.LIGHT, answers=("fencing_confirmed",)),
     Verb("fencing.topology", Permission.READ, "Show the levels of devices", (_ANY_NODE,), (
         Words(("crm fencing topology",)),

@@ -18,7 +18,7 @@ NODE = Family("node", "Nodes: look at them, empty them, let them run, fence them
         Argument("lifetime", Kind.WORD, "until when", choices=("reboot", "forever")),
     ), (
         Words(("crm node standby n1 --wait", "crm node standby n1 reboot"),
-              takes=("node", Taken("lifetime", choices=("forever", "reboot")))),
+              takes=("node", Taken("lifetime", choices=("forever", "reboot"))), is_guessed=False),
     ), answers=("change",)),
     Verb("node.online", Permission.OPERATE, "Let a node on standby run resources again", (_ANY_NODE,), (
         Words(("crm node online n1",)),
@@ -27,14 +27,14 @@ NODE = Family("node", "Nodes: look at them, empty them, let them run, fence them
         _ANY_NODE,
         Argument("ready", Kind.FLAG, "no longer"),
     ), (
-        Words(("crm node maintenance n1",), takes=("node",)),
+        Words(("crm node maintenance n1",), takes=("node",), is_guessed=False),
         Words(("crm node ready n1",), typed="node ready", help="End the maintenance of a node", fixed={"ready": True}),
     ), answers=("change",)),
     Verb("node.fence", Permission.ADMINISTER, "Power-cycle a node, whatever it says", (
         _NODE,
         Argument("tolerance", Kind.WORD, "do nothing when it was fenced within this time, as 5min", flag="--tolerance"),
     ), (
-        Words(('crm node fence n3 --reason "does not answer"', "crm node fence n3 --tolerance 5min")),
+        Words(('crm node fence n3 --reason "does not answer"', "crm node fence n3 --tolerance 5min"), is_guessed=False),
     ), answers=("fence",)),
     Verb("node.attribute", Permission.OPERATE, "Set, delete or show an attribute of a node, for ever", (
         _ANY_NODE, _ACTION,

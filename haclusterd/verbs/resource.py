@@ -19,10 +19,10 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
         Words(("crm resource start web --wait",)),
     ), answers=("change",)),
     Verb("resource.stop", Permission.OPERATE, "Stop resources and keep them stopped", (_RESOURCES,), (
-        Words(("crm resource stop web db",)),
+        Words(("crm resource stop web db",), is_guessed=False),
     ), answers=("change",)),
     Verb("resource.restart", Permission.OPERATE, "Stop a resource and start it again", (_RESOURCE,), (
-        Words(("crm resource restart web",)),
+        Words(("crm resource restart web",), is_guessed=False),
     ), answers=("restart",)),
     Verb("resource.move", Permission.OPERATE, "Move a resource, with its group; no constraint stays behind", (
         _RESOURCE,
@@ -30,24 +30,24 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
         Argument("constraint", Kind.FLAG, "keep the constraint after the move", flag="--constraint"),
     ), (
         Words(("crm resource move web n2", "crm resource move web", "crm resource move web n2 --constraint"),
-              aliases=("migrate", "mv")),
+              aliases=("migrate", "mv"), is_guessed=False),
     ), cost=Cost.LONG, answers=("change",)),
     Verb("resource.ban", Permission.OPERATE, "Keep a resource away from a node until `clear`", (
         _RESOURCE,
         Argument("node", Kind.WORD, "which node; left out: where it runs", completes=Completes.NODE),
     ), (
-        Words(("crm resource ban web n1",)),
+        Words(("crm resource ban web n1",), is_guessed=False),
     ), answers=("change",)),
     Verb("resource.clear", Permission.OPERATE, "Take away what move and ban left", (_RESOURCE, _ANY_NODE), (
-        Words(("crm resource clear web",), aliases=("unmove", "unmigrate", "unban")),
+        Words(("crm resource clear web",), aliases=("unmove", "unmigrate", "unban"), is_guessed=False),
     ), answers=("change",)),
     Verb("resource.cleanup", Permission.OPERATE, "Forget failures", (
         _ANY_RESOURCE, _ANY_NODE,
         Argument("reprobe", Kind.FLAG, "forget the whole history and look again", flag="--reprobe"),
     ), (
-        Words(("crm resource cleanup", "crm resource cleanup web n1")),
+        Words(("crm resource cleanup", "crm resource cleanup web n1"), is_guessed=False),
         Words(("crm resource refresh web",), typed="resource refresh", help="Forget the history and look again",
-              fixed={"reprobe": True}),
+              fixed={"reprobe": True}, is_guessed=False),
     ), answers=("cleanup",)),
     Verb("resource.failcount", Permission.OPERATE, "Show how often operations failed, or forget it", (
         _ANY_RESOURCE,
@@ -65,10 +65,10 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
         Words(("crm resource operations", "crm resource operations web n1")),
     ), answers=("operations",)),
     Verb("resource.promote", Permission.OPERATE, "Let instances of a promotable clone be promoted", (_RESOURCE,), (
-        Words(("crm resource promote db-clone",)),
+        Words(("crm resource promote db-clone",), is_guessed=False),
     ), answers=("change",)),
     Verb("resource.demote", Permission.OPERATE, "Demote all instances and keep them so", (_RESOURCE,), (
-        Words(("crm resource demote db-clone",)),
+        Words(("crm resource demote db-clone",), is_guessed=False),
     ), answers=("change",)),
     Verb("resource.manage", Permission.OPERATE, "Let the cluster start and stop resources again", (
         _RESOURCES,
@@ -76,13 +76,14 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
     ), (
         Words(("crm resource manage web",), takes=("resources",)),
         Words(("crm resource unmanage web",), typed="resource unmanage",
-              help="Let resources be: they are watched, not started or stopped", fixed={"unmanage": True}),
+              help="Let resources be: they are watched, not started or stopped", fixed={"unmanage": True},
+              is_guessed=False),
     ), answers=("change",)),
     Verb("resource.maintenance", Permission.OPERATE, "Leave a resource wholly alone, or no longer", (
         _RESOURCE,
         Argument("state", Kind.WORD, "on or off; left out: on", choices=("on", "off")),
     ), (
-        Words(("crm resource maintenance web on", "crm resource maintenance web off")),
+        Words(("crm resource maintenance web on", "crm resource maintenance web off"), is_guessed=False),
     ), answers=("change",)),
     Verb("resource.setting", Permission.ADMINISTER, "Set, delete or show one setting of a resource", (
         _RESOURCE,

@@ -111,3 +111,5 @@ class Words:
     aliases: tuple[str, ...] = ()
     is_statement: bool = False
     """It is a statement of the configuration: in a session it waits for `commit`."""
+    is_guessed: bool = True
+    """Whether "did you mean" may lead to it: not where it stops, removes or restores something, or lets it in."""
