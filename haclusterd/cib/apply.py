@@ -27,7 +27,7 @@ from haclusterd.cib import (
 )
 from haclusterd.cib.changes import Applied, Change, ChangeKind, Refusal, RefusalCode
 from haclusterd.cib.history_facts import marked
-from haclusterd.cib.levels import level_of
+from haclusterd.cib.levels import level_of, rules_at
 from haclusterd.cib.staging import PutTogether, put_together
 from haclusterd.cib.verdict import Entry, Verdict
 from haclusterd.model.cluster import Cib, RefusedRequest
@@ -111,7 +111,7 @@ def apply(
         proposer=envelope.proposer,
         index=index,
         term=term,
-        rules=rules,
+        rules=rules_at(rules, cib.feature_level),
         is_in_force=is_in_force,
         request=envelope.request,
         put_together=read_staged,

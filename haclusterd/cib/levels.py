@@ -7,16 +7,19 @@ node: an older one cannot read it, and a newer one must come to the same CIB. A 
 is refused at its Join.
 
 What appears first in a later level than `FIRST_FEATURE_LEVEL` is named in `SINCE`, a type or a (type, field); a test
-compares it with the samples of the released levels.
+compares it with the samples of the released levels. A rule of `apply` is named there too, as (SafetyRules, field): what
+it would refuse, an older member accepts, and replicas that decide differently over one entry are found apart
+(docs/design/0002-store.md, "Replicas that differ"). So it decides from the entry on that follows the rise.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
 
 from haclusterd.cib.commands import Command
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib
 from haclusterd.model.ids import NodeName
+from haclusterd.model.rules_in_force import SafetyRules
 
 SINCE: dict[type | tuple[type, str], int] = {}
 """By type, or (type, field): the level in which it appeared, when that is above the first."""
@@ -25,6 +28,13 @@ SINCE: dict[type | tuple[type, str], int] = {}
 def level_of(command: Command) -> int:
     """Return the lowest level that can express a command."""
     return max(_levels(command), default=FIRST_FEATURE_LEVEL) if SINCE else FIRST_FEATURE_LEVEL
+
+
+def rules_at(rules: SafetyRules, level: int) -> SafetyRules:
+    """Return the rules without those that appeared in a later level."""
+    later = {each[1]: False for each, since in SINCE.items()
+             if isinstance(each, tuple) and each[0] is SafetyRules and since > level}  # fmt: skip
+    return replace(rules, **later) if later else rules
 
 
 def behind(cib: Cib, level: int) -> tuple[NodeName, ...]:

@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.cib.commands import IssueOrders
+from haclusterd.cib.levels import rules_at
 from haclusterd.model.cluster import Cib, HistoryMark, Member
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import WallTime
@@ -94,6 +95,10 @@ class Surroundings:
     watchdog_ms: int = 0
     feature_levels: Mapping[NodeName, int] = field(default_factory=dict)
     """What brains of older versions read, where one is installed."""
+
+    def level_of(self, node: NodeName) -> int:
+        """Return what a node's brain reads; of the rules, too, it has those of this level."""
+        return self.feature_levels.get(node, FEATURE_LEVEL)
 
 
 def pair_key(one: NodeName, other: NodeName) -> bytes:
@@ -237,7 +242,8 @@ class BrainProcess:
         loading_us = world.chance(f"loading/{name}").randint(*LOADING_US)
         pacer = SimulatedPacer(host, boot, self.main_life, loading_us)
         self._pacer = pacer
-        self._replica = replica = Replica(pacer, rules=around.rules, folding=around.folding)
+        rules = rules_at(around.rules, around.level_of(host.node))
+        self._replica = replica = Replica(pacer, rules=rules, folding=around.folding)
         self.raft = SimulatedRaft(
             host=host,
             boot=boot,
@@ -339,8 +345,8 @@ class BrainProcess:
             timing=around.timing,
             watchdog=WatchdogSettings("/dev/watchdog", around.watchdog_ms) if around.watchdog_ms else None,
             actions_max=around.actions_max,
-            rules=around.rules,
-            feature_level=around.feature_levels.get(host.node, FEATURE_LEVEL),
+            rules=rules_at(around.rules, around.level_of(host.node)),
+            feature_level=around.level_of(host.node),
             derive_key=lambda peer, _certificate: pair_key(host.node, peer),
         )
 

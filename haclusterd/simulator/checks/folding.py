@@ -1,4 +1,4 @@
-"""One replica's folding stands for that of all: equal entries on equal CIBs are applied once.
+"""One replica's folding stands for that of all: equal entries on equal CIBs are applied once by equal rules.
 
 `apply` is a pure function, so what it made for the first replica is what it makes for the others; this saves a
 simulation most of its work. That it *is* one is looked at now and then: every so many entries, and every snapshot, each
@@ -23,6 +23,7 @@ class _Folded:
     before: Cib
     entry: bytes
     term: Term
+    rules: SafetyRules
     applied: Applied
 
     @cached_property
@@ -61,9 +62,10 @@ class SharedFolding(Folding):
             )
 
         known = self._folded.get(index)
-        if known is None or known.entry != entry or known.term != term or not _is_same(known.before, cib):
+        is_other = known is None or (known.entry, known.term, known.rules) != (entry, term, rules)
+        if known is None or is_other or not _is_same(known.before, cib):
             applied = own_work()
-            self._folded.setdefault(index, _Folded(cib, entry, term, applied))
+            self._folded.setdefault(index, _Folded(cib, entry, term, rules, applied))
             return applied
         if index % self.OWN_WORK_EVERY == 0:
             applied = own_work()

@@ -12,6 +12,7 @@ from haclusterd.cib.history_facts import facts_of
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib, Member
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 N1, N2, N3 = (NodeName(f"n{number}") for number in range(1, 4))
 NEWER = FIRST_FEATURE_LEVEL + 1
@@ -90,3 +91,18 @@ def test_what_is_too_new_changes_nothing_on_newer_nodes_either() -> None:
     for node in (N1, N2, N3):
         cib = join(cib, node, NEWER).cib
     assert put(cib, TICKET, 50).refusal is None
+
+
+def test_a_rule_decides_from_the_level_on_in_which_it_appeared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "FEATURE_LEVEL", NEWER)
+    monkeypatch.setitem(levels.SINCE, (SafetyRules, "refuse_old_term"), NEWER)
+    stale = commands.VoidOrders(Term(9), ())
+    cib = formed()
+    for node, level in ((N1, NEWER), (N2, NEWER), (N3, FIRST_FEATURE_LEVEL)):
+        cib = join(cib, node, level).cib
+    assert put(cib, stale, 50).refusal is None, "an older member has no such rule"
+    cib = join(cib, N3, NEWER, life=2).cib
+    refusal = put(cib, stale, 50).refusal
+    assert refusal is not None
+    assert refusal.code is RefusalCode.OLD_TERM
+    assert levels.rules_at(ALL_RULES, NEWER) is ALL_RULES
