@@ -39,7 +39,7 @@ OF_CLUSTER = (
         Option("--i-have-checked", "has_checked", "the other nodes are off, and stay so"),
         Option("--configuration", "configuration", "the node's haclusterd.yaml", OptionValue.TEXT, Completes.FILE),
     ), examples=("crm cluster recover --i-have-checked",), is_guessed=False),
-    Command("this-is", "Say that this disk or image was another machine's node", "", (Parameter("node"),), (
+    Command("this-is", "Go on as a node with the disk or image of another machine", "", (Parameter("node"),), (
         Option("--i-have-checked", "has_checked", "the other machine is off, and stays so"),
         Option("--configuration", "configuration", "the node's haclusterd.yaml", OptionValue.TEXT, Completes.FILE),
     ), examples=("crm cluster this-is n2", "crm cluster this-is n2 --i-have-checked"), is_guessed=False),
