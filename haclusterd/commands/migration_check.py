@@ -4,25 +4,29 @@ The answer says what loads, what changes its meaning, what this machine lacks, w
 cluster of ours would do first with what the CIB says is running. A CIB may come in when it loads as a whole, its agents
 are here, and the first plan neither ends nor moves anything that runs. It is judged by the same reading, checks and
 scheduler as `configure load xml` and the running cluster; nothing is changed.
+
+What is said of a configuration is of two kinds. What means something else here than in Pacemaker, or nothing, must be
+known before the change; what means the same in both, and is worth a look, is advice, and would be as true without any
+change.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from haclusterd.commands.configure.adoption import adopt
+from haclusterd.commands.migration_differences import Decision, as_probed, differences
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.planning.planning import as_pacemaker, plan
-from haclusterd.commands.planning.simulated_state import State, state_after
 from haclusterd.commands.planning.simulation_document import SimulationDocument
 from haclusterd.commands.verify.configuration import verify
 from haclusterd.formats.cib_xml.document import CibReading, read_cib
+from haclusterd.formats.cib_xml.notes import AS_IN_PACEMAKER
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.cluster import NodeState
-from haclusterd.model.configuration import Clone, Configuration, Primitive, contained, effective
+from haclusterd.model.configuration import Configuration, Primitive, effective
 from haclusterd.model.graph import ChangeKind, Plan
-from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.ids import AgentReference
 from haclusterd.model.instants import WallTime
-from haclusterd.model.properties import collective_flag
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, has_errors
 from haclusterd.scheduler.model.options import ScheduleOptions
@@ -31,13 +35,23 @@ from haclusterd.verbs.answers.simulation import (
     MigrationCheck,
     MigrationFinding,
     MissingAgent,
+    PlacedOtherwise,
     PlannedChange,
     SizeOfCib,
 )
 
 MAY_NOT_COME_IN = 10
 """The exit status of `crm migrate check` for a CIB that may not come in as it is."""
-_FENCING = frozenset({Code.FENCING_DISABLED, Code.NODE_NOT_COVERED})
+_FENCING = frozenset({Code.FENCING_DISABLED, Code.NODE_NOT_COVERED, Code.DEVICE_NOT_USABLE})
+_OF_BOTH = frozenset(
+    {
+        Code.UNKNOWN_RESOURCE, Code.UNKNOWN_NODE, Code.DUPLICATE_NAME, Code.OPERATION_TWICE, Code.TIMEOUT_TOO_LONG,
+        Code.TIMEOUT_BELOW_ADVICE, Code.UNFENCING_NOT_SAID, Code.NO_MONITOR, Code.ORDERS_WAIT, Code.STOPS_WAIT,
+        Code.LOCATION_NO_EFFECT, Code.NO_NODE_ALLOWED, Code.FENCE_DEVICE_IN_GROUP, Code.NOT_PROMOTABLE,
+        Code.POLICY_NEEDS_FENCING, Code.RULE_WITHOUT_EFFECT,
+    }
+)  # fmt: skip
+"""Warnings of what means the same in Pacemaker."""
 _INTERRUPTING = frozenset(
     {
         ChangeKind.STOP, ChangeKind.MOVE, ChangeKind.RESTART, ChangeKind.RECOVER, ChangeKind.DEMOTE,
@@ -120,6 +134,9 @@ class _Findings:
             is_judged=self.is_judged,
             unfenced=tuple(_shown(each) for each in self.reports if each.code in _FENCING),
             plan=first,
+            reservations=tuple(self._reservations(first)),
+            advice=tuple(_shown(each) for each in self._warnings() if _is_of_both(each)),
+            notes=tuple(_shown(each) for each in self.reports if each.severity is Severity.INFO),
         )
 
     def _objections(self, first: FirstPlan) -> Iterator[str]:
@@ -138,6 +155,22 @@ class _Findings:
                 interrupts += ", as Pacemaker would at that moment: check again when the cluster is at rest"
             yield interrupts
 
+    def _reservations(self, first: FirstPlan) -> Iterator[str]:
+        """Yield what does not keep it out, and what nobody should find out later, each as a clause."""
+        unfenced = [each for each in self.reports if each.code in _FENCING]
+        if any(each.code is Code.FENCING_DISABLED for each in unfenced):
+            yield "fencing is disabled, so that what a lost node ran is not started on another one"
+        elif nodes := [each.parameters["node"] for each in unfenced if each.code is Code.NODE_NOT_COVERED]:
+            yield f"nobody can fence {', '.join(nodes)}, so that what runs there is not recovered"
+        changed = len(self._changed())
+        if changed:
+            yield f"{_counted(changed, 'line means', 'lines mean')} something else here"
+        if not first.is_known:
+            yield "what would stop or move is not known, since the file does not say what runs where"
+        elif first.differences:
+            placed = _counted(len(first.differences), "resource is", "resources are")
+            yield f"{placed} placed in another way than by Pacemaker"
+
     def _refused(self) -> list[ReportItem]:
         return [
             each for each in self.reports if each.severity is Severity.ERROR and each.code is not Code.UNKNOWN_AGENT
@@ -145,11 +178,11 @@ class _Findings:
 
     def _changed(self) -> list[ReportItem]:
         """Return what loads and does not mean, or not do, here what it does there."""
-        return [
-            each
-            for each in self.reports
-            if each.severity is Severity.WARNING and each.code not in {*_FENCING, Code.UNKNOWN_AGENT}
-        ]
+        return [each for each in self._warnings() if not _is_of_both(each)]
+
+    def _warnings(self) -> Iterator[ReportItem]:
+        apart = {*_FENCING, Code.UNKNOWN_AGENT}
+        return (each for each in self.reports if each.severity is Severity.WARNING and each.code not in apart)
 
     def _missing(self) -> dict[str, list[str]]:
         missing: dict[str, list[str]] = {}
@@ -168,7 +201,7 @@ class _Findings:
             return FirstPlan(is_known=False, problem="")
         theirs = as_pacemaker(self.reading)
         ours = ScheduleOptions(has_quorum=theirs.has_quorum)
-        here = replace(cib, configuration=self.adopted)
+        here = as_probed(replace(cib, configuration=self.adopted))
         found, foreign = plan(here, self.now, options=ours), plan(cib, self.now, options=theirs)
         for each in (found, foreign):
             if isinstance(each, ReportItem):
@@ -176,6 +209,7 @@ class _Findings:
         assert isinstance(found, Plan)
         assert isinstance(foreign, Plan)
         changes = SimulationDocument(here, found, self.now).summary()
+        placed = self._otherwise(Decision(cib, foreign), Decision(here, found))
         by_pacemaker = {_change(each) for each in SimulationDocument(cib, foreign, self.now).summary()}
         interrupting = [each for each in changes if _is_interrupting(each)]
         return FirstPlan(
@@ -184,8 +218,18 @@ class _Findings:
             interrupted=tuple(map(_in_words, interrupting)),
             by_pacemaker_too=tuple(_in_words(each) for each in interrupting if _change(each) in by_pacemaker),
             changes=changes,
-            otherwise=tuple(otherwise(self.adopted, state_after(found), state_after(foreign))),
+            otherwise=tuple(f"{each.resource}: here {each.here}, with Pacemaker {each.pacemaker}" for each in placed),
+            differences=placed,
         )
+
+    def _otherwise(self, theirs: Decision, ours: Decision) -> tuple[PlacedOtherwise, ...]:
+        """Return what would be placed in another way, each with its reason."""
+        loaded = replace(theirs.cib, configuration=self.adopted)
+        between = plan(loaded, self.now, options=as_pacemaker(self.reading))
+        found = between if isinstance(between, Plan) else theirs.plan
+        apart = {*_FENCING, *_OF_BOTH}
+        reports = [each for each in self.reports if each.severity is not Severity.ERROR and each.code not in apart]
+        return differences(theirs, Decision(loaded, found), ours, reports)
 
 
 def _is_for_an_agent(primitive: Primitive) -> bool:
@@ -212,43 +256,9 @@ def _in_words(change: PlannedChange) -> str:
     return f"{change.action} {change.resource}{origin}{reason}"
 
 
-def otherwise(configuration: Configuration, ours: State, theirs: State) -> Iterator[str]:
-    """Yield what would run somewhere else, or in another role, than with Pacemaker.
-
-    The instances of an anonymous clone are alike: which of them runs on a node says nothing.
-    """
-    here, there = (_alike(configuration, each) for each in (ours, theirs))
-    for name in sorted({*here, *there}):
-        if here.get(name, []) != there.get(name, []):
-            yield f"{name}: here {_where(here, name)}, with Pacemaker {_where(there, name)}"
-
-
-_Placed = Mapping[str, Sequence[tuple[str, str]]]
-"""Of each resource, or of all instances of an anonymous clone, the nodes and the roles there."""
-
-
-def _alike(configuration: Configuration, state: State) -> _Placed:
-    numbered = {
-        name
-        for clone in configuration.resources.values()
-        if isinstance(clone, Clone) and collective_flag(configuration, clone, "globally-unique")
-        for name in (clone.child, *_inside(configuration, clone.child))
-    }
-    found: dict[str, list[tuple[str, str]]] = {}
-    for name, nodes in state.items():
-        plain, colon, number = name.rpartition(":")
-        is_alike = colon and number.isdecimal() and plain not in numbered
-        found.setdefault(plain if is_alike else name, []).extend((str(node), str(role)) for node, role in nodes.items())
-    return {name: sorted(placed) for name, placed in found.items()}
-
-
-def _inside(configuration: Configuration, id_: ResourceId) -> Sequence[ResourceId]:
-    found = configuration.resources.get(id_)
-    return contained(found) if found is not None else ()
-
-
-def _where(placed: _Placed, name: str) -> str:
-    return ", ".join(f"{role} on {node}" for node, role in placed.get(name, ())) or "stopped"
+def _is_of_both(item: ReportItem) -> bool:
+    """Tell whether what a warning is about means the same in Pacemaker."""
+    return item.code in _OF_BOTH or AS_IN_PACEMAKER in item.message
 
 
 def _shown(item: ReportItem) -> MigrationFinding:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from haclusterd.commands.attribute_sets import every_block
+from haclusterd.formats.cib_xml.notes import AS_IN_PACEMAKER
 from haclusterd.formats.crm.constraint_writer import NEXT, write_constraint
 from haclusterd.model import durations
 from haclusterd.model.configuration import (
@@ -81,7 +82,7 @@ class _Settling:
         counts = f"{instead} counts instead" if instead else "it counts as not given"
         self.note(
             Code.BAD_VALUE, path, severity=Severity.WARNING, remedy=f"set it to what is meant: {row.doc}",
-            name=name, problem=f"{problem}; {counts}, as in Pacemaker",
+            name=name, problem=f"{problem}; {counts}, {AS_IN_PACEMAKER}",
         )  # fmt: skip
         return instead
 
@@ -162,7 +163,8 @@ def _properties(work: _Settling, block: AttributeSet) -> AttributeSet:
         elif row is not None:
             pairs.append((name, work.value(row, value, name, path)))
         elif work.is_foreign and not is_of_others(block.id, name):
-            work.left_out(path, f"the property {name}, which there is not", did_you_mean(name, _PROPERTY_NAMES))
+            problem = f"the property {name}, which there is not, {AS_IN_PACEMAKER}"
+            work.left_out(path, problem, did_you_mean(name, _PROPERTY_NAMES))
         else:
             pairs.append((name, value))
     return _with_pairs(block, pairs)
@@ -233,7 +235,8 @@ def _is_impossible(work: _Settling, operation: Operation, where: str, path: _Pat
     """Tell whether Pacemaker ignores an operation: a start, for one, cannot recur."""
     if not (work.is_foreign and operation.interval_ms and operation.name in ONE_SHOT):
         return False
-    work.left_out(path, f"{where}: the operation {operation.name} with an interval", "write it with interval=0")
+    problem = f"{where}: the operation {operation.name} with an interval, {AS_IN_PACEMAKER}"
+    work.left_out(path, problem, "write it with interval=0")
     return True
 
 
@@ -248,7 +251,7 @@ def _meta_pairs(work: _Settling, block: AttributeSet, where: str, path: _Path) -
             yield name, work.value(row, value, f"{where}: {name}", own)
         elif work.is_foreign and not is_own_meta(name):
             remedy = did_you_mean(name, _META_NAMES)
-            work.left_out(own, f"{where}: the meta-attribute {name}, which there is not", remedy)
+            work.left_out(own, f"{where}: the meta-attribute {name}, which there is not, {AS_IN_PACEMAKER}", remedy)
         else:
             yield name, value
 
@@ -265,7 +268,7 @@ def _attribute_pairs(work: _Settling, block: AttributeSet, where: str, path: _Pa
             yield name, work.value(row, value, f"{where}: {name}", own)
         elif work.is_foreign:
             remedy = did_you_mean(name, DEFAULTABLE if path == ("operation_defaults",) else _OPERATION_NAMES)
-            work.left_out(own, f"{where}: {name} means nothing there", remedy)
+            work.left_out(own, f"{where}: {name} means nothing there, {AS_IN_PACEMAKER}", remedy)
         else:
             yield name, value
 
@@ -318,7 +321,8 @@ def _tags(work: _Settling, configuration: Configuration) -> Iterator[tuple[str, 
                 work.note(Code.STORED_AS, ("tag", id_, old), what=f"{old} in tag {id_}", stored=new)
         missing = [each for each in named if each not in known]
         for each in missing:
-            work.left_out(("tag", id_, each), f"{each} in tag {id_}: there is no such thing", f"define {each} first")
+            problem = f"{each} in tag {id_}: there is no such thing, {AS_IN_PACEMAKER}"
+            work.left_out(("tag", id_, each), problem, f"define {each} first")
         kept = tuple(each for each in named if each in known)
         if kept:
             yield id_, replace(tag, references=kept)
@@ -331,7 +335,7 @@ def _constraints(work: _Settling, configuration: Configuration) -> Iterator[tupl
         written = " ".join(write_constraint(constraint).replace(NEXT, " ").split())
         missing = [each for each in _named(constraint) if each not in known]
         if missing:
-            problem = f"constraint {id_}: there is no resource {missing[0]}"
+            problem = f"constraint {id_}: there is no resource {missing[0]}, {AS_IN_PACEMAKER}"
             work.left_out(("constraint", id_), problem, f"once it is defined: crm configure {written}")
         elif _is_with_itself(constraint):
             work.left_out(("constraint", id_), f"constraint {id_}: it relates a resource to itself", "name two")

@@ -12,6 +12,8 @@ from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import Place, ReportItem, report, report_with
 
 _LARGEST = 2**53
+AS_IN_PACEMAKER = "as in Pacemaker"
+"""In a message: what was left out or replaced means the same there."""
 
 
 _INSTEAD = {
@@ -122,7 +124,7 @@ class Notes:
         try:
             span_ms = durations.parse(text)
         except ValueError as error:
-            problem = f"{error}; its default counts instead, as in Pacemaker"
+            problem = f"{error}; its default counts instead, {AS_IN_PACEMAKER}"
             self.bad_value(element, name, problem, severity=Severity.WARNING)
             return None
         if span_ms > _LARGEST:

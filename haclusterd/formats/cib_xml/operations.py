@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from haclusterd.formats.cib_xml.notes import Notes
+from haclusterd.formats.cib_xml.notes import AS_IN_PACEMAKER, Notes
 from haclusterd.formats.cib_xml.sets import SetReader
 from haclusterd.formats.cib_xml.tree import Element
 from haclusterd.model import durations
@@ -77,7 +77,7 @@ class OperationReader:
         """Give what an operation's meta block says to the operation itself, whose own attributes win."""
         settings, kept = settings_in_meta(self._sets.read(element, "meta_attributes"))
         if any(block.rule is None and block.get("enabled") is not None for block in kept):
-            problem = "enabled in the meta-attributes of <op>: it counts at the operation alone, as in Pacemaker"
+            problem = f"enabled in the meta-attributes of <op>: it counts at the operation alone, {AS_IN_PACEMAKER}"
             self._notes.dropped(element, problem, "write it at the operation: <op enabled=...>")
         return Element(element.tag, {**settings, **element.attributes}, element.line, element.children), kept
 

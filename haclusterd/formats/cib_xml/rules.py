@@ -6,7 +6,7 @@ A rule of which one condition cannot be read is not read at all: with a conditio
 import re
 from collections.abc import Callable, Mapping
 
-from haclusterd.formats.cib_xml.notes import Notes
+from haclusterd.formats.cib_xml.notes import AS_IN_PACEMAKER, Notes
 from haclusterd.formats.cib_xml.references import References
 from haclusterd.formats.cib_xml.tree import Element
 from haclusterd.model.operations import read_role
@@ -157,7 +157,8 @@ class RuleReader:
                 raise _UnreadableError
             # Seen with crm_simulate 2.1.5: a list, as in hours="1,3", excludes no time.
             remedy = f"write one range, as {name}=1-7, or a rule for each"
-            self._notes.dropped(found, f"<date_spec {name}>: {problem}, and excludes no time, as in Pacemaker", remedy)
+            what = f"<date_spec {name}>: {problem}, and excludes no time, {AS_IN_PACEMAKER}"
+            self._notes.dropped(found, what, remedy)
         return tuple(part for part in parts if part not in wrong)
 
     def _resource(self, element: Element) -> ResourceExpression:

@@ -137,6 +137,18 @@ class MissingAgent:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedOtherwise:
+    """A resource that would run on another node, or in another role, than with Pacemaker."""
+
+    resource: str
+    here: str
+    """Roles and nodes, in words."""
+    pacemaker: str
+    reason: str
+    """What loading changed, or which documented decision differs."""
+
+
+@dataclass(frozen=True, slots=True)
 class FirstPlan:
     """What the cluster would do first with what the CIB says is running."""
 
@@ -151,6 +163,8 @@ class FirstPlan:
     changes: tuple[PlannedChange, ...] = ()
     otherwise: tuple[str, ...] = ()
     """What would run somewhere else, or in another role, than with Pacemaker, in words."""
+    differences: tuple[PlacedOtherwise, ...] = ()
+    """The same, each with its reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +192,9 @@ class MigrationCheck(Answer):
     unfenced: tuple[MigrationFinding, ...]
     """What is wrong with the fencing."""
     plan: FirstPlan
+    reservations: tuple[str, ...] = ()
+    """What does not keep it out and is to be known before, each as a clause."""
+    advice: tuple[MigrationFinding, ...] = ()
+    """What means the same in Pacemaker, and is worth a look."""
+    notes: tuple[MigrationFinding, ...] = ()
+    """What is spelled otherwise, left out as bookkeeping, or kept for others."""

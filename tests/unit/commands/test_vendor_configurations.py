@@ -4,12 +4,21 @@ Each has what its guides have: Pacemaker's own properties, roles by their old na
 block of properties, several monitors. What keeps the last one out are bundles, and nothing else.
 """
 
+from typing import Any
+
 import pytest
 
 from haclusterd.commands import registry
 from haclusterd.commands.configure.configure import show_document
 from haclusterd.commands.context import Context
+from haclusterd.commands.migration_check import MAY_NOT_COME_IN, check_migration
 from haclusterd.commands.outcome import Outcome
+from haclusterd.formats.cib_xml.document import read_cib
+from haclusterd.formats.cib_xml.writer import write_cib
+from haclusterd.formats.crm.syntax import assemble, parse_script
+from haclusterd.model.agents import AgentFacts, ParameterFacts
+from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus, Status
+from haclusterd.model.configuration import effective
 from haclusterd.reports.codes import Severity
 from tests.administered_clusters import NOW, Cluster, formed
 
@@ -255,6 +264,52 @@ def test_it_comes_in_as_it_is_and_what_is_shown_of_it_comes_in_again(text: str, 
     for command in again.commands:
         cluster.do(command)
     assert cluster.cib.configuration == before
+
+
+def migration_of(text: str) -> dict[str, Any]:
+    """Ask for the migration of a vendor's configuration as cibadmin would print it, on a machine that has all agents.
+
+    All nodes are online, and nothing runs.
+    """
+    if not text.strip().startswith("<cib"):
+        configuration = assemble(parse_script(text, "vendor.crm").statements).configuration
+        nodes = {name: NodeStatus(name, NodeState.ONLINE) for name in configuration.nodes}
+        members = {name: Member(name, ()) for name in configuration.nodes}
+        vendors = Cib(members=members, configuration=configuration, status=Status(nodes=nodes))
+        text = write_cib(vendors, has_quorum=True, controller=None)
+    text = text.strip()
+    agents: dict[str, AgentFacts] = {}
+    for primitive in read_cib(text, "cib.xml").cib.configuration.primitives():
+        before = agents.get(str(primitive.agent), AgentFacts()).parameters
+        taken = {name: ParameterFacts() for name in effective(primitive.parameters)}
+        agents[str(primitive.agent)] = AgentFacts(parameters={**before, **taken})
+    outcome = check_migration(text, "cib.xml", agents, NOW)
+    assert isinstance(outcome.data, dict), outcome.reports
+    return {**outcome.data, "exit_status": outcome.exit_status}
+
+
+@pytest.mark.parametrize(
+    ("text", "changed"),
+    [
+        (NFS_ON_DRBD, ["left out: the property have-watchdog=true"]), (POSTGRES_PAF, []), (SAP_ENSA2, []),
+        (SAP_HANA, ["left out: the property have-watchdog=true"]),
+        (ORACLE_WITH_LVM, ["ora_fs: two monitors have the interval 20s"]),
+    ],
+    ids=["NFS on DRBD", "PostgreSQL with PAF", "SAP ENSA2", "SAP HANA", "Oracle with LVM"],
+)  # fmt: skip
+def test_its_migration_check_says_yes_and_what_means_something_else(text: str, changed: list[str]) -> None:
+    found = migration_of(text)
+    assert (found["exit_status"], found["objections"]) == (0, [])
+    messages = [each["message"] for each in found["changed"]]
+    assert len(messages) == len(changed)
+    assert all(message.startswith(start) for message, start in zip(messages, changed, strict=True)), messages
+    assert found["plan"]["differences"] == []
+
+
+def test_the_migration_check_says_no_to_tripleo_for_its_bundles() -> None:
+    found = migration_of(TRIPLEO)
+    assert found["exit_status"] == MAY_NOT_COME_IN
+    assert all("bundle" in each["message"] or "container" in each["message"] for each in found["refused"])
 
 
 def test_only_bundles_keep_tripleo_out() -> None:

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.commands.migration_check import otherwise
-from haclusterd.model.ids import NodeName, ResourceId
-from tests.scheduled_clusters import configured
 from tests.written_cibs import MEMBER, NO_FENCING, cib, pair
 
 AGENT = """#!/bin/sh
@@ -75,7 +72,9 @@ def test_what_loads_and_stays_where_it_is_may_come_in(machine: Path) -> None:
     lines = found.stdout.splitlines()
     assert lines[0] == "-: 2 nodes, 1 resource, 1 constraint"
     assert "  * nothing stops, and nothing moves" in "\n".join(lines)
-    assert lines[-2] == "YES: it may come in as it is."
+    assert lines[2].split() == ["cannot", "be", "loaded", "0"], "first comes what there is, in numbers"
+    assert lines[-3].startswith("YES: it may come in as it is. But first know: fencing is disabled")
+    assert lines[-1].endswith("docs/howto/come-from-pacemaker.md")
 
 
 def test_what_the_first_plan_would_interrupt_is_named(machine: Path) -> None:
@@ -141,23 +140,6 @@ def test_what_pacemaker_would_interrupt_too_is_distinguished_from_what_it_would_
     shown = " ".join(check(machine, "migrate", "check", "-", text=text).stdout.split())
     assert "n2 is preferred (so does Pacemaker)" in shown
     assert "as Pacemaker would at that moment: check again when the cluster is at rest" in shown
-
-
-def test_instances_of_an_anonymous_clone_are_alike() -> None:
-    text = "primitive a ocf:acme:T\nprimitive b ocf:acme:T\nclone ca a\nclone cb b meta globally-unique=true"
-    configuration = configured(text)
-
-    def placed(*nodes: str) -> dict[ResourceId, dict[NodeName, str]]:
-        return {
-            ResourceId(f"{name}:{number}"): {NodeName(node): "Started"}
-            for name in ("a", "b") for number, node in enumerate(nodes)
-        }  # fmt: skip
-
-    one, other = placed("n1", "n2"), placed("n2", "n1")
-    assert list(otherwise(configuration, one, other)) == [
-        "b:0: here Started on n1, with Pacemaker Started on n2",
-        "b:1: here Started on n2, with Pacemaker Started on n1",
-    ]
 
 
 def test_access_control_that_nobody_enforces_is_said(machine: Path) -> None:

@@ -207,7 +207,8 @@ def test_what_cannot_run_here_is_refused_with_its_line_and_changes_nothing(text:
          "each node tells what watchdog it has",
          "where nodes are to be fenced by their watchdogs: crm configure property watchdog-fencing=true"),
         (cib(nodes=NODES, resources="", properties=pair("batch-limt", "1")),
-         "warning cib.xml:3: left out: the property batch-limt, which there is not", "did you mean batch-limit?"),
+         "warning cib.xml:3: left out: the property batch-limt, which there is not, as in Pacemaker",
+         "did you mean batch-limit?"),
         (cib(nodes=NODES, resources="", properties=pair("batch-limit", "many")),
          "warning cib.xml:3: batch-limit: not a whole number: 'many'; 0 counts instead, as in Pacemaker", None),
         (cib(nodes=NODES, resources="", properties=pair("redis_REPL_INFO", "n1")),
@@ -220,7 +221,7 @@ def test_what_cannot_run_here_is_refused_with_its_line_and_changes_nothing(text:
          "warning cib.xml:6: constraint l: rule: times without an offset are UTC here, and local time in Pacemaker",
          "write the offset, as in 2030-01-31T12:00:00+01:00; date_spec is UTC always"),
         (cib(nodes=NODES, resources="", constraints='<rsc_location id="l" rsc="gone" node="n1" score="5"/>'),
-         "warning cib.xml:6: left out: constraint l: there is no resource gone",
+         "warning cib.xml:6: left out: constraint l: there is no resource gone, as in Pacemaker",
          "once it is defined: crm configure location l gone 5: n1"),
         (cib(nodes=NODES, resources=PRIMITIVE.format(
             f'<meta_attributes id="x">{pair("is-managed", "maybe")}</meta_attributes>')),
