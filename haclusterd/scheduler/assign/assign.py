@@ -101,7 +101,9 @@ class Assigner:
         parent = resource.parent
         if parent is not None and not (parent.assignment.is_assigning or parent.assignment.is_assigned):
             yield Wanted(parent, wanted.prefer, wanted.is_trial)
-        if resource.assignment.is_assigned or resource.assignment.is_assigning:
+        if resource.assignment.is_assigned:
+            return
+        if resource.assignment.is_assigning and not self._is_entered_again(resource):
             return
         match resource.variant:
             case Variant.PRIMITIVE:
@@ -112,6 +114,15 @@ class Assigner:
                 yield from assign_clone(resource, self._placing, self._effects)
             case Variant.BUNDLE:
                 yield from assign_bundle(resource, self._placing)
+
+    def _is_entered_again(self, resource: Resource) -> bool:
+        """Tell whether a circle of colocations leads through a resource a second time.
+
+        In Pacemaker 3 it does through a bundle: what its container goes with, and what itself goes with the bundle, has
+        all of the bundle assigned but that container, in which therefore nothing is promoted. A running cluster ends
+        the circle where it closes, as Pacemaker 2.1.5 does, and stops nothing for it (docs/design/0007).
+        """
+        return resource.variant is Variant.BUNDLE and self._placing.settings.options.is_pacemaker_compatible
 
 
 def assign_group(group: Resource, prefer: Node | None, *, is_trial: bool) -> Steps:

@@ -59,7 +59,8 @@ class Instances:
         assigned = 0
         rest = []
         for instance in waiting:
-            node = self._current(instance, optimal_per_node) if assigned < self._most else None
+            is_new = not instance.assignment.is_assigned
+            node = self._current(instance, optimal_per_node) if is_new and assigned < self._most else None
             if node is not None:
                 yield from self._try_to_keep(instance, node, self._most - assigned)
             if instance.assignment.node is not None:

@@ -8,10 +8,12 @@ from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
-from tests.pacemaker_plans import FENCE, FENCE_RUNS, LOST, actions_of, member, missing_orders, ran, remote
+from haclusterd.scheduler.model.options import ScheduleOptions
+from haclusterd.scheduler.schedule import schedule
+from tests.pacemaker_plans import FENCE, FENCE_RUNS, LOST, NOW, actions_of, member, missing_orders, ran, remote
 from tests.pacemaker_plans import Case as PlanCase
 from tests.unpacked_cibs import meta, primitive
-from tests.written_cibs import cib, pair
+from tests.written_cibs import cib, pair, read
 
 PODMAN = 'class="ocf" provider="heartbeat" type="podman"'
 CONNECTION = 'class="ocf" provider="pacemaker" type="remote"'
@@ -98,6 +100,30 @@ CASES = (
 )
 
 
+IN_A_CIRCLE = cib(
+    properties=NO_FENCING,
+    nodes='<node id="1" uname="n1"/>',
+    resources='<bundle id="b"><podman image="i" promoted-max="1"/><network control-port="3121"/>'
+    + primitive("s", agent=STATEFUL)
+    + "</bundle>"
+    + primitive("b2"),
+    constraints='<rsc_colocation id="c1" rsc="b2" with-rsc="b" with-rsc-role="Promoted" score="INFINITY"/>'
+    '<rsc_colocation id="c2" rsc="b" rsc-role="Promoted" with-rsc="b2" score="1000"/>',
+    status=member(
+        1,
+        ran("b2", "start"),
+        ran("b-podman-0", "start", agent=PODMAN),
+        ran("b-0", "start", agent=CONNECTION),
+    )
+    + remote("b-0", ran("s", "promote")).replace(
+        "<lrm ",
+        '<transient_attributes id="b-0"><instance_attributes id="sb"><nvpair id="sbp" name="master-s" value="5"/>'
+        "</instance_attributes></transient_attributes><lrm ",
+    ),
+)
+"""What goes with the promoted instance of a bundle that would rather be promoted beside it."""
+
+
 def changes(text: str) -> list[str]:
     outcome = registry.run("simulate", {"text": text, "source": "cib.xml"}, Context(Cib(), WallTime(0), "tests"))
     assert not outcome.is_refused, outcome.reports
@@ -129,6 +155,16 @@ def test_changes(case: Case) -> None:
 def test_a_guest_node_is_fenced_when_its_launcher_is_on_a_guest_node_that_can_be_fenced() -> None:
     nested = next(case for case in CASES if "lost guest node" in case.name)
     assert {"fence reboot@n1", "~off@b-0", "~off@g1", "~reboot@b-2"} <= {*actions_of(PlanCase("", nested.text, ()))}
+
+
+def test_a_circle_of_colocations_through_a_bundle_promotes_nothing_in_it_as_pacemaker_3_does() -> None:
+    assert "stop b2@n1" in actions_of(PlanCase("", IN_A_CIRCLE, ()))
+
+
+def test_a_running_cluster_ends_a_circle_of_colocations_through_a_bundle_where_it_closes() -> None:
+    options = ScheduleOptions(has_quorum=True)
+    graph = schedule(read(IN_A_CIRCLE).cib, NOW, options=options).graph
+    assert "b2" not in {action.resource for action in graph.actions.values() if action.name == "stop"}
 
 
 ACTIONS = (

@@ -56,6 +56,21 @@ def test_the_bundle_or_what_is_inside_asks_for_notifications(
     assert found(inventory, "b").definition.notifies is (around.get("notify") == "true")
 
 
+@pytest.mark.parametrize(
+    ("around", "inside", "is_by_host"),
+    [("", "host", True), ("host", "", True), ("host", "else", True), ("else", "host", False), ("", "", False)],
+)
+def test_whose_attributes_count_for_a_bundle_says_the_bundle_or_else_what_is_inside(
+    around: str, inside: str, is_by_host: bool
+) -> None:
+    target = "container-attribute-target"
+    more = meta("b", **{target: around}) if around else ""
+    child = primitive("app", meta("app", **{target: inside}) if inside else "")
+    inventory = inventory_of(bundle('docker image="i"', 'ip-range-start="10.0.0.1"', child, more))
+    names_of_parts = ("b", "b-docker-0", "b-ip-10.0.0.1", "b-0")
+    assert [found(inventory, name).definition.uses_host_attributes for name in names_of_parts] == [is_by_host] * 4
+
+
 def test_the_container_is_a_node_for_its_child_only() -> None:
     inventory = inventory_of(primitive("a") + bundle('docker image="i"', 'control-port="99"', INSIDE) + primitive("z"))
     node = inventory.nodes_by_name[found(inventory, "b-0").remote_node.name]
