@@ -173,7 +173,9 @@ class ScheduledCluster:
             30_000,
             action.target_exit_code,
             digest=action.digest,
+            definition=action.definition,
             is_probe=action.is_probe,
+            resource_parameters=action.resource_parameters,
         )
         self.do(commands.IssueOrders(TERM, (order,)))
         return order

@@ -283,7 +283,11 @@ def _of_order(order: Order | None) -> ResourceHistory:
 
 def _begun_by(history: ResourceHistory, order: Order) -> ResourceHistory:
     return replace(
-        history, agent=order.agent, parameters=order.parameters, definition=order.definition, devices=order.devices
+        history,
+        agent=order.agent,
+        parameters=order.lasting_parameters,
+        definition=order.definition,
+        devices=order.devices,
     )
 
 
@@ -295,7 +299,7 @@ def _record_finished(
         # From now on it runs as if it had been started with the new parameters.
         result = _as_start(result, history.records.get(operation_key(ActionName.START, 0)))
         if order is not None:
-            history = replace(history, parameters=order.parameters, definition=order.definition)
+            history = replace(history, parameters=order.lasting_parameters, definition=order.definition)
     key = operation_key(result.operation, result.interval_ms)
     record = _as_record(history, order, result, key)
     is_probe = result.operation == ActionName.MONITOR and result.interval_ms == 0

@@ -22,7 +22,8 @@ def with_doubt(status: NodeStatus, order: Order) -> NodeStatus:
     history = status.histories.get(order.resource) or history_of(order)
     if order.action is ActionName.MIGRATE_TO and started_as(status, order.resource) is None:
         # What is recorded there is over: what may arrive is what the order goes by.
-        history = replace(history, agent=order.agent, parameters=order.parameters, definition=order.definition)
+        parameters, definition = order.lasting_parameters, order.definition
+        history = replace(history, agent=order.agent, parameters=parameters, definition=definition)
     return replace(
         status,
         histories={**status.histories, order.resource: history},

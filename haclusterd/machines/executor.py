@@ -560,7 +560,7 @@ class ExecutorMachine:
         )
         if result.restart_parameters is not None:
             names = result.restart_parameters
-            digest = restart_digest_of(order.parameters, names)
+            digest = restart_digest_of(order.lasting_parameters, names)
             answer = replace(answer, restart_digest=digest, restart_parameters=names)
         if running.interval_ms:
             recurring = queue.recurring.get(running.interval_ms)
@@ -712,12 +712,12 @@ class ExecutorMachine:
         """Return with which agent and parameters a resource may have been started here."""
         queue = self._queue(resource)
         if queue.running is not None and queue.running.order is not None:
-            return queue.running.order.agent, queue.running.order.parameters
+            return queue.running.order.agent, queue.running.order.lasting_parameters
         if self._in_force is None:
             return None
         for order in self._in_force.orders.values():
             if order.resource == resource and order.is_activating:
-                return order.agent, order.parameters
+                return order.agent, order.lasting_parameters
         history = self._in_force.histories.get(resource)
         return (history.agent, history.parameters) if history is not None else None
 

@@ -505,6 +505,7 @@ class TransitionMachine:
             devices=action.devices,
             digest=action.digest,
             definition=action.definition,
+            resource_parameters=action.resource_parameters,
             start_delay_ms=action.start_delay_ms,
             reason=action.reason,
             issued_at=moment.wall,

@@ -44,6 +44,8 @@ class GraphAction:
     digest: str = ""
     definition: str = ""
     """See `Order.definition`."""
+    resource_parameters: Mapping[str, str] | None = None
+    """See `Order.resource_parameters`."""
     devices: tuple[str, ...] = ()
     reason: str = ""
     priority: int = 0

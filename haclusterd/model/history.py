@@ -103,7 +103,8 @@ class ResourceHistory:
     fail_counts: Mapping[str, FailCount] = field(default_factory=dict)
     """By `operation_key`."""
     parameters: Mapping[str, str] = field(default_factory=dict)
-    """What the newest start ran with: what runs is probed, watched and stopped with these, whatever is configured."""
+    """What the newest start ran with, but for those of the operation alone: what runs is probed, watched and stopped
+    with these, whatever is configured."""
     definition: str = ""
     """Digest of those of them that are the resource's own, without what single operations add; empty: not recorded."""
     devices: tuple[str, ...] = ()
@@ -119,7 +120,8 @@ class ResourceHistory:
 
 def history_of(order: Order) -> ResourceHistory:
     """Return the history of a resource of which nothing is recorded yet but this order."""
-    return ResourceHistory(order.resource, order.agent, parameters=order.parameters, definition=order.definition)
+    lasting = order.lasting_parameters
+    return ResourceHistory(order.resource, order.agent, parameters=lasting, definition=order.definition)
 
 
 def ordered_records(history: ResourceHistory) -> list[OperationRecord]:

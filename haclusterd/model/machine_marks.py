@@ -1,4 +1,4 @@
-"""By what a machine is told from a copy of its disk."""
+"""What names a machine, and tells it from another one that has a copy of its disk."""
 
 from dataclasses import dataclass
 

@@ -50,6 +50,13 @@ class Order:
     is_voided: bool = False
     """Its DC no longer wants it; only the executor's answer ends it."""
     is_probe: bool = False
+    resource_parameters: Mapping[str, str] | None = None
+    """Those that the resource itself has, where `parameters` has some of the operation's own; None: all are its own."""
+
+    @property
+    def lasting_parameters(self) -> Mapping[str, str]:
+        """What the resource goes by when this action is over: what only the action had ends with it."""
+        return self.parameters if self.resource_parameters is None else self.resource_parameters
 
     @property
     def is_activating(self) -> bool:

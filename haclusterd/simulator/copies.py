@@ -1,8 +1,9 @@
 """A copy of a machine beside the first one: the same directory, certificate and name, another boot and address.
 
-Where only the disk was copied, the machine is another one and shows it: the copy does not start, whoever is heard,
-until a person says that it is the node. Where the whole machine was copied, nothing but its boot tells it apart: as
-long as the first one is heard, or every voter has found out which of the two the copy is, the copy stays outside.
+Where only the disk was copied, the machine is another one and shows it: the copy does not start, though nobody may
+hear the first one, until a person says that it is the node. Where the whole machine was copied, nothing but its boot
+tells it apart: as long as the first one is heard, or every voter has found out which of the two the copy is, the copy
+stays outside.
 Where the first one was not heard before that, the copy is taken for it, started again (docs/design/safety.md §10):
 whatever comes of that is excused. A copy that takes the place of a machine that is off is switched off when it joins.
 What it has promised by then the first one does not know: where that is refused, a person replaces it.

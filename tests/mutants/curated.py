@@ -62,6 +62,12 @@ ACTIVITY = (
         "what runs and cannot be looked at counts as stopped for plans: it runs on unwatched for good",
     ),
     Mutant(
+        "_begun_by",
+        "order.lasting_parameters",
+        "order.parameters",
+        "what only the start was given is given to the stop too: it may look for something else, and stop nothing",
+    ),
+    Mutant(
         "history_says_promoted",
         "record.is_failure and record.exit_code is not ExitCode.NOT_RUNNING",
         "False",

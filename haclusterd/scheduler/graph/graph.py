@@ -27,7 +27,6 @@ from haclusterd.scheduler.model.entities import (
 )
 from haclusterd.scheduler.model.operation_settings import (
     operation_parameters,
-    parameters_for,
     resource_parameters,
     start_delay_ms,
     timeout_ms,
@@ -123,7 +122,7 @@ def _of_resource(
     action: Action, resource: Resource, claims: Claims, digests: Digests, settings: Settings
 ) -> dict[str, object]:
     operation = MONITOR if action.task == CANCEL else action.task
-    agent, parameters, definition = _asked(action, resource, operation, digests, settings)
+    agent, lasting, own, definition = _asked(action, resource, operation, digests, settings)
     timeout = timeout_ms(resource, operation, action.interval_ms, settings)
     is_start = action.task == START
     digest = definition if is_start or action.is_probe or action.task == RELOAD_AGENT else ""
@@ -133,7 +132,8 @@ def _of_resource(
     return {
         **_of_any(action, ActionKind.RESOURCE),
         "agent": agent,
-        "parameters": parameters,
+        "parameters": {**lasting, **own} if own else lasting,
+        "resource_parameters": lasting if own else None,
         "meta": _meta(action, resource, operation, timeout),
         "timeout_ms": timeout,
         "start_delay_ms": start_delay_ms(resource, operation, action.interval_ms, settings),
@@ -147,8 +147,9 @@ def _of_resource(
 
 def _asked(
     action: Action, resource: Resource, operation: str, digests: Digests, settings: Settings
-) -> tuple[AgentReference | None, Mapping[str, str], str]:
-    """Return by which agent and parameters an action goes, and the digest of the resource's own ones.
+) -> tuple[AgentReference | None, Mapping[str, str], Mapping[str, str], str]:
+    """Return by which agent an action goes, by which parameters of the resource, by which of its own that win over
+    those, and the digest of the resource's.
 
     What may run is asked and ended by those that it was started with, whatever the configuration says now: others would
     find nothing (safety.md §1). Pacemaker does not remember them. Parameters that only the operation has say how it is
@@ -156,15 +157,20 @@ def _asked(
     """
     assert action.node is not None
     now = digests.of(resource, START, 0, action.node)
+    own = operation_parameters(resource, operation, action.interval_ms, settings, action.node)
     started = _started(action, resource) if not settings.options.is_pacemaker_compatible else None
     if started is not None and _is_other(started, resource, now, action.node, settings):
-        parameters = started.parameters
-        if started.agent == resource.definition.agent:
-            own = operation_parameters(resource, operation, action.interval_ms, settings, action.node)
-            parameters = {**own, **parameters}
-        return started.agent, parameters, started.definition or digest_of(started.parameters)
-    configured = parameters_for(resource, operation, action.interval_ms, settings, action.node)
-    return resource.definition.agent, configured, now
+        lasting = _lasting(started)
+        if started.agent != resource.definition.agent:
+            own = {}
+        # Where both have a value, that of what runs wins.
+        own = {name: value for name, value in own.items() if name not in lasting}
+        return started.agent, lasting, own, started.definition or digest_of(lasting)
+    return resource.definition.agent, resource_parameters(resource, action.node, settings), own, now
+
+
+def _lasting(started: Order | ResourceHistory) -> Mapping[str, str]:
+    return started.lasting_parameters if isinstance(started, Order) else started.parameters
 
 
 def _started(action: Action, resource: Resource) -> Order | ResourceHistory | None:
@@ -191,7 +197,8 @@ def _is_other(
         return True
     if started.definition:
         return started.definition != now
-    return bool(started.parameters) and started.parameters != resource_parameters(resource, node, settings)
+    lasting = _lasting(started)
+    return bool(lasting) and lasting != resource_parameters(resource, node, settings)
 
 
 def _meta(action: Action, resource: Resource, operation: str, timeout: int) -> dict[str, str]:

@@ -173,6 +173,17 @@ def test_what_is_private_once_stays_so(log: Log) -> None:
     assert (status.attributes.get("load"), status.private_attributes) == (None, {"load": "2"})
 
 
+@pytest.mark.parametrize("kind", [ResultKind.FINISHED, ResultKind.UNKNOWN])
+def test_what_only_an_operation_has_is_not_kept_with_what_runs(log: Log, kind: ResultKind) -> None:
+    own = {"resource_parameters": {"a": "1"}, "parameters": {"a": "2", "warm_up": "yes"}}
+    log.must(issue(replace(order("start"), **own)))
+    log.must(record(result("start", kind=kind)))
+    assert log.cib.status.nodes[N2].histories[DB].parameters == {"a": "1"}
+    log.must(issue(replace(order("r", action=ActionName.RELOAD_AGENT), **own | {"resource_parameters": {"a": "3"}})))
+    log.must(record(result("r", "reload-agent", call_id=2)))
+    assert log.cib.status.nodes[N2].histories[DB].parameters == {"a": "3"}
+
+
 def test_after_a_reload_the_next_change_is_noticed(log: Log) -> None:
     log.must(issue(replace(with_definition(order("start"), "old"), digest="old")))
     log.must(record(replace(result("start"), restart_digest="fixed", restart_parameters=("port",))))

@@ -51,6 +51,20 @@ def test_at_the_end_of_the_lease_everything_active_is_stopped(node: Node) -> Non
     assert not node.executor.is_stopping_alone
 
 
+@pytest.mark.parametrize("is_over", [True, False])
+def test_what_only_the_start_had_is_not_in_its_own_stop(node: Node, *, is_over: bool) -> None:
+    node.cluster.issue(replace(order("a"), parameters={"a": "1", "warm_up": "yes"}, resource_parameters={"a": "1"}))
+    node.see()
+    if is_over:
+        node.finish("a")
+        node.see()
+    node.lose_lease()
+    if not is_over:
+        node.finish("a")
+    assert node.begun()[-1] == ("db", "stop")
+    assert node.calls[-1].parameters == {"a": "1"}
+
+
 def test_it_is_woken_when_its_lease_ends(node: Node) -> None:
     assert node.executor.deadline(moment(10_000, lease_until=11_500)) == 11_500
 

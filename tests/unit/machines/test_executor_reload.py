@@ -27,3 +27,14 @@ def test_the_start_is_recorded_with_them(action: ActionName, names: tuple[str, .
     else:
         assert record.restart_parameters == names
         assert record.restart_digest == restart_digest_of(PARAMETERS, names)
+
+
+def test_what_only_the_start_has_is_not_in_the_digest_of_what_a_reload_cannot_change() -> None:
+    node = Node()
+    node.see()
+    whole = {**PARAMETERS, "ip": "10.0.0.9", "warm_up": "yes"}
+    node.cluster.issue(replace(order("a"), parameters=whole, resource_parameters=PARAMETERS))
+    node.see()
+    node.perform(node.executor.agent_finished(replace(ended("a"), restart_parameters=("ip", "warm_up")), node.moment()))
+    record = node.cluster.status(N2).histories[DB].records[operation_key(ActionName.START, 0)]
+    assert record.restart_digest == restart_digest_of(PARAMETERS, ("ip", "warm_up"))

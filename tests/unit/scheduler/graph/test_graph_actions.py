@@ -74,6 +74,21 @@ def test_a_stop_has_parameters_of_its_own_whatever_the_definition_is() -> None:
     assert planned(cluster)["stop web on n2"].parameters["OCF_CHECK_LEVEL"] == "30", "as configured now"
 
 
+def test_what_only_a_start_had_ends_with_it_whatever_the_definition_is() -> None:
+    own = CONFIGURATION.replace("op start timeout=40s", "op start timeout=40s OCF_CHECK_LEVEL=5 host=b warm_up=yes")
+    cluster = a_cluster(own)
+    start = planned(cluster)["start web on n2"]
+    assert start.parameters == {"port": "80", "host": "b", "OCF_CHECK_LEVEL": "5", "warm_up": "yes"}
+    cluster.settle()
+    kept = cluster.cib.status.nodes[NodeName("n2")].histories[ResourceId("web")]
+    assert (kept.parameters, kept.definition) == ({"port": "80", "host": "a"}, start.definition)
+    assert not planned(cluster), "nothing has changed"
+    cluster.configure(configured(own.replace("port=80", "port=81").replace("warm_up=yes", "")))
+    stop = planned(cluster)["stop web on n2"]
+    assert stop.parameters == {"port": "80", "host": "a"}
+    assert stop.definition == start.definition
+
+
 def test_a_stop_of_what_is_configured_as_it_was_started_has_its_own_parameters() -> None:
     own = CONFIGURATION.replace("op start", "op stop OCF_CHECK_LEVEL=20 host=b op start")
     cluster = a_cluster(own)
