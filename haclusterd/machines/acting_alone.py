@@ -8,12 +8,13 @@ Invariant: nothing is started or promoted here. What was not proven to have stop
 long as this life lasts.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from haclusterd.cib.activity import known_promoted
+from haclusterd.machines.effects import Condemn, Effect
 from haclusterd.machines.no_quorum import LonePolicy, promotable_resources
 from haclusterd.machines.stop_plan import held_by, stop_timeout_ms, stops_before
 from haclusterd.model.activity import migrating_to_or_from
@@ -111,6 +112,22 @@ RESETS: Final = TransitionTable(
         Transition((Reset.AWAITED,), ResetEvent.NEW_LIFE, Reset.AWAITED),
     ),
 )
+
+
+class ResetWish:
+    """This node's wish to be reset by its watchdog."""
+
+    def __init__(self) -> None:
+        self.state = Reset.NOT_WANTED
+
+    def happened(self, event: ResetEvent) -> Sequence[Effect]:
+        """Enter the next state; say so where the watchdog's feeder must know."""
+        before, self.state = self.state, RESETS.after(self.state, event)
+        is_wanted = self.state is not Reset.NOT_WANTED
+        if event is ResetEvent.GIVEN_UP or (before is not Reset.NOT_WANTED) != is_wanted:
+            return (Condemn(is_condemned=is_wanted),)
+        return ()
+
 
 Origin = Callable[[ResourceId], tuple[AgentReference, Mapping[str, str]] | None]
 """With which agent and parameters a resource may have been started here; None: nobody knows."""

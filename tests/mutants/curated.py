@@ -460,7 +460,7 @@ APPLY = (
 
 EXECUTOR = (
     Mutant(
-        "ExecutorMachine._counts_as_joined",
+        "OwnRecord.is_joined",
         "status.incarnation == self._incarnation and status.state is NodeState.ONLINE",
         "status.state is NodeState.ONLINE",
         "orders for an earlier life are considered",
@@ -473,8 +473,8 @@ EXECUTOR = (
     ),
     Mutant(
         "ExecutorMachine._take_in",
-        "key in self._taken or key in self._received",
         "key in self._received",
+        "False",
         "an order that was answered is taken again",
     ),
     Mutant("ExecutorMachine._is_unwanted", "order is None or order.is_voided", "False", "a voided order is begun"),
@@ -491,9 +491,9 @@ EXECUTOR = (
         "a start begins long after it was ordered",
     ),
     Mutant(
-        "_ResourceQueue.is_free",
-        "self.running is None and not self.adopted",
-        "self.running is None",
+        "ResourceQueue.is_free",
+        "self.state is QueueState.FREE",
+        "self.state in (QueueState.FREE, QueueState.HELD)",
         "a new life runs an agent beside one that the old life left",
     ),
     Mutant(
@@ -509,8 +509,8 @@ EXECUTOR = (
         "a recovered cluster gives an order the key of an agent that the lost one left at work",
     ),
     Mutant(
-        "ExecutorMachine._kill_adopted",
-        "adopted.action != ActionName.STOP and moment.now < adopted.ends_at",
+        "ResourceQueue.kill_adopted",
+        "adopted.action != ActionName.STOP and now < adopted.ends_at",
         "False",
         "a start of an older life goes on without a lease",
     ),
@@ -522,19 +522,19 @@ EXECUTOR = (
     ),
     Mutant(
         "ExecutorMachine._must_act_alone",
-        "self._is_recorded_dead() and (is_own or self._possibly_active_here())",
+        "self._record.is_recorded_dead() and (is_own or self._possibly_active_here())",
         "False",
         "a node that is recorded as fenced, and lives, runs on",
     ),
     Mutant(
         "ExecutorMachine._begin_to_act_alone",
-        "running is not None and running.action != ActionName.STOP",
+        "agent is not None and agent.action != ActionName.STOP",
         "False",
         "a start goes on after the lease has ended",
     ),
     Mutant(
         "ExecutorMachine._possibly_active_here",
-        "queue.running is not None or queue.adopted",
+        "queue.at_work is not None or queue.adopted",
         "False",
         "what is being started is not stopped when the lease ends",
     ),
@@ -593,14 +593,14 @@ EXECUTOR = (
         "a node keeps what it left alone before it was recorded as fenced",
     ),
     Mutant(
-        "ExecutorMachine._is_recorded_dead",
+        "OwnRecord.is_recorded_dead",
         "status.state is NodeState.LOST",
         "False",
         "a node that never saw its record, since that was disproved at once, keeps what may run on another one",
     ),
     Mutant(
-        "ExecutorMachine.cib_changed",
-        "self._in_force if self._is_recorded_dead() else status",
+        "OwnRecord.take",
+        "self.in_force if self.is_recorded_dead() else status",
         "status",
         "a disproved record makes a node forget what it runs",
     ),
@@ -636,8 +636,8 @@ EXECUTOR = (
     ),
     Mutant(
         "ExecutorMachine._report",
-        "not self._results or not self._is_joined",
-        "not self._results",
+        "self._life is not Life.JOINED",
+        "False",
         "results are reported by a life that has not joined",
     ),
     Mutant(
@@ -1311,20 +1311,20 @@ OTHER_ENDS = (
 
 OPTIONS = (
     Mutant(
-        "ExecutorMachine._is_given_up",
-        "is_own or self._is_recorded_dead(cib)",
+        "OwnRecord.is_given_up",
+        "is_own or self.is_recorded_dead(cib)",
         "is_own",
         "fence-reaction=panic: a daemon that was started again in a boot whose death is recorded lives on",
     ),
     Mutant(
         "ExecutorMachine.awaits_reset",
-        "self._reset is Reset.AWAITED or (self._is_given_up(cib) and panics(cib.in_force))",
-        "self._reset is Reset.AWAITED",
+        "self._reset.state is Reset.AWAITED or (self._record.is_given_up(cib) and panics(cib.in_force))",
+        "self._reset.state is Reset.AWAITED",
         "fence-reaction=panic: a node that had stopped everything begins another life instead",
     ),
     Mutant(
         "ExecutorMachine._react_to_loss",
-        "not self._panics",
+        "not record.panics",
         "False",
         "every lost node is reset by its watchdog, whatever fence-reaction says",
     ),

@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from haclusterd.machines.acting_alone import POLICY_KEEPS, RESETS, STEPS, UNFINISHED, Step
+from haclusterd.machines.executor import LIVES
 from haclusterd.machines.joining import JOINING
+from haclusterd.machines.resource_queue import QUEUES
 from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.runtime.control import STAGES
 from haclusterd.runtime.member_change import CHANGES
 
-TABLES = (STEPS, RESETS, JOINING, STAGES, CHANGES)
+TABLES = (QUEUES, LIVES, STEPS, RESETS, JOINING, STAGES, CHANGES)
 
 
 class Door(StrEnum):

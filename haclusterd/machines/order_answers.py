@@ -1,0 +1,138 @@
+"""What an executor answers to its orders, and what it reports of recurring monitors without being asked again.
+
+Answers are gathered during one step and proposed together. Each has a number of its own, which grows over all lives of
+a boot.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from haclusterd.cib.commands import RecordResults
+from haclusterd.machines.effects import Propose, Scope
+from haclusterd.model.agent_calls import AgentResult
+from haclusterd.model.ids import Incarnation, NodeName, ResourceId
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import OperationResult, Order, ResultKind
+from haclusterd.scheduler.model.digests import restart_digest_of
+
+RESULTS_MAX = 10
+"""Results in one command: with their output they stay below the store's limit."""
+OUTPUT_MAX = 800
+"""Characters of each of an agent's outputs that are kept: the end, where the cause usually stands."""
+REASON_MAX = 500
+
+
+class OrderAnswers:
+    """The answers of one node that are not proposed yet."""
+
+    def __init__(self, node: NodeName) -> None:
+        self._node = node
+        self._call_id = 0
+        self._results: list[OperationResult] = []
+
+    def number_from(self, last_call_id: int) -> None:
+        """Give no number that was given already."""
+        self._call_id = max(self._call_id, last_call_id)
+
+    def _next_call_id(self) -> int:
+        self._call_id += 1
+        return self._call_id
+
+    def add(self, result: OperationResult) -> None:
+        """Let a result be proposed."""
+        self._results.append(result)
+
+    def drop(self) -> None:
+        """Propose nothing of what was gathered."""
+        self._results.clear()
+
+    def proposals(self, incarnation: Incarnation) -> Sequence[Propose]:
+        """Return everything that was gathered, in as few commands as it takes."""
+        if not self._results:
+            return ()
+        results, self._results = self._results, []
+        effects: list[Propose] = []
+        for start in range(0, len(results), RESULTS_MAX):
+            batch = tuple(results[start : start + RESULTS_MAX])
+            key = f"results:{batch[0].order or batch[0].resource}:{batch[0].call_id}"
+            effects.append(Propose(Scope.INCARNATION, key, RecordResults(self._node, incarnation, batch)))
+        return effects
+
+    # -- what may be answered ---------------------------------------------------------------------------------------
+
+    def of_agent(
+        self, resource: ResourceId, order: Order, result: AgentResult, *, queued_ms: int, wall: WallTime
+    ) -> OperationResult:
+        """Return what an agent's result says of its order; the caller judges whether it is news."""
+        exit_code = _exit_code_of(result)
+        answer = OperationResult(
+            kind=ResultKind.FINISHED,
+            order=order.key,
+            resource=resource,
+            operation=str(order.action),
+            interval_ms=order.interval_ms,
+            exit_code=exit_code,
+            status=_status_of(result, exit_code, order),
+            call_id=self._next_call_id(),
+            run_at=WallTime(wall - result.executed_ms),
+            executed_ms=result.executed_ms,
+            queued_ms=queued_ms,
+            exit_reason=result.exit_reason[:REASON_MAX] if exit_code is not order.target_exit_code else "",
+            target_exit_code=order.target_exit_code,
+            output={"stdout": result.stdout[-OUTPUT_MAX:], "stderr": result.stderr[-OUTPUT_MAX:]},
+        )
+        if result.restart_parameters is None:
+            return answer
+        names = result.restart_parameters
+        digest = restart_digest_of(order.lasting_parameters, names)
+        return replace(answer, restart_digest=digest, restart_parameters=names)
+
+    def not_begun(self, order: Order, reason: str, wall: WallTime) -> None:
+        """Its agent was not called, and never will be."""
+        self._answer(order, ResultKind.NOT_BEGUN, ExecutionStatus.CANCELLED, reason, wall)
+
+    def cancelled(self, order: Order) -> None:
+        """A recurring monitor was ended before its first answer: nothing was learned, nothing was changed."""
+        self.not_begun(order, "cancelled", WallTime(0))
+
+    def done(self, order: Order, wall: WallTime) -> None:
+        """What was ordered is so, without an agent."""
+        self._answer(order, ResultKind.FINISHED, ExecutionStatus.DONE, "", wall)
+
+    def of_older_life(self, order: Order, wall: WallTime, *, is_whole: bool) -> None:
+        """Nobody knows how it went; `is_whole`: its agent came to its end."""
+        status = ExecutionStatus.UNKNOWN if is_whole else ExecutionStatus.CANCELLED
+        self._answer(order, ResultKind.UNKNOWN, status, "the daemon was restarted in the middle of it", wall)
+
+    def _answer(self, order: Order, kind: ResultKind, status: ExecutionStatus, reason: str, wall: WallTime) -> None:
+        self._results.append(
+            OperationResult(
+                kind=kind,
+                order=order.key,
+                resource=order.resource,
+                operation=str(order.action),
+                interval_ms=order.interval_ms,
+                exit_code=ExitCode.OK if kind is ResultKind.FINISHED else ExitCode.UNKNOWN,
+                status=status,
+                call_id=self._next_call_id(),
+                run_at=wall,
+                exit_reason=reason,
+                target_exit_code=order.target_exit_code if kind is not ResultKind.FINISHED else ExitCode.OK,
+            )
+        )
+
+
+def _exit_code_of(result: AgentResult) -> ExitCode:
+    """Read the agent's exit status; the degraded codes count as what they are degraded from."""
+    code = ExitCode.read(result.exit_code)
+    return {ExitCode.DEGRADED: ExitCode.OK, ExitCode.DEGRADED_PROMOTED: ExitCode.PROMOTED}.get(code, code)
+
+
+def _status_of(result: AgentResult, exit_code: ExitCode, order: Order) -> ExecutionStatus:
+    if result.status is not ExecutionStatus.DONE or exit_code is order.target_exit_code:
+        return result.status
+    is_probe = order.action is ActionName.MONITOR and order.interval_ms == 0
+    if is_probe and exit_code in (ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED):
+        return ExecutionStatus.DONE
+    return ExecutionStatus.NOT_INSTALLED if exit_code is ExitCode.NOT_INSTALLED else ExecutionStatus.ERROR
