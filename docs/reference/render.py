@@ -17,8 +17,10 @@ from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.grammar import Command, Level
 from haclusterd.cli.parsing import UsageError, parse
 from haclusterd.machines.acting_alone import RESETS, STEPS
+from haclusterd.machines.controller import OFFICES
 from haclusterd.machines.executor import LIVES
 from haclusterd.machines.joining import JOINING
+from haclusterd.machines.planning import PLANS
 from haclusterd.machines.resource_queue import QUEUES
 from haclusterd.model import durations
 from haclusterd.model.fence_parameters import DEVICE_PARAMETERS
@@ -333,6 +335,8 @@ def _more(action: dict[str, str]) -> str:
 
 
 TABLES = (
+    ("machines/controller.py", OFFICES),
+    ("machines/planning.py", PLANS),
     ("machines/resource_queue.py", QUEUES),
     ("machines/executor.py", LIVES),
     ("machines/acting_alone.py", STEPS),

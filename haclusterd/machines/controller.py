@@ -2,61 +2,72 @@
 
 While this node leads Raft it first commits that it is DC. Only then, in that very term, it judges who is lost, directs
 fencing, has plans made, and walks them. It keeps nothing that the CIB does not say, except the walk itself: a new DC
-plans again, and what was in flight stands in the CIB as open orders. A failure of the scheduler is a value: nothing is
-ordered, resources run on, and the next change tries again, or a pause that grows.
+plans again, and what was in flight stands in the CIB as open orders.
 
-A plan is asked for and comes later. Invariant: it is walked only if everything that changed since it was asked for is
-of the kinds that would not have ended its walk, had it begun at once; any other plan is dropped, and asked for again.
 Orders of this DC that are still on their way into the log stand in no CIB: a plan that does not know them could order
 the same once more, so none is walked.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
 
-from haclusterd.cib.changes import Change, ChangeKind, Refusal
+from haclusterd.cib.changes import Change, Refusal
 from haclusterd.cib.codec import CodecError, decode_envelope
 from haclusterd.cib.commands import CleanUp, Command, DcElected, EndRestart, FormCluster, IssueOrders, RecordResults
-from haclusterd.machines.effects import AskForPlan, Effect, Note, PrepareToPlan, Propose, Scope, TransferLeadership
+from haclusterd.machines.effects import Effect, Note, PrepareToPlan, Propose, Scope, TransferLeadership
 from haclusterd.machines.fencing_director import FencingDirector, Wanted
 from haclusterd.machines.joining import transfer_target
 from haclusterd.machines.membership import MembershipMachine
 from haclusterd.machines.moment import Moment
+from haclusterd.machines.planning import Planning
 from haclusterd.machines.repeats import Repeats
 from haclusterd.machines.rule_judge import RuleJudge
 from haclusterd.machines.start_delays import StartDelays
-from haclusterd.machines.transition import EXPECTED_CHANGES, TransitionMachine, TransitionState
+from haclusterd.machines.transition import TransitionMachine, TransitionState
 from haclusterd.machines.witness import WitnessDuty
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.followers import Followers
-from haclusterd.model.graph import ActionKind, Plan
+from haclusterd.model.graph import Plan
 from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.model.pacer import PacerReport
 from haclusterd.model.planning import PlanAnswer
-from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.model.timing import Timing
 
-PRIORITY_DELAY = "priority-fencing-delay"
 REFUSED_PAUSE_MS = 200
 """Between a refused batch of orders and the next plan, unless something changes before."""
-FAILED_PAUSE_MS = (5_000, 60_000)
-"""Between a plan that could not be made and the next try without any change: the first pause, and the longest."""
 
-QUIET_CHANGES = frozenset(
-    {
-        ChangeKind.ORDER_ISSUED,
-        ChangeKind.LOAD_CHANGED,
-        ChangeKind.FENCING_ORDERED,
-        ChangeKind.FENCING_AGENT_SUCCEEDED,
-        ChangeKind.REFUSED,
-        ChangeKind.LEADER_REQUESTED,
-        ChangeKind.HISTORY_FORGOTTEN,
-    }
+
+class Office(StrEnum):
+    """What a node is in its cluster."""
+
+    FOLLOWER = "follows a leader, or has none"
+    LEADER = "leads Raft, and has not committed that it is DC"
+    DC = "is DC"
+
+
+class OfficeEvent(StrEnum):
+    """What makes it that."""
+
+    ELECTED = "it leads Raft, in a term in which it did not before"
+    CONFIRMED = "the CIB has it as DC in the term that it leads"
+    DEPOSED = "it does not lead Raft"
+
+
+OFFICES: Final = TransitionTable(
+    "A node that may be DC",
+    "A term has one DC at most; a node that leads again does so in another term.",
+    (Office.FOLLOWER,),
+    (
+        Transition(tuple(Office), OfficeEvent.ELECTED, Office.LEADER),
+        Transition((Office.LEADER,), OfficeEvent.CONFIRMED, Office.DC),
+        Transition(tuple(Office), OfficeEvent.DEPOSED, Office.FOLLOWER),
+    ),
 )
-"""Changes after which a finished plan is still right."""
 
 
 class RestartWatch:
@@ -91,14 +102,27 @@ class RestartWatch:
         return min(self._ends_at.values(), default=NEVER)
 
 
-@dataclass(slots=True)
-class _Question:
-    """A plan that was asked for."""
+class _TermOfOffice:
+    """What a DC does and knows in one term, and only in that."""
 
-    number: int
-    cib: Cib
-    is_outdated: bool = False
-    """Something has changed that makes the plan wrong, whatever it will be."""
+    def __init__(self, node: NodeName, term: Term, timing: Timing, boot_id: str, rules: SafetyRules) -> None:
+        self.number = term
+        self.director = FencingDirector(node, term, timing, boot_id=boot_id, rules=rules)
+        self.judge = RuleJudge(term)
+        self.restarts = RestartWatch(term)
+        self.delays = StartDelays()
+        self.membership: MembershipMachine | None = None
+        """None: it is to be made at the next step, and knows nothing of silence before."""
+        self.transition: TransitionMachine | None = None
+        """The walk that goes on; one that is done or aborted is dropped."""
+        self.transitions = 0
+        self.undecided: set[OrderKey] = set()
+        """Orders that were proposed, and neither committed nor refused yet."""
+
+    @property
+    def can_walk(self) -> bool:
+        """Whether a plan that is made now may be walked."""
+        return self.transition is None and not self.undecided
 
 
 class ControllerMachine:
@@ -118,67 +142,51 @@ class ControllerMachine:
         self._timing = timing
         self._form = form
         self._rules = rules
+        self._office = Office.FOLLOWER
         self._leads_term: Term | None = None
+        """The term that this node leads; None while it follows."""
+        self._term: _TermOfOffice | None = None
+        """What it has to do as DC; None while it is not."""
+        self._planning = Planning()
         self._duty: WitnessDuty | None = None
-        self._term: Term | None = None
-        """The term in which this node is DC; None while it is not."""
-        self._membership: MembershipMachine | None = None
         self._followers: Followers | None = None
         """Who has fallen behind this leader, as its store has said last."""
         self._outside_since: Instant | None = None
         """Since when this DC is not, in its present life, what the CIB calls online."""
         self._handed_over: dict[tuple[NodeName, Incarnation | None], Instant] = {}
         """For which nodes this one gave the leadership away, and when first."""
-        self._director: FencingDirector | None = None
-        self._judge: RuleJudge | None = None
-        self._restarts: RestartWatch | None = None
-        self._transition: TransitionMachine | None = None
-        self._transitions = 0
-        self._undecided: set[OrderKey] = set()
-        """Orders that were proposed, and neither committed nor refused yet."""
         self._repeats = Repeats()
-        self._delays = StartDelays()
-        self._is_plan_due = False
-        self._questions = 0
-        self._question: _Question | None = None
-        self._answer: PlanAnswer | None = None
-        self._fencing_delays: dict[tuple[NodeName, Incarnation | None], int] = {}
-        """Of nodes that a plan knew to be lost, in ms."""
-        self._is_delay_wanted = False
-        self._gathers_until: Instant | None = None
-        """Until when events that belong together are waited for (`transition-delay`)."""
-        self._recheck_at = NEVER
-        self._failure = ""
-        self._failed_pause_ms = FAILED_PAUSE_MS[0]
-        self._warnings: tuple[str, ...] = ()
 
     @property
     def is_dc(self) -> bool:
         """Whether this node acts as DC."""
-        return self._term is not None
+        return self._office is Office.DC
 
     @property
     def leads(self) -> bool:
         """Whether this node leads Raft, as far as it knows."""
-        return self._leads_term is not None
+        return self._office is not Office.FOLLOWER
 
     @property
     def failure(self) -> str:
         """Why the scheduler could not plan; empty when it could."""
-        return self._failure
+        return self._planning.failure
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the newest plan warns of."""
-        return self._warnings
+        return self._planning.warnings
 
     def transition_progress(self) -> tuple[int, int, int] | None:
         """Return (number, done, all) of the running transition, or of the one that is being planned."""
-        if self._question is not None:
-            return (self._transitions + 1, 0, 0)
-        if self._transition is None or self._transition.state is not TransitionState.RUNNING:
+        if self._term is None:
             return None
-        return (self._transition.number, *self._transition.progress())
+        if self._planning.is_asked:
+            return (self._term.transitions + 1, 0, 0)
+        transition = self._term.transition
+        if transition is None or transition.state is not TransitionState.RUNNING:
+            return None
+        return (transition.number, *transition.progress())
 
     def reincarnated(self, incarnation: Incarnation) -> None:
         """This node begins a new life."""
@@ -187,39 +195,33 @@ class ControllerMachine:
     def retimed(self, timing: Timing) -> None:
         """The administrator changed node-timeout or brain-timeout."""
         self._timing = timing
-        if self._membership is not None:
-            self._membership.retimed(timing)
-        if self._director is not None:
-            self._director.retimed(timing)
+        if self._term is not None:
+            self._term.director.retimed(timing)
+            if self._term.membership is not None:
+                self._term.membership.retimed(timing)
 
     def leadership_changed(self, term: Term, *, is_self: bool) -> None:
         """Raft has another leader, or another term."""
-        if not is_self or term != self._leads_term:
-            self._duty = None
-        self._leads_term = term if is_self else None
         self._followers = None
-        if self._term is not None and self._leads_term != self._term:
+        if is_self and term == self._leads_term:
+            return
+        self._duty = None
+        self._leads_term = term if is_self else None
+        if self._term is not None:
             self._resign()
+        self._happened(OfficeEvent.ELECTED if is_self else OfficeEvent.DEPOSED)
+
+    def _happened(self, event: OfficeEvent) -> None:
+        self._office = OFFICES.after(self._office, event)
 
     def take_followers(self, followers: Followers) -> None:
         """The store tells who has fallen behind this leader."""
-        self._followers = followers if self._leads_term is not None else None
+        self._followers = followers if self.leads else None
 
     def _resign(self) -> None:
         self._term = None
         self._outside_since = None
-        self._membership = None
-        self._director = None
-        self._judge = None
-        self._restarts = None
-        self._transition = None
-        self._undecided = set()
-        self._question = self._answer = None
-        self._fencing_delays = {}
-        self._is_delay_wanted = False
-        self._gathers_until = None
-        self._failure = ""
-        self._recheck_at = NEVER
+        self._planning.resign()
 
     # -- one step ---------------------------------------------------------------------------------------------------
 
@@ -230,48 +232,32 @@ class ControllerMachine:
         if self._leads_term is None:
             return ()
         effects: list[Effect] = []
-        self._look_at(cib, changes, moment)
+        self._planning.look_at(cib, changes, moment)
         target = self._target_of_witness(cib, report, moment)
         if not self._is_controller(cib):
             return self._claim(cib) if target is None else self._claim_late(cib, target, moment)
         if self._term is None:
             effects.extend(self._take_office())
-        assert self._term is not None
-        if self._membership is None:
-            self._membership = MembershipMachine(
-                self._node, self._term, self._timing, moment.now, handed_over=self._handed_over, rules=self._rules
+        term = self._term
+        assert term is not None
+        if term.membership is None:
+            term.membership = MembershipMachine(
+                self._node, term.number, self._timing, moment.now, handed_over=self._handed_over, rules=self._rules
             )
-        assert self._director is not None
-        assert self._judge is not None
-        effects.extend(self._membership.step(cib, report, moment, self._followers))
-        assert self._restarts is not None
-        effects.extend(self._judge.step(cib, moment))
-        effects.extend(self._restarts.step(cib, moment))
+        effects.extend(term.membership.step(cib, report, moment, self._followers))
+        effects.extend(term.judge.step(cib, moment))
+        effects.extend(term.restarts.step(cib, moment))
         if cib.is_judged:
-            effects.extend(self._director.step(cib, report, moment, self._wanted_of_fencing(cib)))
+            effects.extend(term.director.step(cib, report, moment, self._wanted_of_fencing(term, cib)))
         effects.extend(self._hand_over(cib, moment) if target is None else (TransferLeadership(target),))
-        if moment.now >= self._recheck_at:
-            self._is_plan_due, self._recheck_at = True, NEVER
-            effects.extend(self._end_idle_walk(cib))
-        effects.extend(self._walk(cib, changes, moment))
-        is_settled = self._membership.is_settled(cib, report) and cib.is_judged
-        effects.extend(self._take_answer(cib, moment, is_settled=is_settled))
-        if is_settled or (self._is_delay_wanted and cib.is_judged):
-            effects.extend(self._ask(cib, moment))
+        if self._planning.is_time(moment):
+            effects.extend(self._end_idle_walk(term, cib))
+        effects.extend(self._walk(term, cib, changes, moment))
+        is_settled = term.membership.is_settled(cib, report) and cib.is_judged
+        effects.extend(self._take_answer(term, cib, moment, is_settled=is_settled))
+        if is_settled or (self._planning.is_delay_wanted and cib.is_judged):
+            effects.extend(self._planning.ask(cib, moment, can_walk=term.can_walk))
         return effects
-
-    def _look_at(self, cib: Cib, changes: Sequence[Change], moment: Moment) -> None:
-        if self._gathers_until is not None and moment.now >= self._gathers_until:
-            self._gathers_until = None
-        if any(change.kind not in QUIET_CHANGES for change in changes):
-            self._is_plan_due = True
-        if all(change.kind in EXPECTED_CHANGES for change in changes):
-            return
-        if self._question is not None:
-            self._question.is_outdated = True
-        delay_ms = ClusterProperties(cib.in_force).duration_ms("transition-delay")
-        if delay_ms and self._gathers_until is None:
-            self._gathers_until = after(moment.now, delay_ms)
 
     def _is_controller(self, cib: Cib) -> bool:
         controller = cib.status.controller
@@ -300,43 +286,14 @@ class ControllerMachine:
 
     def _take_office(self) -> Sequence[Effect]:
         assert self._leads_term is not None
-        self._term = self._leads_term
-        self._director = FencingDirector(
-            self._node, self._term, self._timing, boot_id=self._incarnation.boot_id, rules=self._rules
-        )
-        self._judge = RuleJudge(self._term)
-        self._restarts = RestartWatch(self._term)
-        self._transition = None
-        self._transitions = 0
-        self._delays = StartDelays()
-        self._is_plan_due = True
-        return (Note("dc", f"{self._node} is DC in term {self._term}"), PrepareToPlan())
+        self._happened(OfficeEvent.CONFIRMED)
+        self._term = _TermOfOffice(self._node, self._leads_term, self._timing, self._incarnation.boot_id, self._rules)
+        self._planning.want()
+        return (Note("dc", f"{self._node} is DC in term {self._leads_term}"), PrepareToPlan())
 
-    def _wanted_of_fencing(self, cib: Cib) -> Wanted:
-        unfencings = self._transition.wanted_unfencings(cib) if self._transition is not None else {}
-        return Wanted(unfencings, lambda node: self._priority_delay_ms(cib, node))
-
-    def _priority_delay_ms(self, cib: Cib, node: NodeName) -> int | None:
-        """Return how much later a node is to be fenced because of what it ran, as the scheduler judges that.
-
-        None: a plan that knows of the loss must come first. A scheduler that fails delays no fencing.
-        """
-        if self._failure or not ClusterProperties(cib.in_force).duration_ms(PRIORITY_DELAY):
-            return 0
-        known = self._fencing_delays.get((node, cib.status.nodes[node].incarnation))
-        self._is_delay_wanted |= known is None
-        return known
-
-    def _learn_delays(self, cib: Cib, plan: Plan) -> None:
-        """Note how long the fencing of each lost node is to be delayed."""
-        found = {
-            action.node: 1000 * int(action.meta.get(PRIORITY_DELAY, "0"))
-            for action in plan.graph.actions.values()
-            if action.kind is ActionKind.FENCE and action.node is not None
-        }
-        for name, status in cib.status.nodes.items():
-            if status.state is not NodeState.ONLINE:
-                self._fencing_delays[name, status.incarnation] = found.get(name, 0)
+    def _wanted_of_fencing(self, term: _TermOfOffice, cib: Cib) -> Wanted:
+        unfencings = term.transition.wanted_unfencings(cib) if term.transition is not None else {}
+        return Wanted(unfencings, lambda node: self._planning.priority_delay_ms(cib, node))
 
     def _hand_over(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
         """Let another lead when this node was declared lost: nothing is planned before its fencing has ended.
@@ -357,43 +314,27 @@ class ControllerMachine:
 
     # -- planning ---------------------------------------------------------------------------------------------------
 
-    def _walk(self, cib: Cib, changes: Iterable[Change], moment: Moment) -> Sequence[Effect]:
-        if self._transition is None:
+    def _walk(self, term: _TermOfOffice, cib: Cib, changes: Iterable[Change], moment: Moment) -> Sequence[Effect]:
+        if term.transition is None:
             return ()
-        effects = self._transition.step(cib, changes, moment)
+        effects = term.transition.step(cib, changes, moment)
         if self._rules.own_orders_are_known:
-            self._undecided.update(_ordered(effects))
-        if self._transition.state is not TransitionState.RUNNING:
-            self._transition = None
-            self._is_plan_due = True
+            term.undecided.update(_ordered(effects))
+        if term.transition.state is not TransitionState.RUNNING:
+            term.transition = None
+            self._planning.want()
         return effects
 
-    def _end_idle_walk(self, cib: Cib) -> Sequence[Effect]:
-        effects = self._transition.end_if_idle(cib) if self._transition is not None else ()
+    @staticmethod
+    def _end_idle_walk(term: _TermOfOffice, cib: Cib) -> Sequence[Effect]:
+        effects = term.transition.end_if_idle(cib) if term.transition is not None else ()
         if effects:
-            self._transition = None
+            term.transition = None
         return effects
-
-    def _ask(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
-        can_walk = self._transition is None and not self._undecided
-        is_wanted = self._is_delay_wanted or (self._is_plan_due and can_walk)
-        if self._question is not None or not is_wanted:
-            return ()
-        if self._gathers_until is not None and not self._is_delay_wanted:
-            return ()
-        self._is_plan_due = False
-        interval_ms = ClusterProperties(cib.in_force).duration_ms("cluster-recheck-interval")
-        self._recheck_at = after(moment.now, interval_ms)
-        self._questions += 1
-        self._question = _Question(self._questions, cib, is_outdated=not can_walk)
-        return (AskForPlan(self._questions, moment.wall),)
 
     def answered(self, answer: PlanAnswer) -> None:
         """A plan has come, or the reason why there is none; the next step looks at it."""
-        if self._question is not None and answer.number == self._question.number:
-            self._answer = answer
-            if answer.plan is not None:
-                self._learn_delays(self._question.cib, answer.plan)
+        self._planning.answered(answer)
 
     def interrupted(self) -> None:
         """This machine was shown nothing for a while: what it planned, walked and concluded of silence is from before.
@@ -401,64 +342,55 @@ class ControllerMachine:
         Its own orders that are undecided still are, and no number of a transition is used twice.
         """
         self.cib_replaced()
-        self._transition = self._membership = None
+        if self._term is not None:
+            self._term.transition = self._term.membership = None
 
     def cib_replaced(self) -> None:
         """The whole CIB was replaced: no changes came with it."""
-        self._question = self._answer = None
-        self._is_plan_due = True
+        self._planning.replaced()
 
-    def _take_answer(self, cib: Cib, moment: Moment, *, is_settled: bool) -> Sequence[Effect]:
-        answer, question = self._answer, self._question
-        if answer is None or question is None:
+    def _take_answer(self, term: _TermOfOffice, cib: Cib, moment: Moment, *, is_settled: bool) -> Sequence[Effect]:
+        answer = self._planning.take_answer()
+        if answer is None:
             return ()
-        self._answer = self._question = None
-        self._is_delay_wanted = False
         if answer.plan is None:
-            self._failure = answer.problem
-            self._recheck_at = min(self._recheck_at, after(moment.now, self._failed_pause_ms))
-            self._failed_pause_ms = min(2 * self._failed_pause_ms, FAILED_PAUSE_MS[1])
-            return (Note("scheduler-failed", self._failure),)
-        self._failure = ""
-        self._failed_pause_ms = FAILED_PAUSE_MS[0]
-        self._warnings = answer.plan.warnings
-        if question.is_outdated or not is_settled or self._transition is not None:
-            self._is_plan_due = True
-            return ()
-        return self._begin(cib, answer.plan, question, moment)
+            self._planning.failed(answer.problem, moment)
+            return (Note("scheduler-failed", answer.problem),)
+        planned_for = self._planning.planned(answer.plan, can_walk=is_settled and term.transition is None)
+        return () if planned_for is None else self._begin(term, cib, answer.plan, planned_for, moment)
 
-    def _begin(self, cib: Cib, plan: Plan, question: _Question, moment: Moment) -> Sequence[Effect]:
+    def _begin(self, term: _TermOfOffice, cib: Cib, plan: Plan, planned_for: Cib, moment: Moment) -> Sequence[Effect]:
         if plan.recheck_at is not None:
             wait_ms = max(1, plan.recheck_at - moment.wall)
-            self._recheck_at = min(self._recheck_at, after(moment.now, wait_ms))
-        assert self._term is not None
+            self._planning.recheck_by(after(moment.now, wait_ms))
         if not plan.graph.actions:
-            self._delays.keep(frozenset())
-        forgotten = self._forget_failures(cib, plan)
+            term.delays.keep(frozenset())
+        forgotten = self._forget_failures(term, cib, plan)
         if forgotten or not plan.graph.actions:
             return forgotten
         begins_at = self._repeats.wait_until(plan.graph, moment.now)
         if moment.now < begins_at:
-            self._recheck_at = min(self._recheck_at, begins_at)
+            self._planning.recheck_by(begins_at)
             return (Note("transition-repeats", "the same plan was walked again and again, and nothing came of it"),)
-        self._transitions += 1
-        self._transition = TransitionMachine(
+        term.transitions += 1
+        term.transition = TransitionMachine(
             self._node,
-            self._term,
-            self._transitions,
+            term.number,
+            term.transitions,
             plan.graph,
-            question.cib,
-            delays=self._delays,
+            planned_for,
+            delays=term.delays,
             rules=self._rules,
         )
         count = len(plan.graph.actions)
-        note = Note("transition", f"transition {self._term}.{self._transitions}: {count} actions")
-        return (note, *self._walk(cib, (), moment))
+        note = Note("transition", f"transition {term.number}.{term.transitions}: {count} actions")
+        return (note, *self._walk(term, cib, (), moment))
 
-    def _forget_failures(self, cib: Cib, plan: Plan) -> Sequence[Effect]:
+    @staticmethod
+    def _forget_failures(term: _TermOfOffice, cib: Cib, plan: Plan) -> Sequence[Effect]:
         """Drop failures that count no more before anything is planned with them: each plan would find them again."""
         return tuple(
-            Propose(Scope.DC, f"forget:{self._term}:{node}:{resource}", CleanUp(resource, node))
+            Propose(Scope.DC, f"forget:{term.number}:{node}:{resource}", CleanUp(resource, node))
             for node, resource in plan.expired_failures
             if cib.status.nodes[node].state is NodeState.ONLINE
         )
@@ -467,45 +399,46 @@ class ControllerMachine:
         self, command: Command, refusal: Refusal | None, cib: Cib, moment: Moment
     ) -> Sequence[Effect]:
         """One of this node's own proposals was applied or refused."""
-        if not isinstance(command, IssueOrders):
+        term = self._term
+        if term is None or not isinstance(command, IssueOrders):
             return ()
-        self._undecided.difference_update(order.key for order in command.orders)
-        if self._transition is None:
+        term.undecided.difference_update(order.key for order in command.orders)
+        if term.transition is None:
             return ()
         if refusal is None:
-            self._transition.committed(order.key for order in command.orders)
+            term.transition.committed(order.key for order in command.orders)
             return ()
-        effects = self._transition.refused(cib, refusal.text)
-        self._transition = None
+        effects = term.transition.refused(cib, refusal.text)
+        term.transition = None
         # Without a change the next plan would be the same, and be refused again: plan again a little later.
-        self._recheck_at = after(moment.now, REFUSED_PAUSE_MS)
+        self._planning.recheck_at(after(moment.now, REFUSED_PAUSE_MS))
         return effects
 
     def not_proposed(self, command: Command) -> None:
         """One of this node's intents fits into no entry of the log, and will never be decided."""
-        if isinstance(command, IssueOrders):
-            self._undecided.difference_update(order.key for order in command.orders)
+        if self._term is not None and isinstance(command, IssueOrders):
+            self._term.undecided.difference_update(order.key for order in command.orders)
 
     def speculate(self, cib: Cib, term: Term, entry: bytes) -> None:
         """An entry with results stands in this node's log, as the leader of `term`: the next step goes on from it."""
-        if self._transition is None or term != self._term:
+        own = self._term
+        if own is None or own.transition is None or term != own.number:
             return
         try:
             command = decode_envelope(entry).command
         except CodecError:
             return  # Of a later version: `apply` will say what is to be said of it.
         if isinstance(command, RecordResults):
-            self._transition.speculate(cib, command)
+            own.transition.speculate(cib, command)
 
     def deadline(self) -> Instant:
         """Return when `step` is wanted next."""
-        if self._membership is None or self._director is None or self._judge is None:
+        term = self._term
+        if term is None or term.membership is None:
             return NEVER
-        walk = NEVER if self._transition is None else self._transition.deadline()
-        gathers_until = self._gathers_until if self._gathers_until is not None else NEVER
-        restarts = self._restarts.deadline() if self._restarts is not None else NEVER
-        parts = (self._membership.deadline(), self._director.deadline(), self._judge.deadline(), restarts)
-        return min(*parts, self._recheck_at, walk, gathers_until)
+        walk = NEVER if term.transition is None else term.transition.deadline()
+        parts = (term.membership.deadline(), term.director.deadline(), term.judge.deadline(), term.restarts.deadline())
+        return min(*parts, self._planning.deadline(), walk)
 
 
 def _ordered(effects: Iterable[Effect]) -> Iterator[OrderKey]:

@@ -1369,13 +1369,13 @@ RECORDS = (
         "another instance of a clone is asked than the one that is in doubt: it stays in doubt for ever",
     ),
     Mutant(
-        "ControllerMachine._look_at",
+        "Planning.look_at",
         "delay_ms and self._gathers_until is None",
         "delay_ms",
         "transition-delay: each event begins the wait again, and nothing is ever planned",
     ),
     Mutant(
-        "ControllerMachine._ask",
+        "Planning.ask",
         "self._gathers_until is not None and not self._is_delay_wanted",
         "False",
         "transition-delay: plans are made of half of what belongs together",

@@ -6,14 +6,16 @@ from typing import Any
 import pytest
 
 from haclusterd.machines.acting_alone import POLICY_KEEPS, RESETS, STEPS, UNFINISHED, Step
+from haclusterd.machines.controller import OFFICES
 from haclusterd.machines.executor import LIVES
 from haclusterd.machines.joining import JOINING
+from haclusterd.machines.planning import PLANS
 from haclusterd.machines.resource_queue import QUEUES
 from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.runtime.control import STAGES
 from haclusterd.runtime.member_change import CHANGES
 
-TABLES = (QUEUES, LIVES, STEPS, RESETS, JOINING, STAGES, CHANGES)
+TABLES = (OFFICES, PLANS, QUEUES, LIVES, STEPS, RESETS, JOINING, STAGES, CHANGES)
 
 
 class Door(StrEnum):

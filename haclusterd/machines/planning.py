@@ -1,0 +1,264 @@
+"""The plans of a DC: when one is due, the one that is being made, and what became of it.
+
+A plan is asked for and comes later. Invariant: it is walked only if everything that changed since it was asked for is
+of the kinds that would not have ended its walk, had it begun at once; any other plan is dropped, and asked for again. A
+failure of the scheduler is a value: nothing is ordered, resources run on, and the next change tries again, or a pause
+that grows.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Final
+
+from haclusterd.cib.changes import Change, ChangeKind
+from haclusterd.machines.effects import AskForPlan
+from haclusterd.machines.moment import Moment
+from haclusterd.machines.transition import EXPECTED_CHANGES
+from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.graph import ActionKind, Plan
+from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.planning import PlanAnswer
+from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.state_tables import Transition, TransitionTable
+
+PRIORITY_DELAY = "priority-fencing-delay"
+FAILED_PAUSE_MS = (5_000, 60_000)
+"""Between a plan that could not be made and the next try without any change: the first pause, and the longest."""
+
+QUIET_CHANGES = frozenset(
+    {
+        ChangeKind.ORDER_ISSUED,
+        ChangeKind.LOAD_CHANGED,
+        ChangeKind.FENCING_ORDERED,
+        ChangeKind.FENCING_AGENT_SUCCEEDED,
+        ChangeKind.REFUSED,
+        ChangeKind.LEADER_REQUESTED,
+        ChangeKind.HISTORY_FORGOTTEN,
+    }
+)
+"""Changes after which a finished plan is still right."""
+
+
+class PlanState(StrEnum):
+    """What a DC knows and wants of a plan."""
+
+    HOLDS = "the newest plan holds"
+    DUE = "a plan is due"
+    ASKED = "a plan is being made"
+    ASKED_AND_DUE = "a plan is being made, and the next is due"
+    OUTDATED = "a plan is being made that will not be walked"
+    OUTDATED_AND_DUE = "a plan is being made that will not be walked, and the next is due"
+
+
+class PlanEvent(StrEnum):
+    """What changes that."""
+
+    EXPECTED = "something happened that a walk expects"
+    UNEXPECTED = "something else happened"
+    WANTED = "its walk has ended, it is time to look again, or the whole CIB was replaced"
+    ASK = "the scheduler is asked"
+    ASK_BESIDE_A_WALK = "the scheduler is asked for the delays of fencings only"
+    WALK = "the plan has come and may be walked"
+    DROP = "the plan has come and may not be walked"
+    FAIL = "the scheduler has failed"
+    FORGET = "the question is withdrawn"
+
+
+_UNASKED: Final = (PlanState.HOLDS, PlanState.DUE)
+_OUTDATED: Final = (PlanState.OUTDATED, PlanState.OUTDATED_AND_DUE)
+_ASKED: Final = (PlanState.ASKED, PlanState.ASKED_AND_DUE, *_OUTDATED)
+_OPEN_AND_NOT_DUE: Final = (PlanState.ASKED, PlanState.OUTDATED)
+_OPEN_AND_DUE: Final = (PlanState.ASKED_AND_DUE, PlanState.OUTDATED_AND_DUE)
+_IS_DUE: Final = (PlanState.DUE, *_OPEN_AND_DUE)
+_BECOMES_DUE: Final = (PlanEvent.EXPECTED, PlanEvent.WANTED)
+PLANS: Final = TransitionTable(
+    "The plan of a DC",
+    "Its walk is a machine of its own: no plan is asked for to be walked while another walk goes on.",
+    (PlanState.DUE,),
+    (
+        *(Transition(_UNASKED, event, PlanState.DUE) for event in (*_BECOMES_DUE, PlanEvent.UNEXPECTED)),
+        *(
+            Transition((PlanState.ASKED, PlanState.ASKED_AND_DUE), event, PlanState.ASKED_AND_DUE)
+            for event in _BECOMES_DUE
+        ),
+        *(Transition(_OUTDATED, event, PlanState.OUTDATED_AND_DUE) for event in _BECOMES_DUE),
+        Transition(_ASKED, PlanEvent.UNEXPECTED, PlanState.OUTDATED_AND_DUE),
+        Transition(_UNASKED, PlanEvent.ASK, PlanState.ASKED),
+        Transition(_UNASKED, PlanEvent.ASK_BESIDE_A_WALK, PlanState.OUTDATED),
+        Transition((PlanState.ASKED,), PlanEvent.WALK, PlanState.HOLDS),
+        Transition((PlanState.ASKED_AND_DUE,), PlanEvent.WALK, PlanState.DUE),
+        Transition(_ASKED, PlanEvent.DROP, PlanState.DUE),
+        *(
+            Transition(states, event, target)
+            for event in (PlanEvent.FAIL, PlanEvent.FORGET)
+            for states, target in ((_OPEN_AND_NOT_DUE, PlanState.HOLDS), (_OPEN_AND_DUE, PlanState.DUE))
+        ),
+        Transition((PlanState.HOLDS,), PlanEvent.FORGET, PlanState.HOLDS),
+        Transition((PlanState.DUE,), PlanEvent.FORGET, PlanState.DUE),
+    ),
+)
+
+
+class Planning:
+    """The questions of one node for plans, in all the terms in which it is DC."""
+
+    def __init__(self) -> None:
+        self._state = PlanState.DUE
+        self._questions = 0
+        self._cib = Cib()
+        """What the newest question is about."""
+        self._answer: PlanAnswer | None = None
+        self._fencing_delays: dict[tuple[NodeName, Incarnation | None], int] = {}
+        """Of nodes that a plan knew to be lost, in ms."""
+        self._is_delay_wanted = False
+        self._gathers_until: Instant | None = None
+        """Until when events that belong together are waited for (`transition-delay`)."""
+        self._recheck_at = NEVER
+        self._failed_pause_ms = FAILED_PAUSE_MS[0]
+        self.failure = ""
+        """Why the scheduler could not plan; empty when it could."""
+        self.warnings: tuple[str, ...] = ()
+        """What the newest plan warns of."""
+
+    def _happened(self, event: PlanEvent) -> None:
+        self._state = PLANS.after(self._state, event)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a plan is being made."""
+        return self._state not in _UNASKED
+
+    @property
+    def is_delay_wanted(self) -> bool:
+        """Whether a fencing waits for a plan that tells how long it is to be delayed."""
+        return self._is_delay_wanted
+
+    def deadline(self) -> Instant:
+        """Return when the DC is to look again though nothing happens."""
+        return min(self._recheck_at, NEVER if self._gathers_until is None else self._gathers_until)
+
+    # -- what happens -----------------------------------------------------------------------------------------------
+
+    def resign(self) -> None:
+        """This node is no longer DC."""
+        self._forget()
+        self._fencing_delays = {}
+        self._is_delay_wanted = False
+        self._gathers_until = None
+        self._recheck_at = NEVER
+        self.failure = ""
+
+    def replaced(self) -> None:
+        """The whole CIB was replaced: no changes came with it."""
+        self._forget()
+        self.want()
+
+    def _forget(self) -> None:
+        self._happened(PlanEvent.FORGET)
+        self._answer = None
+
+    def want(self) -> None:
+        """Have a plan made as soon as may be."""
+        self._happened(PlanEvent.WANTED)
+
+    def look_at(self, cib: Cib, changes: Sequence[Change], moment: Moment) -> None:
+        """Judge what the changes mean for the newest plan."""
+        if self._gathers_until is not None and moment.now >= self._gathers_until:
+            self._gathers_until = None
+        if all(change.kind in EXPECTED_CHANGES for change in changes):
+            if any(change.kind not in QUIET_CHANGES for change in changes):
+                self._happened(PlanEvent.EXPECTED)
+            return
+        self._happened(PlanEvent.UNEXPECTED)
+        delay_ms = ClusterProperties(cib.in_force).duration_ms("transition-delay")
+        if delay_ms and self._gathers_until is None:
+            self._gathers_until = after(moment.now, delay_ms)
+
+    def is_time(self, moment: Moment) -> bool:
+        """Tell whether time alone makes a plan due; once for each time that `recheck_by` was asked for."""
+        if moment.now < self._recheck_at:
+            return False
+        self._recheck_at = NEVER
+        self.want()
+        return True
+
+    def recheck_by(self, at: Instant) -> None:
+        """Have a plan made at that time, if none is before."""
+        self._recheck_at = min(self._recheck_at, at)
+
+    def recheck_at(self, at: Instant) -> None:
+        """Have a plan made at that time, and none sooner for the sake of time alone."""
+        self._recheck_at = at
+
+    # -- questions and answers --------------------------------------------------------------------------------------
+
+    def ask(self, cib: Cib, moment: Moment, *, can_walk: bool) -> Sequence[AskForPlan]:
+        """Ask for a plan, if one is due and could be walked, or if a fencing waits for it."""
+        is_wanted = self._is_delay_wanted or (can_walk and self._state in _IS_DUE)
+        if not is_wanted or self.is_asked:
+            return ()
+        if self._gathers_until is not None and not self._is_delay_wanted:
+            return ()
+        self._happened(PlanEvent.ASK if can_walk else PlanEvent.ASK_BESIDE_A_WALK)
+        interval_ms = ClusterProperties(cib.in_force).duration_ms("cluster-recheck-interval")
+        self._recheck_at = after(moment.now, interval_ms)
+        self._questions += 1
+        self._cib = cib
+        return (AskForPlan(self._questions, moment.wall),)
+
+    def answered(self, answer: PlanAnswer) -> None:
+        """A plan has come, or the reason why there is none."""
+        if self.is_asked and answer.number == self._questions:
+            self._answer = answer
+            if answer.plan is not None:
+                self._learn_delays(answer.plan)
+
+    def take_answer(self) -> PlanAnswer | None:
+        """Return what has come since the last look; `failed` or `planned` must follow."""
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            self._is_delay_wanted = False
+        return answer
+
+    def failed(self, problem: str, moment: Moment) -> None:
+        """There is no plan: try again after a pause."""
+        self._happened(PlanEvent.FAIL)
+        self.failure = problem
+        self.recheck_by(after(moment.now, self._failed_pause_ms))
+        self._failed_pause_ms = min(2 * self._failed_pause_ms, FAILED_PAUSE_MS[1])
+
+    def planned(self, plan: Plan, *, can_walk: bool) -> Cib | None:
+        """Take a plan in; return what it was made for, None when it must not be walked."""
+        self.failure = ""
+        self._failed_pause_ms = FAILED_PAUSE_MS[0]
+        self.warnings = plan.warnings
+        if self._state in _OUTDATED or not can_walk:
+            self._happened(PlanEvent.DROP)
+            return None
+        self._happened(PlanEvent.WALK)
+        return self._cib
+
+    # -- delays of fencings -----------------------------------------------------------------------------------------
+
+    def priority_delay_ms(self, cib: Cib, node: NodeName) -> int | None:
+        """Return how much later a node is to be fenced because of what it ran, as the scheduler judges that.
+
+        None: a plan that knows of the loss must come first. A scheduler that fails delays no fencing.
+        """
+        if self.failure or not ClusterProperties(cib.in_force).duration_ms(PRIORITY_DELAY):
+            return 0
+        known = self._fencing_delays.get((node, cib.status.nodes[node].incarnation))
+        self._is_delay_wanted |= known is None
+        return known
+
+    def _learn_delays(self, plan: Plan) -> None:
+        """Note how long the fencing of each lost node is to be delayed."""
+        found = {
+            action.node: 1000 * int(action.meta.get(PRIORITY_DELAY, "0"))
+            for action in plan.graph.actions.values()
+            if action.kind is ActionKind.FENCE and action.node is not None
+        }
+        for name, status in self._cib.status.nodes.items():
+            if status.state is not NodeState.ONLINE:
+                self._fencing_delays[name, status.incarnation] = found.get(name, 0)
