@@ -22,6 +22,7 @@ from haclusterd.machines.executor import LIVES
 from haclusterd.machines.joining import JOINING
 from haclusterd.machines.planning import PLANS
 from haclusterd.machines.resource_queue import QUEUES
+from haclusterd.machines.transition import ACTIONS, TRANSITIONS
 from haclusterd.model import durations
 from haclusterd.model.fence_parameters import DEVICE_PARAMETERS
 from haclusterd.model.ids import AgentReference
@@ -337,6 +338,8 @@ def _more(action: dict[str, str]) -> str:
 TABLES = (
     ("machines/controller.py", OFFICES),
     ("machines/planning.py", PLANS),
+    ("machines/transition.py", TRANSITIONS),
+    ("machines/transition.py", ACTIONS),
     ("machines/resource_queue.py", QUEUES),
     ("machines/executor.py", LIVES),
     ("machines/acting_alone.py", STEPS),

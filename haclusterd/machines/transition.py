@@ -11,9 +11,10 @@ member is what its users wait for.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from itertools import islice
 from operator import attrgetter
+from typing import Final
 
 from haclusterd.cib.activity import copies_of, unfenced_holders
 from haclusterd.cib.changes import Change, ChangeKind
@@ -32,6 +33,7 @@ from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus, ExitCo
 from haclusterd.model.orders import OperationResult, Order, ResultKind
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+from haclusterd.model.state_tables import Transition, TransitionTable
 
 BATCH_CHARACTERS = 24_000
 """Of orders in one command, roughly: encoded it stays well below the store's limit."""
@@ -83,13 +85,49 @@ SPECULATIVE = frozenset(
 """Actions whose success others wait for while a service is away; what a probe finds, and monitors, can wait."""
 
 
-class _Stage(Enum):
-    WAITING = 0
-    ISSUED = 1
-    DONE = 2
+class ActionState(StrEnum):
+    """How far one action of a graph has come."""
+
+    BLOCKED = "waits for its inputs"
+    READY = "may begin"
+    ORDERED = "its order is on its way"
+    OPEN = "its order is in the CIB"
+    FENCING = "the director has its node fenced or let in"
+    SPECULATED = "its success is in the log, and counts"
+    DONE = "done"
 
 
-class TransitionState(Enum):
+class ActionEvent(StrEnum):
+    """What brings it further."""
+
+    UNBLOCK = "all its inputs have succeeded"
+    ORDER = "its order is proposed"
+    FENCE = "its fencing or unfencing is wanted"
+    COMMIT = "its order is applied"
+    SPECULATE = "its success stands in this leader's log"
+    SUCCEED = "it has succeeded"
+
+
+ACTIONS: Final = TransitionTable(
+    "An action of a transition",
+    "What does not succeed ends the whole walk: there is no state for it.",
+    (ActionState.BLOCKED,),
+    (
+        Transition((ActionState.BLOCKED,), ActionEvent.UNBLOCK, ActionState.READY),
+        # Nobody executes it: a pseudo action, or bookkeeping of the cluster itself.
+        Transition((ActionState.READY,), ActionEvent.SUCCEED, ActionState.DONE),
+        Transition((ActionState.READY,), ActionEvent.ORDER, ActionState.ORDERED),
+        Transition((ActionState.ORDERED,), ActionEvent.COMMIT, ActionState.OPEN),
+        Transition((ActionState.ORDERED, ActionState.OPEN), ActionEvent.SPECULATE, ActionState.SPECULATED),
+        Transition((ActionState.OPEN, ActionState.SPECULATED), ActionEvent.SUCCEED, ActionState.DONE),
+        Transition((ActionState.READY,), ActionEvent.FENCE, ActionState.FENCING),
+        # An unfencing, once it is recorded. A fencing is a change that ends the walk.
+        Transition((ActionState.FENCING,), ActionEvent.SUCCEED, ActionState.DONE),
+    ),
+)
+
+
+class TransitionState(StrEnum):
     """Where a transition stands."""
 
     RUNNING = "running"
@@ -97,15 +135,30 @@ class TransitionState(Enum):
     ABORTED = "aborted"
 
 
+class TransitionEvent(StrEnum):
+    """What ends it."""
+
+    COMPLETE = "all its actions have succeeded"
+    ABORT = "something was not as the plan expected, or time asks for another plan"
+
+
+TRANSITIONS: Final = TransitionTable(
+    "A transition",
+    "The walk of one graph by one DC.",
+    (TransitionState.RUNNING,),
+    (
+        Transition((TransitionState.RUNNING,), TransitionEvent.COMPLETE, TransitionState.DONE),
+        Transition((TransitionState.RUNNING,), TransitionEvent.ABORT, TransitionState.ABORTED),
+    ),
+)
+
+
 @dataclass(slots=True, eq=False)
 class _Tracked:
     action: GraphAction
     rank: tuple[int, int]
     """Its place among what is ready: less comes first."""
-    stage: _Stage = _Stage.WAITING
-    order: OrderKey | None = None
-    is_committed: bool = False
-    """Its order has been seen in the CIB."""
+    state: ActionState = ActionState.BLOCKED
     unfencings: frozenset[FenceKey] = frozenset()
     """Of an `on`: those of its node that were recorded before."""
     open_inputs: int = 0
@@ -114,6 +167,14 @@ class _Tracked:
     """Of a recurring monitor that lets others go first, and of what has a start-delay: until then at the latest."""
     dependants: list["_Tracked"] = field(default_factory=list)
     """What it is an input of."""
+
+    def happened(self, event: ActionEvent) -> None:
+        self.state = ACTIONS.after(self.state, event)
+
+    def committed(self) -> None:
+        """Its order was seen in the CIB, or has gone through it."""
+        if self.state is ActionState.ORDERED:
+            self.happened(ActionEvent.COMMIT)
 
 
 _RANK = attrgetter("rank")
@@ -157,7 +218,7 @@ class TransitionMachine:
         """Other ready actions, by node; in order of their ranks, but for the nodes that are `_unsorted`."""
         self._unsorted: set[NodeName | None] = set()
         self._issued: dict[NodeName | None, dict[OrderKey, _Tracked]] = {}
-        """Actions whose orders have not ended in the CIB, by node; one that is speculated on is DONE."""
+        """Actions whose orders have not ended in the CIB, by node."""
         self._unfencing: list[_Tracked] = []
         """Unfencings that are under way."""
         self._seen_orders: dict[NodeName | None, Mapping[OrderKey, Order]] = {}
@@ -215,7 +276,7 @@ class TransitionMachine:
         self._continue_delays()
         effects += [*self._issue_fences(cib, moment), *self._issue(cib, moment)]
         if self._done == len(self._tracked) and not any(self._issued.values()):
-            self._state = TransitionState.DONE
+            self._state = TRANSITIONS.after(self._state, TransitionEvent.COMPLETE)
         return effects
 
     def _continue_delays(self) -> None:
@@ -236,6 +297,7 @@ class TransitionMachine:
                 self._make_ready(tracked)
 
     def _make_ready(self, tracked: _Tracked) -> None:
+        tracked.happened(ActionEvent.UNBLOCK)
         action = tracked.action
         if _needs_no_hand(action):
             self._pseudo.append(tracked)
@@ -247,8 +309,12 @@ class TransitionMachine:
             if action.name in STARTING:
                 self._starting.setdefault(action.node, set()).add(tracked)
 
-    def _finish(self, tracked: _Tracked) -> None:
-        tracked.stage = _Stage.DONE
+    def _finish(self, tracked: _Tracked, event: ActionEvent = ActionEvent.SUCCEED) -> None:
+        """Let what waits for an action go on; of one that was speculated on that has happened before."""
+        is_new = tracked.state is not ActionState.SPECULATED
+        tracked.happened(event)
+        if not is_new:
+            return
         self._done += 1
         self._delays.done(tracked.action)
         self._starting.get(tracked.action.node, set()).discard(tracked)
@@ -271,11 +337,10 @@ class TransitionMachine:
         for result in command.results:
             order = status.orders.get(result.order) if result.order is not None else None
             tracked = self._issued.get(command.node, {}).get(order.key) if order is not None else None
-            if order is None or order.is_voided or tracked is None or tracked.stage is _Stage.DONE:
+            if order is None or order.is_voided or tracked is None or tracked.state is ActionState.SPECULATED:
                 continue
             if _will_succeed(order, result):
-                tracked.is_committed = True
-                self._finish(tracked)
+                self._finish(tracked, ActionEvent.SPECULATE)
 
     def refused(self, cib: Cib, text: str) -> Sequence[Effect]:
         """A batch of orders was refused: the world is not what the plan thought."""
@@ -315,15 +380,14 @@ class TransitionMachine:
         for key, tracked in tuple(issued.items()):
             order = status.orders.get(key)
             if order is not None:
-                tracked.is_committed = True
+                tracked.committed()
                 if order.is_voided:
                     return f"{tracked.action.key} on {node} was voided"
-            elif tracked.is_committed:
+            elif tracked.state is not ActionState.ORDERED:
                 if not _succeeded(cib, tracked.action, key):
                     return f"{tracked.action.key} on {node} did not end as expected"
                 del issued[key]
-                if tracked.stage is not _Stage.DONE:
-                    self._finish(tracked)
+                self._finish(tracked)
         return ""
 
     def _overtaken(self, cib: Cib) -> str:
@@ -341,7 +405,7 @@ class TransitionMachine:
         for key in keys:
             tracked = self._by_order.get(key)
             if tracked is not None:
-                tracked.is_committed = True
+                tracked.committed()
 
     def _finish_pseudo(self) -> list[Effect]:
         """End what nobody executes; the cluster's own bookkeeping is proposed when its turn has come."""
@@ -365,7 +429,7 @@ class TransitionMachine:
         return ()
 
     def _abort(self, cib: Cib, reason: str) -> Sequence[Effect]:
-        self._state = TransitionState.ABORTED
+        self._state = TRANSITIONS.after(self._state, TransitionEvent.ABORT)
         self._abort_reason = reason
         open_keys = tuple(
             key
@@ -392,7 +456,7 @@ class TransitionMachine:
             order = self._order(cib, action, moment)
             if order is None:
                 continue
-            tracked.stage, tracked.order = _Stage.ISSUED, order.key
+            tracked.happened(ActionEvent.ORDER)
             self._by_order[order.key] = tracked
             self._issued.setdefault(action.node, {})[order.key] = tracked
             self._ready[action.node].remove(tracked)
@@ -473,7 +537,7 @@ class TransitionMachine:
         if not moment.has_lease and self._rules.dc_needs_fresh_lease:
             self._fences.append(tracked)
             return ()
-        tracked.stage = _Stage.ISSUED
+        tracked.happened(ActionEvent.FENCE)
         if _is_unfencing(action):
             tracked.unfencings = _unfencings(cib, action)
             self._unfencing.append(tracked)

@@ -1,21 +1,30 @@
 """Tables of transitions: nothing follows but what they say, and every state can be reached."""
 
+import re
 from enum import StrEnum
 from typing import Any
 
 import pytest
 
 from haclusterd.machines.acting_alone import POLICY_KEEPS, RESETS, STEPS, UNFINISHED, Step
-from haclusterd.machines.controller import OFFICES
+from haclusterd.machines.controller import OFFICES, Office, OfficeEvent
 from haclusterd.machines.executor import LIVES
 from haclusterd.machines.joining import JOINING
-from haclusterd.machines.planning import PLANS
-from haclusterd.machines.resource_queue import QUEUES
+from haclusterd.machines.planning import PLANS, PlanEvent, PlanState
+from haclusterd.machines.resource_queue import QUEUES, QueueEvent, QueueState
+from haclusterd.machines.transition import (
+    ACTIONS,
+    TRANSITIONS,
+    ActionEvent,
+    ActionState,
+    TransitionEvent,
+    TransitionState,
+)
 from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.runtime.control import STAGES
 from haclusterd.runtime.member_change import CHANGES
 
-TABLES = (OFFICES, PLANS, QUEUES, LIVES, STEPS, RESETS, JOINING, STAGES, CHANGES)
+TABLES = (OFFICES, PLANS, TRANSITIONS, ACTIONS, QUEUES, LIVES, STEPS, RESETS, JOINING, STAGES, CHANGES)
 
 
 class Door(StrEnum):
@@ -50,6 +59,35 @@ def test_every_event_and_state_is_used(table: TransitionTable[Any, Any]) -> None
     met = {*table.initial, *(each.target for each in table.transitions)}
     met |= {source for each in table.transitions for source in each.sources}
     assert met == set(type(table.initial[0]))
+
+
+IMPOSSIBLE: tuple[tuple[TransitionTable[Any, Any], StrEnum, StrEnum], ...] = (
+    # A second agent beside one that is at work, of this life or of an older one.
+    (QUEUES, QueueState.EXECUTING, QueueEvent.BEGIN_MONITOR),
+    (QUEUES, QueueState.ABANDONED, QueueEvent.BEGIN_ORDER),
+    (QUEUES, QueueState.HELD, QueueEvent.BEGIN_ALONE),
+    # A DC that did not commit that it is, in the term in which it leads.
+    (OFFICES, Office.FOLLOWER, OfficeEvent.CONFIRMED),
+    # A plan that was made for another world is walked, or two are made at once.
+    (PLANS, PlanState.OUTDATED, PlanEvent.WALK),
+    (PLANS, PlanState.OUTDATED_AND_DUE, PlanEvent.WALK),
+    (PLANS, PlanState.ASKED, PlanEvent.ASK),
+    # An action is ordered before its inputs have succeeded, or twice; its order ends before it is in the CIB.
+    (ACTIONS, ActionState.BLOCKED, ActionEvent.ORDER),
+    (ACTIONS, ActionState.OPEN, ActionEvent.ORDER),
+    (ACTIONS, ActionState.SPECULATED, ActionEvent.ORDER),
+    (ACTIONS, ActionState.ORDERED, ActionEvent.SUCCEED),
+    # A walk goes on after its end.
+    (TRANSITIONS, TransitionState.ABORTED, TransitionEvent.COMPLETE),
+)
+
+
+@pytest.mark.parametrize(("table", "state", "event"), IMPOSSIBLE, ids=lambda each: getattr(each, "name", ""))
+def test_what_would_break_a_promise_has_no_line(
+    table: TransitionTable[Any, Any], state: StrEnum, event: StrEnum
+) -> None:
+    with pytest.raises(AssertionError, match=re.escape(f"{table.name}: {event} cannot happen in state {state}")):
+        table.after(state, event)
 
 
 def test_what_a_lone_node_has_begun_comes_to_an_end() -> None:
