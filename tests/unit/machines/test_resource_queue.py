@@ -14,7 +14,7 @@ from haclusterd.machines.resource_queue import (
     ResourceQueue,
 )
 from haclusterd.model.instants import Instant
-from tests.unit.machines.situations import DB, order
+from tests.unit.situations import DB, order
 
 NOW = Instant(1000)
 BEGINNINGS = (QueueEvent.BEGIN_ORDER, QueueEvent.BEGIN_MONITOR, QueueEvent.BEGIN_ALONE)
