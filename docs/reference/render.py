@@ -30,7 +30,7 @@ from haclusterd.model.operations import OPERATION_ATTRIBUTES
 from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, Row, ValueType
 from haclusterd.model.property_tables import PACEMAKERS_PROPERTIES
 from haclusterd.model.state_tables import TransitionTable
-from haclusterd.runtime.control import STAGES
+from haclusterd.runtime.dialogue import STAGES
 from haclusterd.runtime.member_change import CHANGES
 from haclusterd.verbs.answers.answer import (
     MAY_BE_ABSENT,
@@ -345,7 +345,7 @@ TABLES = (
     ("machines/acting_alone.py", STEPS),
     ("machines/acting_alone.py", RESETS),
     ("machines/joining.py", JOINING),
-    ("runtime/control.py", STAGES),
+    ("runtime/dialogue.py", STAGES),
     ("runtime/member_change.py", CHANGES),
 )
 

@@ -23,7 +23,7 @@ from haclusterd.raft.journal import JOURNAL_NAME, NO_OPERATION, Journal, create_
 from haclusterd.raft.promises import Promises
 from haclusterd.raft.settings import RaftTimers
 from haclusterd.raft.snapshot import load_snapshot
-from haclusterd.runtime.control import _Dialogue
+from haclusterd.runtime.dialogue import Dialogue
 from tests.simulation import store_world
 
 
@@ -269,7 +269,7 @@ def _forget_whose_turn_it_was(patch: Patch) -> None:
 
 
 def _read_at_once(patch: Patch) -> None:
-    patch.setattr(_Dialogue, "_confirm", _Dialogue._run)
+    patch.setattr(Dialogue, "_confirm", Dialogue._run)
 
 
 def _switch(question: str) -> Callable[[Patch], None]:

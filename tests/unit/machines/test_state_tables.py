@@ -21,7 +21,7 @@ from haclusterd.machines.transition import (
     TransitionState,
 )
 from haclusterd.model.state_tables import Transition, TransitionTable
-from haclusterd.runtime.control import STAGES
+from haclusterd.runtime.dialogue import STAGES
 from haclusterd.runtime.member_change import CHANGES
 
 TABLES = (OFFICES, PLANS, TRANSITIONS, ACTIONS, QUEUES, LIVES, STEPS, RESETS, JOINING, STAGES, CHANGES)

@@ -9,7 +9,8 @@ from haclusterd.model.configuration import Configuration, NodeEntry
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.protocol.control import EncodedResponse
-from haclusterd.runtime.control import Caller, ControlService, HangUp
+from haclusterd.runtime.control import ControlService
+from haclusterd.runtime.requests import Caller, HangUp
 from haclusterd.verbs.verb import Permission
 from tests.administered_clusters import configured
 from tests.unit.runtime.one_daemon import N3, Daemon

@@ -11,7 +11,7 @@ from haclusterd.cib.codec import decode_envelope
 from haclusterd.commands.attribute_sets import effective
 from haclusterd.model.requests import Options
 from haclusterd.runtime.changes_under_way import CHAIN_MAX
-from haclusterd.runtime.control import COMMIT_WAIT_MS
+from haclusterd.runtime.dialogue import COMMIT_WAIT_MS
 from tests.unit.runtime.desk import Desk, put_on_another_node, status_of
 from tests.unit.runtime.one_daemon import N2
 from tests.unit.situations import primitive

@@ -20,17 +20,16 @@ from haclusterd.model.requests import Options, Progress, Request
 from haclusterd.ports.background import WorkFailed
 from haclusterd.ports.history import GAP, HistoryAnswer, HistoryQuery, HistoryRow
 from haclusterd.reports.exit_codes import ExitStatus
-from haclusterd.runtime.control import (
+from haclusterd.runtime.control import REQUESTS_MAX, REQUESTS_OF_OTHERS_MAX
+from haclusterd.runtime.dialogue import (
     COMMIT_WAIT_MS,
     CONFLICT_RETRY_MS,
     NO_LEADER_WAIT_MS,
     PROGRESS_MS,
     READING_WAIT_MS,
     READINGS_MAX,
-    REQUESTS_MAX,
-    REQUESTS_OF_OTHERS_MAX,
-    Caller,
 )
+from haclusterd.runtime.requests import Caller
 from haclusterd.verbs.arguments import Arguments
 from haclusterd.verbs.verb import Permission
 from tests.unit.runtime.desk import PLAIN, Desk, put_on_another_node, status_of

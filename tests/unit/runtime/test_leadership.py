@@ -3,7 +3,7 @@
 from haclusterd.cib import commands
 from haclusterd.model.requests import Options
 from haclusterd.reports.exit_codes import ExitStatus
-from haclusterd.runtime.control import COMMIT_WAIT_MS, NO_LEADER_WAIT_MS
+from haclusterd.runtime.dialogue import COMMIT_WAIT_MS, NO_LEADER_WAIT_MS
 from haclusterd.runtime.hand_over import WISH_MS
 from tests.unit.runtime.desk import Desk, configure, status_of
 from tests.unit.runtime.one_daemon import N1, N2, N3, Daemon

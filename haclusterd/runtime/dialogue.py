@@ -1,0 +1,686 @@
+"""One request on the control socket: decide, propose, wait, answer.
+
+A verb decides over the newest applied CIB; its commands are proposed in order and each must be applied before the next.
+A configuration that changed meanwhile makes the verb run again, a few times. What was proposed is finished even when
+the client has gone away; everything else of its request ends then.
+
+Invariant: every wait and every repetition of a request has a named bound, after which it is answered with a code
+(docs/design/0010-requests.md lists them). A request has one time, that of its arrival, however often its verb runs.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from functools import partial
+from typing import Final
+
+from haclusterd.cib.changes import Applied, Refusal, RefusalCode
+from haclusterd.cib.commands import ChangeConfiguration, Command, ReadBarrier, SetTransientAttribute, StageChange
+from haclusterd.cib.staging import staged
+from haclusterd.commands import registry
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.planning.preview import preview
+from haclusterd.commands.validation import VALIDATES
+from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Basis, Progress, Request, Response
+from haclusterd.model.state_tables import Transition, TransitionTable
+from haclusterd.ports.background import WorkFailed
+from haclusterd.ports.clock import Timer
+from haclusterd.ports.store import MAX_ENTRY_BYTES
+from haclusterd.protocol.control import EncodedResponse, encode
+from haclusterd.reports.codes import Code, Severity
+from haclusterd.reports.items import ReportItem, report
+from haclusterd.runtime.agent_catalogue import BESIDE_A_CHANGE, THOROUGH, AgentCatalogue, AgentValidations
+from haclusterd.runtime.live_view import live_view, other_voters, stale_ms, voters
+from haclusterd.runtime.member_change import TOO_EARLY
+from haclusterd.runtime.past_catalogue import PastCatalogue, VersionCatalogue
+from haclusterd.runtime.proposer import EntryTooLargeError, NeedsUpgradeError
+from haclusterd.runtime.requests import Answer, Caller, RequestServices, nothing, response
+from haclusterd.verbs.verb import Cost
+
+COMMIT_WAIT_MS = 15_000
+"""How long a command may take to be applied before its outcome is called unknown."""
+NO_LEADER_WAIT_MS = 5_000
+DEFAULT_WAIT_MS = 60_000
+CATCH_UP_WAIT_MS = 3_000
+"""How long a request waits for a daemon that still reads what was decided while it was away."""
+MEMBERS_WAIT_MS = 60_000
+"""How long a change of the members waits for its turn."""
+MEMBERS_PAUSE_MS = 250
+PROGRESS_MS = 1000
+LARGE_RESOURCES = 200
+"""From so many resources on, what costs Cost.WHOLE is not done on the main loop."""
+LARGE_EDITS = 500
+"""So many edits fit into no entry of the log."""
+LONG_TEXT = 4 * 1024
+"""Characters of an argument that take long to read: YAML takes 7 ms for each 1024, on a machine with nothing to do."""
+CONFLICT_RETRY_MS = 5_000
+"""How long a change is decided upon again and again because others were faster."""
+READINGS_MAX = 32
+"""How often a verb may ask for something that must be read first, and be run again."""
+READING_WAIT_MS = 25_000
+"""How long one reading may take: less than a client listens to silence."""
+
+MUST_READ, ANSWERED = b"R", b"A"
+"""What a verb that was run in another process answers."""
+IS_MET, IS_NOT_MET = b"1", b"0"
+
+
+class Stage(StrEnum):
+    """How far a request has come."""
+
+    NEW = "new"
+    CATCHING_UP = "waits until this daemon knows what the others know"
+    CONFIRMING = "an entry that means nothing goes through the log"
+    QUEUED = "waits for changes under way"
+    DECIDING = "the verb runs"
+    READING = "what the verb looked at is being read"
+    PROPOSING = "a command is on its way"
+    PAUSED = "waits for the members"
+    WAITING = "what was asked for is waited for"
+    LOOKING = "it is found out whether it is so"
+    FOLLOWING = "it is found out what follows"
+    OVER = "over"
+
+
+class StageEvent(StrEnum):
+    """What brings it further."""
+
+    IS_BEHIND = "this daemon has just started"
+    MUST_CONFIRM = "it must be consistent"
+    MUST_QUEUE = "other changes are under way"
+    DECIDE = "it can be decided, or decided again"
+    MUST_READ = "the verb has looked at what is not known"
+    PROPOSE = "the verb wants a change"
+    TOO_EARLY = "the members do not follow yet"
+    AWAIT = "its commands are applied"
+    LOOK = "the CIB has changed"
+    NOT_YET = "it is not so"
+    WAITED = "it is so, or the time is over"
+    END = "it is answered, or its client has gone"
+
+
+_BEFORE_IT_DECIDES = (Stage.NEW, Stage.CATCHING_UP, Stage.CONFIRMING)
+STAGES: Final = TransitionTable(
+    "A request on the control socket",
+    "What was proposed is finished, whether or not the client is still there.",
+    (Stage.NEW,),
+    (
+        Transition((Stage.NEW,), StageEvent.IS_BEHIND, Stage.CATCHING_UP),
+        Transition((Stage.NEW, Stage.CATCHING_UP), StageEvent.MUST_CONFIRM, Stage.CONFIRMING),
+        Transition(
+            (*_BEFORE_IT_DECIDES, Stage.DECIDING, Stage.READING, Stage.PROPOSING), StageEvent.MUST_QUEUE, Stage.QUEUED
+        ),
+        Transition(
+            (*_BEFORE_IT_DECIDES, Stage.QUEUED, Stage.DECIDING, Stage.READING, Stage.PROPOSING, Stage.PAUSED),
+            StageEvent.DECIDE,
+            Stage.DECIDING,
+        ),
+        Transition((Stage.DECIDING,), StageEvent.MUST_READ, Stage.READING),
+        Transition((Stage.DECIDING, Stage.PROPOSING, Stage.FOLLOWING), StageEvent.PROPOSE, Stage.PROPOSING),
+        Transition((Stage.PROPOSING,), StageEvent.TOO_EARLY, Stage.PAUSED),
+        Transition((Stage.PROPOSING, Stage.FOLLOWING), StageEvent.AWAIT, Stage.WAITING),
+        Transition((Stage.WAITING,), StageEvent.LOOK, Stage.LOOKING),
+        Transition((Stage.LOOKING,), StageEvent.NOT_YET, Stage.WAITING),
+        # A wait may end in the midst of a look, whose answer is not wanted any more.
+        Transition((Stage.WAITING, Stage.LOOKING), StageEvent.WAITED, Stage.FOLLOWING),
+        Transition(tuple(stage for stage in Stage if stage is not Stage.OVER), StageEvent.END, Stage.OVER),
+    ),
+)
+_AWAITS = (Stage.WAITING, Stage.LOOKING)
+
+
+class Dialogue:
+    """One request on its way."""
+
+    def __init__(
+        self,
+        services: RequestServices,
+        serial: int,
+        request: Request,
+        caller: Caller,
+        answer: Answer,
+        *,
+        ended: Callable[[], None],
+    ) -> None:
+        """`answer` gets progress and then one response; `ended` is called once, when nothing is left to do."""
+        self._services = services
+        self._runtime = services.runtime
+        self._ended = ended
+        self._key = f"control:{serial}"
+        self._request = request
+        self._caller = caller
+        self._answer = answer
+        self._began_at = self._runtime.ports.clock.now()
+        self._asked_at = self._runtime.ports.clock.wall()
+        """The verb's `now`. What it looks up may depend on it, and must be found again when the verb runs again."""
+        self._attempts = 0
+        self._readings = 0
+        self._has_proposed = False
+        self._is_deserted = False
+        """Whether the client has gone."""
+        self._stage = Stage.NEW
+        self._may_decide_again = True
+        self._is_change = _may_change(request)
+        verb = registry.find(request.verb)
+        self._cost = Cost.LIGHT if verb is None else verb.cost_of(request.arguments)
+        self._base = self._runtime.cib
+        """What the verb decided over."""
+        self._agents = AgentCatalogue(self._runtime.ports.agents)
+        is_asking = request.verb == VALIDATES
+        self._validations = AgentValidations(self._runtime.ports.agents, THOROUGH if is_asking else BESIDE_A_CHANGE)
+        self._versions = VersionCatalogue(self._runtime.ports.history)
+        self._past = PastCatalogue(
+            self._runtime.ports.history, services.followers, other_voters(self._runtime), caller.author
+        )
+        self._reports: tuple[ReportItem, ...] = ()
+        self._confirmed: tuple[ReportItem, ...] = ()
+        """How fresh a consistent read is."""
+        self._timer: Timer | None = None
+        self._unwatch: Callable[[], None] = nothing
+        self._wait_until = NEVER
+        """While it is awaited what was asked for: when the time is over."""
+        self._must_follow = False
+        """Whether something is to be done when the waiting has ended."""
+        self._stop_apart: Callable[[], None] = nothing
+        """Ends what is done in another process for this request."""
+
+    @property
+    def _is_over(self) -> bool:
+        return self._stage is Stage.OVER
+
+    def _happened(self, event: StageEvent) -> None:
+        self._stage = STAGES.after(self._stage, event)
+
+    def hang_up(self) -> None:
+        """End what only the client waited for; what was proposed is finished, and what must follow it is done."""
+        self._is_deserted = True
+        self._answer = _ignore
+        is_only_waiting = self._stage in _AWAITS and not self._must_follow
+        is_wanted = self._has_proposed and not is_only_waiting
+        if not is_wanted and self._stage not in (Stage.CONFIRMING, Stage.OVER):
+            self._leave()
+
+    def _leave(self) -> None:
+        self._happened(StageEvent.END)
+        self._unwatch()
+        self._stop_clock()
+        self._stop_apart()
+        self._past.leave()
+        self._ended()
+
+    def begin(self) -> None:
+        """Wait until a daemon that has just started knows what the others know; then run the verb."""
+        if not self._runtime.is_catching_up:
+            self._confirm()
+            return
+        self._happened(StageEvent.IS_BEHIND)
+        self._unwatch = self._runtime.watch(self._caught_up)
+        self._call_in(CATCH_UP_WAIT_MS, self._give_up_catching_up)
+
+    def _caught_up(self) -> None:
+        if not self._runtime.is_catching_up:
+            self._give_up_catching_up()
+
+    def _give_up_catching_up(self) -> None:
+        self._unwatch()
+        self._unwatch = nothing
+        self._stop_clock()
+        self._confirm()
+
+    def _confirm(self) -> None:
+        """For a read that must be consistent, let an entry that means nothing go through the log before it."""
+        if not self._request.options.is_consistent:
+            self._run()
+            return
+        key = f"{self._key}:barrier"
+
+        def applied(result: Applied) -> None:
+            self._stop_clock()
+            took_ms = self._runtime.ports.clock.now() - self._began_at
+            self._confirmed = (report(Code.READ_CONFIRMED, took_ms=took_ms, index=result.cib.index),)
+            self._run()
+
+        has_leader = self._runtime.leadership.leader is not None
+        self._happened(StageEvent.MUST_CONFIRM)
+        self._runtime.propose(key, ReadBarrier(), applied)
+        self._call_in(COMMIT_WAIT_MS if has_leader else NO_LEADER_WAIT_MS, lambda: self._unanswered(key))
+
+    def _run(self) -> None:
+        if self._is_deserted and not self._is_over:
+            self._leave()
+        if self._is_over:
+            return
+        changes = self._services.changes
+        if self._is_change and changes.must_wait(is_long=self._is_long):
+            self._happened(StageEvent.MUST_QUEUE)
+            changes.wait(self._decide)
+        else:
+            self._decide()
+
+    def _decide(self) -> None:
+        if self._is_over:
+            return
+        self._happened(StageEvent.DECIDE)
+        self._attempts += 1
+        self._base = self._services.changes.base(self._runtime.cib) if self._is_change else self._runtime.cib
+        context = self._services.context(
+            self._request,
+            self._caller,
+            now=self._asked_at,
+            cib=self._base,
+            agents=self._agents,
+            versions=self._versions,
+            past=self._past,
+            validations=self._validations,
+        )
+        work = partial(_outcome_of, self._request, context, lambda: self._knows_all)
+        if not self._is_long:
+            self._decided(work())
+        elif self._is_change:
+            self._services.changes.deciding(is_deciding=True)
+            cut = partial(_in_parts, work, self._runtime.ports.entropy.token())
+            self._runtime.ports.background.run(cut, self._decided_beside)
+        else:
+            self._do_apart(partial(self._answer_or_reads, work), self._answered_apart, "the answer")
+
+    @property
+    def _knows_all(self) -> bool:
+        """Whether nothing was looked at that must be read first."""
+        return all(each.is_complete for each in self._catalogues)
+
+    @property
+    def _catalogues(self) -> tuple[AgentCatalogue, VersionCatalogue, PastCatalogue, AgentValidations]:
+        return self._agents, self._versions, self._past, self._validations
+
+    @property
+    def _is_long(self) -> bool:
+        """Whether the verb may take longer than the main loop can wait for it."""
+        request = self._request
+        is_large = len(self._runtime.cib.configuration.resources) >= LARGE_RESOURCES and self._cost is Cost.WHOLE
+        return is_large or _has_long_text(request) or request.options.dry_run or self._cost is Cost.LONG
+
+    def _decided_beside(self, outcome: Outcome) -> None:
+        """A change that was decided over what has changed meanwhile is decided again, for a while."""
+        changes = self._services.changes
+        changes.deciding(is_deciding=False)
+        if self._is_over:
+            changes.go_on()
+            return
+        version = changes.base(self._runtime.cib).version
+        if version == self._base.version:
+            self._decided(outcome)
+        elif self._now() - self._began_at < CONFLICT_RETRY_MS:
+            self._attempts -= 1
+            self._run()
+        else:
+            self._fail(report(Code.CONFLICT, author=version.author or "somebody", version=version.epoch))
+        changes.go_on()
+
+    # -- in another process -----------------------------------------------------------------------------------------
+
+    def _do_apart(self, work: Callable[[], bytes], done: Callable[[bytes | WorkFailed], None], what: str) -> None:
+        """Do work in another process, and let the client hear that it is waited for."""
+        began_at = self._now()
+
+        def tell() -> None:
+            self._answer(Progress(self._request.id, what, self._now() - began_at))
+            self._call_in(PROGRESS_MS, tell)
+
+        def ended(result: bytes | WorkFailed) -> None:
+            self._stop_apart = nothing
+            self._stop_clock()
+            if not self._is_over:
+                done(result)
+
+        self._call_in(PROGRESS_MS, tell)
+        self._stop_apart = self._runtime.ports.background.apart(work, ended, self._caller.whose)
+
+    def _answer_or_reads(self, work: Callable[[], Outcome]) -> bytes:
+        """Run the verb; return what it must know first, as JSON, or the frame of its answer."""
+        outcome = work()
+        if not self._knows_all:
+            return MUST_READ + json.dumps([each.noted() for each in self._catalogues]).encode()
+        reports = (*self._confirmed, *outcome.reports)
+        return ANSWERED + encode(
+            response(self._request, reports, outcome.data, outcome.exit_status, self._basis())
+        )
+
+    def _answered_apart(self, result: bytes | WorkFailed) -> None:
+        if isinstance(result, WorkFailed):
+            self._fail(_no_answer(result))
+        elif result.startswith(ANSWERED):
+            self._leave()
+            self._answer(EncodedResponse(result.removeprefix(ANSWERED)))
+        else:
+            noted = json.loads(result.removeprefix(MUST_READ))
+            self._agents.note(noted[0])
+            self._versions.note(noted[1])
+            self._past.note(noted[2])
+            self._validations.note(noted[3])
+            incomplete = (each for each in self._catalogues if not each.is_complete)
+            self._read(next(incomplete).read)
+
+    def _decided(self, outcome: Outcome) -> None:
+        if self._is_over:
+            return
+        for catalogue in self._catalogues:
+            if not catalogue.is_complete:
+                self._attempts -= 1
+                self._read(catalogue.read)
+                return
+        if self._is_ahead and not _is_one_change(outcome):
+            self._wait_for_changes()
+            return
+        if outcome.invite is not None and not outcome.is_refused and not self._request.options.dry_run:
+            outcome = self._services.invite(outcome, self._caller.author)
+        self._reports = outcome.reports
+        if outcome.is_refused or not outcome.commands:
+            self._finish(outcome)
+            return
+        for command in outcome.commands:
+            if isinstance(command, SetTransientAttribute):
+                self._services.dampened.put(command, outcome.dampen_ms)
+        if outcome.dampen_ms:
+            self._finish(outcome)
+            return
+        self._propose(outcome, 0)
+
+    def _read(self, read: Callable[[Callable[[], None]], None]) -> None:
+        """Read what the verb looked at and run it again, unless it has been so often, or takes too long."""
+        self._happened(StageEvent.MUST_READ)
+        self._readings += 1
+        number = self._readings
+        if number > READINGS_MAX:
+            self._fail(report(Code.NOT_ANSWERED, problem=f"the verb asked for more than {READINGS_MAX} readings"))
+            return
+        self._call_in(READING_WAIT_MS, self._give_up_reading)
+
+        def done() -> None:
+            if not self._is_over and number == self._readings:
+                self._stop_clock()
+                self._run()
+
+        read(done)
+
+    def _give_up_reading(self) -> None:
+        what = f"reading the history, or the meta-data of agents, takes more than {READING_WAIT_MS // 1000} s"
+        self._fail(report(Code.TAKES_TOO_LONG, problem=what))
+
+    # -- proposing --------------------------------------------------------------------------------------------------
+
+    @property
+    def _is_ahead(self) -> bool:
+        """Whether the verb decided over changes that are under way."""
+        return self._base.version != self._runtime.cib.version
+
+    def _wait_for_changes(self) -> None:
+        """Decide again over what is committed, once nothing is under way."""
+        self._happened(StageEvent.MUST_QUEUE)
+        self._attempts -= 1
+        self._services.changes.wait(self._decide, for_end=True)
+
+    def _propose(self, outcome: Outcome, position: int) -> None:
+        self._has_proposed = True
+        if position == len(outcome.commands):
+            self._wait(outcome)
+            return
+        self._happened(StageEvent.PROPOSE)
+        key = f"{self._key}:{self._attempts}:{position}"
+
+        def applied(result: Applied) -> None:
+            self._stop_clock()
+            self._services.changes.ended(key, is_made=result.refusal is None)
+            self._applied(outcome, position, result)
+            self._services.changes.go_on()
+
+        has_leader = self._runtime.leadership.leader is not None
+        command = outcome.commands[position]
+        try:
+            request = self._runtime.propose(key, command, applied)
+        except NeedsUpgradeError as error:
+            self._fail(report(Code.NEEDS_UPGRADE, level=error.level, nodes=", ".join(error.behind)))
+            return
+        except EntryTooLargeError:
+            if self._is_ahead:
+                self._wait_for_changes()
+            else:
+                self._propose_in_parts(outcome, position)
+            return
+        if isinstance(command, ChangeConfiguration) and _is_one_change(outcome):
+            at = self._runtime.ports.clock.wall()
+            self._services.changes.proposed(key, self._base, command, request, at)
+        wait_ms = COMMIT_WAIT_MS if has_leader else NO_LEADER_WAIT_MS
+        self._call_in(wait_ms, lambda: self._unanswered(key))
+
+    def _propose_in_parts(self, outcome: Outcome, position: int) -> None:
+        """Put the parts of a change that is larger than one entry in its place, and go on with them."""
+        command = outcome.commands[position]
+        if not isinstance(command, ChangeConfiguration):
+            self._fail(report(Code.TOO_LARGE, what="this change", limit=f"{MAX_ENTRY_BYTES // 1024} KiB"))
+            return
+        parts = staged(command, self._runtime.ports.entropy.token())
+        commands = (*outcome.commands[:position], *parts, *outcome.commands[position + 1 :])
+        self._propose(replace(outcome, commands=commands), position)
+
+    def _applied(self, outcome: Outcome, position: int, result: Applied) -> None:
+        refusal = result.refusal
+        version = result.cib.version
+        if refusal is None:
+            self._propose(outcome, position + 1)
+        elif self._may_begin_again(outcome, position, refusal):
+            self._decide()
+        elif refusal.code in TOO_EARLY and self._began_at + MEMBERS_WAIT_MS > self._now():
+            self._happened(StageEvent.TOO_EARLY)
+            self._answer(Progress(self._request.id, refusal.text, self._now() - self._began_at))
+            self._call_in(MEMBERS_PAUSE_MS, self._decide)
+        elif refusal.code is RefusalCode.CONFIGURATION_CONFLICT:
+            self._fail(report(Code.CONFLICT, author=version.author or "somebody", version=version.epoch))
+        else:
+            self._fail(report(Code.REFUSED, problem=refusal.text))
+
+    def _may_begin_again(self, outcome: Outcome, position: int, refusal: Refusal) -> bool:
+        """Tell whether the configuration changed meanwhile, and nothing was done yet but to stage this change."""
+        is_untouched = all(isinstance(command, StageChange) for command in outcome.commands[:position])
+        is_conflict = refusal.code is RefusalCode.CONFIGURATION_CONFLICT
+        may_retry = self._now() - self._began_at < CONFLICT_RETRY_MS
+        return is_conflict and is_untouched and self._may_decide_again and may_retry
+
+    def _now(self) -> Instant:
+        return self._runtime.ports.clock.now()
+
+    def _unanswered(self, key: str) -> None:
+        """What became of the command is not known: never say that it failed."""
+        self._runtime.forget(key)
+        self._services.changes.ended(key, is_made=False)
+        self._services.changes.go_on()
+        view = live_view(self._runtime)
+        names = voters(self._runtime)
+        missing = sorted(set(names) - set(view.connected_voters))
+        if view.has_quorum:
+            self._fail(report(Code.OUTCOME_UNKNOWN, problem=f"not committed within {COMMIT_WAIT_MS} ms"))
+        else:
+            absent = ", ".join(missing) or "a leader"
+            connected = len(view.connected_voters)
+            self._fail(report(Code.NO_QUORUM, missing=absent, connected=connected, total=len(names)))
+
+    # -- waiting ----------------------------------------------------------------------------------------------------
+
+    def _wait(self, outcome: Outcome) -> None:
+        wanted_ms = self._request.options.wait_ms
+        is_awaited = outcome.waits_by_default if wanted_ms is None else wanted_ms > 0
+        is_wanted = is_awaited and not self._is_deserted
+        if outcome.until is None or not (is_wanted or outcome.afterwards):
+            self._finish(outcome)
+            return
+        if not is_awaited:
+            # What the verb does in the end is done whether or not anybody waits for it.
+            self._answer(
+                response(self._request, self._reports, outcome.data, outcome.exit_status, self._basis())
+            )
+            self._answer = _ignore
+        self._happened(StageEvent.AWAIT)
+        now = self._runtime.ports.clock.now()
+        self._must_follow = outcome.afterwards is not None
+        self._wait_until = after(now, outcome.wait_ms_max or wanted_ms or DEFAULT_WAIT_MS)
+        self._unwatch = self._runtime.watch(lambda: self._look(outcome))
+        self._tell_progress(outcome)
+        self._look(outcome)
+
+    def _look(self, outcome: Outcome) -> None:
+        """Find out whether what is waited for is so; that may take a plan."""
+        if self._stage is not Stage.WAITING:
+            return
+        assert outcome.until is not None
+        self._happened(StageEvent.LOOK)
+        look = partial(outcome.until, self._runtime.cib, live_view(self._runtime))
+        if not outcome.until_plans and len(self._runtime.cib.configuration.resources) < LARGE_RESOURCES:
+            self._looked(outcome, None, is_met=look())
+            return
+        index = self._runtime.cib.index
+        self._stop_apart = self._runtime.ports.background.apart(
+            lambda: IS_MET if look() else IS_NOT_MET,
+            lambda result: self._looked(outcome, index, is_met=result == IS_MET),
+            self._caller.whose,
+        )
+
+    def _looked(self, outcome: Outcome, index: int | None, *, is_met: bool) -> None:
+        self._stop_apart = nothing
+        if is_met:
+            self._waited(outcome, is_met=True)
+            return
+        self._happened(StageEvent.NOT_YET)
+        if index is not None and index != self._runtime.cib.index:
+            self._look(outcome)
+
+    def _tell_progress(self, outcome: Outcome) -> None:
+        if self._stage not in _AWAITS:
+            return
+        now = self._runtime.ports.clock.now()
+        if now >= self._wait_until:
+            self._waited(outcome, is_met=False)
+            return
+        self._answer(Progress(self._request.id, outcome.waiting_for, now - self._began_at))
+        self._call_in(min(PROGRESS_MS, self._wait_until - now), lambda: self._tell_progress(outcome))
+
+    def _waited(self, outcome: Outcome, *, is_met: bool) -> None:
+        waited_s = (self._runtime.ports.clock.now() - self._began_at) // 1000
+        self._happened(StageEvent.WAITED)
+        self._unwatch()
+        self._stop_clock()
+        self._stop_apart()
+        if not is_met and outcome.afterwards is None:
+            self._reports = (*self._reports, report(Code.TIMEOUT, seconds=waited_s, what=outcome.waiting_for))
+        if outcome.afterwards is None:
+            self._finish(outcome)
+            return
+        self._follow(outcome, is_met=is_met)
+
+    def _follow(self, outcome: Outcome, *, is_met: bool) -> None:
+        """Find out what is to be done now that the waiting has ended; that may take a plan."""
+        assert self._stage is Stage.FOLLOWING
+        cib = self._runtime.cib
+        assert outcome.afterwards is not None
+        work = partial(outcome.afterwards, cib, is_met)
+
+        def found(following: Outcome) -> None:
+            is_late = self._now() - followed_at >= CONFLICT_RETRY_MS
+            if self._runtime.cib.version != cib.version and not is_late:
+                self._follow(outcome, is_met=is_met)
+            else:
+                self._followed(outcome, following)
+
+        followed_at = self._now()
+        is_large = len(cib.configuration.resources) >= LARGE_RESOURCES
+        if self._cost is Cost.LONG or (is_large and self._cost is Cost.WHOLE):
+            self._runtime.ports.background.run(work, found)
+        else:
+            found(work())
+
+    def _followed(self, outcome: Outcome, following: Outcome) -> None:
+        self._reports = (*self._reports, *following.reports)
+        self._may_decide_again = False
+        if following.answer is None:
+            following = replace(following, answer=outcome.answer)
+        self._propose(following, 0)
+
+    # -- ending -----------------------------------------------------------------------------------------------------
+
+    def _fail(self, item: ReportItem) -> None:
+        kept_reports = (each for each in self._reports if each.severity is not Severity.INFO)
+        self._reports = (*kept_reports, item)
+        self._respond(None, None)
+
+    def _finish(self, outcome: Outcome) -> None:
+        self._respond(outcome.data, outcome.exit_status)
+
+    def _respond(self, data: Json, status: int | None) -> None:
+        self._leave()
+        self._answer(response(self._request, (*self._confirmed, *self._reports), data, status, self._basis()))
+
+    def _basis(self) -> Basis:
+        runtime = self._runtime
+        cib = runtime.cib if self._has_proposed else self._base
+        return Basis(runtime.settings.node, cib.version.epoch, cib.index, stale_ms(runtime, self._now()))
+
+    def _call_in(self, span_ms: int, call: Callable[[], None]) -> None:
+        self._stop_clock()
+        clock = self._runtime.ports.clock
+        self._timer = clock.call_at(after(clock.now(), span_ms), call)
+
+    def _stop_clock(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def _may_change(request: Request) -> bool:
+    verb = registry.find(request.verb)
+    may_change = verb is not None and verb.may_change and not verb.only_asks(request.arguments)
+    return may_change and not request.options.dry_run
+
+
+def _has_long_text(request: Request) -> bool:
+    for value in request.arguments.values():
+        texts = value if isinstance(value, Sequence) else ()
+        if len(texts) >= LONG_TEXT or sum(len(each) for each in texts if isinstance(each, str)) >= LONG_TEXT:
+            return True
+    return False
+
+
+def _no_answer(failure: WorkFailed) -> ReportItem:
+    if failure.is_too_long:
+        return report(Code.TAKES_TOO_LONG, problem=failure.problem)
+    return report(Code.NOT_ANSWERED, problem=failure.problem)
+
+
+def _is_one_change(outcome: Outcome) -> bool:
+    """Tell whether an outcome proposes exactly one change of the configuration, against the version decided over."""
+    return not outcome.is_refused and len(outcome.commands) == 1 and isinstance(
+        outcome.commands[0], ChangeConfiguration
+    )
+
+
+def _outcome_of(request: Request, context: Context, knows_all: Callable[[], bool]) -> Outcome:
+    """Decide; what turns out to be unknown yet is noted in the catalogues."""
+    outcome = registry.run(request.verb, request.arguments, context)
+    return preview(context, outcome) if request.options.dry_run and knows_all() else outcome
+
+
+def _in_parts(work: Callable[[], Outcome], transaction: str) -> Outcome:
+    """Decide, and cut what is sure to be larger than one entry: that takes long too."""
+    outcome = work()
+    commands: list[Command] = []
+    for number, command in enumerate(outcome.commands):
+        if isinstance(command, ChangeConfiguration) and len(command.edits) >= LARGE_EDITS:
+            commands.extend(staged(command, f"{transaction}-{number}"))
+        else:
+            commands.append(command)
+    return replace(outcome, commands=tuple(commands))
+
+
+def _ignore(_message: Progress | Response | EncodedResponse) -> None:
+    return None

@@ -1,0 +1,133 @@
+"""Who asks a daemon, and what all requests to it share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from haclusterd.commands.api_tokens import ROLE_FOR
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import Outcome
+from haclusterd.model.cluster import Cib
+from haclusterd.model.instants import WallTime
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Basis, Progress, Request, Response
+from haclusterd.protocol.control import EncodedResponse, shown_report
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import ReportItem, exit_status, report
+from haclusterd.runtime.agent_catalogue import AgentCatalogue, AgentValidations
+from haclusterd.runtime.changes_under_way import ChangesUnderWay
+from haclusterd.runtime.dampened_attributes import DampenedAttributes
+from haclusterd.runtime.enrolment import EnrolmentService
+from haclusterd.runtime.event_followers import EventFollowers
+from haclusterd.runtime.live_view import live_view
+from haclusterd.runtime.node import NodeRuntime
+from haclusterd.runtime.past_catalogue import PastCatalogue, VersionCatalogue
+from haclusterd.verbs.verb import Permission
+
+WIDEN = (
+    "be root; or root lets the whole group haclient do it, on every node: "
+    "crm configure property control-group-permission={}"
+)
+"""What to do about a missing permission, for a user of this machine."""
+OTHER_TOKEN = "use a token of role {0}; one is made with: crm api token add NAME --role {0}"
+
+Answer = Callable[[Progress | Response | EncodedResponse], None]
+HangUp = Callable[[], None]
+"""Called when the client has gone; harmless after the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, as the socket's credentials tell, and what they may."""
+
+    author: str
+    permission: Permission
+    is_trusted: bool = True
+    """Whether this is root, or who runs the daemon."""
+    objection: ReportItem | None = None
+    """Why nothing is done for them at all."""
+
+    is_bearer: bool = False
+    """Whether they showed an API token."""
+
+    def remedy(self, needed: Permission) -> str:
+        """Return what to do about a missing permission."""
+        return OTHER_TOKEN.format(ROLE_FOR[needed]) if self.is_bearer else WIDEN.format(needed)
+
+    @property
+    def whose(self) -> str:
+        """For whom `Background.apart` works."""
+        return "" if self.is_trusted else self.author
+
+
+class RequestServices:
+    """What all requests to one daemon share."""
+
+    def __init__(self, runtime: NodeRuntime, enrolment: EnrolmentService | None) -> None:
+        self.runtime = runtime
+        self._enrolment = enrolment
+        self.dampened = DampenedAttributes(runtime)
+        self.changes = ChangesUnderWay()
+        ports = runtime.ports
+        self.followers = EventFollowers(ports.clock, ports.history, lambda: runtime.leaderless_since is None)
+        runtime.watch_history(self.followers.recorded)
+
+    def invite(self, outcome: Outcome, author: str) -> Outcome:
+        """Do what only a daemon does; return the outcome with what came of it."""
+        if self._enrolment is None or outcome.invite is None:
+            return replace(outcome, reports=(report(Code.NOT_OFFLINE, what="an invitation"),))
+        if outcome.invite == "withdraw":
+            self._enrolment.withdraw()
+            return outcome
+        reports, answer = self._enrolment.invite(outcome.invite, author)
+        return replace(outcome, reports=(*outcome.reports, *reports), answer=answer)
+
+    def context(
+        self,
+        request: Request,
+        caller: Caller,
+        *,
+        now: WallTime,
+        cib: Cib,
+        agents: AgentCatalogue,
+        versions: VersionCatalogue,
+        past: PastCatalogue,
+        validations: AgentValidations | None = None,
+    ) -> Context:
+        """Return what a verb may look at, with `cib` as the state it decides over, asked at `now`."""
+        return Context(
+            cib=cib,
+            now=now,
+            author=caller.author,
+            reason=request.options.reason,
+            permission=str(caller.permission),
+            if_version=request.options.if_version,
+            live=replace(
+                live_view(self.runtime),
+                pending_attributes=self.dampened.values(),
+                certificates={} if self._enrolment is None else self._enrolment.certificates(),
+            ),
+            agents=agents,
+            versions=versions,
+            past=past,
+            validations=validations,
+            is_forced=request.options.force,
+            is_preview=request.options.dry_run,
+            no_validate=request.options.no_validate,
+        )
+
+
+def nothing() -> None:
+    """Do nothing."""
+    return
+
+
+def response(
+    request: Request,
+    reports: tuple[ReportItem, ...],
+    data: Json = None,
+    status: int | None = None,
+    basis: Basis | None = None,
+) -> Response:
+    """Return the answer to a request, whose exit status is that of its first error, or else `status`."""
+    found = int(exit_status(reports))
+    return Response(request.id, found or (status or 0), tuple(shown_report(item) for item in reports), data, basis)
