@@ -1,4 +1,7 @@
-"""`apply` for what makes the cluster forget: failures, and the histories of what is gone."""
+"""`apply` for what makes the cluster forget: failures, histories of what is gone, old entries of the history.
+
+For the last, see safety.md §7, "History".
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,7 +10,7 @@ from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_node, with_nodes
-from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.cluster import Cib, HistoryMark, NodeState, NodeStatus
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 
@@ -79,3 +82,16 @@ def forget_history(cib: Cib, command: commands.ForgetHistory, entry: Entry) -> V
     text = f"what was recorded of {command.resource} on {command.node} is forgotten"
     noted = change(ChangeKind.FAILURES_FORGOTTEN, text, node=command.node, resource=command.resource)
     return accept(with_node(cib, updated), noted)
+
+
+def forget(cib: Cib, command: commands.Forget, entry: Entry) -> Verdict:
+    """Let every node drop what entries up to an index did; only the DC's word counts, and it never goes back."""
+    controller = cib.status.controller
+    if controller is None or controller.term != command.dc_term:
+        return refuse(cib, RefusalCode.OLD_TERM, f"term {command.dc_term} is not the DC's")
+    if not cib.history.forgotten < command.through < entry.index:
+        text = f"entries up to {command.through} cannot be forgotten at entry {entry.index}"
+        return refuse(cib, RefusalCode.UNKNOWN_KEY, text)
+    mark = HistoryMark(cib.history.digest, command.through, command.digest)
+    text = f"the history up to entry {command.through} is forgotten: {command.reason}"
+    return accept(replace(cib, history=mark), change(ChangeKind.HISTORY_FORGOTTEN, text))

@@ -1,13 +1,24 @@
-"""`apply` for commands about the log itself: who should lead it, that a read has seen it, what may be
-forgotten of it (safety.md §7, "History").
-"""
+"""`apply` for the leadership of the log: the DC, the leader that a person asks for, and the read barrier."""
 
 from dataclasses import replace
 
 from haclusterd.cib.changes import ChangeKind, RefusalCode
-from haclusterd.cib.commands import Forget, ReadBarrier, RequestLeader
-from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse
-from haclusterd.model.cluster import Cib, HistoryMark, NodeState
+from haclusterd.cib.commands import DcElected, ReadBarrier, RequestLeader
+from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_status
+from haclusterd.model.cluster import Cib, DesignatedController, NodeState
+
+
+def dc_elected(cib: Cib, command: DcElected, entry: Entry) -> Verdict:
+    """Make the new leader the DC; an entry that outlived its own term is refused."""
+    current = cib.status.controller
+    is_newer = current is None or command.term > current.term
+    if entry.rules.refuse_old_term and (command.term != entry.term or not is_newer):
+        return refuse(cib, RefusalCode.OLD_TERM, f"term {command.term} is over")
+    controller = DesignatedController(command.node, command.incarnation, command.term)
+    return accept(
+        with_status(cib, replace(cib.status, controller=controller)),
+        change(ChangeKind.DC_ELECTED, f"{command.node} is DC in term {command.term}", node=command.node),
+    )
 
 
 def request_leader(cib: Cib, command: RequestLeader, entry: Entry) -> Verdict:
@@ -23,18 +34,5 @@ def request_leader(cib: Cib, command: RequestLeader, entry: Entry) -> Verdict:
 
 
 def read_barrier(cib: Cib, command: ReadBarrier, entry: Entry) -> Verdict:
-    """Do nothing."""
+    """Change nothing: a node that applies the entry of its own barrier has seen all that was committed before it."""
     return accept(cib)
-
-
-def forget(cib: Cib, command: Forget, entry: Entry) -> Verdict:
-    """Let every node drop what entries up to an index did; only the DC's word counts, and it never goes back."""
-    controller = cib.status.controller
-    if controller is None or controller.term != command.dc_term:
-        return refuse(cib, RefusalCode.OLD_TERM, f"term {command.dc_term} is not the DC's")
-    if not cib.history.forgotten < command.through < entry.index:
-        text = f"entries up to {command.through} cannot be forgotten at entry {entry.index}"
-        return refuse(cib, RefusalCode.UNKNOWN_KEY, text)
-    mark = HistoryMark(cib.history.digest, command.through, command.digest)
-    text = f"the history up to entry {command.through} is forgotten: {command.reason}"
-    return accept(replace(cib, history=mark), change(ChangeKind.HISTORY_FORGOTTEN, text))

@@ -1,9 +1,9 @@
-"""`apply` for who the members are: one change after the other, each of at most one voter (Raft thesis §4.1).
+"""`apply` for who the members are: the first ones, then one change after the other (Raft thesis §4.1).
 
-Raft counts votes by a change from the moment it stands in the log, so whether it is allowed is decided when it is
-appended, by the leader; what was appended as a change in force is folded here without a second judgement, and anything
-else is refused. A member that leaves is retired first: from then on it cannot join, so nothing can begin to run there
-between the judgement and the change.
+A change adds or removes at most one voter. Raft counts votes by a change from the moment it stands in the log, so
+whether it is allowed is decided when it is appended, by the leader; what was appended as a change in force is folded
+here without a second judgement, and anything else is refused. A member that leaves is retired first: from then on it
+cannot join, so nothing can begin to run there between the judgement and the change.
 """
 
 from collections.abc import Mapping
@@ -21,6 +21,23 @@ VOTERS_MAX = 7
 """With more, each commit waits for more disks, and no more failures are survived that happen in practice."""
 MEMBERS_MAX = 64
 REQUEST_LENGTH_MAX = 8 * 1024
+
+
+def form_cluster(cib: Cib, command: commands.FormCluster, entry: Entry) -> Verdict:
+    """Make the cluster; every member is unseen until it joins."""
+    if cib.cluster_uuid:
+        return refuse(cib, RefusalCode.ALREADY_FORMED, f"the cluster is formed already ({cib.cluster_uuid})")
+    members = {member.name: member for member in sorted(command.members, key=lambda member: member.name)}
+    nodes = {name: NodeStatus(name, since=entry.at) for name in members}
+    formed = replace(
+        cib,
+        cluster_uuid=command.cluster_uuid,
+        cluster_name=command.cluster_name,
+        members=members,
+        status=replace(cib.status, nodes=nodes),
+    )
+    text = f"cluster {command.cluster_name} formed with {', '.join(members)}"
+    return accept(formed, change(ChangeKind.CLUSTER_FORMED, text))
 
 
 def change_members(cib: Cib, command: commands.ChangeMembers, entry: Entry) -> Verdict:

@@ -276,7 +276,7 @@ APPLY = (
         "a voided start stops counting before its executor answered",
     ),
     Mutant(
-        "apply_membership:_restarted",
+        "apply_nodes:_restarted",
         "unverified if entry.rules.unverified_is_probed else frozenset()",
         "frozenset()",
         "after a daemon's restart its services are believed to be as before",

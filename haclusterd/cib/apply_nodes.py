@@ -1,4 +1,4 @@
-"""`apply` for who belongs to the cluster and who is there (safety.md §1, §4, §6)."""
+"""`apply` for the state of each node: joined, leaving, lost; its attributes and load (safety.md §1, §4, §6)."""
 
 from dataclasses import replace
 
@@ -12,42 +12,12 @@ from haclusterd.cib.migrations import with_doubt, without_orders_of
 from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_node, with_status
 from haclusterd.model import durations
 from haclusterd.model.activity import migrations_at
-from haclusterd.model.cluster import Cib, DesignatedController, NodeState, NodeStatus
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FailedOperation, FenceAction, FenceOutcome
 from haclusterd.model.history import ResourceHistory, history_of
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.quorum import ends_quorum
 from haclusterd.model.watchdog import WATCHDOG
-
-
-def form_cluster(cib: Cib, command: commands.FormCluster, entry: Entry) -> Verdict:
-    """Make the cluster; every member is unseen until it joins."""
-    if cib.cluster_uuid:
-        return refuse(cib, RefusalCode.ALREADY_FORMED, f"the cluster is formed already ({cib.cluster_uuid})")
-    members = {member.name: member for member in sorted(command.members, key=lambda member: member.name)}
-    nodes = {name: NodeStatus(name, since=entry.at) for name in members}
-    formed = replace(
-        cib,
-        cluster_uuid=command.cluster_uuid,
-        cluster_name=command.cluster_name,
-        members=members,
-        status=replace(cib.status, nodes=nodes),
-    )
-    text = f"cluster {command.cluster_name} formed with {', '.join(members)}"
-    return accept(formed, change(ChangeKind.CLUSTER_FORMED, text))
-
-
-def dc_elected(cib: Cib, command: commands.DcElected, entry: Entry) -> Verdict:
-    """Make the new leader the DC; an entry that outlived its own term is refused."""
-    current = cib.status.controller
-    is_newer = current is None or command.term > current.term
-    if entry.rules.refuse_old_term and (command.term != entry.term or not is_newer):
-        return refuse(cib, RefusalCode.OLD_TERM, f"term {command.term} is over")
-    controller = DesignatedController(command.node, command.incarnation, command.term)
-    return accept(
-        with_status(cib, replace(cib.status, controller=controller)),
-        change(ChangeKind.DC_ELECTED, f"{command.node} is DC in term {command.term}", node=command.node),
-    )
 
 
 def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
