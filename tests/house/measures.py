@@ -16,6 +16,11 @@ from tests.house.writers import all_breaches, attributes
 CHECKOUT = Path(__file__).parents[2]
 PACKAGE = CHECKOUT / "haclusterd"
 SMALL_LINES = 90
+TABLES = frozenset({
+    "cib.apply", "cli.dispatch", "cli.render.answers", "commands.registry", "commands.verify.configuration",
+    "runtime.ports", "scheduler.schedule", "verbs.answers.table", "verbs.table",
+})  # fmt: skip
+"""Modules that list others and nothing else uses: handlers, verbs, phases, renderers."""
 
 
 def modules() -> Mapping[str, Path]:
@@ -41,6 +46,12 @@ def imported(tree: ast.AST, names: Mapping[str, Path]) -> Iterator[str]:
 def comment_lines(path: Path) -> int:
     with path.open("rb") as file:
         return sum(token.type == tokenize.COMMENT for token in tokenize.tokenize(file.readline))
+
+
+def is_listed(importer: str) -> bool:
+    """Whether a module is imported to be listed only."""
+    name = importer.removeprefix("haclusterd.")
+    return name in TABLES or name.startswith("entry_points.")
 
 
 def measures() -> Iterator[tuple[str, str]]:
@@ -72,7 +83,10 @@ def measures() -> Iterator[tuple[str, str]]:
     yield "packages", str(len(rooms))
     yield "largest package", f"{largest}, {size} files"
     yield "modules with one importer", f"{len(single)} ({100 * len(single) / len(plain):.0f} %)"
-    yield f"of these with less than {SMALL_LINES} lines", str(sum(lines[each] < SMALL_LINES for each in single))
+    listed = [name for name in single if is_listed(*importers[name])]
+    yield "of these named in a table, or where a program is put together", str(len(listed))
+    single = [name for name in single if name not in listed]
+    yield f"of the others with less than {SMALL_LINES} lines", str(sum(lines[each] < SMALL_LINES for each in single))
     for name, own in attributes().items():
         yield f"attributes of the scheduler's {name}", str(len(own))
     yield "attributes written outside their stage", str(len(set(all_breaches())))

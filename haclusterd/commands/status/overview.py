@@ -4,9 +4,8 @@ Answers are those of `resource_state`, one resource at a time there; here each n
 that the status of ten thousand resources costs no more than reading them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from haclusterd.commands.status.lost_tickets import lost_tickets
 from haclusterd.commands.status.resource_state import (
     Failure,
     Instance,
@@ -16,13 +15,24 @@ from haclusterd.commands.status.resource_state import (
     instances_on,
     why_not_wanted,
 )
-from haclusterd.model.cluster import Cib, NodeState
-from haclusterd.model.configuration import Bundle, Clone, Configuration, Primitive, contained, effective, primitives_of
+from haclusterd.model.cluster import Cib, NodeState, TicketState
+from haclusterd.model.configuration import (
+    Bundle,
+    Clone,
+    Configuration,
+    Primitive,
+    TicketConstraint,
+    contained,
+    effective,
+    primitives_of,
+)
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties, collective_meta
 
 FREEZE = "freeze"
 """The loss-policy with which what runs is left alone."""
+WHOLE = (None, "Started")
+"""Roles of a ticket constraint with which a resource needs the ticket to run at all."""
 
 
 class Overview:
@@ -126,3 +136,37 @@ def _tops(configuration: Configuration) -> Mapping[ResourceId, ResourceId]:
             seen.add(step)
         found[resource] = step
     return found
+
+
+
+def lost_tickets(cib: Cib) -> Mapping[ResourceId, TicketConstraint]:
+    """Return for each primitive that may not start the first constraint that says so."""
+    found: dict[ResourceId, TicketConstraint] = {}
+    for constraint in cib.configuration.constraints.values():
+        if not isinstance(constraint, TicketConstraint):
+            continue
+        state = cib.status.tickets.get(constraint.ticket, TicketState(constraint.ticket))
+        if state.is_granted and not state.is_standby:
+            continue
+        for name in _needing_it_to_run(constraint):
+            for primitive in _primitives(cib.configuration, name):
+                found.setdefault(primitive, constraint)
+    return found
+
+
+def _needing_it_to_run(constraint: TicketConstraint) -> Iterator[str]:
+    """Yield what needs the ticket to run at all, not only to be promoted."""
+    if constraint.resource and constraint.role in WHOLE:
+        yield constraint.resource
+    for each in constraint.sets:
+        if (each.role or constraint.role) in WHOLE:
+            yield from each.members
+
+
+def _primitives(configuration: Configuration, name: str) -> Iterator[ResourceId]:
+    tag = configuration.tags.get(name)
+    for each in (name,) if tag is None else tag.references:
+        if ResourceId(each) in configuration.templates:
+            yield from (primitive.id for primitive in configuration.primitives() if primitive.template == each)
+        else:
+            yield from primitives_of(configuration, ResourceId(each))

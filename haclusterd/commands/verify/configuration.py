@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from haclusterd.commands.verify.agents import check_agents
 from haclusterd.commands.verify.constraints import check_constraints
 from haclusterd.commands.verify.containment import check_containment
-from haclusterd.commands.verify.fencing import check_fence_devices, check_fencing
+from haclusterd.commands.verify.fencing import check_fence_devices, check_fencing, check_topology
 from haclusterd.commands.verify.judgement import Judgement
 from haclusterd.commands.verify.operations import check_operations
 from haclusterd.commands.verify.references import check_references
@@ -18,7 +18,6 @@ from haclusterd.commands.verify.roles import check_roles
 from haclusterd.commands.verify.ruled import check_ruled
 from haclusterd.commands.verify.rules import check_rules
 from haclusterd.commands.verify.support import check_support
-from haclusterd.commands.verify.topology import check_topology
 from haclusterd.commands.verify.values import check_values
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.cluster import Member
