@@ -11,7 +11,7 @@ ACTIVITY = (
         "asking_what_runs",
         "name != STARTUP_PROBES",
         "True",
-        "a restored cluster asks nobody what runs, and starts what the lost one has left running elsewhere",
+        "a restored cluster asks nobody what runs, and starts what the lost one has left running on another node",
     ),
     Mutant(
         "_chosen",

@@ -79,7 +79,7 @@ MISSING = (2, 5)
 
 
 @pytest.mark.parametrize("code", MISSING)
-def test_what_runs_is_stopped_before_it_starts_elsewhere_though_its_program_was_taken_away(code: int) -> None:
+def test_what_runs_is_stopped_before_it_starts_on_another_node_though_its_program_was_taken_away(code: int) -> None:
     """A package is being upgraded while the daemon starts again: no probe can look, and the service runs on."""
     cluster = Cluster(seed=1).form()
     cluster.fates.write("db", "monitor", Fate(20, exit_code=code), node="n1")

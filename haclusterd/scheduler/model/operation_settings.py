@@ -143,7 +143,7 @@ def _fence_or_else(name: str, node: Node, settings: Settings) -> OnFail:
 def _chosen(resource: Resource, name: str, interval_ms: int, settings: Settings) -> OnFail | None:
     """What was configured, if it makes sense for that operation.
 
-    Pacemaker ignores a stop that failed if it is told to, and starts a second copy.
+    Pacemaker ignores a stop that failed where the configuration says so, and starts a second copy.
     """
     operation = find_operation(resource, name, interval_ms)
     text = _on_fail_text(resource, operation, name, interval_ms, settings)
