@@ -6,7 +6,7 @@ are asked again, independently, where orders are issued and accepted.
 
 from collections.abc import Callable
 
-from haclusterd.model.activity import HOLDING
+from haclusterd.model.activity import HOLDING, started_as
 from haclusterd.model.activity import history_says_active as history_says_active
 from haclusterd.model.activity import history_says_promoted as history_says_promoted
 from haclusterd.model.activity import known_promoted as known_promoted
@@ -15,7 +15,9 @@ from haclusterd.model.activity import possibly_active as possibly_active
 from haclusterd.model.activity import possibly_promoted as possibly_promoted
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.copies import Copies
-from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.history import has_run
+from haclusterd.model.ids import UNITS, NodeName, ResourceId
+from haclusterd.model.orders import Order
 from haclusterd.model.properties import ClusterProperties
 
 
@@ -78,6 +80,41 @@ def _of_primitive(status: NodeStatus, base: str, *, is_unique: bool) -> set[Reso
         return {name} if is_known or name in status.unverified else set()
     known = {*status.histories, *status.unverified, *(order.resource for order in status.orders.values())}
     return {name for name in known if name.startswith(f"{base}:")}
+
+
+def under_names_given_up(cib: Cib, order: Order) -> tuple[str, ...]:
+    """Return under which names that are configured no more, and where, what an order starts may be active: `db on n1`.
+
+    It is the same service when agent and parameters are the same, and it has never run under the name of the order:
+    somebody has renamed it, or deleted and configured it again. Without parameters the name is what tells two apart.
+    """
+    is_named = bool(order.definition) and (bool(order.parameters) or order.agent.standard in UNITS)
+    if not is_named or _has_run(cib, order.resource):
+        return ()
+    states = HOLDING if ClusterProperties(cib.in_force).boolean("fencing-enabled") else (NodeState.ONLINE,)
+    return tuple(
+        f"{name} on {node}"
+        for node, status in sorted(cib.status.nodes.items())
+        if status.state in states
+        for name in _given_up(cib, status)
+        if _is_started_by(status, name, order)
+    )
+
+
+def _has_run(cib: Cib, resource: ResourceId) -> bool:
+    histories = (status.histories.get(resource) for status in cib.status.nodes.values())
+    return any(has_run(history) for history in histories if history is not None)
+
+
+def _given_up(cib: Cib, status: NodeStatus) -> list[ResourceId]:
+    known = {*status.histories, *(order.resource for order in status.orders.values())}
+    configured = cib.configuration.resources
+    return sorted(name for name in known if ResourceId(name.partition(":")[0]) not in configured)
+
+
+def _is_started_by(status: NodeStatus, name: ResourceId, order: Order) -> bool:
+    started = started_as(status, name)
+    return started is not None and (started.agent, started.definition) == (order.agent, order.definition)
 
 
 def promoted_on_others(

@@ -11,6 +11,7 @@ from haclusterd.cib.activity import (
     history_says_active,
     promoted_on_others,
     starting_on_others,
+    under_names_given_up,
     unfenced_holders,
 )
 from haclusterd.cib.changes import Change, ChangeKind, Refusal, RefusalCode
@@ -116,6 +117,10 @@ def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
     former = former_names_active(cib, order.resource) if entry.rules.one_active_copy else ()
     if former:
         text = f"{' and '.join(former)} may be active, which {order.resource} was before"
+        return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
+    given_up = under_names_given_up(cib, order) if entry.rules.one_active_copy else ()
+    if given_up:
+        text = f"{' and '.join(given_up)} may be active, started by the same agent with the same parameters"
         return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
     is_fencing_enabled = ClusterProperties(cib.in_force).boolean("fencing-enabled")
     lost = unfenced_holders(cib, order.resource) if entry.rules.fence_before_recovery and is_fencing_enabled else ()

@@ -8,7 +8,8 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
 
-_FINDINGS = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED})
+_FOUND = frozenset({ExitCode.OK, ExitCode.PROMOTED})
+_FINDINGS = frozenset({*_FOUND, ExitCode.NOT_RUNNING})
 
 
 def operation_key(operation: str, interval_ms: int) -> str:
@@ -122,6 +123,11 @@ def history_of(order: Order) -> ResourceHistory:
     """Return the history of a resource of which nothing is recorded yet but this order."""
     lasting = order.lasting_parameters
     return ResourceHistory(order.resource, order.agent, parameters=lasting, definition=order.definition)
+
+
+def has_run(history: ResourceHistory) -> bool:
+    """Tell whether anything more than a look is recorded: the resource was once started, stopped or found."""
+    return any(not record.is_probe or record.exit_code in _FOUND for record in history.records.values())
 
 
 def ordered_records(history: ResourceHistory) -> list[OperationRecord]:

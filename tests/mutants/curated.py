@@ -122,6 +122,18 @@ ACTIVITY = (
         "a copy starts under the name it has in a unique clone while the one of before is active",
     ),
     Mutant(
+        "_start_objection",
+        "under_names_given_up(cib, order) if entry.rules.one_active_copy else ()",
+        "()",
+        "a service starts under its new name while it runs under the one that somebody took away",
+    ),
+    Mutant(
+        "former_name_templates",
+        "leaf.base_id == base or _is_renamed(removed, leaf)",
+        "leaf.base_id == base",
+        "a service that was renamed is ordered to start again and again while it stops under its old name",
+    ),
+    Mutant(
         "former_names_active",
         "_of_primitive(status, base, is_unique=not colon)",
         "_of_primitive(status, base, is_unique=bool(colon))",

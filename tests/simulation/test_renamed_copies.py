@@ -1,17 +1,19 @@
 """One service that becomes the instance of a unique clone, or is so no more, has another name (safety.md §1).
 
 What runs under the old name has stopped before anything starts under the new one, on whatever node, and when daemons
-die in the middle.
+die in the middle. So it is with a service that somebody calls by another name.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from haclusterd.cib.commands import Delete, Edit, PutResource
-from haclusterd.model.configuration import AttributeSet, Clone
+from haclusterd.model.configuration import AttributeSet, Clone, Primitive
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
+from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.scenario import Cluster
@@ -80,3 +82,42 @@ def test_the_new_name_starts_when_the_old_one_has_stopped(
     cluster.until(lambda: len(cluster.truth.active_nodes(new)) == 1, 60_000, "the new one runs")
     cluster.until_settled(60_000, "settled")
     assert not cluster.truth.active_nodes(old)
+
+
+SHOP = ResourceId("shop")
+
+
+def service(name: str) -> Edit:
+    resource = configurations.primitive(name).resource
+    assert isinstance(resource, Primitive)
+    return PutResource(replace(resource, parameters=(AttributeSet(f"{name}-parameters", (("size", "5"),)),)))
+
+
+class NeverBoth:
+    """Looks whether the service runs under both names at any instant."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._truth = cluster.truth
+        self._truth.show_to(self)
+
+    def holders_changed(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> None:
+        assert not (self._truth.holders(DB) and self._truth.holders(SHOP))
+
+    def agent_begins(self, node: NodeName, call: AgentCall) -> None:
+        pass
+
+
+@pytest.mark.parametrize("meanwhile", [_nothing, _the_stopping_daemon_dies, _its_host_dies, _the_dc_dies])
+def test_a_service_that_is_renamed_has_stopped_before_it_starts_under_its_new_name(
+    meanwhile: Callable[[Cluster, NodeName], None],
+) -> None:
+    cluster = formed(service("db"))
+    NeverBoth(cluster)
+    (holder,) = cluster.truth.active_nodes(DB)
+    constraints = [Delete("constraint", name) for name in ("cache-with-db", "db-then-cache", "db-on-n1")]
+    other = next(name for name in cluster.names if name != holder)
+    cluster.edit([*constraints, Delete("resource", DB), service("shop"), configurations.prefers("shop", other)])
+    cluster.until(lambda: is_ordered(cluster, holder, DB, ActionName.STOP), 5000, "it is to stop")
+    meanwhile(cluster, holder)
+    cluster.until(lambda: cluster.runs_once("shop"), 60_000, "it runs")
+    cluster.until_settled(60_000, "settled")

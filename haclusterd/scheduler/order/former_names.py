@@ -2,14 +2,18 @@
 
 A primitive `db` has the copies `db:0`, `db:1` while its clone is unique, and `db` otherwise. When that changes, what
 runs is stopped under its old name, as no longer configured, and starts under the new one: without an order both could
-be active at once. Pacemaker has none; plans for its CIBs have none either.
+be active at once. So it is with a resource that somebody has renamed, or deleted and configured again under another
+name: agent and parameters are the same. Pacemaker has no such order; plans for its CIBs have none either.
 """
 
 from collections.abc import Iterator
 
+from haclusterd.model.history import has_run
+from haclusterd.model.ids import UNITS
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.flags import block, need
 from haclusterd.scheduler.actions.ordering import Template
+from haclusterd.scheduler.model.digests import digest_of
 from haclusterd.scheduler.model.entities import START, STOP, Inventory, Resource, Variant
 from haclusterd.scheduler.model.relation_flags import ORDERED, UNRUNNABLE_FIRST_BLOCKS
 from haclusterd.scheduler.unpack.failures import bare_name
@@ -25,9 +29,21 @@ def former_name_templates(inventory: Inventory, table: ActionTable) -> Iterator[
     leaves = [leaf for top in inventory.tops if not top.found.is_removed for leaf in top.leaves()]
     for removed in former:
         base = bare_name(removed.id)
-        successors = [leaf for leaf in leaves if leaf.base_id == base]
+        successors = [leaf for leaf in leaves if leaf.base_id == base or _is_renamed(removed, leaf)]
         if successors:
             yield from _apart(removed, successors, table)
+
+
+def _is_renamed(removed: Resource, leaf: Resource) -> bool:
+    """Tell whether a resource that never ran runs what a removed one does; `apply` judges by the same marks."""
+    definition = leaf.definition
+    is_named = bool(definition.parameters) or (definition.agent is not None and definition.agent.standard in UNITS)
+    if not is_named or removed.definition.agent != definition.agent:
+        return False
+    if any(map(has_run, leaf.found.histories.values())):
+        return False
+    now = digest_of(definition.parameters)
+    return any(history.definition == now for history in removed.found.histories.values())
 
 
 def _is_former(top: Resource) -> bool:

@@ -31,6 +31,7 @@ from tests.unit.situations import (
     life,
     lose,
     order,
+    primitive,
     record,
     result,
     started,
@@ -725,3 +726,51 @@ def test_a_join_of_the_life_that_is_there_changes_nothing(log: Log) -> None:
     before = log.cib.status
     log.must(commands.Join(N2, life("n2")))
     assert log.cib.status == before
+
+
+def renamed(**changes: object) -> tuple[Cluster, Order]:
+    """Return a cluster in which `db` is being started on n2, and is called `shop` by now; and an order to start it."""
+    cluster = Cluster()
+    cluster.configure(commands.PutResource(primitive("db")))
+    cluster.issue(replace(order("a"), definition="of both"))
+    cluster.configure(commands.Delete("resource", "db"), commands.PutResource(primitive("shop")))
+    again = replace(order("b", node=N1, resource=ResourceId("shop")), definition="of both")
+    return cluster, replace(again, **changes)  # type: ignore[arg-type]  # by name
+
+
+def test_what_was_renamed_starts_when_it_has_stopped_under_its_old_name() -> None:
+    cluster, again = renamed()
+    cluster.must_refuse(issue(again), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    cluster.must(record(result("a")))
+    cluster.must_refuse(issue(again), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    cluster.lose(N2)
+    cluster.must_refuse(issue(again), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    cluster.must(commands.Fenced(N2, life(N2), None, FenceOutcome.CONFIRMED, "a person"))
+    cluster.must(issue(again))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"definition": "another"}, {"parameters": {}}, {"agent": AgentReference("ocf", "haclusterd", "other")}]
+)
+def test_what_only_resembles_a_removed_resource_does_not_wait_for_it(changes: dict[str, object]) -> None:
+    cluster, again = renamed(**changes)
+    cluster.must(issue(again))
+
+
+def test_a_unit_is_the_same_service_under_whatever_name_and_without_parameters() -> None:
+    unit = AgentReference("systemd", None, "web")
+    cluster = Cluster()
+    cluster.configure(commands.PutResource(primitive("shop")))
+    cluster.issue(replace(order("a"), definition="none", parameters={}, agent=unit))
+    again = replace(order("b", node=N1, resource=ResourceId("shop")), definition="none", parameters={}, agent=unit)
+    cluster.must_refuse(issue(again), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+
+
+def test_what_has_run_under_its_own_name_beside_a_removed_one_is_another_service() -> None:
+    cluster, again = renamed()
+    cluster.issue(order("own", node=N3, resource=ResourceId("shop")))
+    for key, action in (("own", "start"), ("end", "stop")):
+        if key == "end":
+            cluster.issue(order("end", ActionName.STOP, node=N3, resource=ResourceId("shop")))
+        cluster.must(record(replace(result(key, action), resource=ResourceId("shop")), N3))
+    cluster.must(issue(again))
