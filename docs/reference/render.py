@@ -44,7 +44,6 @@ from haclusterd.verbs.answers.answer import (
 )
 from haclusterd.verbs.answers.table import ANSWERS
 from haclusterd.verbs.table import VERBS
-from haclusterd.verbs.words import Option
 
 HERE = Path(__file__).parent
 
@@ -122,16 +121,12 @@ def _level(level: Level) -> str:
 
 
 def _command(command: Command) -> str:
-    words = (command.name, *(parameter.usage for parameter in command.parameters), *map(_option, command.options))
+    options = (f"[{option.usage}]" for option in command.options)
+    words = (command.name, *(parameter.usage for parameter in command.parameters), *options)
     usage = " ".join(words).replace("|", "\\|")
     also = f" (also `{'`, `'.join(command.aliases)}`)" if command.aliases else ""
     example = f"`{command.examples[0]}`" if command.examples else ""
     return f"| `{usage}`{also} | {command.help} | {example} |"
-
-
-def _option(option: Option) -> str:
-    value = f" {option.argument.upper()}" if option.takes.value != "nothing" else ""
-    return f"[{option.flag}{value}]"
 
 
 COMPATIBILITY_HEAD = """# Compatibility with Pacemaker and crmsh

@@ -7,7 +7,7 @@ from haclusterd.verbs.table import FAMILIES
 from haclusterd.verbs.verb import Family, Verb
 from haclusterd.verbs.words import Completes, Option, OptionValue, Parameter, Taken, Takes, Words
 
-_CLASS = Parameter("class", completes=Completes.CHOICE, choices=RUN_HERE)
+_CLASS = Parameter("class", completes=Completes.CHOICE, choices=RUN_HERE, help="which class")
 _OWN_MACHINE = (
     Option("--node", "node", "this node's name; left out: the machine's", OptionValue.TEXT),
     Option("--address", "address", "HOST[:PORT] where others reach it; repeat it", OptionValue.TEXT,
@@ -27,7 +27,7 @@ OF_THE_ROOT = (
 )  # fmt: skip
 OF_CLUSTER = (
     Command("restore", "Make the files of a new cluster from a backup", "",
-            (Parameter("backup", completes=Completes.FILE),), (
+            (Parameter("backup", completes=Completes.FILE, help="what `crm cluster backup` wrote"),), (
         Option("--into", "into", "the directory to make", OptionValue.TEXT, Completes.FILE),
         Option("--name", "name", "another name", OptionValue.TEXT),
         Option("--node", "node", "a node, as NAME=HOST:PORT; left out: those of the backup", OptionValue.TEXT,
@@ -39,7 +39,8 @@ OF_CLUSTER = (
         Option("--i-have-checked", "has_checked", "the other nodes are off, and stay so"),
         Option("--configuration", "configuration", "the node's haclusterd.yaml", OptionValue.TEXT, Completes.FILE),
     ), examples=("crm cluster recover --i-have-checked",), is_guessed=False),
-    Command("this-is", "Go on as a node with the disk or image of another machine", "", (Parameter("node"),), (
+    Command("this-is", "Go on as a node with the disk or image of another machine", "",
+            (Parameter("node", help="the node that it is"),), (
         Option("--i-have-checked", "has_checked", "the other machine is off, and stays so"),
         Option("--configuration", "configuration", "the node's haclusterd.yaml", OptionValue.TEXT, Completes.FILE),
     ), examples=("crm cluster this-is n2", "crm cluster this-is n2 --i-have-checked"), is_guessed=False),
@@ -51,7 +52,7 @@ OF_CLUSTER = (
     ), examples=("crm cluster init -n web", "crm cluster init -n web --address 10.0.0.1 --address 10.1.0.1"),
             is_guessed=False),
     Command("join", "Make this machine a node of the cluster that invited it", "",
-            (Parameter("host", is_optional=True),), (
+            (Parameter("host", is_optional=True, help="a member, HOST[:PORT]; left out: as the token says"),), (
         Option("--token", "token", "what `invite` printed; left out: it is asked for", OptionValue.TEXT),
         Option("--token-file", "token_file", "a file with the token", OptionValue.TEXT, Completes.FILE),
         *_OWN_MACHINE,
@@ -74,7 +75,7 @@ OF_CONFIGURE = (
 _BESIDE_VERBS = {"": OF_THE_ROOT, "cluster": OF_CLUSTER, "configure": OF_CONFIGURE}
 """What `crm` does by itself in the levels that have verbs too."""
 
-_SHADOW = Parameter("name", is_optional=True)
+_SHADOW = Parameter("name", is_optional=True, help="which copy; left out: the one in use")
 CIB = Level("cib", "Shadow CIBs: copies of the state, to try changes on", (
     Command("new", "Copy the cluster's state, or make an empty one, and use it", "",
             (Parameter("words", Takes.MANY, is_optional=True),),
@@ -96,7 +97,7 @@ CIB = Level("cib", "Shadow CIBs: copies of the state, to try changes on", (
 
 MIGRATE = Level("migrate", "Come here from Pacemaker", (
     Command("check", "Say whether a CIB of Pacemaker may come in, and what would change", "",
-            (Parameter("file", is_optional=True, completes=Completes.FILE),),
+            (Parameter("file", is_optional=True, completes=Completes.FILE, help="the CIB; -: standard input"),),
             (Option("--live", "live", "the CIB of the Pacemaker that runs on this machine"),),
             examples=("crm migrate check cib.xml", "crm migrate check --live", "crm -o json migrate check cib.xml")),
 ))  # fmt: skip
@@ -104,7 +105,7 @@ MIGRATE = Level("migrate", "Come here from Pacemaker", (
 RA = Level("ra", "Resource agents of this machine: which there are, what they take", (
     Command("classes", "Show the classes of agents, with the providers of ocf", "", examples=("crm ra classes",)),
     Command("list", "List the agents of a class, or of one provider of ocf", "",
-            (_CLASS, Parameter("provider", is_optional=True)),
+            (_CLASS, Parameter("provider", is_optional=True, help="of class ocf; left out: all")),
             examples=("crm ra list ocf", "crm ra list ocf heartbeat", "crm ra list stonith")),
     Command("info", "Show what an agent does, its parameters and its operations", "", (Parameter("agent"),),
             aliases=("meta",), examples=("crm ra info IPaddr2", "crm ra info ocf:haclusterd:http-service",
@@ -117,8 +118,8 @@ RA = Level("ra", "Resource agents of this machine: which there are, what they ta
             examples=("crm ra validate ocf:haclusterd:exec command=/bin/true",)),
 ))  # fmt: skip
 
-_AGENT = Parameter("agent", completes=Completes.FILE)
-_PARAMETERS = Parameter("parameters", Takes.MANY, is_optional=True)
+_AGENT = Parameter("agent", completes=Completes.FILE, help="a file, TYPE, or CLASS:PROVIDER:TYPE")
+_PARAMETERS = Parameter("parameters", Takes.MANY, is_optional=True, help="of the resource: NAME=VALUE")
 _ONE_ACTION = (
     Option("--timeout", "timeout", "how long it may take, as 30s (what the agent advises)", OptionValue.TEXT),
     Option("--level", "level", "OCF_CHECK_LEVEL of a monitor", OptionValue.INTEGER),
@@ -127,7 +128,7 @@ _ONE_ACTION = (
     Option("--instance", "instance", "the resource's id (the agent's type)", OptionValue.TEXT),
     Option("--meta", "meta", "a meta-attribute of the action, as notify_type=pre", OptionValue.TEXT, repeats=True),
 )  # fmt: skip
-_ACTION = Parameter("action", completes=Completes.CHOICE)
+_ACTION = Parameter("action", completes=Completes.CHOICE, help="start, stop, monitor, ...")
 AGENT = Level("agent", "For authors of resource agents: write, check, run and try one", (
     Command("new", "Write an agent that works, to begin with", "", (Parameter("name", completes=Completes.FILE),), (
         Option("--language", "language", "in which it is written (python)", OptionValue.TEXT, Completes.CHOICE,
@@ -144,7 +145,7 @@ AGENT = Level("agent", "For authors of resource agents: write, check, run and tr
             (_AGENT, _ACTION, _PARAMETERS), _ONE_ACTION,
             examples=("crm agent run ./my-service validate-all", "crm agent run ./my-service stop --timeout 10s")),
     Command("lint", "Look for what is wrong with agents, and start nothing; status 1: errors", "",
-            (Parameter("agents", Takes.MANY, completes=Completes.FILE),),
+            (Parameter("agents", Takes.MANY, completes=Completes.FILE, help="files, TYPE, or CLASS:PROVIDER:TYPE"),),
             (Option("--strict", "strict", "warnings count as errors"),),
             examples=("crm agent lint ./my-service", "crm agent lint --strict ./my-service ./my-database")),
     Command("test", "Start it, stop it, kill it, and more; status 1: a trial failed", "",
@@ -217,7 +218,10 @@ def _one(known: dict[str, Argument], taken: Taken | Parameter | Option) -> Param
         return Option(flag, taken.name, taken.help or argument.doc, value, completes, choices, is_list)
     is_required = argument.is_required if taken.is_required is None else taken.is_required
     takes = taken.takes or (Takes.MANY if is_list else Takes.ONE)
-    return Parameter(taken.name, takes, not is_required, completes, choices, argument.kind is Kind.INTEGER)
+    return Parameter(
+        taken.name, takes, not is_required, completes, choices, argument.kind is Kind.INTEGER,
+        taken.help or argument.doc, taken.grammar,
+    )  # fmt: skip
 
 
 _VALUES = {Kind.FLAG: OptionValue.NOTHING, Kind.INTEGER: OptionValue.INTEGER}

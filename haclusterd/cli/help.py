@@ -4,8 +4,8 @@ from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.grammar import Command, Level
 from haclusterd.cli.options import HELP
 from haclusterd.cli.parsing import UsageError, find_command, find_level, usage
-from haclusterd.cli.render.terminal import Colour, Screen, columns
-from haclusterd.verbs.words import OptionValue, Takes
+from haclusterd.cli.render.terminal import Colour, Screen, columns, folded
+from haclusterd.verbs.words import Takes
 
 EXIT_CODES = (
     ("0", "done"),
@@ -71,12 +71,9 @@ def _command(screen: Screen, level: Level, command: Command) -> list[str]:
     lines = [f"Usage: {usage(level, command)}", "", command.help + "."]
     if command.aliases:
         lines.append(f"Also: {', '.join(command.aliases)}.")
-    if command.options:
-        rows = [
-            [each.flag + ("" if each.takes is OptionValue.NOTHING else f" {_value(each.choices)}"), each.help]
-            for each in command.options
-        ]
-        lines += ["", *columns(screen, rows, indent=2)]
+    arguments = [(each.label, each.help) for each in command.parameters if each.help and not each.grammar]
+    lines += _explained(arguments)
+    lines += _explained([(each.usage, each.help) for each in command.options])
     if any(each.takes is Takes.REST for each in command.parameters):
         lines += ["", "A statement of the configuration language; options of crm stand before it."]
     if command.examples:
@@ -84,5 +81,10 @@ def _command(screen: Screen, level: Level, command: Command) -> list[str]:
     return lines
 
 
-def _value(choices: tuple[str, ...]) -> str:
-    return "|".join(choices) if choices else "VALUE"
+def _explained(rows: list[tuple[str, str]]) -> list[str]:
+    """Return what words mean, a line for each; a meaning that is longer goes on below."""
+    width = max((len(label) for label, _ in rows), default=0)
+    lines = [""] if rows else []
+    for label, text in rows:
+        lines += folded(text, indent=f"  {label:<{width}}  ", later=" " * (width + 4))
+    return lines

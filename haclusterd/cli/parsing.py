@@ -211,5 +211,5 @@ def _usage(level: Level, command: Command) -> str:
 def usage(level: Level, command: Command) -> str:
     """Return the usage line of a command."""
     parts = ["crm", level.name, command.name, *(each.usage for each in command.parameters)]
-    parts += [f"[{each.flag}{'' if each.takes is OptionValue.NOTHING else ' VALUE'}]" for each in command.options]
+    parts += [f"[{each.usage}]" for each in command.options]
     return " ".join(part for part in parts if part)

@@ -1,5 +1,7 @@
 """The verbs of `crm configure`."""
 
+from dataclasses import replace
+
 from haclusterd.verbs.arguments import Argument, Kind
 from haclusterd.verbs.verb import Cost, Family, Permission, Verb
 from haclusterd.verbs.words import Completes, Parameter, Taken, Takes, Words
@@ -9,10 +11,11 @@ _PENDING = Argument("pending", Kind.TEXT, "statements that are not committed, to
 _TEXT = Argument("text", Kind.TEXT, "the text", is_required=True)
 _SOURCE = Argument("source", Kind.WORD, "what to call the text in messages", is_typed=False)
 _VARIABLES = Argument("variables", Kind.WORDS, "a value for ${NAME} in a policy, as NAME=VALUE", flag="--set")
+_FILE = Parameter("file", completes=Completes.FILE, help="the file; -: standard input")
 
 
-def _statement(name: str, help_: str, *examples: str, aliases: tuple[str, ...] = ()) -> Words:
-    takes = (Taken("words", takes=Takes.REST),)
+def _statement(name: str, help_: str, grammar: str, *examples: str, aliases: tuple[str, ...] = ()) -> Words:
+    takes = (Taken("words", takes=Takes.REST, grammar=grammar),)
     return Words(examples, f"configure {name}", help_, takes, aliases=aliases, is_statement=True)
 
 
@@ -31,13 +34,15 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
                "crm configure show 'obscure:*url'"), takes=("ids", "format", "secrets")),
         Words(("crm configure save all.crm", "crm configure save all.yaml --format yaml"), typed="configure save",
               help="Write the configuration into a new file, secrets included",
-              takes=(Parameter("target", completes=Completes.FILE), "format"), fixed={"secrets": True}),
+              takes=(Parameter("target", completes=Completes.FILE, help="the file; it must not exist"), "format"),
+              fixed={"secrets": True}),
         Words(("crm configure edit", "crm configure edit web site"), typed="configure edit",
               help="Change objects, or the whole configuration, in $EDITOR", takes=("ids",),
               fixed={"secrets": True, "document": True}, is_guessed=False),
         Words(("crm configure filter 'sed s/8080/8081/'", "crm configure filter 'sed s/8080/8081/' web"),
               typed="configure filter", help="Send the configuration, or objects, through a program",
-              takes=(Parameter("program"), "ids"), fixed={"secrets": True, "document": True}, is_guessed=False),
+              takes=(Parameter("program", help="a command of the shell"), "ids"),
+              fixed={"secrets": True, "document": True}, is_guessed=False),
     ), answers=("configuration",)),
     Verb("configure.load", Permission.ADMINISTER, "Load a file; `replace` removes what it does not name", (
         Argument("mode", Kind.WORD, "what to do with what the file does not name", is_required=True,
@@ -47,15 +52,15 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
     ), (
         Words(("crm configure load update web.yaml", "crm configure load replace - < all.crm",
                "crm configure load xml replace /var/lib/pacemaker/cib/cib.xml"),
-              takes=(Taken("format", flag="", choices=("xml",)), "mode", Parameter("file", completes=Completes.FILE),
+              takes=(Taken("format", flag="", choices=("xml",)), "mode", _FILE,
                      "format", "variables"), is_guessed=False),
     ), answers=("change",)),
-    Verb("configure.apply", Permission.ADMINISTER, "Make what a file says so; status 10: something changed", (
+    Verb("configure.apply", Permission.ADMINISTER, "Make it what a file says; status 10: something changed", (
         _TEXT, _SOURCE, _FORMAT, _VARIABLES,
         Argument("prune", Kind.WORD, "a tag; its objects that the file lacks are removed", flag="--prune"),
     ), (
         Words(("crm configure apply web.yaml", "crm configure apply web.crm --prune site-a --dry-run"),
-              takes=(Parameter("file", completes=Completes.FILE), "prune", "format", "variables"), is_guessed=False),
+              takes=(_FILE, "prune", "format", "variables"), is_guessed=False),
     ), answers=("change",)),
     Verb("configure.verify", Permission.READ, "Judge the configuration, or a file as if it were loaded", (
         Argument("text", Kind.TEXT, "the text of a file; left out: what is configured"),
@@ -64,42 +69,69 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
     ), (
         Words(("crm configure verify", "crm configure verify web.yaml"),
               takes=(Taken("format", flag="", choices=("xml",)),
-                     Parameter("file", is_optional=True, completes=Completes.FILE), "strict", "format", "variables")),
+                     replace(_FILE, is_optional=True), "strict", "format", "variables")),
         Words(("crm verify --strict",), typed="verify", help="Judge the configuration", takes=("strict",)),
     ), answers=("verify",)),
     Verb("configure.statement", Permission.ADMINISTER, "Make one change", (
         Argument("words", Kind.WORDS, "the statement, word by word", is_required=True),
     ), (
         _statement("primitive", "Define a resource",
+                   "ID AGENT|@TEMPLATE [params NAME=VALUE...] [meta NAME=VALUE...] [utilization NAME=VALUE...] "
+                   "[op ACTION NAME=VALUE...]...",
                    "crm configure primitive web ocf:haclusterd:http-service params command=/srv/web/run "
                    "ready_url=http://127.0.0.1:8080/ op monitor interval=10s"),
         _statement("group", "Define a group: its members run together and start in order",
+                   "ID MEMBER... [meta NAME=VALUE...]",
                    "crm configure group site address web"),
         _statement("clone", "Let a primitive or group run on several nodes",
+                   "ID RESOURCE [meta NAME=VALUE...]",
                    "crm configure clone web-clone web meta clone-max=2 interleave=true"),
         _statement("ms", "Define a promotable clone (a clone with promotable=true)",
+                   "ID RESOURCE [meta NAME=VALUE...]",
                    "crm configure ms db-clone db meta promoted-max=1", aliases=("master",)),
         _statement("bundle", "Define containers of one image, a primitive inside",
+                   "ID docker|podman image=IMAGE [NAME=VALUE...] [network NAME=VALUE...] [storage-mapping "
+                   "NAME=VALUE...] [primitive ID]",
                    "crm configure bundle shop podman image=shop:2 replicas=3 network ip-range-start=192.0.2.50"),
         _statement("rsc_template", "Define what primitives made from it (@ID) have in common",
+                   "ID AGENT [params NAME=VALUE...] [meta NAME=VALUE...] [op ACTION NAME=VALUE...]...",
                    "crm configure rsc_template worker ocf:haclusterd:http-service op monitor interval=10s"),
-        _statement("tag", "Give several objects one name, for constraints", "crm configure tag sites: shop blog"),
+        _statement("tag", "Give several objects one name, for constraints",
+                   "ID: OBJECT...",
+                   "crm configure tag sites: shop blog"),
         _statement("rsc_ticket", "Let a resource run only while a ticket is held",
+                   "ID TICKET: RESOURCE[:ROLE]... [loss-policy=stop|demote|fence|freeze]",
                    "crm configure rsc_ticket db-needs-paris paris: db loss-policy=stop"),
         _statement("fencing_topology", "Say which fence devices are tried, in which order",
+                   "[NODE:] DEVICE[,DEVICE...]...",
                    "crm configure fencing_topology n1: ipmi1 pdu-a,pdu-b"),
         _statement("xml", "Define one object as Pacemaker's CIB writes it",
+                   "ELEMENT",
                    'crm configure xml \'<rsc_order id="o1" first="db" then="web"/>\''),
-        _statement("location", "Say how much a resource prefers a node", "crm configure location l1 web 100: n1"),
+        _statement("location", "Say how much a resource prefers a node",
+                   "ID RESOURCE SCORE: NODE | ID RESOURCE rule [$role=ROLE] SCORE: EXPRESSION",
+                   "crm configure location l1 web 100: n1"),
         _statement("colocation", "Say which resource runs where another runs",
+                   "ID SCORE: RESOURCE[:ROLE] WITH[:ROLE]",
                    "crm configure colocation c1 inf: web db", aliases=("collocation",)),
-        _statement("order", "Say which resource starts before another", "crm configure order o1 Mandatory: db web"),
-        _statement("node", "Give a node attributes", "crm configure node n1 attributes rack=4"),
-        _statement("monitor", "Give a resource a recurring monitor", "crm configure monitor web 10s:20s"),
-        _statement("property", "Set cluster properties", "crm configure property node-timeout=2s"),
+        _statement("order", "Say which resource starts before another",
+                   "ID Mandatory|Optional|Serialize: FIRST[:ACTION] THEN[:ACTION] [symmetrical=true|false]",
+                   "crm configure order o1 Mandatory: db web"),
+        _statement("node", "Give a node attributes",
+                   "NAME [attributes NAME=VALUE...] [utilization NAME=VALUE...]",
+                   "crm configure node n1 attributes rack=4"),
+        _statement("monitor", "Give a resource a recurring monitor",
+                   "RESOURCE[:ROLE] INTERVAL[:TIMEOUT]",
+                   "crm configure monitor web 10s:20s"),
+        _statement("property", "Set cluster properties",
+                   "NAME=VALUE...",
+                   "crm configure property node-timeout=2s"),
         _statement("rsc_defaults", "Set defaults of meta-attributes",
+                   "NAME=VALUE...",
                    "crm configure rsc_defaults resource-stickiness=100"),
-        _statement("op_defaults", "Set defaults of operations", "crm configure op_defaults timeout=30s"),
+        _statement("op_defaults", "Set defaults of operations",
+                   "NAME=VALUE...",
+                   "crm configure op_defaults timeout=30s"),
     ), answers=("change",)),
     Verb("configure.delete", Permission.ADMINISTER, "Delete objects that nothing else uses", (
         Argument("ids", Kind.WORDS, "which objects", is_required=True, completes=Completes.OBJECT),

@@ -38,7 +38,9 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
     ), (
         Words(("crm resource ban web n1",), is_guessed=False),
     ), answers=("change",)),
-    Verb("resource.clear", Permission.OPERATE, "Take away what move and ban left", (_RESOURCE, _ANY_NODE), (
+    Verb("resource.clear", Permission.OPERATE, "Remove the constraints that move and ban left", (
+        _RESOURCE, _ANY_NODE,
+    ), (
         Words(("crm resource clear web",), aliases=("unmove", "unmigrate", "unban"), is_guessed=False),
     ), answers=("change",)),
     Verb("resource.cleanup", Permission.OPERATE, "Forget failures", (
@@ -49,7 +51,7 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
         Words(("crm resource refresh web",), typed="resource refresh", help="Forget the history and look again",
               fixed={"reprobe": True}, is_guessed=False),
     ), answers=("cleanup",)),
-    Verb("resource.failcount", Permission.OPERATE, "Show how often operations failed, or forget it", (
+    Verb("resource.failcount", Permission.OPERATE, "Show how often operations failed, or forget that", (
         _ANY_RESOURCE,
         Argument("action", Kind.WORD, "what to do; left out: show", choices=("show", "set", "delete")),
         _NODE_OF_ALL,
@@ -79,7 +81,7 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
               help="Let resources be: they are watched, not started or stopped", fixed={"unmanage": True},
               is_guessed=False),
     ), answers=("change",)),
-    Verb("resource.maintenance", Permission.OPERATE, "Leave a resource wholly alone, or no longer", (
+    Verb("resource.maintenance", Permission.OPERATE, "Set a resource in maintenance: it is left alone; or end that", (
         _RESOURCE,
         Argument("state", Kind.WORD, "on or off; left out: on", choices=("on", "off")),
     ), (

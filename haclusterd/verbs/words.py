@@ -47,12 +47,21 @@ class Parameter:
     completes: Completes = Completes.NOTHING
     choices: tuple[str, ...] = ()
     is_number: bool = False
+    help: str = ""
+    grammar: str = ""
+    """Of a statement: the words that it is made of, as help writes them."""
+
+    @property
+    def label(self) -> str:
+        """How help names it: `RESOURCE`, `on|off`."""
+        return "|".join(self.choices) if self.choices else self.name.upper()
 
     @property
     def usage(self) -> str:
         """How help writes it: `RESOURCE`, `[NODE]`, `ID...`."""
-        word = "|".join(self.choices) if self.choices else self.name.upper()
-        word += "..." if self.takes is not Takes.ONE else ""
+        if self.grammar:
+            return self.grammar
+        word = self.label + ("..." if self.takes is not Takes.ONE else "")
         return f"[{word}]" if self.is_optional else word
 
 
@@ -79,6 +88,19 @@ class Option:
     repeats: bool = False
     """It may be given several times, and is a list."""
 
+    @property
+    def usage(self) -> str:
+        """How help writes it: `--follow`, `--node NODE`, `--format text|json`."""
+        if self.takes is OptionValue.NOTHING:
+            return self.flag
+        if self.choices:
+            return f"{self.flag} {'|'.join(self.choices)}"
+        value = "NUMBER" if self.takes is OptionValue.INTEGER else _NAMED.get(self.completes, "VALUE")
+        return f"{self.flag} {value}"
+
+
+_NAMED = {Completes.NODE: "NODE", Completes.RESOURCE: "RESOURCE", Completes.KIND: "KIND", Completes.FILE: "PATH"}
+
 
 @dataclass(frozen=True, slots=True)
 class Taken:
@@ -92,6 +114,8 @@ class Taken:
     help: str | None = None
     """Of the option."""
     takes: Takes | None = None
+    grammar: str = ""
+    """Of a statement: the words that it is made of, as help writes them."""
 
 
 @dataclass(frozen=True, slots=True)
