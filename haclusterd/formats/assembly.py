@@ -178,9 +178,13 @@ def _may_define(draft: _Draft, statement: Define, kind: str, id_: str, *, exists
         return False
     draft.defined.add((kind, id_))
     if exists and draft.mode is Mode.ADD:
-        draft.reports.append(report(Code.EXISTS, place=place, kind=kind, id=id_))
+        remedy = f"crm node attribute {id_} set NAME VALUE; or {_REPLACE}" if kind == "node" else None
+        draft.reports.append(report(Code.EXISTS, place=place, kind=kind, id=id_, remedy=remedy))
         return False
     return True
+
+
+_REPLACE = "replace all that is said of it with: configure load update"
 
 
 def _resolve(draft: _Draft, statements: Iterable[Statement]) -> None:

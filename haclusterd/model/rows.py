@@ -124,8 +124,9 @@ def live_objection(row: Row, text: str) -> str | None:
         return problem
     if any(_is_same(row, text, obeyed) for obeyed in row.live):
         return None
-    obeyed = f"only {', '.join(row.live)}" if row.live else "nothing"
-    return f"{text!r} has no effect in a running cluster; {obeyed} has one"
+    if not row.live:
+        return f"{text!r} has no effect: a running cluster does not read it, whatever its value is"
+    return f"{text!r} has no effect in a running cluster; only {', '.join(row.live)} has one"
 
 
 def _is_same(row: Row, text: str, other: str) -> bool:

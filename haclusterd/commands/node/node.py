@@ -18,6 +18,8 @@ from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import Configuration, NodeEntry, effective
 from haclusterd.model.fencing import FenceAction, FenceOutcome
 from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.quorum import ends_quorum
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.verbs.answers.answer import extended
@@ -168,7 +170,8 @@ def terminate(context: Context, node: NodeName, value: str) -> Outcome:
 def _have_fenced(context: Context, node: NodeName, reason: str) -> Outcome:
     known = context.cib.status.nodes[node]
     device = fencing_cover.devices_for(context.cib, node)[0]
-    requested = report(Code.REQUESTED, what=f"{node} is declared lost and will be fenced with {device}")
+    what = f"{node} is declared lost and will be fenced with {device}{_end_of_quorum(context.cib, node)}"
+    requested = report(Code.REQUESTED, what=what)
     return Outcome(
         reports=(requested,),
         commands=(RequestFence(node, known.incarnation, context.author, reason),),
@@ -231,8 +234,17 @@ def _objections_to_fencing(context: Context, node: NodeName) -> tuple[ReportItem
         found.append(report(Code.NO_DEVICE, node=node))
     if not found and not context.is_forced:
         running = ", ".join(primitives_on(cib, node)) or "nothing"
-        found.append(report(Code.UNSAFE, problem=f"{node} would be powered off or reset at once; it runs {running}"))
+        problem = f"{node} would be powered off or reset at once; it runs {running}"
+        found.append(report(Code.UNSAFE, problem=f"{problem}{_end_of_quorum(cib, node)}"))
     return tuple(found)
+
+
+def _end_of_quorum(cib: Cib, node: NodeName) -> str:
+    """Say that the rest has no quorum until the node is back; what is fenced with `off` does not come by itself."""
+    problem = ends_quorum(cib, node)
+    is_off = ClusterProperties(cib.in_force).text("fencing-action") == FenceAction.OFF
+    back = f"; with fencing-action=off {node} stays off until somebody switches it on" if is_off else ""
+    return f"; {problem}{back}" if problem else ""
 
 
 def _fenced(node: NodeName, incarnation: Incarnation | None) -> Condition:

@@ -89,6 +89,11 @@ def restart(context: Context, arguments: Arguments) -> Outcome:
     if untouched:
         return refusal(report(Code.UNMANAGED, resource=found, nodes=", ".join(untouched)))
     running = [each for each in primitives if active_nodes(context.cib, each)]
+    unwanted = _unwanted(context, running)
+    if unwanted and len(unwanted) == len(running):
+        problem = f"{found} is not to run ({unwanted[running[0]]}), and would only stop"
+        return refusal(report(Code.REFUSED, problem=problem, remedy=f"crm resource start {found}"))
+    running = [each for each in running if each not in unwanted]
 
     def run_again(cib: Cib, is_down: bool) -> Outcome:
         known = cib.status.restarts.get(found)
@@ -111,6 +116,14 @@ def restart(context: Context, arguments: Arguments) -> Outcome:
         waits_by_default=True,
         afterwards=run_again,
     )
+
+
+def _unwanted(context: Context, running: Iterable[ResourceId]) -> dict[ResourceId, str]:
+    """Return which of these primitives are not to run, and by whose wish."""
+    overview = Overview(context.cib)
+    own = {each.id: each for each in overview.cib.configuration.primitives()}
+    wishes = {each: overview.not_wanted(own[each]) for each in running}
+    return {each: wish for each, wish in wishes.items() if wish and not wish.startswith("restart of ")}
 
 
 def _unmanaged_on(context: Context, primitives: Iterable[ResourceId]) -> list[NodeName]:

@@ -96,6 +96,7 @@ def _control(context: Context) -> Iterator[Headline]:
     if live is not None:
         yield from _no_quorum(context.cib, live)
         yield from _last_quorum(context.cib, live)
+        yield from _cut_links(context.cib, live)
         for warning in live.warnings:
             yield Headline(Gravity.WARNING, "DEGRADED", f"{live.node}: {warning}")
         if live.safe_mode:
@@ -154,6 +155,44 @@ def _last_quorum(cib: Cib, live: LiveView) -> Iterator[Headline]:
     if missing and reaches_majority(cib, live) and 2 * (left - 1) <= len(voters):
         text = f"{left} of {len(voters)} voters are there, and one more loss ends the quorum; missing: {named(missing)}"
         yield Headline(Gravity.WARNING, "DEGRADED", text, "bring a missing voter back")
+
+
+def _cut_links(cib: Cib, live: LiveView) -> Iterator[Headline]:
+    """Name the nodes that are heard here and that too few voters can echo, which have no lease; else who is cut from
+    whom, though all may be heard here."""
+    voters = cib.voters()
+    online = [name for name, status in sorted(cib.status.nodes.items())
+              if status.state is NodeState.ONLINE and name in cib.members]  # fmt: skip
+    cut = {name: [other for other in online if other != name and not _are_linked(live, name, other)] for name in online}
+    barred = []
+    for name in online:
+        away = [voter for voter in voters if voter != name and (voter in cut[name] or voter not in online)]
+        linked = len(voters) - len(away) - (name not in voters)
+        if cut[name] and 2 * linked <= len(voters) and name != live.node:
+            barred.append(name)
+            text = f"{name} is cut from {named(cut[name])}: {linked} of {len(voters)} voters can echo it, so it has" \
+                   " no lease, and nothing runs there"
+            yield Headline(Gravity.CRITICAL, "DEGRADED", text, f"check the network between {name} and {cut[name][0]}")
+    pairs = [f"{name} and {other}" for name in online for other in cut[name]
+             if name < other and live.node not in (name, other) and not {name, other} & set(barred)]  # fmt: skip
+    if pairs:
+        text = f"all are heard by {live.node}, and do not all hear each other; cut: {named(pairs)}"
+        yield Headline(Gravity.WARNING, "DEGRADED", text, "check the network between them")
+
+
+def _are_linked(live: LiveView, one: NodeName, other: NodeName) -> bool:
+    """Tell whether two nodes hear each other, as far as is known here; who says nothing of others is not judged."""
+    return _hears(live, one, other) and _hears(live, other, one)
+
+
+def _hears(live: LiveView, listener: NodeName, speaker: NodeName) -> bool:
+    if listener == live.node:
+        heard = live.heard.get(speaker)
+        return heard is None or heard.age_ms is None or heard.age_ms < SILENT_MS
+    known = live.heard.get(listener)
+    if known is None or known.age_ms is None or known.age_ms >= SILENT_MS or not known.hears:
+        return True
+    return known.hears.get(speaker, SILENT_MS) < SILENT_MS
 
 
 def _failover(cib: Cib) -> Iterator[Headline]:
