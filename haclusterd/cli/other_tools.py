@@ -4,7 +4,7 @@ Each entry stands under the level in which the other tool has the word ("" is th
 exists (tests/unit/cli/test_other_tools.py); the words are those of crmsh 4.4 and pcs 0.11.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 _SERVICE = "on the node itself: systemctl"
 _NO_COROSYNC = "there is no corosync here"
@@ -83,7 +83,7 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "auth": "crm cluster invite NODE",
         "authkey": "crm cluster certificates",
         "cib": "crm configure show xml",
-        "cib-push": "crm configure load xml replace FILE",
+        "cib-push": "crm configure load xml replace FILE --dry-run, and without --dry-run when that is what is meant",
         "cib-upgrade": "not needed: what is loaded is upgraded as it is read",
         "config": "crm cluster members, crm cluster timing",
         "copy": "not supported: use scp; the cluster has no files of its own to copy",
@@ -100,11 +100,11 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "geo_init": _NO_GEO,
         "geo_init_arbitrator": _NO_GEO,
         "geo_join": _NO_GEO,
-        "kill": "to have a node fenced: crm node fence NODE",
+        "kill": f"{_SERVICE} stop haclusterd ends it in order; a node that hangs is fenced by itself",
         "link": "a node's addresses: crm cluster address NODE HOST:PORT",
         "node": "crm cluster invite NODE; one that is to leave: crm cluster remove NODE",
         "reload": f"{_SERVICE} reload haclusterd",
-        "rename": "a cluster keeps its name; another one is made by crm cluster restore FILE --name NAME",
+        "rename": "not supported: a cluster keeps the name that crm cluster init gave it",
         "report": "crm report FILE",
         "restart": f"{_SERVICE} restart haclusterd (resources go on, the pacer too)",
         "run": "not supported: use ssh for each node",
@@ -115,6 +115,9 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "verify": "crm verify",
     },
     "configure": {
+        "backup": "crm cluster backup FILE",
+        "checkpoint": "crm history config, crm history diff",
+        "restore": "see docs/howto/back-up-and-restore.md",
         "acl_group": _NO_ACL,
         "acl_permission": _NO_ACL,
         "acl_target": _NO_ACL,
@@ -224,7 +227,7 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "device": _NO_QDEVICE,
         "expected-votes": "votes follow from the members: crm cluster vote NODE on",
         "status": "crm cluster members",
-        "unblock": "when a majority is gone for good, on one node: crm cluster recover --i-have-checked",
+        "unblock": "bring voters back; when a majority is gone for good: docs/howto/recover.md",
         "update": "crm cluster vote NODE on",
     },
     "resource": {
@@ -250,6 +253,7 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "relations": "crm resource constraints NAME",
         "relocate": "crm resource clear NAME",
         "remove": "crm configure delete NAME",
+        "simulate": "crm simulate; of one command: --dry-run",
         "safe-disable": "crm resource stop NAME --dry-run shows what else would stop",
         "secret": "not supported: a secret parameter is stored in the configuration and hidden in what is shown",
         "standards": "crm ra classes",
@@ -296,6 +300,92 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def instead_of(level: str, word: str) -> str:
-    """Return what to type here for another tool's command; empty for a word that none of them has."""
-    return OTHER_TOOLS.get(level, {}).get(word, "")
+_DELETE = "crm configure delete NAME; the names: crm configure show"
+_OP_DEFAULTS = "crm configure op_defaults NAME=VALUE"
+_SET_MEMBERS = "in brackets, as in crm configure order NAME Mandatory: [ A B ] C"
+_NO_REMOTE = "not supported: there are no remote and guest nodes in a running cluster"
+_ONE_VALUE = "crm resource {} RESOURCE set NAME VALUE"
+_NODE_VALUE = "crm node {} NODE set NAME VALUE"
+
+DEEPER: Mapping[str, Mapping[str, str]] = {
+    "cluster node": {
+        **dict.fromkeys(("add-guest", "add-remote", "delete-guest", "delete-remote"), _NO_REMOTE),
+        "add": "crm cluster invite NODE",
+        "add-outside": "crm cluster invite NODE",
+    },
+    "constraint colocation": {
+        "config": _SHOWN,
+        "delete": _DELETE,
+        "remove": _DELETE,
+        "set": "crm configure colocation NAME inf: ( A B ) C",
+    },
+    "constraint location": {
+        "avoids": "crm configure location NAME RESOURCE -inf: NODE",
+        "config": _SHOWN,
+        "delete": _DELETE,
+        "remove": _DELETE,
+        "rule": "crm configure location NAME RESOURCE rule 100: NAME eq VALUE",
+    },
+    "constraint order": {"config": _SHOWN, "delete": _DELETE, "remove": _DELETE, "set": _SET_MEMBERS},
+    "constraint rule": {"delete": "crm configure edit NAME", "remove": "crm configure edit NAME"},
+    "constraint ticket": {
+        "config": _SHOWN,
+        "delete": _DELETE,
+        "remove": _DELETE,
+        "set": "crm configure rsc_ticket NAME TICKET: { A B }",
+    },
+    "fencing history": {"cleanup": "crm fencing cleanup", "show": "crm fencing history NODE"},
+    "fencing level": {
+        **dict.fromkeys(("clear", "delete", "remove"), "crm configure edit fencing_topology"),
+        "config": "crm fencing topology",
+        "verify": "crm verify",
+    },
+    "fencing op": {"defaults": _OP_DEFAULTS},
+    "fencing sbd": {
+        "disable": "crm configure property watchdog-fencing=false",
+        "status": "crm fencing list",
+        "watchdog": "the device stands in haclusterd.yaml; see docs/howto/use-a-watchdog.md",
+    },
+    "node attribute": {"": _NODE_VALUE.format("attribute")},
+    "node utilization": {"": _NODE_VALUE.format("utilization")},
+    "resource bundle": {"reset": "crm configure edit NAME", "update": "crm configure edit NAME"},
+    "resource defaults": {"config": _SHOWN},
+    "resource group": {
+        "add": "crm configure modgroup NAME add MEMBER; a new one: crm configure group NAME MEMBER MEMBER",
+        "delete": "crm configure modgroup NAME remove MEMBER",
+        "list": "crm resource status",
+        "remove": "crm configure modgroup NAME remove MEMBER",
+    },
+    "resource meta": {"": _ONE_VALUE.format("meta")},
+    "resource op": {"defaults": _OP_DEFAULTS},
+    "resource relocate": dict.fromkeys(("dry-run", "run", "show"), "crm resource why NAME; crm simulate"),
+    "resource utilization": {"": _ONE_VALUE.format("utilization")},
+    " status": {
+        "cluster": "crm cluster members",
+        "corosync": f"{_NO_COROSYNC}: crm cluster members",
+        "nodes": "crm node show",
+        "pcsd": f"there is one daemon: {_SERVICE} status haclusterd",
+        "query": "crm -o json status",
+        "quorum": "crm cluster members",
+        "resources": "crm resource status",
+        "wait": "crm cluster wait_for_startup",
+        "xml": "crm_mon -1 --output-as=xml; crm -o json status",
+    },
+}
+"""Answers that depend on a third word: by level and command, the root's level being empty. The entry for the word ""
+is about a command that is here and takes its words in another order."""
+
+
+def instead_of(level: str, word: str, following: Sequence[str] = ()) -> str:
+    """Return what to type here for another tool's command; empty for a word that none of them has.
+
+    `following` are the words behind it: the first that says more decides.
+    """
+    known = OTHER_TOOLS.get(level, {}).get(word, "")
+    return (known and deeper(level, word, following)) or known
+
+
+def deeper(level: str, word: str, following: Sequence[str]) -> str:
+    """Return what to type for what the words behind another tool's command say; empty when they say nothing more."""
+    known = DEEPER.get(f"{level} {word}", {})
+    return next((known[each] for each in following if each in known), "")

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.grammar import Command, Invocation, Level
-from haclusterd.cli.other_tools import instead_of
+from haclusterd.cli.other_tools import deeper, instead_of
 from haclusterd.model.json_value import Json
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.verbs.words import Option, OptionValue, Parameter, Takes
+
+_DIGITS_MAX = 18
 
 
 class UsageError(Exception):
@@ -32,26 +34,29 @@ def find_level(word: str) -> Level | None:
     return next(iter(found.values())) if len(found) == 1 else None
 
 
-def find_command(level: Level, word: str) -> Command:
-    """Return the command of this name, alias or unique prefix; no prefix is what another tool has as a word."""
+def find_command(level: Level, word: str, following: Sequence[str] = ()) -> Command:
+    """Return the command of this name, alias or unique prefix; no prefix is what another tool has as a word.
+
+    `following` are the words behind it: of another tool's command they say what is meant.
+    """
     names = {name: command for command in level.commands for name in (command.name, *command.aliases)}
     if word in names:
         return names[word]
     found = {command.name: command for name, command in names.items() if word and name.startswith(word)}
     if not found or instead_of(level.name, word):
-        raise unknown_word(level, word)
+        raise unknown_word(level, word, following)
     if len(found) == 1:
         return next(iter(found.values()))
     raise UsageError(f"{word} is ambiguous: {', '.join(sorted(found))}", "write more of it", ExitStatus.AMBIGUOUS)
 
 
-def unknown_word(level: Level, word: str) -> UsageError:
+def unknown_word(level: Level, word: str, following: Sequence[str] = ()) -> UsageError:
     """Return the error for a word that is no command: what to type instead, or what was probably meant.
 
     Nothing is guessed that stops, removes or restores something.
     """
     where = f" in {level.name}" if level.name else ""
-    remedy = instead_of(level.name, word)
+    remedy = instead_of(level.name, word, following)
     if not remedy:
         from haclusterd.reports.suggestions import nearest
 
@@ -67,7 +72,7 @@ def unknown_word(level: Level, word: str) -> UsageError:
 def _in_a_level_of_another_tool(words: Sequence[str]) -> UsageError | None:
     """Return the error for `maintenance on` and the like: a level that is not here, and a command of it."""
     name, command = words[0], words[1] if len(words) > 1 else ""
-    remedy = instead_of(name, command)
+    remedy = instead_of(name, command, words[2:])
     if not remedy or name in {level.name for level in LEVELS}:
         return None
     return UsageError(f"there is no command {name} {command}", remedy)
@@ -87,8 +92,13 @@ def parse(words: Sequence[str], level: Level = ROOT) -> Invocation:
         other = _in_a_level_of_another_tool(words)
         if other is not None:
             raise other
-    command = find_command(level, words[0])
-    return Invocation(level.name, command, _arguments(level, command, words[1:]), tuple(words))
+    command = find_command(level, words[0], words[1:])
+    try:
+        arguments = _arguments(level, command, words[1:])
+    except UsageError as error:
+        remedy = deeper(level.name, command.name, words[1:]) or error.remedy or deeper(level.name, command.name, ("",))
+        raise UsageError(error.problem, remedy, error.status) from None
+    return Invocation(level.name, command, arguments, tuple(words))
 
 
 def _level_below(word: str) -> Level | None:
@@ -171,7 +181,7 @@ def _put(arguments: dict[str, Json], option: Option, text: str) -> None:
     """Set an option's argument; one that can be given several times is a list."""
     value: Json = text
     if option.takes is OptionValue.INTEGER:
-        if not text.isdecimal():
+        if not _is_number(text):
             raise UsageError(f"{option.flag} needs a number, not {text!r}", status=ExitStatus.BAD_VALUE)
         value = int(text)
     if option.choices and text not in option.choices:
@@ -185,7 +195,7 @@ def _put(arguments: dict[str, Json], option: Option, text: str) -> None:
 
 def _chosen(parameter: Parameter, word: str) -> str | int:
     if parameter.is_number:
-        if not (word.isascii() and word.isdecimal()):
+        if not _is_number(word):
             raise UsageError(f"{parameter.name}: {word!r} is no number", status=ExitStatus.BAD_VALUE)
         return int(word)
     if not parameter.choices or word in parameter.choices:
@@ -194,6 +204,10 @@ def _chosen(parameter: Parameter, word: str) -> str | int:
     if len(found) == 1:
         return found[0]
     raise UsageError(f"{parameter.name}: {word!r} is not one of: {', '.join(parameter.choices)}")
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX
 
 
 def _missing(level: Level, command: Command, parameter: Parameter) -> UsageError:

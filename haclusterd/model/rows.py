@@ -61,7 +61,7 @@ def read_boolean(text: str) -> bool:
     raise ValueError(f"not a boolean: {text!r} (write true or false)")
 
 
-_TRAILING = re.compile(r"\s*([+-]?\d{1,18})\.\d*\s*\Z")
+_LEADING = re.compile(r"\s*([+-]?[0-9]{1,18})(?![0-9])")
 _INFINITE = 1_000_000
 """What INFINITY is as a whole number (Pacemaker Explained, "Boolean Operations": scores)."""
 
@@ -96,9 +96,10 @@ def canonical(row: Row, text: str) -> str:
 def replacement(row: Row, text: str) -> str:
     """Return what counts in the place of a value that cannot be read, as Pacemaker reads it.
 
-    Of a number with a fraction the whole part counts (seen with crm_simulate); of anything else the default.
+    Of a text that begins with a whole number that number counts: `1.5` and `1e3` are 1, `0x10` is 0, `5s` is 5 (seen
+    with crm_simulate 2.1.5); of anything else what the row says, or the default.
     """
-    found = _TRAILING.match(text)
+    found = _LEADING.match(text)
     if found is not None and row.type in (ValueType.INTEGER, ValueType.SCORE) and objection(row, found[1]) is None:
         return found[1]
     return row.default if row.invalid is None else row.invalid

@@ -21,6 +21,7 @@ from haclusterd.model.configuration import (
     Configuration,
     Constraint,
     Location,
+    NodeEntry,
     Operation,
     Ordering,
     Primitive,
@@ -111,6 +112,7 @@ def settle(
         templates={id_: _settled(work, each, "template") for id_, each in configuration.templates.items()},
     )
     if is_foreign:
+        made = replace(made, nodes={name: _node(work, each) for name, each in made.nodes.items()})
         made = replace(made, tags=dict(_tags(work, made)))
         made = replace(made, constraints=dict(_constraints(work, made)))
         _note_local_times(work, made)
@@ -281,6 +283,11 @@ def _operation(work: _Settling, operation: Operation, where: str, path: _Path) -
     if on_fail == operation.on_fail and meta is operation.meta:
         return operation
     return replace(operation, on_fail=on_fail, meta=meta)
+
+
+def _node(work: _Settling, node: NodeEntry) -> NodeEntry:
+    utilization = _utilization(work, node.utilization, node.name, ("node", node.name, "utilization"))
+    return node if utilization is node.utilization else replace(node, utilization=utilization)
 
 
 def _utilization(

@@ -3,6 +3,7 @@
 The tables of names and types are `model/properties.py` and `model/operations.py`; nothing is listed here.
 """
 
+import re
 from collections.abc import Iterator
 
 from haclusterd.commands.verify.judgement import Judgement, pairs
@@ -21,6 +22,7 @@ from haclusterd.reports.codes import Code
 from haclusterd.reports.suggestions import did_you_mean
 
 _PROPERTY_NAMES = tuple(name for row in CLUSTER_PROPERTIES for name in (row.name, *row.aliases))
+_CAPACITY = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
 _META_NAMES = tuple(name for row in META_ATTRIBUTES for name in (row.name, *row.aliases))
 
 
@@ -78,9 +80,7 @@ def _utilizations(judgement: Judgement) -> Iterator[tuple[str, tuple[AttributeSe
 
 def _check_capacity(judgement: Judgement, value: str, name: str, path: tuple[str, ...]) -> None:
     """Capacities are whole numbers (Pacemaker Explained, "Utilization and Placement Strategy")."""
-    try:
-        int(value)
-    except ValueError:
+    if not _CAPACITY.fullmatch(value):
         judgement.note(Code.BAD_VALUE, path, name=name, problem=f"{value!r} is not a whole number")
 
 

@@ -37,6 +37,7 @@ class ConfigurationReader:
 
     def __init__(self, root: Element, notes: Notes) -> None:
         self._notes = notes
+        self._states = [state for status in root.all("status") for state in status.all("node_state")]
         self._schema = schema_of(root, notes)
         self._sets = SetReader(root, notes)
         self._section = root.first("configuration") or Element("configuration", {}, root.line)
@@ -49,7 +50,7 @@ class ConfigurationReader:
                 self._notes.dropped(section, problem, remedy)
             elif section.tag not in _SECTIONS and section.children:
                 self._notes.not_yet(section, f"<{section.tag}>")
-        nodes = NodeReader(self._sets, self._notes)
+        nodes = NodeReader(self._sets, self._notes, self._states)
         for section in self._section.all("nodes"):
             nodes.read(section)
         resources = ResourceReader(self._sets, self._notes)

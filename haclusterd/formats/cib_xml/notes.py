@@ -1,5 +1,6 @@
 """What a reader of CIB XML has to tell: each note with the element's line. Nothing of a CIB is dropped without one."""
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -12,6 +13,8 @@ from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import Place, ReportItem, report, report_with
 
 _LARGEST = 2**53
+_DIGITS_MAX = 100
+_WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
 AS_IN_PACEMAKER = "as in Pacemaker"
 """In a message: what was left out or replaced means the same there."""
 
@@ -168,11 +171,10 @@ class Notes:
         text = element.get(name)
         if text is None or text == "":
             return default
-        try:
-            value = int(text)
-        except ValueError:
+        if not _WHOLE.fullmatch(text):
             self.bad_value(element, name, f"{text[:40]!r} is not a whole number")
             return default
+        value = int(text) if len(text) <= _DIGITS_MAX else _LARGEST + 1
         if abs(value) > _LARGEST:
             self.bad_value(element, name, f"{text[:40]} is out of range")
             return default

@@ -36,7 +36,7 @@ def duration_ms(text: str | None, default: int) -> int:
         return default
 
 
-_INTEGER = re.compile(r"\s*([+-]?\d{1,18})(?!\d)")
+_INTEGER = re.compile(r"\s*([+-]?[0-9]{1,18})(?![0-9])")
 
 
 def integer(text: str | None, default: int) -> int:

@@ -10,7 +10,7 @@ import pytest
 from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.grammar import Level
 from haclusterd.cli.options import parse_globals
-from haclusterd.cli.other_tools import OTHER_TOOLS
+from haclusterd.cli.other_tools import DEEPER, OTHER_TOOLS
 from haclusterd.cli.parsing import UsageError, find_command, find_level, parse
 from haclusterd.commands import registry
 from haclusterd.verbs.verb import Permission
@@ -40,7 +40,10 @@ PCS = {
     "tag": "config create delete list remove update",
 }  # fmt: skip
 WORDS = sorted({(level, word) for tool in (CRMSH, PCS) for level, words in tool.items() for word in words.split()})
-ENTRIES = [(level, word, text) for level, words in OTHER_TOOLS.items() for word, text in words.items()]
+ENTRIES = [
+    (level, word, text) for table in (OTHER_TOOLS, DEEPER) for level, words in table.items()
+    for word, text in words.items()
+]  # fmt: skip
 
 
 def answer(words: list[str]) -> UsageError | None:
@@ -125,9 +128,38 @@ def level_words(level: Level) -> list[str]:
         ("cibstatus", "crm simulate"),
         ("resorce", "did you mean resource?"),
         ("cluster sotp", "see: crm cluster --help"),
+        ("resource op add web monitor interval=10s", "crm configure edit NAME; crm configure monitor"),
+        ("resource op defaults update timeout=30s", "crm configure op_defaults NAME=VALUE"),
+        ("stonith level add 1 n1 power", "crm configure fencing_topology NODE: DEVICE"),
+        ("stonith level clear", "crm configure edit fencing_topology"),
+        ("constraint location web prefers n1", "crm configure location NAME RESOURCE 100: NODE"),
+        ("constraint location web avoids n1", "crm configure location NAME RESOURCE -inf: NODE"),
+        ("constraint location remove here", "crm configure delete NAME"),
+        ("property set a=b", "crm configure property NAME=VALUE"),
+        ("cluster cib-push cib.xml", "crm configure load xml replace FILE --dry-run"),
+        ("cluster kill", "on the node itself: systemctl stop haclusterd"),
+        ("cluster node add-remote r1", "not supported: there are no remote and guest nodes"),
+        ("quorum unblock", "bring voters back"),
     ],
 )
 def test_what_is_said(line: str, remedy: str) -> None:
     said = answer(line.split())
     assert said is not None
     assert said.remedy.startswith(remedy)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem", "remedy"),
+    [
+        ("resource meta web target-role=Started", "is not one of: set, delete, show", "crm resource meta RESOURCE set"),
+        ("resource utilization web cpu=1", "is not one of: set, delete, show", "crm resource utilization RESOURCE set"),
+        ("node attribute n1 rack=1", "is not one of: set, delete, show", "crm node attribute NODE set NAME VALUE"),
+        ("status xml", "is not one of: simple", "crm_mon -1 --output-as=xml"),
+        ("stonith history show n1", "too many words", "crm fencing history NODE"),
+    ],
+)
+def test_a_command_that_is_here_says_how_its_words_are_written(line: str, problem: str, remedy: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        parse(line.split())
+    assert problem in raised.value.problem
+    assert raised.value.remedy.startswith(remedy)

@@ -269,3 +269,31 @@ def test_xml_is_known_by_its_format_or_its_name() -> None:
         assert isinstance(outcome.data, dict)
         assert "SYNTAX" not in [report.code for report in outcome.reports]
     assert ResourceId("a") not in context.cib.configuration.resources
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "counts"),
+    [
+        # What crm_simulate 2.1.5 starts and promotes: as many as the number with which they begin, else none.
+        ("clone-max", "abc", "0"), ("clone-max", "5s", "5"), ("clone-max", "1e3", "1"), ("clone-max", "0x10", "0"),
+        ("clone-max", "", "0"), ("clone-node-max", "INFINITY", "0"), ("clone-node-max", "-5", "0"),
+        ("promoted-max", "abc", "0"), ("promoted-node-max", "1.5", "1"), ("clone-min", "many", "0"),
+        ("resource-stickiness", "1e3", "1"), ("resource-stickiness", "5s", "5"), ("priority", "high", "0"),
+    ],
+)  # fmt: skip
+def test_a_number_that_cannot_be_read_counts_as_in_pacemaker(name: str, text: str, counts: str) -> None:
+    meta = f'<clone id="c"><meta_attributes id="x">{pair(name, text)}</meta_attributes>{PRIMITIVE.format("")}</clone>'
+    cluster = running()
+    outcome = load(cluster, cib(nodes=NODES, resources=meta + POWER))
+    assert not has_errors(outcome.reports)
+    assert any(f"{name}: " in line and f"{counts} counts instead" in line for line in report_lines(outcome))
+    assert effective(loaded(cluster, outcome).resources[ResourceId("c")].meta)[name] == counts
+
+
+@pytest.mark.parametrize(("text", "counts"), [("1.5", "1"), ("abc", "0"), ("1_0", "1")])
+def test_a_capacity_of_a_node_that_is_no_number_counts_as_in_pacemaker(text: str, counts: str) -> None:
+    nodes = NODES.replace("/>", f'><utilization id="u">{pair("cpu", text)}</utilization></node>', 1)
+    cluster = running()
+    outcome = load(cluster, cib(nodes=nodes, resources=POWER))
+    assert not has_errors(outcome.reports)
+    assert effective(loaded(cluster, outcome).nodes[NodeName("n1")].utilization) == {"cpu": counts}

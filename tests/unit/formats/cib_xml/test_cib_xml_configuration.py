@@ -20,8 +20,9 @@ from haclusterd.model.configuration import (
     Tag,
     Template,
     TicketConstraint,
+    effective,
 )
-from haclusterd.model.ids import AgentReference
+from haclusterd.model.ids import AgentReference, NodeName
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rules import (
     AttributeExpression,
@@ -30,7 +31,7 @@ from haclusterd.model.rules import (
     ResourceExpression,
     Rule,
 )
-from tests.written_cibs import cib, pair, read, report_lines
+from tests.written_cibs import MEMBER, cib, pair, read, report_lines
 
 DUMMY = AgentReference("ocf", "pacemaker", "Dummy")
 WEB = '<primitive id="web" class="ocf" provider="pacemaker" type="Dummy"/>'
@@ -377,3 +378,29 @@ def test_a_block_may_be_referred_to_from_anywhere_in_the_configuration() -> None
     first, second, _ = made.cib.configuration.primitives()
     assert first.operations == second.operations
     assert second.parameters == (AttributeSet("i", (("address", "10.0.0.1"),)),)
+
+
+def entry(identifier: int, attribute: str) -> str:
+    return (
+        f'<node id="{identifier}" uname="n1"><instance_attributes id="a-{attribute}">{pair(attribute, "1")}'
+        "</instance_attributes></node>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("nodes", "attributes", "message"),
+    [
+        (entry(1, "one") + entry(1, "two"), {"one": "1", "two": "1"}, "n1 is defined twice"),
+        (entry(1, "one") + entry(3, "two"), {"one": "1"},
+         "left out: the entry of node n1 with the id 3: that with the id 1 counts"),
+        (entry(3, "two") + entry(1, "one"), {"one": "1"},
+         "left out: the entry of node n1 with the id 3: that with the id 1 counts"),
+    ],
+    ids=["the same id", "another id", "another id before"],
+)  # fmt: skip
+def test_of_a_node_that_is_defined_twice_counts_what_the_status_knows(
+    nodes: str, attributes: dict[str, str], message: str
+) -> None:
+    reading = read(cib(nodes=nodes, status=f'<node_state id="1" uname="n1" {MEMBER}/>'))
+    assert report_lines(reading) == [f"warning cib.xml:4: {message}"]
+    assert effective(reading.cib.configuration.nodes[NodeName("n1")].attributes) == attributes
