@@ -39,7 +39,8 @@ from tests.fuzzing.known_differences import cause_of
 from tests.fuzzing.random_cibs import disturb, generate
 from tests.outside_modules import load
 
-PEER = "crm_simulate"
+PEER = os.environ.get("CRM_SIMULATE", "crm_simulate")
+"""Another release may be named, as that of Debian 13 in a chroot: it must read and write the paths that it is given."""
 PEER_LIMIT_S = 5
 """Processor time for one plan of the peer, which takes some hundredths of a second where it ends at all."""
 DATE = "2023-11-14 22:13:20Z"

@@ -14,6 +14,7 @@ _ENTRY = re.compile(r"(?P<level>L\d) (?P<side>[-+]) \('(?P<what>[^']*)', '(?P<re
 _ACTIVE = re.compile(r"L1 (?P<side>[-+]) \('(?P<resource>[^']*)', '(?P<node>[^']*)', ")
 _BETWEEN_FENCES = re.compile(r"L4 - \(\('fence', .*\), \('fence', ")
 _RESOURCE = re.compile(r"\('resource', '[^']*', '([^':]*)")
+_BLOCKED_START = re.compile(r"L2 (?P<side>[-+]) \('start', '(?P<resource>[^':]*)[^']*', '', '', '[^']*', 'blocked'\)")
 _MOVES = frozenset({"move", "migrate", "recover"})
 
 
@@ -45,12 +46,40 @@ def a_member_inside_a_group_is_colocated(cib: ET.Element, _details: Sequence[str
     )
 
 
-def what_is_removed_is_hidden(cib: ET.Element, details: Sequence[str]) -> bool:
-    """crm_simulate does not show what is not configured any more on a node that is offline."""
+def what_is_on_an_offline_node_is_hidden(cib: ET.Element, details: Sequence[str]) -> bool:
+    """crm_simulate does not show what is removed, or an unmanaged clone's, on a node that is offline."""
     configured = {each.get("id") for each in cib.iterfind("configuration/resources//*")}
-    shown = [line for line in details if not line.startswith("L1 +")]
-    active = _entries(details, "L1")
-    return bool(active) and not shown and all(what.partition(":")[0] not in configured for _, what, _ in active)
+    clones = [each for each in cib.iterfind("configuration/resources//clone") if _is_any(each, "is-managed", "false")]
+    hidden = {each.get("id") for clone in clones for each in clone.iter("primitive")}
+    states = cib.iterfind("status/node_state")
+    offline = {each.get("uname") for each in states if each.get("in_ccm") not in ("true", "1")}
+    active = _active(details)
+    names = {(resource.partition(":")[0], node) for _, resource, node in active}
+    return (
+        len(active) == len(details) > 0
+        and all(side == "+" for side, _, _ in active)
+        and all(name not in configured or (name in hidden and node in offline) for name, node in names)
+    )
+
+
+def a_circle_of_colocations(cib: ET.Element, details: Sequence[str]) -> bool:
+    """Of two resources each is to be with the other, or apart from it: who is placed first is a matter of release."""
+    colocations = list(cib.iterfind("configuration/constraints/rsc_colocation"))
+    pairs = {(each.get("rsc"), each.get("with-rsc")) for each in colocations}
+    is_circle = any((primary, dependent) in pairs for dependent, primary in pairs)
+    words = [line.replace("'blocked'", "''") for line in details]
+    is_same_but_blocked = all(line.startswith("L2") for line in words) and sorted(
+        line[5:] for line in words if line[3] == "-"
+    ) == sorted(line[5:] for line in words if line[3] == "+")
+    return is_circle and bool(details) and (is_same_but_blocked or _is_only_placed_otherwise(_active(details)))
+
+
+def a_blocked_start_is_shown_elsewhere(cib: ET.Element, details: Sequence[str]) -> bool:
+    """Which instance of a clone is said to be kept from starting; 2.1.5 would have moved another one to make place."""
+    cloned = {primitive.get("id") for clone in cib.iterfind(".//clone") for primitive in clone.iter("primitive")}
+    starts = [match for match in (_BLOCKED_START.match(line) for line in details) if match]
+    sides = [sorted(match["resource"] for match in starts if match["side"] == side) for side in "-+"]
+    return len(starts) == len(details) > 0 and sides[0] == sides[1] and cloned.issuperset(sides[0])
 
 
 def an_expired_probe_said_promoted(cib: ET.Element, _details: Sequence[str]) -> bool:
@@ -156,6 +185,10 @@ def _has_more(one: dict[str, int], two: dict[str, int]) -> bool:
     return any(amount > two.get(name, 0) for name, amount in one.items())
 
 
+def _is_any(element: ET.Element, name: str, value: str) -> bool:
+    return any(pair.get("name") == name and pair.get("value") == value for pair in element.iter("nvpair"))
+
+
 def _active(details: Sequence[str]) -> list[tuple[str, str, str]]:
     """Return (side, resource, node) of what is active on one side only."""
     found = (_ACTIVE.match(line) for line in details)
@@ -173,7 +206,9 @@ KNOWN: tuple[Judge, ...] = (
     ordered_instances_are_not_all_ordered,
     instances_are_shuffled,
     a_member_inside_a_group_is_colocated,
-    what_is_removed_is_hidden,
+    what_is_on_an_offline_node_is_hidden,
+    a_circle_of_colocations,
+    a_blocked_start_is_shown_elsewhere,
     an_expired_probe_said_promoted,
     a_partly_unmanaged_group_is_colocated,
     fencing_is_serialized,

@@ -80,10 +80,13 @@ def ended_on_guests(plan: Plan) -> tuple[set[NodeName], set[tuple[str, NodeName]
     ended: set[NodeName] = set()
     begun: set[tuple[str, NodeName]] = set()
     for action in plan.graph.actions.values():
-        if action.node is not None and is_guest_fencing(action) and is_node_fencing(action):
+        if action.node is None:
+            continue
+        if action.resource is not None:
+            if action.name in _BEGINNINGS:
+                begun.add((_base(action.resource), action.node))
+        elif is_guest_fencing(action) and is_node_fencing(action):
             ended.add(action.node)
-        elif action.node is not None and action.resource is not None and action.name in _BEGINNINGS:
-            begun.add((_base(action.resource), action.node))
     return ended, begun
 
 

@@ -206,6 +206,8 @@ class _Prober:
 
 
 def _is_doubted_on(instance: Resource, node: Node) -> bool:
+    if not instance.children:
+        return node.name in instance.found.unverified_on
     return any(node.name in leaf.found.unverified_on for leaf in instance.leaves())
 
 

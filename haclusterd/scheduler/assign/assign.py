@@ -24,7 +24,7 @@ from haclusterd.scheduler.model.settings import Settings
 
 def assign_all(inventory: Inventory, settings: Settings) -> None:
     """Assign every resource; afterwards `assigned` of each is final."""
-    has_device = settings.is_fence_device_configured
+    has_device = settings.is_fence_device_configured or any(top.definition.is_fence_device for top in inventory.tops)
     is_all_unmanaged = settings.options.is_pacemaker_compatible and settings.is_fencing_enabled and not has_device
     for top in inventory.tops:
         _begin(top)

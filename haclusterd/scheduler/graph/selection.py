@@ -187,7 +187,7 @@ def _is_addable(action: Action) -> bool:
         return False
     resource = action.resource
     is_observing = action.task == MONITOR or action.is_cancel or action.interval_ms
-    if resource is not None and not resource.is_managed and not is_observing and not action.is_pseudo:
+    if not is_observing and not action.is_pseudo and resource is not None and not resource.is_managed:
         return False
     if action.is_pseudo or action.is_fence or action.task == DO_SHUTDOWN:
         return True

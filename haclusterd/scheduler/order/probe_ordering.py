@@ -121,7 +121,7 @@ def _order_dependents(resource: Resource, asked: list[Action], table: ActionTabl
     known: dict[tuple[int, ...], list[Action]] = {}
     for probe in asked:
         waiting = [relation.then for relation in probe.after]
-        key = tuple(action.id for action in waiting)
+        key = tuple(map(id, waiting))
         undone = known.get(key)
         if undone is None:
             undone = known[key] = _undone_with(resource, waiting)

@@ -169,6 +169,15 @@ def test_a_running_cluster_ends_a_circle_of_colocations_through_a_bundle_where_i
 
 ACTIONS = (
     PlanCase(
+        "a fence device that is not configured any more is one all the same: resources are managed",
+        cib(
+            nodes='<node id="1" uname="n1"/>',
+            resources=primitive("a"),
+            status=member(1, ran("f", "monitor=7", agent='class="stonith" type="fence_dummy"'), ran("a", "monitor=7")),
+        ),
+        ("delete f@n1", "start a@n1"),
+    ),
+    PlanCase(
         "what runs after a bundle is restarted when a container starts, on whatever node",
         cib(
             properties=NO_FENCING,
