@@ -21,6 +21,7 @@ from tests.lab.witnesses import Held, OutsideClient, overlaps
 DISK_BYTES = 640 * 1024 * 1024
 NODES = 3
 READ_S = 60.0
+FIRST_S = 120.0
 MENDED = Path(__file__).with_name("peer_sbin")
 
 
@@ -256,7 +257,10 @@ class PeerDatabases(DatabaseSite, PacemakerSite):
         )
         place = self.directory / "configuration.crm"
         place.write_text(power + self.database.configuration())
-        self.run("/usr/sbin/crm", "-F", "configure", "load", "update", str(place))
+        # crmsh asks every agent for its metadata.
+        inside = self._able().namespaces
+        assert inside is not None
+        inside.run("/usr/sbin/crm", "-F", "configure", "load", "update", str(place), wait_s_max=FIRST_S)
 
     def is_at_rest(self) -> bool:
         found = self.look()

@@ -82,12 +82,14 @@ class Namespaces:
             self._lifeline = -1
         self._shepherd.wait()
 
-    def run(self, *command: str, stdin: str = "", is_checked: bool = True, only_network: bool = False) -> str:
+    def run(self, *command: str, stdin: str = "", is_checked: bool = True, only_network: bool = False,
+            wait_s_max: float = 30) -> str:  # fmt: skip
         """Run a command inside, or only with the network of it; return its output. Raises LabError."""
         namespaces = ("-n",) if only_network else ("-m", "-u", "-i", "-n", "-p")
         done = subprocess.run(
             ["nsenter", "-t", str(self.init), *namespaces, "--", *command],
-            env=ENVIRONMENT, input=stdin, capture_output=True, text=True, timeout=30, check=False,
+            env=ENVIRONMENT, input=stdin, capture_output=True, text=True, timeout=wait_s_max,
+            check=False,
         )  # fmt: skip
         if is_checked and done.returncode:
             raise LabError(f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")
