@@ -75,7 +75,7 @@ class Bench:
         self.trials.append(trial)
         found = [f"{fault.name:<8}{number + 1:>3} {site.manager:<11}{trial.outage_ms:>7} ms",
                  f"{trial.acknowledged:>5} acknowledged"]  # fmt: skip
-        found += [f"{trial.rejoined} copied anew"] if trial.rejoined else []
+        found += [f"{trial.rejoined} copied again"] if trial.rejoined else []
         found += [f"LOST {trial.lost}"] if trial.lost else []
         self._say("  ".join([*found, *trial.problems, *(f"TWO PRIMARIES: {each}" for each in trial.double_primaries)]))
 

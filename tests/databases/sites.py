@@ -22,7 +22,7 @@ DISK_BYTES = 640 * 1024 * 1024
 NODES = 3
 READ_S = 60.0
 FIRST_S = 120.0
-MENDED = Path(__file__).with_name("peer_sbin")
+TOOLS = Path(__file__).with_name("peer_sbin")
 
 
 class Writer(OutsideClient):
@@ -235,14 +235,14 @@ class PeerDatabases(DatabaseSite, PacemakerSite):
 
     def prepare(self) -> None:
         PacemakerSite.prepare(self)
-        self._mend_tools()
+        self._replace_tools()
         self.prepare_databases()
 
-    def _mend_tools(self) -> None:
-        """Put a program before Pacemaker's own that agents call; what it mends stands in it."""
+    def _replace_tools(self) -> None:
+        """Put a program before Pacemaker's own that agents call; what it changes stands in it."""
         tools = self.directory / "sbin"
-        shutil.copytree(MENDED, tools)
-        for tool in MENDED.iterdir():
+        shutil.copytree(TOOLS, tools)
+        for tool in TOOLS.iterdir():
             shutil.copy2(Path("/usr/sbin") / tool.name, tools / f"{tool.name}.pacemaker")
         for machine in self.machines.values():
             machine.mounts.append(("overlay", "/usr/sbin", "overlay", f"lowerdir={tools}:/usr/sbin"))
