@@ -114,7 +114,7 @@ def _shown(context: Context, token: ApiToken) -> ShownToken:
 
 
 def revoke(context: Context, arguments: Arguments) -> Outcome:
-    """Accept a token no more."""
+    """Revoke a token."""
     name = arguments.word("name")
     if name not in context.cib.api_tokens:
         remedy = did_you_mean(name, tuple(context.cib.api_tokens), "see: crm api token list")

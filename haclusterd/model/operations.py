@@ -21,7 +21,7 @@ OPERATION_ATTRIBUTES: tuple[Row, ...] = (
         choices=("Started", "Stopped", "Promoted", "Unpromoted"), old_words=_OLD_ROLES),
     Row("start-delay", ValueType.DURATION, "0", "How long to wait before it runs for the first time.", since=3),
     Row("enabled", ValueType.BOOLEAN, "true", "Whether it recurs at all."),
-    Row("requires", ValueType.CHOICE, "fencing", "What must be before it may run.",
+    Row("requires", ValueType.CHOICE, "fencing", "What must be done before it may run.",
         choices=("nothing", "quorum", "fencing"), since=3),
     Row("record-pending", ValueType.BOOLEAN, "true", "Whether what is under way is shown; it always is.",
         live=("true",), is_harmless=True, since=3),

@@ -32,7 +32,7 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
         "Resources of a node that was shut down cleanly wait for it instead of moving.", since=3),
     Row("shutdown-lock-limit", ValueType.DURATION, "0", "How long they wait; 0: for ever.", since=3),
     Row("shutdown-escalation", ValueType.DURATION, "20min",
-        "How long others may take to move away what runs on a node that leaves; then it stops it by itself.",
+        "How long the others may take to move resources away from a node that leaves; then it stops them by itself.",
         minimum=1000, since=3),
     Row("control-group-permission", ValueType.CHOICE, "operate",
         "What members of the group haclient may do: look, operate, or everything. Who may do everything is root on "
@@ -75,7 +75,7 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("fence-reaction", ValueType.CHOICE, "stop",
         "What a node does that finds itself lost, or recorded as fenced: stop what it runs, or (panic) have its "
         "watchdog reset it at once.", choices=("stop", "panic"), since=3),
-    Row("cluster-recheck-interval", ValueType.DURATION, "15min", "How often the plan is checked without a cause."),
+    Row("cluster-recheck-interval", ValueType.DURATION, "15min", "How often the scheduler runs without an event."),
     Row("transition-delay", ValueType.DURATION, "0",
         "How long to wait after an event before it is planned for, so that others that belong to it can come in. "
         "Fencing of lost nodes does not wait.", since=3),
@@ -86,23 +86,23 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("node-action-limit", ValueType.INTEGER, "0", "Most actions in flight on one node; 0: no limit but 64.",
         minimum=0, since=3),
     Row("load-threshold", ValueType.PERCENTAGE, "0",
-        "From which load of a node's processors on less is done there at once, and ever less: half of node-action-limit"
-        " (where that is 0, of twice its processors), from 1.2 times that load a quarter, from 1.6 times one action. "
-        "0: however high the load is; with Pacemaker the default is 80%.", since=3),
+        "The load of a node's processors from which fewer actions are in flight there: half of node-action-limit "
+        "(where that is 0, of twice its processors), from 1.2 times this load a quarter, from 1.6 times one action. "
+        "0: no limit by load; Pacemaker's default is 80%.", since=3),
     Row("placement-strategy", ValueType.CHOICE, "default",
         "Whether capacities of nodes count, and whether load is spread (balanced) or packed (minimal).",
         choices=("default", "utilization", "minimal", "balanced")),
     Row("node-health-strategy", ValueType.CHOICE, "none", "How nodes' health attributes (#health...) count.",
         choices=("none", "migrate-on-red", "only-green", "progressive", "custom")),
-    Row("node-health-base", ValueType.SCORE, "0", "What every node is worth before its health (progressive)."),
-    Row("node-health-green", ValueType.SCORE, "0", "What green is worth (progressive, custom)."),
-    Row("node-health-yellow", ValueType.SCORE, "0", "What yellow is worth (progressive, custom)."),
-    Row("node-health-red", ValueType.SCORE, "-INFINITY", "What red is worth (progressive, custom)."),
-    Row("history-keep", ValueType.DURATION, "90d", "How long what happened is remembered, on every node alike.",
+    Row("node-health-base", ValueType.SCORE, "0", "The score of every node before its health is added (progressive)."),
+    Row("node-health-green", ValueType.SCORE, "0", "The score of green (progressive, custom)."),
+    Row("node-health-yellow", ValueType.SCORE, "0", "The score of yellow (progressive, custom)."),
+    Row("node-health-red", ValueType.SCORE, "-INFINITY", "The score of red (progressive, custom)."),
+    Row("history-keep", ValueType.DURATION, "90d", "How long events are kept in the history, on every node alike.",
         minimum=60_000, since=3),
-    Row("history-rows-max", ValueType.INTEGER, "500000", "How many things that happened are remembered at most.",
+    Row("history-rows-max", ValueType.INTEGER, "500000", "How many events the history keeps at most.",
         minimum=1000, since=3),
-    Row("cluster-name", ValueType.STRING, "", "A name for people; nothing follows from it."),
+    Row("cluster-name", ValueType.STRING, "", "A name for people, and for rules that look at #cluster-name."),
 )  # fmt: skip
 
 PACEMAKERS_PROPERTIES: Mapping[str, str] = {
@@ -136,7 +136,7 @@ META_ATTRIBUTES: tuple[Row, ...] = (
         choices=("Started", "Stopped", "Unpromoted", "Promoted"),
         old_words={"master": "Promoted", "slave": "Unpromoted"}),
     Row("is-managed", ValueType.BOOLEAN, "true", "Whether the cluster starts and stops it.", invalid="false"),
-    Row("maintenance", ValueType.BOOLEAN, "false", "Leave it wholly alone, monitors too."),
+    Row("maintenance", ValueType.BOOLEAN, "false", "Whether it is left alone: no start, stop or monitor."),
     Row("priority", ValueType.SCORE, "0", "Which resources keep running when not all can."),
     Row("critical", ValueType.BOOLEAN, "true", "Whether it moves its colocated resources along when it fails.",
         invalid="false"),
@@ -145,7 +145,7 @@ META_ATTRIBUTES: tuple[Row, ...] = (
     Row("failure-timeout", ValueType.DURATION, "0", "After how long a failure is forgotten; 0: never."),
     Row("multiple-active", ValueType.CHOICE, "stop_start", "What to do when it is found active on several nodes.",
         choices=("stop_start", "stop_only", "block", "stop_unexpected")),
-    Row("requires", ValueType.CHOICE, "fencing", "What must be before it may start.",
+    Row("requires", ValueType.CHOICE, "fencing", "What must be done before it may start.",
         choices=("nothing", "quorum", "fencing", "unfencing"), since=3),
     Row("provides", ValueType.CHOICE, "", "Of a fence device: nodes must be unfenced by it before they run anything.",
         choices=("unfencing",), since=3),

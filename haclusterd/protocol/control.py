@@ -66,7 +66,7 @@ def encode(message: Message) -> bytes:
     if len(payload) > MAX_FRAME_BYTES:
         assert isinstance(message, Response), "only a response grows with the cluster"
         text = f"the answer is larger than {MAX_FRAME_BYTES} bytes"
-        problem = ShownReport("error", "TOO_LARGE", text, "ask for less of it")
+        problem = ShownReport("error", "TOO_LARGE", text, "ask for less")
         payload = _payload(Response(message.id, 1, (problem,)))
     return framed(payload)
 

@@ -210,7 +210,7 @@ CODES: dict[Code, CodeRow] = {
     Code.STORED_AS: CodeRow("{what} is kept as {stored}", ExitStatus.OK, severity=Severity.INFO),
     Code.KEPT: CodeRow("{what} is kept and shown; {why}", ExitStatus.OK, severity=Severity.INFO),
     Code.SECRET_KEPT: CodeRow(
-        "{name} keeps the value that it has: asterisks stand for it", ExitStatus.OK, severity=Severity.INFO
+        "{name} keeps its value: the text has asterisks in its place", ExitStatus.OK, severity=Severity.INFO
     ),
     Code.SECRET_HIDDEN: CodeRow(
         "{name} is ******, which stands for a secret that was not shown", ExitStatus.BAD_VALUE,
@@ -234,7 +234,7 @@ CODES: dict[Code, CodeRow] = {
         "this needs feature level {level}, which {nodes} cannot read", _CONFIGURATION,
         "upgrade haclusterd there; the cluster's level rises by itself",
     ),
-    Code.MORE_FAULTS: CodeRow("there are more than {limit} faults", _DATA, "correct these first"),
+    Code.MORE_FAULTS: CodeRow("there are more than {limit} errors", _DATA, "correct these first"),
     Code.DUPLICATE_ID: CodeRow("{id} is defined twice", _CONFIGURATION, "give one of them another id"),
     Code.EXISTS: CodeRow(
         "{kind} {id} exists already", ExitStatus.EXISTS, "choose another id, or replace it with: configure load update"
@@ -258,7 +258,7 @@ CODES: dict[Code, CodeRow] = {
     Code.UNKNOWN_AGENT: CodeRow("{where}: there is no agent {agent}", _CONFIGURATION, "install it or correct the name"),
     Code.UNKNOWN_PARAMETER: CodeRow("{where}: agent {agent} has no parameter {name}", _CONFIGURATION),
     Code.TAKES_NO_PARAMETERS: CodeRow(
-        "{where}: an agent of class {standard} takes no parameters, so {name} would reach nobody", _CONFIGURATION,
+        "{where}: an agent of class {standard} takes no parameters, so {name} has no effect", _CONFIGURATION,
         "remove it; what the service needs stands in its own configuration",
     ),
     Code.MISSING_PARAMETER: CodeRow(
@@ -308,7 +308,7 @@ CODES: dict[Code, CodeRow] = {
         severity=_WARNING,
     ),
     Code.UNFENCING_NOT_SAID: CodeRow(
-        "{where}: agent {agent} must let each node in when it joins, and nothing says so: it will not be asked to",
+        "{where}: agent {agent} must let each node in when it joins, and is not configured to: it will not be asked to",
         _CONFIGURATION, "add meta provides=unfencing", severity=_WARNING,
     ),
     Code.NO_MONITOR: CodeRow(
@@ -319,14 +319,14 @@ CODES: dict[Code, CodeRow] = {
         "constraint {id} relates {resource} to itself", _CONFIGURATION, "name two resources"
     ),
     Code.ORDER_CYCLE: CodeRow(
-        "mandatory orders go round in a circle: {circle}", _CONFIGURATION, "remove one of: {constraints}"
+        "mandatory orders form a cycle: {circle}", _CONFIGURATION, "remove one of: {constraints}"
     ),
     Code.ORDERS_WAIT: CodeRow(
-        "orders go round in a circle: {circle}; what is to start together waits for ever", _CONFIGURATION,
+        "orders form a cycle: {circle}; what is to start together waits forever", _CONFIGURATION,
         "remove one of: {constraints}", severity=_WARNING,
     ),
     Code.STOPS_WAIT: CodeRow(
-        "orders of stops go round in a circle: {circle}; what is to stop together is never stopped", _CONFIGURATION,
+        "orders of stops form a cycle: {circle}; what is to stop together is never stopped", _CONFIGURATION,
         "remove one of: {constraints}", severity=_WARNING,
     ),
     Code.COLOCATION_CONTRADICTION: CodeRow(
@@ -379,7 +379,7 @@ CODES: dict[Code, CodeRow] = {
         "take promotable=true away, or use an agent that can be promoted",
     ),
     Code.NOT_PROMOTABLE: CodeRow(
-        "{where}: {id} is not promotable, so that {word} means nothing", _CONFIGURATION,
+        "{where}: {id} is not promotable, so {word} has no effect", _CONFIGURATION,
         "make it a clone with meta promotable=true, and name the clone", severity=_WARNING,
     ),
     Code.POLICY_NEEDS_FENCING: CodeRow(
@@ -452,10 +452,10 @@ CODES: dict[Code, CodeRow] = {
                         severity=Severity.INFO),
     Code.MOVE_KEPT: CodeRow("constraint {constraint} is kept: {why}", ExitStatus.OK, "crm resource clear {resource}",
                             severity=_WARNING),
-    Code.MOVE_WITHDRAWN: CodeRow("{resource} did not come to run {where} in time; constraint {constraint} removed",
+    Code.MOVE_WITHDRAWN: CodeRow("{resource} did not run {where} in time; constraint {constraint} removed",
                                  ExitStatus.TIMEOUT, "crm resource why {resource}"),
     Code.MOVE_HAS_NO_EFFECT: CodeRow("{resource} would not run on {node}: {why}", ExitStatus.UNSAFE,
-                                     "remove the cause, or move it nevertheless with --force"),
+                                     "remove the cause, or move it anyway: --force"),
     Code.NO_DEVICE: CodeRow("no fencing device for {node}", ExitStatus.UNSAFE, "configure a fence device for {node}"),
     Code.NO_INPUT: CodeRow("cannot read {file}: {problem}", ExitStatus.NO_INPUT),
     Code.INPUT_OUTPUT: CodeRow("{what}: {problem}", ExitStatus.IO),
@@ -472,17 +472,17 @@ CODES: dict[Code, CodeRow] = {
     Code.REFUSED: CodeRow("refused: {problem}", ExitStatus.FAILED),
     Code.TIMEOUT: CodeRow("not reached in {seconds} s: {what}", ExitStatus.TIMEOUT, "crm status"),
     Code.TAKES_TOO_LONG: CodeRow("not answered: {problem}", ExitStatus.TIMEOUT,
-                                 "ask for less of it, or again later"),
-    Code.NOT_ANSWERED: CodeRow("not answered: {problem}", ExitStatus.FAILED, "ask for less of it"),
+                                 "ask for less, or try again later"),
+    Code.NOT_ANSWERED: CodeRow("not answered: {problem}", ExitStatus.FAILED, "ask for less"),
     Code.OUTCOME_UNKNOWN: CodeRow("it is not known whether this took effect: {problem}", ExitStatus.INDETERMINATE,
-                                  "look before you repeat it: crm history events"),
+                                  "check before you repeat it: crm history events"),
     Code.SCHEDULER_FAILED: CodeRow("the scheduler failed: {problem}", ExitStatus.FAILED),
-    Code.EVEN_VOTERS: CodeRow("{count} voters: the loss of half of them ends the cluster", ExitStatus.OK,
+    Code.EVEN_VOTERS: CodeRow("{count} voters: the loss of half of them leaves no quorum", ExitStatus.OK,
                               "add a witness: --witness NAME=HOST:PORT", severity=_WARNING),
-    Code.TOKEN_SEEN: CodeRow("a token on the command line is seen by every user of this machine, and kept by the shell",
+    Code.TOKEN_SEEN: CodeRow("every user of this machine can see a token on the command line, and the shell keeps it",
                              ExitStatus.OK, "leave it out: crm cluster join asks for it", Severity.WARNING),
     Code.NOT_ADMITTED: CodeRow("not admitted: {problem}", ExitStatus.NOT_PERMITTED),
-    Code.NO_INVITER: CodeRow("nobody answers who invites: {problem}", ExitStatus.UNAVAILABLE,
+    Code.NO_INVITER: CodeRow("no node answers that invites: {problem}", ExitStatus.UNAVAILABLE,
                              "the invitation may have ended: crm cluster invite, on a node of the cluster"),
     Code.NO_AUTHORITY: CodeRow(
         "the authority's key is not here: {problem}", ExitStatus.NO_INPUT,

@@ -7,7 +7,7 @@ from haclusterd.verbs.words import Completes, Parameter, Taken, Words
 _NAME = Argument("name", Kind.WORD, "the name of the token", is_required=True)
 
 API = Family("api", "Who may ask over the network: tokens of haclusterd-api", (
-    Verb("api.token_add", Permission.ADMINISTER, "Accept a token by which a program may ask", (
+    Verb("api.token_add", Permission.ADMINISTER, "Add a token for a program", (
         _NAME,
         Argument("role", Kind.WORD, "what its bearer may", is_required=True, choices=("viewer", "operator", "admin"),
                  flag="--role"),
@@ -20,10 +20,10 @@ API = Family("api", "Who may ask over the network: tokens of haclusterd-api", (
               takes=(Parameter("action", completes=Completes.CHOICE, choices=("add", "list", "revoke")),
                      Taken("name", is_required=False), "role", "valid"), is_guessed=False),
     ), cost=Cost.LIGHT, answers=("api_token",)),
-    Verb("api.whoami", Permission.READ, "Show as whom one is known, and what one may", (), (
+    Verb("api.whoami", Permission.READ, "Show who you are to the cluster, and your permission", (), (
         Words(("crm api whoami",)),
     ), cost=Cost.LIGHT, answers=("whoami",)),
-    Verb("api.token_list", Permission.ADMINISTER, "Show the API tokens, but not what they are",
+    Verb("api.token_list", Permission.ADMINISTER, "List the API tokens, without their secrets",
          cost=Cost.LIGHT, only_tells=True, answers=("api_tokens",)),
-    Verb("api.token_revoke", Permission.ADMINISTER, "Accept a token no more", (_NAME,), cost=Cost.LIGHT),
+    Verb("api.token_revoke", Permission.ADMINISTER, "Revoke a token", (_NAME,), cost=Cost.LIGHT),
 ))  # fmt: skip

@@ -7,7 +7,7 @@ from haclusterd.verbs.words import Completes, Parameter, Words
 _NODE = Argument("node", Kind.WORD, "which", is_required=True, completes=Completes.NODE)
 
 CLUSTER = Family("cluster", "The cluster as a whole: members, timers, set-up", (
-    Verb("cluster.members", Permission.READ, "Show who belongs to the cluster and who is heard", (), (
+    Verb("cluster.members", Permission.READ, "Show the members and which of them are heard", (), (
         Words(("crm cluster members",)),
         Words(("crm cluster wait_for_startup", "crm cluster wait_for_startup 120"), typed="cluster wait_for_startup",
               help="Wait until the cluster answers and has a leader",
@@ -18,18 +18,18 @@ CLUSTER = Family("cluster", "The cluster as a whole: members, timers, set-up", (
     ), (
         Words(("crm cluster transfer-leader", "crm cluster transfer-leader n2"), is_guessed=False),
     ), cost=Cost.LIGHT, answers=("leader",)),
-    Verb("cluster.timing", Permission.READ, "Show every timer and what it follows from", (), (
+    Verb("cluster.timing", Permission.READ, "Show every timer and how it is derived", (), (
         Words(("crm cluster timing",)),
     ), cost=Cost.LIGHT, answers=("timing",)),
     Verb("cluster.export", Permission.ADMINISTER, "Write the whole state, secrets too, for --cib-file", (), (
         Words(("crm cluster export state.cib",), takes=(Parameter("target", completes=Completes.FILE),)),
     ), cost=Cost.LONG, only_tells=True, answers=("state",)),
-    Verb("cluster.backup", Permission.ADMINISTER, "Write what another cluster can be made of into a new file", (
+    Verb("cluster.backup", Permission.ADMINISTER, "Write a backup of the cluster to a new file", (
         Argument("secrets", Kind.FLAG, "secrets too", flag="--show-secrets"),
     ), (
         Words(("crm cluster backup web.backup",), takes=(Parameter("target", completes=Completes.FILE), "secrets")),
     ), cost=Cost.LONG, only_tells=True, answers=("backup",)),
-    Verb("cluster.invite", Permission.ADMINISTER, "Let a new node in: prints what to type there", (
+    Verb("cluster.invite", Permission.ADMINISTER, "Invite a new node: prints the command to type there", (
         Argument("node", Kind.WORD, "its name; left out: any that is free"),
         Argument("witness", Kind.FLAG, "it votes and runs nothing", flag="--witness"),
         Argument("learner", Kind.FLAG, "it gets no vote, also later", flag="--learner"),
@@ -43,7 +43,7 @@ CLUSTER = Family("cluster", "The cluster as a whole: members, timers, set-up", (
         Words(("crm cluster witness w1",), typed="cluster witness", help="Let a witness in: it votes and runs nothing",
               takes=("node", "valid", "port", "authority"), fixed={"witness": True}, is_guessed=False),
     ), cost=Cost.LIGHT, answers=("invitation",)),
-    Verb("cluster.remove", Permission.ADMINISTER, "Let a node leave for good; dead ones too", (_NODE,), (
+    Verb("cluster.remove", Permission.ADMINISTER, "Remove a node for good, also a dead one", (_NODE,), (
         Words(('crm cluster remove n3 --reason "replaced by n4"', "crm cluster remove n3 --wait=10min"),
               aliases=("delete",), is_guessed=False),
         Words(('crm node delete n3 --reason "replaced by n4"',), typed="node delete",
@@ -61,7 +61,7 @@ CLUSTER = Family("cluster", "The cluster as a whole: members, timers, set-up", (
     ), (
         Words(("crm cluster vote n5 off", "crm cluster vote n5 on"), is_guessed=False),
     ), cost=Cost.LIGHT, answers=("membership",)),
-    Verb("cluster.certificates", Permission.ADMINISTER, "Show how long certificates are good; renew, revoke", (
+    Verb("cluster.certificates", Permission.ADMINISTER, "Show when certificates expire; renew or revoke them", (
         Argument("action", Kind.WORD, "what to do", choices=("show", "renew", "revoke")),
         Argument("node", Kind.WORD, "a node, or a fingerprint", completes=Completes.NODE),
     ), (

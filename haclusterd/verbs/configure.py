@@ -62,7 +62,7 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
         Words(("crm configure apply web.yaml", "crm configure apply web.crm --prune site-a --dry-run"),
               takes=(_FILE, "prune", "format", "variables"), is_guessed=False),
     ), answers=("change",)),
-    Verb("configure.verify", Permission.READ, "Judge the configuration, or a file as if it were loaded", (
+    Verb("configure.verify", Permission.READ, "Check the configuration, or a file as if it were loaded", (
         Argument("text", Kind.TEXT, "the text of a file; left out: what is configured"),
         _SOURCE, _FORMAT, _VARIABLES, _PENDING,
         Argument("strict", Kind.FLAG, "fail on warnings", flag="--strict"),
@@ -152,7 +152,7 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
         Words(("crm configure default-timeouts web db",), aliases=("default_timeouts",), is_statement=True,
               is_guessed=False),
     ), answers=("change",)),
-    Verb("configure.rename", Permission.ADMINISTER, "Give an object another id, everywhere", (
+    Verb("configure.rename", Permission.ADMINISTER, "Rename an object, and all references to it", (
         Argument("old", Kind.WORD, "its id now", is_required=True, completes=Completes.OBJECT),
         Argument("new", Kind.WORD, "its new id", is_required=True),
     ), (
@@ -184,7 +184,7 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
     ), (
         Words(("crm configure schema",)),
     ), cost=Cost.LIGHT, answers=("schema",)),
-    Verb("configure.upgrade", Permission.READ, "Say whether the configuration waits for an upgrade", (
+    Verb("configure.upgrade", Permission.READ, "Show whether the configuration needs an upgrade", (
         Argument("insist", Kind.WORD, "as in crmsh; nothing comes of it", choices=("force",)),
     ), (
         Words(("crm configure upgrade",)),
@@ -199,7 +199,7 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
     ), (
         Words(("crm configure get_property node-timeout",), typed="configure get_property", aliases=("get-property",)),
     ), cost=Cost.LIGHT, answers=("properties",)),
-    Verb("configure.validate_all", Permission.ADMINISTER, "Ask the agents of this node what they say of parameters", (
+    Verb("configure.validate_all", Permission.ADMINISTER, "Let the agents of this node check their parameters", (
         Argument("ids", Kind.WORDS, "which resources; left out: all", completes=Completes.RESOURCE),
     ), (
         Words(("crm configure validate-all", "crm configure validate-all web"), aliases=("validate_all",)),

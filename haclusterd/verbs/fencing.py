@@ -25,7 +25,7 @@ FENCING = Family("fencing", "Fencing: what can fence whom, whether it is proven,
     Verb("fencing.history", Permission.READ, "Show what was fenced, and what is being fenced", (_ANY_NODE,), (
         Words(("crm fencing history", "crm fencing history n3")),
     ), cost=Cost.LIGHT, answers=("fencing_history",)),
-    Verb("fencing.confirm", Permission.ADMINISTER, "Say that a lost node is down, when no device can", (
+    Verb("fencing.confirm", Permission.ADMINISTER, "Confirm that a lost node is down, when no device can", (
         _NODE,
         Argument("has_checked", Kind.FLAG, "I have looked: it is powered off", flag="--i-have-checked"),
     ), (

@@ -53,7 +53,7 @@ HISTORY = Family("history", "What happened", (
     ), (
         Words(("crm history transitions", "crm history transitions --limit 5"), aliases=("peinputs",)),
     ), cost=Cost.LONG, answers=("transitions",)),
-    Verb("history.info", Permission.READ, "Show what this node's history is about", (), (
+    Verb("history.info", Permission.READ, "Show which time, nodes and resources the history covers", (), (
         Words(("crm history info",)),
     ), cost=Cost.LONG, answers=("history_info",)),
     Verb("history.config", Permission.READ, "List the versions of the configuration", (
@@ -78,7 +78,7 @@ HISTORY = Family("history", "What happened", (
     Verb("history.check", Permission.READ, "Compare the histories of all nodes; fails when they differ", (), (
         Words(("crm history check", "crm -o json history check")),
     ), cost=Cost.LONG, answers=("history_check",)),
-    Verb("history.follow", Permission.READ, "Show what happens from a position in the history on", (
+    Verb("history.follow", Permission.READ, "Show events from a position in the history on", (
         Argument("after", Kind.WORD, "the position: `next` or `id` of an earlier answer of any node; 0: the beginning"),
         Argument("since", Kind.WORD, "without a position: how far back, or from when; left out: from now on"),
         Argument("node", Kind.WORD, "only of this node"),

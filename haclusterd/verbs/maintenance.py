@@ -5,7 +5,7 @@ from haclusterd.verbs.verb import Family, Permission, Verb
 from haclusterd.verbs.words import Completes, Words
 
 MAINTENANCE = Family("maintenance", "Maintenance: nothing is started, stopped or watched meanwhile", (
-    Verb("maintenance", Permission.OPERATE, "Leave everything, or resources, wholly alone, or no longer", (
+    Verb("maintenance", Permission.OPERATE, "Turn maintenance mode on or off, for all or for resources", (
         Argument("state", Kind.WORD, "on or off", is_required=True, choices=("on", "off")),
         Argument("resources", Kind.WORDS, "which resources; left out: the whole cluster", completes=Completes.RESOURCE),
     ), (

@@ -23,7 +23,7 @@ NODE = Family("node", "Nodes: look at them, empty them, let them run, fence them
     Verb("node.online", Permission.OPERATE, "Let a node on standby run resources again", (_ANY_NODE,), (
         Words(("crm node online n1",)),
     ), answers=("change",)),
-    Verb("node.maintenance", Permission.OPERATE, "Leave everything on a node wholly alone", (
+    Verb("node.maintenance", Permission.OPERATE, "Put a node into maintenance mode: nothing on it is touched", (
         _ANY_NODE,
         Argument("ready", Kind.FLAG, "no longer"),
     ), (

@@ -43,6 +43,29 @@ def test_files_that_are_named_exist(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)
+def test_modules_that_are_named_by_their_room_exist(path: Path) -> None:
+    """A page may leave out the package's name, the directory that it speaks of, or its own."""
+    roots = (CHECKOUT, CHECKOUT / "haclusterd", CHECKOUT / "haclusterd" / "scheduler", path.parent)
+    quoted = re.findall(r"`([\w./-]+/[\w-]+\.py)`", prose(path))
+    lost = [name for name in quoted if not any((root / name).exists() for root in roots)]
+    assert [name for name in lost if not list((CHECKOUT / "haclusterd").glob(f"*/{name}"))] == []
+
+
+def test_functions_that_a_walk_names_stand_in_the_files_that_it_names_beside_them() -> None:
+    page = (CHECKOUT / "docs" / "ARCHITECTURE.md").read_text()
+    steps = [step for step in re.findall(r"^\d+\. .*(?:\n +.*)*", page, flags=re.MULTILINE) if ".py`" in step]
+    assert len(steps) > 20
+    lost = []
+    for step in steps:
+        files = re.findall(r"`([\w./]+\.py)`", step)
+        found = [path for name in files for path in (CHECKOUT / "haclusterd").rglob(name) if path.is_file()]
+        text = "\n".join(path.read_text() for path in found)
+        lost += [name for name in files if not any(str(path).endswith(f"/{name}") for path in found)]
+        lost += [name for name in re.findall(r"`(\w+)(?:\([^`]*\))?`", step) if not re.search(rf"\b{name}\b", text)]
+    assert lost == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=named)
 def test_targets_of_make_that_are_named_exist(path: Path) -> None:
     targets = set(re.findall(r"^([\w-]+):", (CHECKOUT / "Makefile").read_text(), flags=re.MULTILINE))
     used = re.findall(r"(?:`|^\s+)make ([a-z-]+)\b", path.read_text(), flags=re.MULTILINE)

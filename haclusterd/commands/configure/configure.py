@@ -165,7 +165,7 @@ def delete(context: Context, arguments: Arguments) -> Outcome:
 
 
 def rename(context: Context, arguments: Arguments) -> Outcome:
-    """Give an object another id, everywhere."""
+    """Rename an object, and all references to it."""
     old, new = arguments.word("old"), arguments.word("new")
     return _edited(context, ("rename", old, new), f"{old} is called {new} now")
 
@@ -190,7 +190,7 @@ def _edited(context: Context, words: tuple[str, ...], done: str) -> Outcome:
 
 
 def verify(context: Context, arguments: Arguments) -> Outcome:
-    """Judge the configuration, or a file as if it were loaded (schema `haclusterd.verify/1`)."""
+    """Check the configuration, or a file as if it were loaded (schema `haclusterd.verify/1`)."""
     made = Reading(context.cib.configuration)
     if arguments.word("text"):
         base = Configuration(nodes=context.cib.configuration.nodes)

@@ -19,7 +19,7 @@ ADD, REMOVE, AFTER, BEFORE = "add", "remove", "after", "before"
 
 
 def rename(cib: Cib, words: Sequence[str], *, is_forced: bool) -> Edited:
-    """Give an object another id, everywhere: `rename OLD NEW`."""
+    """Rename an object, and all references to it: `rename OLD NEW`."""
     configuration = cib.configuration
     if len(words) != 2:
         return configuration, (report(Code.USAGE, problem="rename needs two names: rename OLD NEW"),)

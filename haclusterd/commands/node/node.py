@@ -121,7 +121,7 @@ def online(context: Context, arguments: Arguments) -> Outcome:
 
 
 def maintenance(context: Context, arguments: Arguments) -> Outcome:
-    """Leave everything on a node wholly alone, monitors too, or no longer."""
+    """Put a node into maintenance mode: nothing on it is touched, monitors too, or no longer."""
     node = find_node(context, arguments.word("node"))
     if isinstance(node, ReportItem):
         return refusal(node)

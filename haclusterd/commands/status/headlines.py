@@ -394,7 +394,7 @@ def _not_running(overview: Overview) -> Iterator[Headline]:
         yield Headline(Gravity.CRITICAL, "DEGRADED", f"{named(down)} {words}", f"crm resource why {down[0]}")
         for circle in circles(overview.cib.configuration):
             if not circle.is_of_stops and not circle.resources.isdisjoint(down):
-                text = f"orders go round in a circle, and what they name waits for ever: {circle.shown}"
+                text = f"orders form a cycle, and what they name waits for ever: {circle.shown}"
                 remedy = f"remove one of: {', '.join(circle.constraints)}"
                 yield Headline(Gravity.CRITICAL, "DEGRADED", text, remedy)
 

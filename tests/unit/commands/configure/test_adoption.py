@@ -112,7 +112,7 @@ def test_what_show_prints_can_be_loaded_without_the_loss_of_a_secret() -> None:
     shown = show_document(masked(cluster.cib.configuration, {}))
     assert "real" not in shown
     outcome = load(cluster, shown.replace("interval=1min", "interval=90s"), source="edited.crm")
-    assert "info edited.crm:5: power: password keeps the value that it has: asterisks stand for it" in [
+    assert "info edited.crm:5: power: password keeps its value: the text has asterisks in its place" in [
         f"{each.severity} {str(each.place).rpartition(':')[0]}: {each.message}" for each in outcome.reports
     ]
     (power,) = loaded(cluster, outcome).fence_devices()
