@@ -16,12 +16,12 @@ from haclusterd.adapters.agents.metadata import read_agent_metadata, read_descri
 from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.grammar import Command, Level
 from haclusterd.cli.parsing import UsageError, parse
-from haclusterd.machines.acting_alone import RESETS, STEPS
 from haclusterd.machines.controller import OFFICES
-from haclusterd.machines.executor import LIVES
+from haclusterd.machines.executing.acting_alone import RESETS, STEPS
+from haclusterd.machines.executing.executor import LIVES
+from haclusterd.machines.executing.resource_queue import QUEUES
 from haclusterd.machines.joining import JOINING
 from haclusterd.machines.planning import PLANS
-from haclusterd.machines.resource_queue import QUEUES
 from haclusterd.machines.transition import ACTIONS, TRANSITIONS
 from haclusterd.model import durations
 from haclusterd.model.fence_parameters import DEVICE_PARAMETERS
@@ -335,10 +335,10 @@ TABLES = (
     ("machines/planning.py", PLANS),
     ("machines/transition.py", TRANSITIONS),
     ("machines/transition.py", ACTIONS),
-    ("machines/resource_queue.py", QUEUES),
-    ("machines/executor.py", LIVES),
-    ("machines/acting_alone.py", STEPS),
-    ("machines/acting_alone.py", RESETS),
+    ("machines/executing/resource_queue.py", QUEUES),
+    ("machines/executing/executor.py", LIVES),
+    ("machines/executing/acting_alone.py", STEPS),
+    ("machines/executing/acting_alone.py", RESETS),
     ("machines/joining.py", JOINING),
     ("runtime/dialogue.py", STAGES),
     ("runtime/member_change.py", CHANGES),

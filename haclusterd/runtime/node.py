@@ -30,7 +30,7 @@ from haclusterd.machines.effects import (
     UnwatchService,
     WatchService,
 )
-from haclusterd.machines.executor import ExecutorMachine
+from haclusterd.machines.executing.executor import ExecutorMachine
 from haclusterd.machines.fencer import FencerMachine
 from haclusterd.machines.joining import DrawIncarnation, JoiningMachine, JoinState
 from haclusterd.machines.learners import LearnersMachine

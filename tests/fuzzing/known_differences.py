@@ -74,7 +74,7 @@ def a_circle_of_colocations(cib: ET.Element, details: Sequence[str]) -> bool:
     return is_circle and bool(details) and (is_same_but_blocked or _is_only_placed_otherwise(_active(details)))
 
 
-def a_blocked_start_is_shown_elsewhere(cib: ET.Element, details: Sequence[str]) -> bool:
+def a_blocked_start_is_shown_on_another_node(cib: ET.Element, details: Sequence[str]) -> bool:
     """Which instance of a clone is said to be kept from starting; 2.1.5 would have moved another one to make place."""
     cloned = {primitive.get("id") for clone in cib.iterfind(".//clone") for primitive in clone.iter("primitive")}
     starts = [match for match in (_BLOCKED_START.match(line) for line in details) if match]
@@ -208,7 +208,7 @@ KNOWN: tuple[Judge, ...] = (
     a_member_inside_a_group_is_colocated,
     what_is_on_an_offline_node_is_hidden,
     a_circle_of_colocations,
-    a_blocked_start_is_shown_elsewhere,
+    a_blocked_start_is_shown_on_another_node,
     an_expired_probe_said_promoted,
     a_partly_unmanaged_group_is_colocated,
     fencing_is_serialized,

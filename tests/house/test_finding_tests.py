@@ -61,7 +61,7 @@ def test_every_row_that_leads_to_tests_is_needed() -> None:
 @pytest.mark.parametrize(
     ("module", "how", "expected"),
     [
-        ("haclusterd.machines.executor", "name", "tests/unit/machines/test_executor.py"),
+        ("haclusterd.machines.executing.executor", "name", "tests/unit/machines/test_executor.py"),
         ("haclusterd.cib.activity", "import", "tests/unit/cib/test_apply.py"),
         ("haclusterd.scheduler.assign.rivals", "room", "tests/golden/test_scheduler.py"),
         ("haclusterd.agents.gpu_worker", "room", "tests/agents/test_gpu_health.py"),

@@ -1,4 +1,4 @@
-"""Which tests a module has: `python -m tests.house.tests_of haclusterd/machines/executor.py`.
+"""Which tests a module has: `python -m tests.house.tests_of haclusterd/machines/executing/executor.py`.
 
 The first that finds some counts: a test file with the module's name; test files that import the module, or that import
 what the tests share and what imports it; the row of `THROUGH` for its room, or for the module itself.
@@ -24,7 +24,6 @@ THROUGH: Mapping[str, tuple[str, ...]] = {
     "haclusterd.agents": ("tests/agents",),
     "haclusterd.api": ("tests/unit/api", "tests/processes/test_api.py"),
     "haclusterd.cib": ("tests/unit/cib/test_apply.py",),
-    "haclusterd.cib.recovery": ("tests/simulation/test_recovered_clusters.py",),
     "haclusterd.cli": ("tests/unit/cli", "tests/unit/entry_points/test_crm.py"),
     "haclusterd.cli.render": ("tests/golden/test_crm.py",),
     "haclusterd.commands": ("tests/unit/commands", "tests/golden/test_crm.py"),

@@ -9,7 +9,7 @@ from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status.status import node_answer
 from haclusterd.commands.ticket import ticket_names
 from haclusterd.commands.verb import carry_out_by
-from haclusterd.machines.stop_plan import stop_timeout_ms
+from haclusterd.machines.executing.stop_plan import stop_timeout_ms
 from haclusterd.model import timing
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.instants import WallTime

@@ -11,8 +11,8 @@ from typing import Protocol, TypeVar
 from haclusterd.cib import codec
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.commands import Command, DcElected, Fenced, IssueOrders, Join, Lost, RecordResults
+from haclusterd.machines.executing.stop_plan import held_by, stops_before
 from haclusterd.machines.no_quorum import LonePolicy, lone_policy, promotable_resources
-from haclusterd.machines.stop_plan import held_by, stops_before
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Configuration, Primitive, TicketConstraint
 from haclusterd.model.fencing import FenceAction, FenceOutcome

@@ -9,7 +9,7 @@ from haclusterd.machines.effects import (
     PublishEmpty,
     RunAgent,
 )
-from haclusterd.machines.executor import ExecutorMachine
+from haclusterd.machines.executing.executor import ExecutorMachine
 from haclusterd.machines.moment import Moment
 from haclusterd.model.agent_calls import AgentCall
 from haclusterd.model.ids import ResourceId

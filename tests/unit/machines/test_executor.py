@@ -11,7 +11,7 @@ from haclusterd.machines.effects import (
     UnwatchService,
     WatchService,
 )
-from haclusterd.machines.executor import ExecutorMachine
+from haclusterd.machines.executing.executor import ExecutorMachine
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall
 from haclusterd.model.ids import OrderKey
 from haclusterd.model.instants import Instant

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from haclusterd.cib import commands
-from haclusterd.machines.executor import UNDYING_MS, ExecutorMachine
+from haclusterd.machines.executing.executor import UNDYING_MS, ExecutorMachine
 from haclusterd.model.agent_calls import AdoptedAction
 from haclusterd.model.configuration import AttributeSet, Clone, Group, Operation, Primitive
 from haclusterd.model.fencing import FenceOutcome

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from haclusterd.machines.recurring import HURRY_FIRST_MS, HURRY_MAX_MS, Recurring
+from haclusterd.machines.executing.recurring import HURRY_FIRST_MS, HURRY_MAX_MS, Recurring
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from haclusterd.machines.effects import KillAgent
-from haclusterd.machines.resource_queue import (
+from haclusterd.machines.executing.resource_queue import (
     UNDYING_MS,
     Adopted,
     AgentAtWork,

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from haclusterd.machines.acting_alone import POLICY_KEEPS, RESETS, STEPS, UNFINISHED, Step
 from haclusterd.machines.controller import OFFICES, Office, OfficeEvent
-from haclusterd.machines.executor import LIVES
+from haclusterd.machines.executing.acting_alone import POLICY_KEEPS, RESETS, STEPS, UNFINISHED, Step
+from haclusterd.machines.executing.executor import LIVES
+from haclusterd.machines.executing.resource_queue import QUEUES, QueueEvent, QueueState
 from haclusterd.machines.joining import JOINING
 from haclusterd.machines.planning import PLANS, PlanEvent, PlanState
-from haclusterd.machines.resource_queue import QUEUES, QueueEvent, QueueState
 from haclusterd.machines.transition import (
     ACTIONS,
     TRANSITIONS,

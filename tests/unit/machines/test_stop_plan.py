@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haclusterd.machines.stop_plan import held_by, stops_before
+from haclusterd.machines.executing.stop_plan import held_by, stops_before
 from haclusterd.model.configuration import Configuration, Constraint, Group, Ordering, Resource
 from haclusterd.model.ids import ConstraintId, ResourceId
 from tests.unit.situations import primitive

@@ -11,23 +11,15 @@ from haclusterd.commands.certificates import ending
 from haclusterd.commands.context import Context, HeardFrom, LiveView
 from haclusterd.commands.outcome import Outcome
 from haclusterd.model.certificates import CertificateFacts
-from haclusterd.model.cluster import Cib, Member, Membership, NodeState, NodeStatus, Status
+from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.enrolment import InvitationTerms
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.reports.codes import Code
+from tests.unit.commands.node.member_clusters import cluster
 
 N1, N2, N3 = NAMES = tuple(map(NodeName, ("n1", "n2", "n3")))
 LIVE = LiveView(N1, leader=N1, has_quorum=True, connected_voters=NAMES, heard=dict.fromkeys((N2, N3), HeardFrom(100)))
-
-
-def cluster(*voters: str, **states: NodeState) -> Cib:
-    members = {NodeName(name): Member(NodeName(name), ((f"10.0.0.{name[1:]}", 7400),)) for name in voters}
-    nodes = {
-        name: NodeStatus(name, states.get(str(name), NodeState.ONLINE), Incarnation("boot", str(name)))
-        for name in members
-    }
-    return Cib("uuid", "web", members, Membership(version=4, retired=(NodeName("n9"),)), status=Status(nodes=nodes))
 
 
 def ask(verb: str, cib: Cib, live: LiveView | None = LIVE, *, is_forced: bool = False, **arguments: Any) -> Outcome:

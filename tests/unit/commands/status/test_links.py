@@ -7,7 +7,7 @@ from haclusterd.commands.status.headlines import Gravity, headlines
 from haclusterd.commands.status.overview import Overview
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
-from tests.unit.commands.node.test_membership import cluster
+from tests.unit.commands.node.member_clusters import cluster
 
 FAR = 9000
 

@@ -15,8 +15,8 @@ from typing import Final
 
 from haclusterd.cib.activity import known_promoted
 from haclusterd.machines.effects import Condemn, Effect
+from haclusterd.machines.executing.stop_plan import held_by, stop_timeout_ms, stops_before
 from haclusterd.machines.no_quorum import LonePolicy, promotable_resources
-from haclusterd.machines.stop_plan import held_by, stop_timeout_ms, stops_before
 from haclusterd.model.activity import migrating_to_or_from
 from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId

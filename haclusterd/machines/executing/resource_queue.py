@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from haclusterd.machines.effects import KillAgent, UnwatchService
-from haclusterd.machines.recurring import Recurring
+from haclusterd.machines.executing.recurring import Recurring
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import Instant, after
 from haclusterd.model.ocf import ActionName

@@ -21,7 +21,8 @@ from enum import StrEnum
 from typing import Final
 
 from haclusterd.cib.activity import possibly_active
-from haclusterd.machines.acting_alone import (
+from haclusterd.machines.effects import Effect, KillAgent, Note, PublishEmpty, RunAgent, WatchService
+from haclusterd.machines.executing.acting_alone import (
     RECORDED_DEAD,
     ActingAlone,
     LoneAction,
@@ -31,13 +32,10 @@ from haclusterd.machines.acting_alone import (
     Situation,
     described,
 )
-from haclusterd.machines.effects import Effect, KillAgent, Note, PublishEmpty, RunAgent, WatchService
-from haclusterd.machines.moment import Moment
-from haclusterd.machines.no_quorum import LonePolicy, panics
-from haclusterd.machines.order_answers import OrderAnswers
-from haclusterd.machines.own_record import OwnRecord
-from haclusterd.machines.recurring import Recurring
-from haclusterd.machines.resource_queue import (
+from haclusterd.machines.executing.order_answers import OrderAnswers
+from haclusterd.machines.executing.own_record import OwnRecord
+from haclusterd.machines.executing.recurring import Recurring
+from haclusterd.machines.executing.resource_queue import (
     MONITORS,
     UNDYING_MS,
     WANTED,
@@ -47,6 +45,8 @@ from haclusterd.machines.resource_queue import (
     QueueState,
     ResourceQueue,
 )
+from haclusterd.machines.moment import Moment
+from haclusterd.machines.no_quorum import LonePolicy, panics
 from haclusterd.model.activity import may_hold_anything
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
