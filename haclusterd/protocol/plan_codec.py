@@ -72,7 +72,7 @@ class PlanReader:
     def _action(self, written: list[Any]) -> GraphAction:
         (number, kind, name, resource, node, inputs, interval_ms, agent, parameters, meta, timeout_ms, start_delay_ms,
          target_exit_code, digest, devices, reason, priority, incarnation, is_probe, instance, notification,
-         router_node, causes, definition) = written  # fmt: skip
+         router_node, causes, definition, resource_parameters) = written  # fmt: skip
         return GraphAction(
             id=number,
             kind=ActionKind(kind),
@@ -98,6 +98,7 @@ class PlanReader:
             router_node=router_node,
             causes=tuple(FailedOperation(*each) for each in causes),
             definition=definition,
+            resource_parameters=None if resource_parameters is None else self._mappings[resource_parameters],
         )
 
 
@@ -143,6 +144,7 @@ class _Writer:
             action.router_node,
             [[each.resource, each.operation, each.ending] for each in action.causes],
             action.definition,
+            None if action.resource_parameters is None else self._mapping(action.resource_parameters),
         ]
 
     def _agent(self, agent: AgentReference) -> int:
