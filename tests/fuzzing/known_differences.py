@@ -166,19 +166,20 @@ def members_are_apart(cib: ET.Element, details: Sequence[str]) -> bool:
 
 
 def capacities_are_in_no_order(cib: ET.Element, details: Sequence[str]) -> bool:
-    """Each of two nodes has more of something (placement-strategy=balanced), so the best depends on who is asked first.
+    """Each of two nodes has more of something, so which has most left depends on who is asked first.
 
-    Pacemaker sorts the nodes as a hash table holds them; here the best is the one that no other has more than.
+    Pacemaker asks the nodes as a hash table holds them, here the names are in order. Where more is left counts with
+    placement-strategy=balanced, and with each strategy for what no node can hold with its company.
     """
-    is_balanced = any(
-        pair.get("name") == "placement-strategy" and pair.get("value") == "balanced" for pair in cib.iter("nvpair")
+    is_counting = any(
+        pair.get("name") == "placement-strategy" and pair.get("value") != "default" for pair in cib.iter("nvpair")
     )
     capacities = [
         {str(pair.get("name")): int(pair.get("value", "0")) for pair in node.iterfind("utilization/nvpair")}
         for node in cib.iterfind("configuration/nodes/node")
     ]
     has_tie = any(_has_more(one, two) and _has_more(two, one) for one in capacities for two in capacities)
-    return is_balanced and has_tie and _is_only_placed_otherwise(_active(details))
+    return is_counting and has_tie and _is_only_placed_otherwise(_active(details))
 
 
 def _has_more(one: dict[str, int], two: dict[str, int]) -> bool:

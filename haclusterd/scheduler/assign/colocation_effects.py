@@ -2,8 +2,8 @@
 
 Source: Pacemaker Explained, "Placing Resources Relative to other Resources", "Colocation with promotable clones". A
 mandatory colocation decides where the dependent may run, an optional one is a weight. A group as a primary is its last
-member where all of it must be there, else its first; a clone each of its instances, or with `interleave` the one that
-matches the dependent; a bundle its containers.
+member where all of it must be there, else its first, which runs also where a later one cannot; a clone each of its
+instances, or with `interleave` the one that matches the dependent; a bundle its containers.
 """
 
 from __future__ import annotations
@@ -46,11 +46,20 @@ class ColocationEffects:
     def _with_group(self, dependent: Resource, group: Resource, colocation: ColocationPair) -> None:
         if not group.assignment.is_assigned:
             return
-        if group.definition.is_collocated:
-            self.apply(dependent, group.children[-1 if colocation.is_mandatory else 0], colocation)
-        elif not colocation.is_mandatory:
-            for member in group.children:
-                self.apply(dependent, member, colocation)
+        members = group.children
+        if colocation.score >= INFINITY:
+            members = members[-1:] if group.definition.is_collocated else []
+        elif group.definition.is_collocated and not self._is_apart_from_each(colocation):
+            members = members[:1]
+        for member in members:
+            self.apply(dependent, member, colocation)
+
+    def _is_apart_from_each(self, colocation: ColocationPair) -> bool:
+        """Whether every member of a group counts; in Pacemaker the others may be where they are if nobody manages them.
+
+        A running cluster keeps apart from those as well.
+        """
+        return colocation.is_mandatory and not self._placing.settings.options.is_pacemaker_compatible
 
     def _with_clone(self, dependent: Resource, clone: Resource, colocation: ColocationPair) -> None:
         if not clone.assignment.is_assigned:
