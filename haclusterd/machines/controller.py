@@ -115,6 +115,8 @@ class _TermOfOffice:
         """None: it is to be made at the next step, and knows nothing of silence before."""
         self.transition: TransitionMachine | None = None
         """The walk that goes on; one that is done or aborted is dropped."""
+        self.closing: list[TransitionMachine] = []
+        """Aborted walks, the oldest first, which may still have to notify instances of what they have begun."""
         self.transitions = 0
         self.undecided: set[OrderKey] = set()
         """Orders that were proposed, and neither committed nor refused yet."""
@@ -123,6 +125,24 @@ class _TermOfOffice:
     def can_walk(self) -> bool:
         """Whether a plan that is made now may be walked."""
         return self.transition is None and not self.undecided
+
+    def drop_walk(self) -> None:
+        """The walk is over, but for its last notifications."""
+        if self.transition is not None and self.transition.state is TransitionState.CLOSING:
+            self.closing.append(self.transition)
+        self.transition = None
+
+    def close(self, cib: Cib, changes: Sequence[Change], moment: Moment) -> Sequence[Effect]:
+        """Go on with the aborted walks."""
+        effects = [effect for walk in self.closing for effect in walk.step(cib, changes, moment)]
+        self.closing = [walk for walk in self.closing if walk.state is TransitionState.CLOSING]
+        return effects
+
+    def decided(self, keys: Sequence[OrderKey], *, is_applied: bool) -> None:
+        """Orders were applied, or never will be."""
+        self.undecided.difference_update(keys)
+        for walk in self.closing:
+            (walk.committed if is_applied else walk.dropped)(keys)
 
 
 class ControllerMachine:
@@ -252,6 +272,7 @@ class ControllerMachine:
         effects.extend(self._hand_over(cib, moment) if target is None else (TransferLeadership(target),))
         if self._planning.is_time(moment):
             effects.extend(self._end_idle_walk(term, cib))
+        effects.extend(self._close(term, cib, changes, moment))
         effects.extend(self._walk(term, cib, changes, moment))
         is_settled = term.membership.is_settled(cib, report) and cib.is_judged
         effects.extend(self._take_answer(term, cib, moment, is_settled=is_settled))
@@ -314,6 +335,14 @@ class ControllerMachine:
 
     # -- planning ---------------------------------------------------------------------------------------------------
 
+    def _close(
+        self, term: _TermOfOffice, cib: Cib, changes: Sequence[Change], moment: Moment
+    ) -> Sequence[Effect]:
+        effects = term.close(cib, changes, moment)
+        if self._rules.own_orders_are_known:
+            term.undecided.update(_ordered(effects))
+        return effects
+
     def _walk(self, term: _TermOfOffice, cib: Cib, changes: Iterable[Change], moment: Moment) -> Sequence[Effect]:
         if term.transition is None:
             return ()
@@ -321,7 +350,7 @@ class ControllerMachine:
         if self._rules.own_orders_are_known:
             term.undecided.update(_ordered(effects))
         if term.transition.state is not TransitionState.RUNNING:
-            term.transition = None
+            term.drop_walk()
             self._planning.want()
         return effects
 
@@ -329,7 +358,7 @@ class ControllerMachine:
     def _end_idle_walk(term: _TermOfOffice, cib: Cib) -> Sequence[Effect]:
         effects = term.transition.end_if_idle(cib) if term.transition is not None else ()
         if effects:
-            term.transition = None
+            term.drop_walk()
         return effects
 
     def answered(self, answer: PlanAnswer) -> None:
@@ -344,6 +373,7 @@ class ControllerMachine:
         self.cib_replaced()
         if self._term is not None:
             self._term.transition = self._term.membership = None
+            self._term.closing.clear()
 
     def cib_replaced(self) -> None:
         """The whole CIB was replaced: no changes came with it."""
@@ -402,14 +432,17 @@ class ControllerMachine:
         term = self._term
         if term is None or not isinstance(command, IssueOrders):
             return ()
-        term.undecided.difference_update(order.key for order in command.orders)
-        if term.transition is None:
+        keys = tuple(order.key for order in command.orders)
+        term.decided(keys, is_applied=refusal is None)
+        walk = term.transition
+        if walk is None:
             return ()
         if refusal is None:
-            term.transition.committed(order.key for order in command.orders)
+            walk.committed(keys)
             return ()
-        effects = term.transition.refused(cib, refusal.text)
-        term.transition = None
+        walk.dropped(keys)
+        effects = walk.refused(cib, refusal.text)
+        term.drop_walk()
         # Without a change the next plan would be the same, and be refused again: plan again a little later.
         self._planning.recheck_at(after(moment.now, REFUSED_PAUSE_MS))
         return effects
@@ -417,7 +450,7 @@ class ControllerMachine:
     def not_proposed(self, command: Command) -> None:
         """One of this node's intents fits into no entry of the log, and will never be decided."""
         if self._term is not None and isinstance(command, IssueOrders):
-            self._term.undecided.difference_update(order.key for order in command.orders)
+            self._term.decided(tuple(order.key for order in command.orders), is_applied=False)
 
     def speculate(self, cib: Cib, term: Term, entry: bytes) -> None:
         """An entry with results stands in this node's log, as the leader of `term`: the next step goes on from it."""
@@ -436,9 +469,9 @@ class ControllerMachine:
         term = self._term
         if term is None or term.membership is None:
             return NEVER
-        walk = NEVER if term.transition is None else term.transition.deadline()
+        walks = term.closing if term.transition is None else (*term.closing, term.transition)
         parts = (term.membership.deadline(), term.director.deadline(), term.judge.deadline(), term.restarts.deadline())
-        return min(*parts, self._planning.deadline(), walk)
+        return min(*parts, self._planning.deadline(), *(walk.deadline() for walk in walks))
 
 
 def _ordered(effects: Iterable[Effect]) -> Iterator[OrderKey]:

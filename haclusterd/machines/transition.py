@@ -5,7 +5,9 @@ leader whose orders come behind them, so that these are applied after the result
 expected, and any change of the world that the plan did not know, aborts the graph: nothing more is issued, what was
 issued but not begun is voided, and the controller plans again. Orders of an older graph that are still open block the
 resources they are bound to by constraints, until their executors have answered (Pacemaker Development, "Controller":
-transition engine). A recurring monitor lets starts on its node go first, for a moment: of a group that moves, the next
+transition engine). Only the instances of a clone are still notified of what was under way and succeeds all the same: an
+aborted walk closes beside the next one, and ends when nothing under way can lead to a notification any more.
+A recurring monitor lets starts on its node go first, for a moment: of a group that moves, the next
 member is what its users wait for.
 """
 
@@ -131,6 +133,7 @@ class TransitionState(StrEnum):
     """Where a transition stands."""
 
     RUNNING = "running"
+    CLOSING = "aborted, and instances may have to be notified of what is under way"
     DONE = "done"
     ABORTED = "aborted"
 
@@ -140,6 +143,7 @@ class TransitionEvent(StrEnum):
 
     COMPLETE = "all its actions have succeeded"
     ABORT = "something was not as the plan expected, or time asks for another plan"
+    CLOSE = "nothing under way can lead to a notification that is not ordered"
 
 
 TRANSITIONS: Final = TransitionTable(
@@ -148,7 +152,8 @@ TRANSITIONS: Final = TransitionTable(
     (TransitionState.RUNNING,),
     (
         Transition((TransitionState.RUNNING,), TransitionEvent.COMPLETE, TransitionState.DONE),
-        Transition((TransitionState.RUNNING,), TransitionEvent.ABORT, TransitionState.ABORTED),
+        Transition((TransitionState.RUNNING,), TransitionEvent.ABORT, TransitionState.CLOSING),
+        Transition((TransitionState.CLOSING,), TransitionEvent.CLOSE, TransitionState.ABORTED),
     ),
 )
 
@@ -264,14 +269,14 @@ class TransitionMachine:
 
     def step(self, cib: Cib, changes: Iterable[Change], moment: Moment) -> Sequence[Effect]:
         """Take in what happened and issue what is ready; what it costs follows from what has changed."""
+        if self._state is TransitionState.CLOSING:
+            return self._close(cib, moment)
         if self._state is not TransitionState.RUNNING:
             return ()
         unexpected = next((change for change in changes if change.kind not in EXPECTED_CHANGES), None)
-        if unexpected is not None:
-            return self._abort(cib, unexpected.text)
-        failure = self._settle(cib) or self._overtaken(cib)
+        failure = unexpected.text if unexpected is not None else self._settle(cib) or self._overtaken(cib)
         if failure:
-            return self._abort(cib, failure)
+            return (*self._abort(cib, failure), *self.step(cib, (), moment))
         effects = self._finish_pseudo()
         self._continue_delays()
         effects += [*self._issue_fences(cib, moment), *self._issue(cib, moment)]
@@ -299,6 +304,8 @@ class TransitionMachine:
     def _make_ready(self, tracked: _Tracked) -> None:
         tracked.happened(ActionEvent.UNBLOCK)
         action = tracked.action
+        if self._state is TransitionState.CLOSING and not _closes(action):
+            return
         if _needs_no_hand(action):
             self._pseudo.append(tracked)
         elif action.kind is ActionKind.FENCE:
@@ -346,6 +353,13 @@ class TransitionMachine:
         """A batch of orders was refused: the world is not what the plan thought."""
         return self._abort(cib, text) if self._state is TransitionState.RUNNING else ()
 
+    def dropped(self, keys: Iterable[OrderKey]) -> None:
+        """These orders were refused, or will never be decided: an aborted walk does not wait for them."""
+        for key in keys:
+            tracked = self._by_order.get(key)
+            if tracked is not None:
+                self._issued.get(tracked.action.node, {}).pop(key, None)
+
     def end_if_idle(self, cib: Cib) -> Sequence[Effect]:
         """End a walk that has nothing in flight: it waits for a fencing or an unfencing, which may take for ever.
 
@@ -359,16 +373,13 @@ class TransitionMachine:
     # -- what happened ----------------------------------------------------------------------------------------------
 
     def _settle(self, cib: Cib) -> str:
-        """Mark what has ended; return what went wrong, empty when nothing did."""
+        """Mark what has ended; return what went wrong first, empty when nothing did."""
         for tracked in tuple(self._unfencing):
             if _unfencings(cib, tracked.action) - tracked.unfencings:
                 self._unfencing.remove(tracked)
                 self._finish(tracked)
-        for node, issued in self._issued.items():
-            failure = self._settle_node(cib, node, issued)
-            if failure:
-                return failure
-        return ""
+        failures = [self._settle_node(cib, node, issued) for node, issued in self._issued.items()]
+        return next(filter(None, failures), "")
 
     def _settle_node(self, cib: Cib, node: NodeName | None, issued: dict[OrderKey, _Tracked]) -> str:
         status = cib.status.nodes.get(node) if node is not None else None
@@ -377,18 +388,20 @@ class TransitionMachine:
         if self._seen_orders.get(node) is status.orders:
             return ""
         self._seen_orders[node] = status.orders
+        failure = ""
         for key, tracked in tuple(issued.items()):
             order = status.orders.get(key)
             if order is not None:
                 tracked.committed()
                 if order.is_voided:
-                    return f"{tracked.action.key} on {node} was voided"
+                    failure = failure or f"{tracked.action.key} on {node} was voided"
             elif tracked.state is not ActionState.ORDERED:
-                if not _succeeded(cib, tracked.action, key):
-                    return f"{tracked.action.key} on {node} did not end as expected"
                 del issued[key]
-                self._finish(tracked)
-        return ""
+                if _succeeded(cib, tracked.action, key):
+                    self._finish(tracked)
+                else:
+                    failure = failure or f"{tracked.action.key} on {node} did not end as expected"
+        return failure
 
     def _overtaken(self, cib: Cib) -> str:
         """Say which order that this plan did not know was committed since: proposed by an older plan, it came late.
@@ -431,6 +444,11 @@ class TransitionMachine:
     def _abort(self, cib: Cib, reason: str) -> Sequence[Effect]:
         self._state = TRANSITIONS.after(self._state, TransitionEvent.ABORT)
         self._abort_reason = reason
+        self._fences = []
+        self._pseudo = [tracked for tracked in self._pseudo if _closes(tracked.action)]
+        for ready in self._ready.values():
+            ready[:] = [tracked for tracked in ready if _closes(tracked.action)]
+        self._end_closing()
         open_keys = tuple(
             key
             for status in cib.status.nodes.values()
@@ -441,6 +459,40 @@ class TransitionMachine:
         if not open_keys:
             return (note,)
         return (note, Propose(Scope.DC, f"void:{self._term}.{self._number}", VoidOrders(self._term, open_keys, reason)))
+
+    def _close(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
+        """Notify of what was under way and has succeeded; a node that is not online is neither waited for nor told."""
+        self._settle(cib)
+        effects = self._finish_pseudo()
+        for name in {*self._issued, *self._ready}:
+            status = cib.status.nodes.get(name) if name is not None else None
+            if status is None or status.state is not NodeState.ONLINE:
+                self._issued.pop(name, None)
+                self._ready.pop(name, None)
+        effects += self._issue(cib, moment)
+        self._end_closing()
+        return effects
+
+    def _end_closing(self) -> None:
+        if not self._is_notification_due():
+            self._state = TRANSITIONS.after(self._state, TransitionEvent.CLOSE)
+
+    def _is_notification_due(self) -> bool:
+        """Tell whether one may yet be ordered, should all that is under way succeed."""
+        if any(self._ready.values()):
+            return True
+        under_way = [tracked for issued in self._issued.values() for tracked in issued.values()]
+        reached = [*self._pseudo, *(each for each in under_way if each.state is not ActionState.SPECULATED)]
+        missing: dict[_Tracked, int] = {}
+        while reached:
+            for following in reached.pop().dependants:
+                missing[following] = missing.get(following, following.open_inputs) - 1
+                if missing[following] or not _closes(following.action):
+                    continue
+                if following.action.kind is ActionKind.RESOURCE:
+                    return True
+                reached.append(following)
+        return False
 
     # -- what is next -----------------------------------------------------------------------------------------------
 
@@ -473,7 +525,9 @@ class TransitionMachine:
         self._deadline = NEVER
         if not any(self._ready.values()):
             return []
-        guard = _Guard(cib, self._rules, self._blocked_resources(cib))
+        # A notification activates nothing: of an aborted walk it waits for no other's orders, which may follow on.
+        is_closing = self._state is TransitionState.CLOSING
+        guard = _Guard(cib, self._rules, None if is_closing else self._blocked_resources(cib))
         limits = _Limits(ClusterProperties(cib.in_force))
         chosen: list[_Tracked] = []
         for node, ready in self._ready.items():
@@ -657,6 +711,14 @@ def _activating(cib: Cib) -> Iterator[OrderKey]:
         for key, order in status.orders.items():
             if order.is_activating:
                 yield key
+
+
+def _closes(action: GraphAction) -> bool:
+    """Tell whether an action is also done after its walk was aborted: a mark, or a notification of what has happened.
+
+    Pacemaker's scheduler gives these notifications, and the marks on the way to them, the priority INFINITY.
+    """
+    return action.kind is ActionKind.PSEUDO or action.notification.startswith("post-")
 
 
 def _needs_no_hand(action: GraphAction) -> bool:

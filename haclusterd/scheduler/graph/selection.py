@@ -2,12 +2,13 @@
 
 Only what must be done, can be done and is not being done already is selected. Whatever comes after an action that is in
 flight (an open order, an open fence order) is left for the next plan, which follows its result; so nothing is ordered
-twice and nothing overtakes (safety.md §1). Actions that wait for each other in a circle are left out and named, and
-what could not start again because of that goes on. So does a running cluster with the unfencing of a node on which
-something that has to stop before cannot (safety.md §5).
+twice and nothing overtakes (safety.md §1). So are notifications of what is about to be done, where it is in flight: the
+instances were notified before it began, and will be afterwards (`machines.transition`). Actions that wait for each
+other in a circle are left out and named, and what could not start again because of that goes on. So does a running
+cluster with the unfencing of a node on which something that has to stop before cannot (safety.md §5).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 
 from haclusterd.model.fencing import FenceOrder
 from haclusterd.model.ids import FenceKey, NodeName
@@ -83,10 +84,12 @@ def select_actions(
     _probe_without(shut_out, in_order, inputs)
     if not options.is_pacemaker_compatible:
         held |= _goes_on(shut_out, in_order, inputs)
+    in_flight = {action.id for action in in_order if _is_in_flight(action, being_fenced)}
+    begun = {(each.resource.top, each.task) for each in in_order if each.id in in_flight and each.resource is not None}
     chosen: list[Action] = []
     for action in in_order:
         is_behind = any(before.id in held for before in inputs[action.id])
-        if action.id in held or is_behind or _is_in_flight(action, being_fenced):
+        if action.id in held or is_behind or action.id in in_flight or _announces(action, begun):
             held.add(action.id)
         else:
             chosen.append(action)
@@ -312,6 +315,14 @@ def _is_in_flight(action: Action, being_fenced: set[NodeName]) -> bool:
     if (action.node.name, action.task, action.interval_ms) in resource.found.orders_in_flight:
         return True
     return not action.is_probe and _is_busy(resource)
+
+
+def _announces(action: Action, begun: Set[tuple[Resource, str]]) -> bool:
+    """Tell whether it notifies an instance of a clone before something that is in flight in that clone."""
+    kind, _, task = action.notification.partition("-")
+    return kind == "pre" and not action.is_pseudo and action.resource is not None and (
+        (action.resource.top, task) in begun
+    )
 
 
 def _is_promoting(clone: Resource) -> bool:

@@ -469,6 +469,72 @@ def test_orders_that_were_answered_at_once_count_as_committed() -> None:
     assert notes == [], "it has ended as expected"
 
 
+# -- an aborted walk that has begun something of which instances are to be notified -----------------------------------
+
+
+def promoting() -> Plan:
+    """Plan a promote of db on n2, a mark, and a notification of n3."""
+    told = replace(act(3, ActionName.NOTIFY, node=N3, after=[2]), notification="post-promote")
+    mark = GraphAction(2, ActionKind.PSEUDO, "promoted", None, None, (1,))
+    return Plan(TransitionGraph({1: act(1, ActionName.PROMOTE), 2: mark, 3: told}), {})
+
+
+def ordered(dc: Dc, effects: Sequence[Effect]) -> list[str]:
+    """Commit what is ordered; return it."""
+    found = [command for command in commands_of(effects) if isinstance(command, commands.IssueOrders)]
+    for command in found:
+        dc.cluster.must(command)
+        dc.controller.applied(command, None, dc.cluster.cib, moment(dc.now))
+    return [f"{each.resource}_{each.action} on {each.node}" for command in found for each in command.orders]
+
+
+def answer(dc: Dc) -> Sequence[Effect]:
+    """Let the promote of db on n2 succeed."""
+    [key] = dc.cluster.status(N2).orders
+    ended = OperationResult(
+        ResultKind.FINISHED, key, DB, "promote", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
+    )
+    return dc.change(commands.RecordResults(N2, life(N2), (ended,)))
+
+
+def test_another_plan_is_walked_while_an_aborted_walk_waits_to_notify() -> None:
+    dc = Dc()
+    dc.plan = promoting()
+    assert ordered(dc, dc.step()) == ["db_promote on n2"]
+    dc.plan = Plan(TransitionGraph({1: act(1, ActionName.START, WEB, N3)}), {})
+    effects = dc.change(commands.SetTransientAttribute(N2, "db-status", "PRI"))
+    assert ordered(dc, effects) == ["web_start on n3"]
+    dc.plan = NOTHING
+    effects = answer(dc)
+    assert ordered(dc, effects) == ["db_notify on n3"]
+
+
+@pytest.mark.parametrize("decision", ["refused", "too large"])
+def test_an_aborted_walk_does_not_wait_for_an_order_that_never_comes(decision: str) -> None:
+    dc = Dc()
+    dc.plan = promoting()
+    [command] = commands_of(dc.step())
+    dc.plan = NOTHING
+    dc.change(commands.SetTransientAttribute(N2, "db-status", "PRI"))
+    if decision == "refused":
+        refusal = Refusal(RefusalCode.WRONG_NODE_STATE, "n2 is lost")
+        dc.controller.applied(command, refusal, dc.cluster.cib, moment(dc.now))
+    else:
+        dc.controller.not_proposed(command)
+    assert ordered(dc, dc.step()) == []
+    assert len(dc.planned) == 2
+
+
+def test_an_interrupted_dc_notifies_of_nothing_that_it_had_begun_before() -> None:
+    dc = Dc()
+    dc.plan = promoting()
+    assert ordered(dc, dc.step()) == ["db_promote on n2"]
+    dc.plan = NOTHING
+    dc.change(commands.SetTransientAttribute(N2, "db-status", "PRI"))
+    dc.controller.interrupted()
+    assert ordered(dc, answer(dc)) == []
+
+
 # -- handing over -----------------------------------------------------------------------------------------------------
 
 

@@ -450,3 +450,109 @@ def test_clusters_that_follow_each_other_give_no_order_the_same_key() -> None:
     one, other = "5f3c1e0a-0000-4000-8000-00003ba9c101", "9d120c44-0000-4000-8000-0000f00d5511"
     assert order_key(one, TERM, 1, 7) == f"{TERM}.1.7-3ba9c101"
     assert len({order_key(uuid, TERM, 1, number) for uuid in (one, other) for number in (7, 17)}) == 4
+
+
+# -- notifications of an aborted walk --------------------------------------------------------------------------------
+
+
+def notify(number: int, occasion: str, node: NodeName, after: Sequence[int]) -> GraphAction:
+    return replace(act(number, ActionName.NOTIFY, DB, node, after), notification=occasion)
+
+
+PROMOTION = (
+    notify(1, "pre-promote", N3, []),
+    act(2, ActionName.PROMOTE, after=[1]),
+    pseudo(3, [2]),
+    notify(4, "post-promote", N2, [3]),
+    notify(5, "post-promote", N3, [3]),
+    pseudo(6, [4, 5]),
+    act(7, ActionName.START, WEB, after=[6]),
+    act(8, ActionName.START, ResourceId("other"), N3, after=[2]),
+)
+PROMOTED = ["db_notify on n3", "db_promote on n2"]
+NOTIFIED = [*PROMOTED, "db_notify on n2", "db_notify on n3"]
+
+
+def promoting() -> Walk:
+    """An instance is being promoted on n2; both were notified before, and are to be afterwards."""
+    walk = Walk(*PROMOTION)
+    walk.step()
+    walk.answer()
+    assert walk.issued == PROMOTED
+    return walk
+
+
+def write(walk: Walk) -> Sequence[Change]:
+    """Let an agent write an attribute."""
+    return walk.cluster.must(commands.SetTransientAttribute(N3, "db-status", "HS:sync")).changes
+
+
+def test_instances_are_notified_of_what_was_under_way_when_the_walk_was_aborted_and_nothing_else_follows() -> None:
+    walk = promoting()
+    walk.step(*write(walk))
+    assert walk.machine.state is TransitionState.CLOSING
+    walk.answer()
+    assert walk.issued == NOTIFIED
+    assert walk.machine.state is TransitionState.ABORTED
+
+
+def test_instances_are_notified_when_what_was_under_way_succeeds_together_with_the_change_that_aborts() -> None:
+    walk = promoting()
+    applied = walk.cluster.must(walk.result())
+    walk.step(*applied.changes, *write(walk))
+    assert walk.issued == NOTIFIED
+    assert walk.machine.state is TransitionState.ABORTED
+
+
+def test_instances_are_notified_of_what_had_begun_when_its_order_was_voided() -> None:
+    walk = promoting()
+    walk.step(*write(walk))
+    assert walk.voided == [walk.open_order().key]
+    walk.step()
+    assert walk.machine.state is TransitionState.CLOSING
+    walk.answer()
+    assert walk.issued == NOTIFIED
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "kind"), [(ExitCode.ERROR, ResultKind.FINISHED), (None, ResultKind.NOT_BEGUN)]
+)
+def test_instances_are_not_notified_of_what_failed_or_never_began(exit_code: ExitCode | None, kind: ResultKind) -> None:
+    walk = promoting()
+    walk.step(*write(walk))
+    walk.answer(exit_code=exit_code, kind=kind)
+    assert walk.issued == PROMOTED
+    assert walk.machine.state is TransitionState.ABORTED
+
+
+def test_an_aborted_walk_does_not_wait_for_what_a_lost_node_was_doing() -> None:
+    walk = promoting()
+    walk.step(*walk.cluster.must(commands.Lost(N2, life(N2), TERM, "silent")).changes)
+    assert walk.issued == PROMOTED
+    assert walk.machine.state is TransitionState.ABORTED
+
+
+def test_a_lost_node_is_not_notified_and_the_others_are() -> None:
+    walk = promoting()
+    walk.step(*walk.cluster.must(commands.Lost(N3, life(N3), TERM, "silent")).changes)
+    assert walk.machine.state is TransitionState.CLOSING
+    walk.answer()
+    assert walk.issued == [*PROMOTED, "db_notify on n2"]
+    assert walk.machine.state is TransitionState.ABORTED
+
+
+def test_an_aborted_walk_does_not_wait_for_orders_that_were_refused() -> None:
+    walk = promoting()
+    walk.step(*write(walk))
+    walk.machine.dropped([walk.open_order().key])
+    walk.step()
+    assert walk.machine.state is TransitionState.ABORTED
+
+
+def test_a_walk_that_is_aborted_before_what_was_announced_begins_notifies_of_nothing() -> None:
+    walk = Walk(*PROMOTION)
+    walk.step()
+    walk.step(*write(walk))
+    assert walk.machine.state is TransitionState.ABORTED
+    walk.answer()
+    assert walk.issued == ["db_notify on n3"]
