@@ -397,10 +397,10 @@ class TransitionMachine:
                     failure = failure or f"{tracked.action.key} on {node} was voided"
             elif tracked.state is not ActionState.ORDERED:
                 del issued[key]
-                if _succeeded(cib, tracked.action, key):
-                    self._finish(tracked)
-                else:
+                if not _succeeded(cib, tracked.action, key):
                     failure = failure or f"{tracked.action.key} on {node} did not end as expected"
+                    continue
+                self._finish(tracked)
         return failure
 
     def _overtaken(self, cib: Cib) -> str:
@@ -461,7 +461,7 @@ class TransitionMachine:
         return (note, Propose(Scope.DC, f"void:{self._term}.{self._number}", VoidOrders(self._term, open_keys, reason)))
 
     def _close(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
-        """Notify of what was under way and has succeeded; a node that is not online is neither waited for nor told."""
+        """Notify of what was under way and has succeeded; nodes that are not online are passed over."""
         self._settle(cib)
         effects = self._finish_pseudo()
         for name in {*self._issued, *self._ready}:
