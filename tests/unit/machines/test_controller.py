@@ -474,9 +474,9 @@ def test_orders_that_were_answered_at_once_count_as_committed() -> None:
 
 def promoting() -> Plan:
     """Plan a promote of db on n2, a mark, and a notification of n3."""
-    told = replace(act(3, ActionName.NOTIFY, node=N3, after=[2]), notification="post-promote")
+    notification = replace(act(3, ActionName.NOTIFY, node=N3, after=[2]), notification="post-promote")
     mark = GraphAction(2, ActionKind.PSEUDO, "promoted", None, None, (1,))
-    return Plan(TransitionGraph({1: act(1, ActionName.PROMOTE), 2: mark, 3: told}), {})
+    return Plan(TransitionGraph({1: act(1, ActionName.PROMOTE), 2: mark, 3: notification}), {})
 
 
 def ordered(dc: Dc, effects: Sequence[Effect]) -> list[str]:

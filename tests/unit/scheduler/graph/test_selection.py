@@ -35,21 +35,21 @@ def order(cluster: ScheduledCluster, name: ActionName, notification: str, node: 
     cluster.order(action)
 
 
-def told(cluster: ScheduledCluster) -> set[str]:
+def notifications(cluster: ScheduledCluster) -> set[str]:
     return {action.notification for action in planned(cluster) if action.notification}
 
 
 def test_instances_are_notified_before_a_demote_and_after_it() -> None:
-    assert {"pre-demote", "post-demote", "pre-promote", "post-promote"} <= told(moving())
+    assert {"pre-demote", "post-demote", "pre-promote", "post-promote"} <= notifications(moving())
 
 
 def test_nobody_is_notified_again_before_a_demote_that_is_in_flight() -> None:
     cluster = moving()
     order(cluster, ActionName.DEMOTE, "", "n1")
-    assert told(cluster) == set()
+    assert notifications(cluster) == set()
 
 
 def test_nobody_is_notified_before_what_waits_for_an_instance_that_is_being_notified() -> None:
     cluster = moving()
     order(cluster, ActionName.NOTIFY, "pre-demote", "n1")
-    assert told(cluster) == set(), "n1 is notified, so it is not demoted by this plan"
+    assert notifications(cluster) == set(), "n1 is notified, so it is not demoted by this plan"
