@@ -58,10 +58,10 @@ def executed(plan: Plan) -> Iterator[GraphAction]:
     """
     actions = plan.graph.actions
     missing = {number: len(action.inputs) for number, action in actions.items()}
-    followers: dict[int, list[int]] = {}
+    followers: dict[int, list[int]] = {number: [] for number in actions}
     for number, action in actions.items():
         for before in action.inputs:
-            followers.setdefault(before, []).append(number)
+            followers[before].append(number)
     ready = [(action.is_probe, number) for number, action in actions.items() if not action.inputs]
     heapify(ready)
     while ready:
@@ -69,7 +69,7 @@ def executed(plan: Plan) -> Iterator[GraphAction]:
         if number in plan.held_back:
             continue
         yield actions[number]
-        for follower in followers.get(number, ()):
+        for follower in followers[number]:
             missing[follower] -= 1
             if not missing[follower]:
                 heappush(ready, (actions[follower].is_probe, follower))
