@@ -81,7 +81,8 @@ SERIAL = "L4 - (('fence', 'reboot', '', 'n2', 0, ''), ('fence', 'reboot', '', 'n
     ("xml", "details", "is_known"),
     [
         (BALANCED.format("balanced"), OTHER_NODE, True),
-        (BALANCED.format("utilization"), OTHER_NODE, False),
+        (BALANCED.format("utilization"), OTHER_NODE, True),
+        (BALANCED.format("default"), OTHER_NODE, False),
         (BALANCED.format("balanced"), OTHER_NODE[1:], False),
         (BALANCED.format("utilization"), [SERIAL], True),
         (BALANCED.format("utilization"), [SERIAL.replace("L4 -", "L4 +")], False),

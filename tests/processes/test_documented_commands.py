@@ -29,11 +29,14 @@ pytestmark = pytest.mark.processes
 
 SENTENCE = "a sentence names a command, without its words"
 NOT_HERE: Mapping[str, str] = {
-    r"crm (-o json|ra list|cluster|configure|agent|cluster witness|history diff|resource why)": SENTENCE,
+    r"crm (-o json|-o json migrate check|ra list|ra providers|cluster|configure|agent|cluster witness)": SENTENCE,
+    r"crm (cluster this-is|history diff|resource why)": SENTENCE,
     r"crm fencing test NODE|crm resource why RSC --on NODE|crm configure \w+ .*(NAME=VALUE|PROVIDER).*": SENTENCE,
     r"crm configure (load \w+|verify) FILE.yaml|crm cluster invite --authority DIR": SENTENCE,
     r"crm agent .*": "its programs have no cluster: tests/agents/test_crm_agent.py runs it",
     r"crm cluster (init|join)\b.*": "as root, it makes a node of the machine: tests/processes/test_life_cycle.py",
+    r"crm cluster this-is .*": "the daemon must be stopped: tests/processes/test_another_machine.py",
+    r"crm configure load update FILE|crm resource .* pgsql.*": "it has no database: tests/databases plays its page",
     r"crm cluster (recover|restore)\b.*": "it begins another cluster: tests/processes/test_backup_recover.py",
     r"crm cluster invite --authority /etc/.*": "for a recovered node: tests/processes/test_backup_recover.py",
     r"crm cluster certificates revoke 2ba3.*": "it cuts a node off: tests/processes/test_certificates.py",
