@@ -631,3 +631,19 @@ def test_a_plan_that_is_made_for_its_delays_while_orders_are_on_their_way_is_not
     dc.controller.applied(starts, None, dc.cluster.cib, moment(dc.now))
     assert [each for each in commands_of(dc.step()) if isinstance(each, commands.IssueOrders)]
     assert len(dc.planned) == 3
+
+
+def test_a_restart_that_takes_longer_than_its_limit_is_ended_by_the_dc() -> None:
+    dc = Dc()
+    dc.cluster.configure(commands.PutResource(primitive("db")))
+    dc.cluster.issue(order("a"))
+    dc.change(commands.RestartResource(DB, limit_ms=5000, author="root@n1"))
+    assert dc.controller.deadline() <= dc.now + 5000
+    (restart,) = dc.cluster.cib.status.restarts.values()
+    dc.now += 4999
+    assert not [each for each in commands_of(dc.step()) if isinstance(each, commands.EndRestart)]
+    dc.now += 1
+    (end,) = [each for each in commands_of(dc.step()) if isinstance(each, commands.EndRestart)]
+    assert (end.resource, end.at) == (DB, restart.at)
+    dc.cluster.must(end)
+    assert not dc.cluster.cib.status.restarts

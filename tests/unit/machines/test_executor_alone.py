@@ -363,6 +363,21 @@ def test_a_new_life_takes_orders_again(node: Node) -> None:
     assert node.begun()[-1] == ("db", "start")
 
 
+def test_what_the_next_life_runs_again_is_stopped_again_at_the_end_of_its_lease(node: Node) -> None:
+    start(node)
+    node.lose_lease()
+    node.finish(node.calls[-1].key)
+    node.has_lease = True
+    node.perform(node.executor.reincarnated(life(N2, token=2), node.moment()))
+    node.cluster.must(commands.Join(N2, life(N2, token=2)))
+    node.cluster.issue(order("b", incarnation=life(N2, token=2)))
+    node.see()
+    node.finish("b")
+    node.tick(GRACE_MS)
+    node.lose_lease()
+    assert node.begun()[-2:] == [("db", "start"), ("db", "stop")]
+
+
 def test_an_agent_of_the_old_life_blocks_its_resource_and_its_order_ends_with_it(node: Node) -> None:
     node.cluster.issue(order("a"))
     node.see()
