@@ -40,6 +40,7 @@ _BY_WHAT_RUNS = frozenset({
 })  # fmt: skip
 """Actions that do something with what runs, or say whether anything does."""
 _BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
+_START = operation_key(ActionName.START, 0)
 
 
 def issue_orders(cib: Cib, command: commands.IssueOrders, entry: Entry) -> Verdict:
@@ -253,7 +254,8 @@ def _record(
         return status, []
     history = known if known is not None else _of_order(order)
     if order is not None and result.kind is ResultKind.UNKNOWN and order.action in _BEGINNINGS:
-        history = _begun_by(history, order)
+        is_kept = order.action is ActionName.START and entry.rules.unverified_is_probed
+        history = _in_doubt(history, order, result) if is_kept else _begun_by(history, order)
     status = replace(status, last_call_id=max(status.last_call_id, result.call_id))
     if result.kind is ResultKind.UNKNOWN:
         doubted = frozenset({result.resource}) if entry.rules.unverified_is_probed else frozenset()
@@ -286,6 +288,22 @@ def _of_order(order: Order | None) -> ResourceHistory:
     return history_of(order)
 
 
+def _in_doubt(history: ResourceHistory, order: Order, result: OperationResult) -> ResourceHistory:
+    """Return a history in which a start of unknown outcome may have made the resource active.
+
+    What was recorded before, such as a stop, says nothing any more: a probe that could not look must not fall back on
+    it.
+    """
+    begun = replace(result, exit_code=ExitCode.UNKNOWN, status=ExecutionStatus.UNKNOWN)
+    return _with_record(history, order, _as_record(history, order, begun, _START), _START)
+
+
+def _settled(history: ResourceHistory) -> ResourceHistory:
+    """Return a history without a start in doubt: a probe has looked."""
+    records = {key: item for key, item in history.records.items() if not (item.is_undecided and key == _START)}
+    return history if len(records) == len(history.records) else replace(history, records=records)
+
+
 def _begun_by(history: ResourceHistory, order: Order) -> ResourceHistory:
     return replace(
         history,
@@ -313,12 +331,14 @@ def _record_finished(
         history = _with_record(history, order, record, key)
     if record.is_failure:
         history = _with_failure(history, record, key, is_fatal=is_start_fatal and record.operation == ActionName.START)
+    is_answered = is_probe and not is_in_vain
+    if is_answered:
+        history = _settled(history)
     is_nothing_left = is_probe and record.exit_code is ExitCode.NOT_RUNNING and not history.fail_counts
     histories = {name: item for name, item in status.histories.items() if name != result.resource}
     if not is_nothing_left:
         histories[result.resource] = history
     is_arrival = result.operation == ActionName.MIGRATE_FROM and not record.is_failure
-    is_answered = is_probe and not is_in_vain
     is_conclusive = is_arrival or is_answered or result.operation in (ActionName.START, ActionName.STOP)
     updated = replace(
         status,

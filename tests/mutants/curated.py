@@ -44,6 +44,12 @@ ACTIVITY = (
         "a recurring monitor that cannot run its program counts as no answer: what it watches is not restarted",
     ),
     Mutant(
+        "_record",
+        "_in_doubt(history, order, result) if is_kept else _begun_by(history, order)",
+        "_begun_by(history, order)",
+        "the stop before a start of unknown outcome counts, once a probe could not look: a second copy starts",
+    ),
+    Mutant(
         "_record_finished",
         "is_probe and not is_in_vain",
         "is_probe",

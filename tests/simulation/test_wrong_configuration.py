@@ -120,3 +120,26 @@ def test_where_an_instance_may_be_promoted_a_probe_that_cannot_look_lets_no_othe
     cluster.edit([configurations.promotion_score("n1", 1)])
     cluster.until(lambda: copies.SOURCE not in cluster.truth.active_nodes(copies.PG), 30_000, "stopped on n1")
     cluster.run_for(10_000)
+
+
+@pytest.mark.parametrize("exit_code", [2, 5, 6])
+def test_a_start_that_a_killed_daemon_left_in_doubt_is_not_forgotten_by_a_probe_that_could_not_look(
+    exit_code: int,
+) -> None:
+    cluster = Cluster(seed=2).form()
+    cluster.configure([PutResource(vip())])
+    cluster.until(cluster.is_settled, 10_000, "it runs")
+    holder = cluster.node_of("vip")
+    cluster.configure([PutResource(replace(vip(), meta=(AttributeSet("vip-meta", (("target-role", "Stopped"),)),)))])
+    cluster.until(lambda: not cluster.truth.active_nodes(vip().id), 10_000, "it is stopped, which is recorded")
+    cluster.run_for(1000)
+    cluster.fates.write("vip", "start", Fate(duration_ms=3000, effect_at_percent=10), node=holder, times=1)
+    cluster.fates.write("vip", "monitor", Fate(20, exit_code=exit_code, has_effect=False), node=holder)
+    cluster.configure([PutResource(vip()), configurations.prefers("vip", holder)])
+    cluster.until(lambda: holder in cluster.truth.active_nodes(vip().id), 10_000, "its start has begun")
+    cluster.kill_brain(holder)
+    most = 0
+    for _ in range(300):
+        cluster.run_for(100)
+        most = max(most, len(cluster.truth.active_nodes(vip().id)))
+    assert most == 1, "never on two nodes"
