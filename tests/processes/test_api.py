@@ -302,6 +302,7 @@ def test_streams_that_are_never_read_have_their_number_and_keep_nobody_out(scena
 
 
 def test_crm_follows_the_history(scenario: Scenario) -> None:
+    crm(scenario, "n2", "node", "status-attr", "n2", "set", "followed", "before")
     following = subprocess.Popen(
         [sys.executable, "-m", "haclusterd.entry_points.crm", "-o", "json", "history", "events", "--follow",
          "--limit", "1", "--kind", "attribute-changed"],

@@ -64,9 +64,9 @@ def _check_operation(judgement: Judgement, operation: Operation, where: str, pat
     assert on_fail is not None
     if operation.on_fail is not None:
         judgement.check_value(on_fail, operation.on_fail, f"{where}: on-fail", (*path, "on-fail"))
-    said = operation.on_fail or dict(pairs(operation.meta)).get("on-fail")
-    if said == "ignore" and operation.name in _NEVER_IGNORED:
-        why = "what may still run is never taken for stopped or moved: it counts as if nothing were said"
+    chosen = operation.on_fail or dict(pairs(operation.meta)).get("on-fail")
+    if chosen == "ignore" and operation.name in _NEVER_IGNORED:
+        why = "what may still run is never taken for stopped or moved: it counts as if on-fail were not given"
         judgement.note(Code.WITHOUT_EFFECT, (*path, "on-fail"), what=f"{where}: on-fail=ignore", why=why)
     pending = operation_row("record-pending")
     assert pending is not None

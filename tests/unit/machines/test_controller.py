@@ -18,6 +18,7 @@ from haclusterd.model.instants import NEVER, Instant, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
 from haclusterd.model.pacer import PacerReport
+from haclusterd.model.rules import DateExpression, Rule
 from tests.unit.machines.leading import FORM, NOTHING, TIMING, Dc
 from tests.unit.machines.planned import act
 from tests.unit.situations import (
@@ -647,3 +648,17 @@ def test_a_restart_that_takes_longer_than_its_limit_is_ended_by_the_dc() -> None
     assert (end.resource, end.at) == (DB, restart.at)
     dc.cluster.must(end)
     assert not dc.cluster.cib.status.restarts
+
+
+def test_nobody_is_fenced_before_the_rules_of_the_newest_configuration_are_judged() -> None:
+    dc = Dc()
+    early = Rule("early-rule", conditions=(DateExpression("lt", end="2099-01-01"),))
+    without = AttributeSet("early", (("fencing-enabled", "false"),), rule=early)
+    dc.cluster.configure(
+        commands.PutResource(primitive("power", "stonith:fence_test")), commands.PutSets("properties", (without,))
+    )
+    dc.cluster.lose(N2)
+    proposed = commands_of(dc.step())
+    assert [type(each) for each in proposed] == [commands.JudgeRules]
+    dc.cluster.must(proposed[0])
+    assert not [each for each in commands_of(dc.step()) if isinstance(each, commands.IssueFence)]

@@ -351,7 +351,8 @@ def test_fence_devices_are_not_stopped(node: Node) -> None:
     assert node.begun() == [("power", "start")]
 
 
-def test_a_new_life_takes_orders_again(node: Node) -> None:
+def begin_another_life(node: Node) -> None:
+    """Let db run, be stopped at the end of the lease, and be ordered to start in the next life (`b`)."""
     start(node)
     node.lose_lease()
     node.finish(node.calls[-1].key)
@@ -360,18 +361,15 @@ def test_a_new_life_takes_orders_again(node: Node) -> None:
     node.cluster.must(commands.Join(N2, life(N2, token=2)))
     node.cluster.issue(order("b", incarnation=life(N2, token=2)))
     node.see()
+
+
+def test_a_new_life_takes_orders_again(node: Node) -> None:
+    begin_another_life(node)
     assert node.begun()[-1] == ("db", "start")
 
 
 def test_what_the_next_life_runs_again_is_stopped_again_at_the_end_of_its_lease(node: Node) -> None:
-    start(node)
-    node.lose_lease()
-    node.finish(node.calls[-1].key)
-    node.has_lease = True
-    node.perform(node.executor.reincarnated(life(N2, token=2), node.moment()))
-    node.cluster.must(commands.Join(N2, life(N2, token=2)))
-    node.cluster.issue(order("b", incarnation=life(N2, token=2)))
-    node.see()
+    begin_another_life(node)
     node.finish("b")
     node.tick(GRACE_MS)
     node.lose_lease()
