@@ -114,7 +114,7 @@ def _listen(
                 at = item["at"]
             else:
                 findings.items.append(item)
-    findings.problem = "the measurement said too much"
+    findings.problem = "the measurement printed too much"
 
 
 def _end(child: subprocess.Popen[bytes], findings: Findings) -> None:

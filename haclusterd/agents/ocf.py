@@ -38,6 +38,9 @@ FAILED_PROMOTED = 9
 DEGRADED = 190
 DEGRADED_PROMOTED = 191
 
+TOOL_TIMEOUT_S = 30.0
+"""For how long an answer of one of the cluster's tools is waited for; without quorum it takes seconds."""
+
 META_PREFIX = "OCF_RESKEY_CRM_meta_"
 DURATION_UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0}
 TRUE = ("1", "true", "yes", "on")
@@ -243,8 +246,13 @@ class Agent:
         import subprocess
 
         command = ["crm_attribute", "--promotion", "--lifetime", "reboot", *words]
+        wait_s = max(1.0, min(TOOL_TIMEOUT_S, self.remaining() - 1))
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=wait_s, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise ActionError(f"no promotion score is set: crm_attribute took over {wait_s:.0f} s") from None
         except OSError as error:
             raise NodeError(f"crm_attribute: {error.strerror}") from None
         if done.returncode != 0:

@@ -11,6 +11,9 @@ import pytest
 
 from haclusterd.entry_points.free_ports import free_ports
 from tests.agents.answering_daemon import AnsweringDaemon
+from tests.agents.engine_stand_in import SCRIPT as ENGINE
+from tests.agents.mount_namespace import MountNamespace
+from tests.agents.network import Segment
 
 AGENTS = Path(__file__).parents[2] / "resource_agents"
 NODE = "n1"
@@ -34,6 +37,8 @@ class AgentUnderTest:
         self.state = state
         self.parameters = parameters
         self.environment: dict[str, str] = {}
+        self.within: list[str] = []
+        """A command that runs it in another namespace: the agent and its action come last."""
         self.is_watcher = False
         """It leaves nothing behind that would have to be stopped."""
         # Tests beside this one look for processes by it, over the whole machine.
@@ -55,7 +60,7 @@ class AgentUnderTest:
             **self.environment,
         }
         return subprocess.run(
-            [AGENTS / self.name, action],
+            [*self.within, AGENTS / self.name, action],
             env=environment,
             cwd="/",
             capture_output=True,
@@ -139,6 +144,79 @@ def make_watcher(make_agent, daemon: AnsweringDaemon) -> Callable[..., AgentUnde
             HACLUSTERD_PYTHON=sys.executable,
             PATH=f"{AGENTS.parent / 'shims'}:/usr/local/bin:/usr/bin:/bin",
         )
+        return agent
+
+    return make
+
+
+@pytest.fixture
+def segment() -> Iterator[Segment]:
+    with Segment() as made:
+        yield made
+
+
+@pytest.fixture
+def make_vip(segment: Segment, make_agent) -> Callable[..., AgentUnderTest]:
+    """Make an agent for an address of the near side of a cable."""
+
+    def make(ip: str = "10.77.0.50", **parameters: str) -> AgentUnderTest:
+        agent = make_agent("vip", ip=ip, **parameters)
+        agent.within = segment.near
+        return agent
+
+    return make
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[MountNamespace]:
+    with MountNamespace(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def make_mount(place: MountNamespace, make_agent) -> Callable[..., AgentUnderTest]:
+    """Make an agent for a mount in a namespace of the test; of a file system in memory where nothing is said."""
+
+    def make(device: str = "tmpfs", **parameters: str) -> AgentUnderTest:
+        in_memory = {"fstype": "tmpfs"} if device == "tmpfs" else {}
+        agent = make_agent("mount", device=device, **{"directory": str(place.point), **in_memory, **parameters})
+        agent.within = place.within
+        return agent
+
+    return make
+
+
+@pytest.fixture
+def make_inference(make_agent, server: Path, free_port: int) -> Callable[[], AgentUnderTest]:
+    """Make an agent for a server that answers every question well, and has no model."""
+
+    def make() -> AgentUnderTest:
+        command = f"python3 -S -E {server} {free_port} '200 OK'"
+        url = f"http://127.0.0.1:{free_port}"
+        return make_agent("inference-server", command=command, url=url, profile="custom", ready_path="/ready")
+
+    return make
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Path:
+    """Make a directory with a stand-in for podman, which keeps its state beside itself."""
+    directory = tmp_path / "engine"
+    directory.mkdir()
+    (directory / "image").touch()
+    program = directory / "podman"
+    program.write_text(ENGINE)
+    program.chmod(0o755)
+    return directory
+
+
+@pytest.fixture
+def make_container(engine: Path, make_agent) -> Callable[..., AgentUnderTest]:
+    """Make an agent for a container of the stand-in."""
+
+    def make(image: str = "shop:1", **parameters: str) -> AgentUnderTest:
+        agent = make_agent("container", image=image, **parameters)
+        agent.environment["PATH"] = f"{engine}:/usr/local/bin:/usr/bin:/bin"
         return agent
 
     return make

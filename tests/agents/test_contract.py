@@ -19,16 +19,24 @@ from haclusterd.model.ids import AgentReference
 from tests.agents.conftest import AGENTS, AgentUnderTest
 
 OK, ERROR, UNIMPLEMENTED, NOT_INSTALLED, NOT_CONFIGURED, NOT_RUNNING = 0, 1, 3, 5, 6, 7
-RESOURCE_AGENTS = ["dummy", "exec", "gpu-health", "http-service", "stateful", "sys-health"]
+RESOURCE_AGENTS = [
+    "container", "dummy", "exec", "gpu-health", "http-service", "inference-server", "mount", "stateful",
+    "sys-health", "vip",
+]  # fmt: skip
 WITH_DAEMON = ["gpu-health", "stateful", "sys-health"]
-WITH_PROCESS = ["exec", "http-service"]
+MAKERS = {
+    "container": "make_container", "http-service": "make_http", "inference-server": "make_inference",
+    "mount": "make_mount", "vip": "make_vip",
+}  # fmt: skip
+"""Fixtures that make an agent with what it needs around it."""
+WITH_PROCESS = ["exec", "http-service", "inference-server"]
 GOLDEN = Path(__file__).parents[1] / "golden" / "agents"
 
 
 @pytest.fixture
-def agent(request: pytest.FixtureRequest, make_agent, make_http):
-    if request.param == "http-service":
-        return make_http()
+def agent(request: pytest.FixtureRequest, make_agent):
+    if request.param in MAKERS:
+        return request.getfixturevalue(MAKERS[request.param])()
     if request.param == "exec":
         return make_agent("exec", command="sleep", args="1000")
     if request.param in WITH_DAEMON:

@@ -160,19 +160,19 @@ def trials(place: Path) -> dict[str, tuple[int, str]]:
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_trial_notices_an_agent_that_breaks_its_rule(name: str, trials: dict[str, tuple[int, str]]) -> None:
-    status, said = trials[name]
-    assert f"failed   {name}" in said
-    assert BROKEN[name][2] in " ".join(said.split())
-    assert (status, said.splitlines()[-1].split()[2:5]) == (1, ["passed=0", "failed=1", "skipped=0"])
+    status, printed = trials[name]
+    assert f"failed   {name}" in printed
+    assert BROKEN[name][2] in " ".join(printed.split())
+    assert (status, printed.splitlines()[-1].split()[2:5]) == (1, ["passed=0", "failed=1", "skipped=0"])
 
 
 def test_an_agent_that_breaks_no_rule_passes(place: Path) -> None:
     only = [f"--only={each}" for each in BROKEN if each != "port-taken"]
-    [(status, said)] = carried_out(place, [
+    [(status, printed)] = carried_out(place, [
         ["agent", "test", write(place, "sound", SOUND), *GIVEN, *only, "--junit", "sound.xml"],
     ])  # fmt: skip
-    assert status == 0, said
-    assert f"passed={len(BROKEN) - 1} failed=0 skipped=0" in said
+    assert status == 0, printed
+    assert f"passed={len(BROKEN) - 1} failed=0 skipped=0" in printed
     suite = ET.parse(place / "sound.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == (str(len(BROKEN) - 1), "0")
     assert {case.get("name") for case in suite} == {*BROKEN} - {"port-taken"}
@@ -224,8 +224,8 @@ def test_the_examples_are_carried_out(tmp_path: Path) -> None:
             calls.append(words)
         if command.name == "new":
             calls.append(["agent", "new", "my-service", "--language", "sh"])
-    for words, (status, said) in zip(calls, carried_out(tmp_path, calls), strict=True):
-        assert status == 0, f"{shlex.join(words)}: {said}"
+    for words, (status, printed) in zip(calls, carried_out(tmp_path, calls), strict=True):
+        assert status == 0, f"{shlex.join(words)}: {printed}"
 
 
 def test_the_how_to_can_be_followed(tmp_path: Path) -> None:
