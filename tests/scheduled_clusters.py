@@ -42,7 +42,7 @@ def configured(text: str) -> Configuration:
 
 @dataclass(slots=True)
 class ScheduledCluster:
-    """One cluster in the hands of its scheduler."""
+    """One cluster, as its scheduler changes it."""
 
     cib: Cib = field(default_factory=Cib)
     now: WallTime = BEGIN

@@ -282,13 +282,22 @@ def constraints(draw: st.DrawFn, id_: str) -> Constraint:
     if kind == "colocation":
         own = (None, None) if sets else (draw(st.none() | roles), draw(st.none() | roles))
         return Colocation(
-            id_, draw(score_values), one, other, *own, draw(st.none() | values), draw(_optional_flags), sets
-        )
+            id_, draw(score_values), one, other, *own, draw(st.none() | values), draw(_optional_flags), sets,
+            draw(_lifetimes(id_)),
+        )  # fmt: skip
     first_action, then_action = ("start", None) if sets else (draw(actions), draw(st.none() | actions))
     return Ordering(
         id_, one, other, draw(st.sampled_from(OrderingKind)), first_action, then_action,
-        draw(st.booleans()), draw(st.booleans()), sets,
+        draw(st.booleans()), draw(st.booleans()), sets, lifetime=draw(_lifetimes(id_)),
     )  # fmt: skip
+
+
+@st.composite
+def _lifetimes(draw: st.DrawFn, constraint: str) -> tuple[Rule, ...]:
+    """Return the rules of a lifetime; they have no score and no role."""
+    own = draw(st.sampled_from([[], [], [rule_base(constraint)], ["one", "two"]]))
+    found = (draw(rules(each)) for each in own)
+    return tuple(Rule(each.id, each.conditions, each.is_any) for each in found)
 
 
 @st.composite

@@ -103,7 +103,7 @@ def assemble(
 ) -> Assembly:
     """Make all statements' changes to `base` (none: an empty configuration), in order.
 
-    `members` are nodes that need not be configured, for what is said of every node.
+    `members` are nodes that need not be configured, for what is configured for every node.
     """
     start = base or Configuration()
     draft = _Draft(
@@ -184,7 +184,7 @@ def _may_define(draft: _Draft, statement: Define, kind: str, id_: str, *, exists
     return True
 
 
-_REPLACE = "replace all that is said of it with: configure load update"
+_REPLACE = "replace its whole definition with: configure load update"
 
 
 def _resolve(draft: _Draft, statements: Iterable[Statement]) -> None:

@@ -14,11 +14,13 @@ from haclusterd.model.configuration import (
     AttributeSet,
     Bundle,
     Clone,
+    Colocation,
     Configuration,
     Group,
     Location,
     NodeEntry,
     Operation,
+    Ordering,
     Primitive,
     Template,
 )
@@ -26,10 +28,11 @@ from haclusterd.model.rules import Rule
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import Place, ReportItem, report
 
-Owner = NodeEntry | Primitive | Template | Group | Clone | Bundle | Location
+Owner = NodeEntry | Primitive | Template | Group | Clone | Bundle | Location | Colocation | Ordering
 _Owner = TypeVar("_Owner", bound=Owner)
 _Part = TypeVar("_Part")
 
+_RULE_FIELDS = ("rules", "lifetime")
 _BLOCK_FIELDS = ("parameters", "meta", "utilization", "attributes")
 
 
@@ -52,8 +55,10 @@ class Referred:
                 changed[name] = tuple(self._blocks(blocks, name, place))
         if isinstance(owner, Primitive | Template):
             changed.update(self._operations(owner, place))
-        if isinstance(owner, Location) and any(rule.id.startswith(REFERENCE) for rule in owner.rules):
-            changed["rules"] = tuple(self._rules(owner.rules, place))
+        for name in _RULE_FIELDS:
+            rules: tuple[Rule, ...] = getattr(owner, name, ())
+            if any(rule.id.startswith(REFERENCE) for rule in rules):
+                changed[name] = tuple(self._rules(rules, place))
         return replace(owner, **changed) if changed else owner  # type: ignore[arg-type]  # names of its own fields
 
     def block(self, block: AttributeSet, place: Place) -> AttributeSet:
@@ -152,9 +157,9 @@ def _is_open(block: AttributeSet) -> bool:
 
 
 def rules_of(owner: object) -> Iterator[Rule]:
-    """Yield the rules of an object: a location's, or those of its blocks."""
-    if isinstance(owner, Location):
-        yield from owner.rules
+    """Yield the rules of an object: a constraint's, or those of its blocks."""
+    for name in _RULE_FIELDS:
+        yield from getattr(owner, name, ())
     for name in _BLOCK_FIELDS:
         for block in getattr(owner, name, ()):
             if block.rule is not None:

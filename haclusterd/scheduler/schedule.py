@@ -94,7 +94,8 @@ def schedule(
     create_fencing(inventory, table, settings)
 
     # in which order, and what that makes necessary or impossible
-    configured_templates = chain(user_templates(inventory, configuration, table), apart_templates(scores.colocations))
+    users = user_templates(inventory, configuration, table, settings.time)
+    configured_templates = chain(users, apart_templates(scores.colocations))
     templates = list(with_migrations(chain(configured_templates, internal_templates(inventory, table, settings))))
     templates += [*probes.templates, *unfencing_templates(inventory, table, settings), *on_remote_nodes]
     if not options.is_pacemaker_compatible:

@@ -41,10 +41,10 @@ def test_the_cache_is_used() -> None:
     cache = PlanCache()
     cib = read_cib(cold(Size(4, 40)), "cib.xml").cib
     schedule(cib, NOW, cache=cache)
-    said = dict(cache.definitions)
-    assert len(said) == 40
+    known_before = dict(cache.definitions)
+    assert len(known_before) == 40
     schedule(cib, NOW, cache=cache)
-    assert all(cache.definitions[name] is known for name, known in said.items())
+    assert all(cache.definitions[name] is known for name, known in known_before.items())
 
 
 def test_another_configuration_starts_again() -> None:

@@ -181,7 +181,8 @@ def _order_graph(
             before = _end(configuration, child)
         graph.add(before, ("end", resource.id), cause)
     for constraint in configuration.constraints.values():
-        if not isinstance(constraint, Ordering):
+        # What holds for a time only need not hold together with the others; a plan names what it leaves out.
+        if not isinstance(constraint, Ordering) or constraint.lifetime:
             continue
         for number, related in enumerate(_steps(configuration, constraint, actions)):
             if related[2] in kinds:
@@ -380,6 +381,8 @@ def _check_colocations_in_groups(judgement: Judgement) -> None:
 
 def _is_plain(constraint: Colocation) -> bool:
     if constraint.sets:
+        return False
+    if constraint.lifetime:
         return False
     has_roles = constraint.dependent_role is not None or constraint.primary_role is not None
     return constraint.dependent != constraint.primary and not has_roles and constraint.node_attribute is None

@@ -50,6 +50,7 @@ class Judgement:
         problem = live_objection(row, value)
         if problem is not None:
             remedy = f"{row.name}: {row.doc} Default: {row.default}" if row.default else f"{row.name}: {row.doc}"
+            remedy = f"leave it out; {remedy}" if row.live == () and objection(row, value) is None else remedy
             is_warning = row.is_harmless and objection(row, value) is None
             severity = Severity.WARNING if is_warning else None
             self.note(Code.BAD_VALUE, path, remedy=remedy, severity=severity, name=name, problem=problem)

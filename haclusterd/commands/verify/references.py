@@ -18,6 +18,7 @@ from haclusterd.model.configuration import (
     Primitive,
     Template,
     TicketConstraint,
+    rules_of,
 )
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.model.rules import Rule
@@ -68,7 +69,7 @@ def _check_pair(
 ) -> None:
     _check_resource(judgement, id_, *one)
     _check_resource(judgement, id_, *other)
-    if one[0] == other[0]:
+    if one[0] and one[0] == other[0]:
         judgement.note(Code.CONSTRAINT_WITH_ITSELF, ("constraint", id_, other[1]), id=id_, resource=one[0])
 
 
@@ -158,7 +159,7 @@ def _of_constraints(configuration: Configuration) -> Iterator[_Found]:
         path = ("constraint", id_)
         yield id_, path, None
         yield from ((each.id, path, each) for each in constraint.sets)
-        yield from _of_rules(constraint.rules if isinstance(constraint, Location) else (), path)
+        yield from _of_rules(rules_of(constraint), path)
 
 
 def _of_primitive(resource: Primitive | Template, path: Path) -> Iterator[_Found]:

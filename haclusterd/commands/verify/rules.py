@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from haclusterd.commands.attribute_sets import every_block
 from haclusterd.commands.verify.judgement import Judgement
 from haclusterd.formats.rule_words import COMPARISONS, DATE_OPERATIONS, PRESENCE
-from haclusterd.model.configuration import Location
+from haclusterd.model.configuration import Colocation, Location, Ordering
 from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.rules import (
     AttributeExpression,
@@ -14,11 +14,14 @@ from haclusterd.model.rules import (
     OperationExpression,
     ResourceExpression,
     Rule,
+    looks_at_dates_only,
 )
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.scheduler.model.dates import parse_date
 
 _Path = tuple[str, ...]
+
+DATES_ONLY = "write dates alone, as in: lifetime date lt 2030-01-31"
 
 
 def check_rules(judgement: Judgement) -> None:
@@ -27,6 +30,8 @@ def check_rules(judgement: Judgement) -> None:
     for constraint in configuration.constraints.values():
         if isinstance(constraint, Location):
             _check_location(judgement, constraint)
+        elif isinstance(constraint, Colocation | Ordering):
+            _check_lifetime(judgement, constraint)
     for blocks, where, path in every_block(configuration):
         for block in blocks:
             if block.rule is not None:
@@ -50,6 +55,15 @@ def _check_location(judgement: Judgement, location: Location) -> None:
             if isinstance(condition, ResourceExpression | OperationExpression):
                 problem = "a location looks at nodes and times only"
                 judgement.note(Code.RULE_WITHOUT_EFFECT, path, where=where, problem=problem)
+
+
+def _check_lifetime(judgement: Judgement, constraint: Colocation | Ordering) -> None:
+    where, path = f"constraint {constraint.id}: lifetime", ("constraint", constraint.id)
+    for rule in constraint.lifetime:
+        _check_rule(judgement, rule, where, path)
+        if not looks_at_dates_only(rule):
+            problem = "it looks at dates only; another condition is false"
+            judgement.note(Code.RULE_WITHOUT_EFFECT, path, remedy=DATES_ONLY, where=where, problem=problem)
 
 
 def _conditions(rule: Rule) -> Iterator[Condition]:

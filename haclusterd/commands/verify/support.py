@@ -1,16 +1,15 @@
 """What a configuration can say but a running cluster does not do yet: refused by name, never ignored.
 
-The scheduler plans all of it, for `simulate`; what is missing are hands. When one of these is built, its lines here go
-away.
+The scheduler plans all of it, for `simulate`; nothing on a node carries it out. When one of these is built, its
+lines here go away.
 """
 
 from haclusterd.commands.verify.judgement import Judgement
 from haclusterd.model.configuration import Bundle, Primitive, effective
-from haclusterd.model.ids import RUN_HERE
+from haclusterd.model.ids import RUN_HERE, UNITS
 from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
 
-_WITHOUT_PARAMETERS = ("lsb", "systemd", "service")
 _INSTEAD_OF_REMOTE = "make that machine a member, without a vote if need be: crm cluster invite"
 _INSTEAD_OF_BUNDLE = "let an agent run the container, cloned if need be: ocf:heartbeat:podman, ocf:heartbeat:docker"
 _INSTEAD_OF_CLASS = "use an agent of class ocf, systemd or lsb for it: crm ra list systemd"
@@ -38,7 +37,7 @@ def _check_primitive(judgement: Judgement, primitive: Primitive) -> None:
     if agent.standard not in RUN_HERE:
         construct = f"an agent of class {agent.standard}"
         judgement.note(Code.NOT_YET, (*path, "agent"), remedy=_INSTEAD_OF_CLASS, construct=construct)
-    if agent.standard in _WITHOUT_PARAMETERS:
+    if agent.standard in UNITS:
         for name in effective(expanded(primitive, judgement.configuration).parameters):
             place = (*path, "params", name)
             judgement.note(Code.TAKES_NO_PARAMETERS, place, where=primitive.id, standard=agent.standard, name=name)

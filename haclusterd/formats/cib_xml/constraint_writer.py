@@ -1,18 +1,20 @@
 """Constraints as CIB XML."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from haclusterd.formats.cib_xml.elements import BlockWriter, element, flag
+from haclusterd.formats.stated import written_first_action, written_kind
 from haclusterd.model import scores
 from haclusterd.model.configuration import (
     Colocation,
     Constraint,
     Location,
     Ordering,
-    OrderingKind,
     ResourceSet,
     TicketConstraint,
 )
+from haclusterd.model.rules import Rule
 
 
 def constraint_lines(constraint: Constraint, blocks: BlockWriter) -> Iterator[str]:
@@ -55,7 +57,8 @@ def _colocation(colocation: Colocation, blocks: BlockWriter) -> Iterator[str]:
         "node-attribute": colocation.node_attribute,
         "influence": flag(colocation.influence),
     }
-    return element("rsc_colocation", attributes, _sets(colocation.sets, blocks))
+    inside = (*_lifetime(colocation.lifetime, blocks), *_sets(colocation.sets, blocks))
+    return element("rsc_colocation", attributes, inside)
 
 
 def _ordering(ordering: Ordering, blocks: BlockWriter) -> Iterator[str]:
@@ -63,13 +66,13 @@ def _ordering(ordering: Ordering, blocks: BlockWriter) -> Iterator[str]:
         "id": ordering.id,
         "first": ordering.first or None,
         "then": ordering.then or None,
-        "first-action": None if ordering.first_action == "start" else ordering.first_action,
+        "first-action": written_first_action(ordering),
         "then-action": ordering.then_action,
-        "kind": None if ordering.kind is OrderingKind.MANDATORY else str(ordering.kind),
+        "kind": written_kind(ordering),
         "symmetrical": flag(ordering.is_symmetrical, default=True),
         "require-all": flag(ordering.require_all, default=True),
     }
-    return element("rsc_order", attributes, _sets(ordering.sets, blocks))
+    return element("rsc_order", attributes, (*_lifetime(ordering.lifetime, blocks), *_sets(ordering.sets, blocks)))
 
 
 def _ticket(constraint: TicketConstraint, blocks: BlockWriter) -> Iterator[str]:
@@ -81,6 +84,13 @@ def _ticket(constraint: TicketConstraint, blocks: BlockWriter) -> Iterator[str]:
         "loss-policy": constraint.loss_policy,
     }
     return element("rsc_ticket", attributes, _sets(constraint.sets, blocks))
+
+
+def _lifetime(rules: tuple[Rule, ...], blocks: BlockWriter) -> Iterator[str]:
+    """Yield a lifetime; the schema wants a score of its rules, from which nothing follows."""
+    if rules:
+        inside = [line for rule in rules for line in blocks.rule(replace(rule, score=scores.INFINITY))]
+        yield from element("lifetime", {}, inside)
 
 
 def _sets(sets: tuple[ResourceSet, ...], blocks: BlockWriter) -> Iterator[str]:

@@ -5,10 +5,13 @@ stays in the configuration.
 """
 
 from collections.abc import Callable, Container, Mapping
+from dataclasses import replace
 
-from haclusterd.formats.cib_xml.notes import Notes
+from haclusterd.formats.cib_xml.notes import AS_IN_PACEMAKER, Notes
 from haclusterd.formats.cib_xml.sets import SetReader
 from haclusterd.formats.cib_xml.tree import Element
+from haclusterd.formats.generated_ids import rule_base
+from haclusterd.formats.stated import stated
 from haclusterd.model.configuration import (
     Colocation,
     Constraint,
@@ -19,7 +22,7 @@ from haclusterd.model.configuration import (
     TicketConstraint,
 )
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
-from haclusterd.model.rules import AttributeExpression, Rule
+from haclusterd.model.rules import AttributeExpression, Condition, DateExpression, Rule, looks_at_dates_only
 from haclusterd.reports.codes import Code, Severity
 
 _KINDS = {kind.value.lower(): kind for kind in OrderingKind}
@@ -143,11 +146,19 @@ class ConstraintReader:
         return made if lifetime is None else self._limited(made, lifetime)
 
     def _limited(self, location: Location, lifetime: Element) -> Location | None:
-        """Return a location of a schema before 4.0 with its lifetime as a condition of its rules."""
-        self._notes.expect_only(lifetime, ("id",), ("rule",))
-        inside = [self._rules.read(each) for each in lifetime.all("rule")]
-        conditions = tuple(rule for rule in inside if rule is not None)
-        if len(conditions) < len(inside):
+        """Return a location of a schema before 4.0 with its lifetime as a condition of its rules.
+
+        Only dates count in it, as in Pacemaker 2.1.5; one that never holds takes the location with it.
+        """
+        inside = self._lifetime(lifetime, location.id)
+        if inside is None:
+            return None
+        if not all(map(looks_at_dates_only, inside)):
+            problem = f"<lifetime> of {location.id}: only dates count in it; another condition is false"
+            remedy = "put conditions on nodes into a <rule> of the location"
+            self._notes.dropped(lifetime, f"{problem}, {AS_IN_PACEMAKER}", remedy)
+        conditions = tuple(dated for rule in inside if (dated := _by_dates(rule)) is not None)
+        if inside and not conditions:
             return None
         if not conditions:
             return location
@@ -168,23 +179,54 @@ class ConstraintReader:
             location.role, location.discovery,
         )  # fmt: skip
 
+    def _lifetime(self, lifetime: Element, owner: str) -> tuple[Rule, ...] | None:
+        """Read the rules of a lifetime, of which one must hold; None, and a report, when one cannot be read.
+
+        A rule in it has a score because the schema wants one; from that nothing follows.
+        """
+        self._notes.expect_only(lifetime, ("id",), ("rule",))
+        rules: list[Rule] = []
+        for each in lifetime.all("rule"):
+            rule = self._rules.read(each)
+            if rule is None:
+                return None
+            if rule.role is not None:
+                problem = f"<rule role> in <lifetime>: a lifetime is for all roles, {AS_IN_PACEMAKER}"
+                self._notes.dropped(each, problem, "put the role into the constraint")
+            # A rule that is only referred to keeps its score where it stands, so this one needs another id.
+            id_ = rule.id if each.get("id-ref") is None else rule_base(owner)
+            rules.append(replace(rule, id=id_, score=None, score_attribute=None, role=None))
+        return tuple(rules)
+
+    def _own_lifetime(self, element: Element) -> tuple[Rule, ...] | None:
+        """Read the lifetime of a colocation or an ordering."""
+        lifetime = element.first("lifetime")
+        return () if lifetime is None else self._lifetime(lifetime, element.get("id") or "")
+
     def _colocation(self, element: Element, identifier: ConstraintId) -> Colocation | None:
         notes = self._notes
         known = (
             "id", "description", "rsc", "with-rsc", "score", "rsc-role", "with-rsc-role", "node-attribute", "influence",
         )  # fmt: skip
-        notes.expect_only(element, known, ("resource_set",))
+        notes.expect_only(element, known, ("resource_set", "lifetime"))
         score = notes.score(element, "score", 0)
         influence = notes.optional_boolean(element, "influence")
         attribute = element.get("node-attribute")
+        lifetime = self._own_lifetime(element)
         sets = self._sets(element)
+        if lifetime is None:
+            return None
         if sets:
-            return Colocation(identifier, score, node_attribute=attribute, influence=influence, sets=sets)
+            return Colocation(
+                identifier, score, node_attribute=attribute, influence=influence, sets=sets, lifetime=lifetime
+            )
         dependent, primary = self._resource(element, "rsc"), self._resource(element, "with-rsc")
         roles = notes.role(element, "rsc-role"), notes.role(element, "with-rsc-role")
         if dependent is None or primary is None:
             return None
-        return Colocation(identifier, score, dependent, primary, roles[0], roles[1], attribute, influence)
+        return Colocation(
+            identifier, score, dependent, primary, roles[0], roles[1], attribute, influence, lifetime=lifetime
+        )
 
     def _ordering(self, element: Element, identifier: ConstraintId) -> Ordering | None:
         notes = self._notes
@@ -192,19 +234,29 @@ class ConstraintReader:
             "id", "description", "first", "then", "first-action", "then-action", "kind", "score", "symmetrical",
             "require-all",
         )  # fmt: skip
-        notes.expect_only(element, known, ("resource_set",))
+        notes.expect_only(element, known, ("resource_set", "lifetime"))
         kind = self._kind(element)
         is_symmetrical = notes.boolean(element, "symmetrical", default=True)
         require_all = notes.boolean(element, "require-all", default=True)
+        lifetime = self._own_lifetime(element)
         sets = self._sets(element)
+        if lifetime is None:
+            return None
         if sets:
-            return Ordering(identifier, kind=kind, is_symmetrical=is_symmetrical, require_all=require_all, sets=sets)
+            return Ordering(
+                identifier, kind=kind, is_symmetrical=is_symmetrical, require_all=require_all, sets=sets,
+                stated=stated(element.get("kind"), None),
+                lifetime=lifetime,
+            )  # fmt: skip
         first, then = self._resource(element, "first"), self._resource(element, "then")
         if first is None or then is None:
             return None
         first_action = notes.word(element, "first-action", _ACTIONS) or "start"
         then_action = notes.word(element, "then-action", _ACTIONS)
-        return Ordering(identifier, first, then, kind, first_action, then_action, is_symmetrical, require_all)
+        return Ordering(
+            identifier, first, then, kind, first_action, then_action, is_symmetrical, require_all,
+            stated=stated(element.get("kind"), element.get("first-action")), lifetime=lifetime,
+        )  # fmt: skip
 
     def _kind(self, element: Element) -> OrderingKind:
         """Read how binding an order is; the older way to say "optional" is a score of 0."""
@@ -234,6 +286,18 @@ class ConstraintReader:
             notes.word(element, "loss-policy", _LOSS_POLICIES),
             sets,
         )
+
+
+def _by_dates(rule: Rule) -> Rule | None:
+    """Return a rule without the conditions that are not on dates, which are false; None when it never holds."""
+    kept: list[Condition] = []
+    for each in rule.conditions:
+        dated = _by_dates(each) if isinstance(each, Rule) else each if isinstance(each, DateExpression) else None
+        if dated is not None:
+            kept.append(dated)
+        elif not rule.is_any:
+            return None
+    return replace(rule, conditions=tuple(kept)) if kept or not rule.conditions else None
 
 
 _KNOWN = ("id", "sequential", "require-all", "action", "role", "score", "kind", "ordering")

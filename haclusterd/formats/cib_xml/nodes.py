@@ -78,7 +78,8 @@ class NodeReader:
         self._notes.expect_only(element, known, ("instance_attributes", "utilization"))
         kind = element.get("type")
         if kind not in _TYPES:
-            self._notes.not_yet(element, f"a node of type {kind}")
+            remedy = "leave type out, or write one that Pacemaker has"
+            self._notes.not_yet(element, f"a node of type {kind}", remedy=remedy)
             return
         name = NodeName(element.get("uname") or identifier)
         before = self.nodes.get(name)

@@ -14,6 +14,8 @@ from haclusterd.reports.items import Place, ReportItem, report, report_with
 
 _LARGEST = 2**53
 _DIGITS_MAX = 100
+_FRACTION = re.compile(r"\A(\s*[0-9]+)\.[0-9]+(?=\s*[a-zA-Z]*\s*\Z)")
+_SCORE = re.compile(r"\s*[+-]?[0-9]+\s*|[+-]?INFINITY")
 _WHOLE = re.compile(r"\s*[+-]?[0-9]+\s*")
 AS_IN_PACEMAKER = "as in Pacemaker"
 """In a message: what was left out or replaced means the same there."""
@@ -21,12 +23,11 @@ AS_IN_PACEMAKER = "as in Pacemaker"
 
 _INSTEAD = {
     ("rsc_location", "score-attribute"): "write it at a rule in the location: <rule score-attribute=...>",
-    ("rsc_colocation", "rule"): "give the dependent resource a location with that rule",
+    ("rsc_colocation", "rule"): "put it into a <lifetime>, or give the dependent resource a location with that rule",
     ("rsc_colocation", "score-attribute"): "write score=NUMBER",
-    **{
-        (tag, "lifetime"): "leave it out, and when its time is over: crm configure delete ID"
-        for tag in ("rsc_colocation", "rsc_order", "rsc_ticket")
-    },
+    ("group", "group"): "put its members into the group around it: Pacemaker has no groups in groups either",
+    ("rsc_order", "rule"): "put it into a <lifetime>",
+    ("rsc_ticket", "lifetime"): "leave it out, and when its time is over: crm configure delete ID",
 }
 """What is written instead of an attribute or a child that cannot be held."""
 
@@ -109,27 +110,38 @@ class Notes:
             return None
 
     def score(self, element: Element, name: str, default: int) -> int:
-        """Read a score attribute."""
+        """Read a score attribute, as Pacemaker reads it."""
         text = element.get(name)
         if text is None:
             return default
-        try:
-            return scores.parse(text)
-        except ValueError as error:
-            self.bad_value(element, name, error)
-            return default
+        counted = scores.as_in_pacemaker(text)
+        if not _SCORE.fullmatch(text):
+            problem = f"not a score: {text[:40]!r}; {scores.render(counted)} counts instead, {AS_IN_PACEMAKER}"
+            remedy = "write a whole number, INFINITY or -INFINITY"
+            self.bad_value(element, name, problem, severity=Severity.WARNING, remedy=remedy)
+        return counted
 
-    def duration_ms(self, element: Element, name: str) -> int | None:
-        """Read a duration attribute; None when there is none, or none that can be read: Pacemaker ignores it then."""
+    def duration_ms(self, element: Element, name: str, *, is_timeout: bool = False) -> int | None:
+        """Read a duration attribute; None when there is none, or none that can be read: Pacemaker ignores it then.
+
+        Of a fraction Pacemaker drops what is behind the point; it reads ISO 8601 where an interval stands, and not
+        where a timeout does (seen with crm_simulate 2.1.5 and 3.0.0).
+        """
         text = element.get(name)
         if text is None:
             return None
+        whole = _FRACTION.sub(r"\1", text)
         try:
-            span_ms = durations.parse(text)
+            if is_timeout and text.lstrip().startswith("P"):
+                raise ValueError(f"not a timeout: {text[:40]!r} (write it like 30s, 500ms, 2min)")
+            span_ms = durations.parse(whole)
         except ValueError as error:
             problem = f"{error}; its default counts instead, {AS_IN_PACEMAKER}"
             self.bad_value(element, name, problem, severity=Severity.WARNING)
             return None
+        if whole != text:
+            problem = f"a fraction: {text[:40]!r}; {whole.strip()} counts instead, {AS_IN_PACEMAKER}"
+            self.bad_value(element, name, problem, severity=Severity.WARNING, remedy="write it in a smaller unit")
         if span_ms > _LARGEST:
             self.bad_value(element, name, f"{text[:40]} is out of range")
             return None
@@ -180,6 +192,11 @@ class Notes:
             return default
         return value
 
-    def bad_value(self, element: Element, name: str, problem: object, *, severity: Severity = Severity.ERROR) -> None:
+    def bad_value(
+        self, element: Element, name: str, problem: object, *, severity: Severity = Severity.ERROR,
+        remedy: str | None = None,
+    ) -> None:  # fmt: skip
         """Report a value that cannot be read."""
-        self.note(Code.BAD_VALUE, element, severity=severity, name=f"<{element.tag} {name}>", problem=problem)
+        parameters = {"name": f"<{element.tag} {name}>", "problem": problem}
+        place = self.place(element)
+        self.reports.append(report_with(Code.BAD_VALUE, parameters, place=place, severity=severity, remedy=remedy))

@@ -66,11 +66,15 @@ class OperationReader:
             meta,
             element.get("interval-origin"),
             notes.boolean(element, "record-pending", default=True) if has_pending else None,
-        )
+            durations.spellings(
+                interval=element.get("interval"), timeout=element.get("timeout"),
+                start_delay=element.get("start-delay"),
+            ),
+        )  # fmt: skip
 
     def _timeout_ms(self, element: Element) -> int | None:
         """Read the timeout; one that cannot be read is the default, whatever the operation defaults say."""
-        read = self._notes.duration_ms(element, "timeout")
+        read = self._notes.duration_ms(element, "timeout", is_timeout=True)
         return _DEFAULT_TIMEOUT_MS if read is None and element.get("timeout") is not None else read
 
     def _with_own_meta(self, element: Element) -> tuple[Element, tuple[AttributeSet, ...]]:

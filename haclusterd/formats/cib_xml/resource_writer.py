@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from haclusterd.formats.cib_xml.elements import Attributes, BlockWriter, element, flag, number
 from haclusterd.formats.cib_xml.operations import settings_in_meta
+from haclusterd.formats.stated import written_interval, written_start_delay, written_timeout
 from haclusterd.model import durations
 from haclusterd.model.configuration import (
     Bundle,
@@ -98,11 +99,11 @@ class ResourceWriter:
         own = {
             "id": operation.id,
             "name": operation.name,
-            "interval": durations.render(operation.interval_ms),
-            "timeout": None if operation.timeout_ms is None else durations.render(operation.timeout_ms),
+            "interval": written_interval(operation),
+            "timeout": written_timeout(operation),
             "role": operation.role,
             "on-fail": operation.on_fail,
-            "start-delay": durations.render(operation.start_delay_ms) if operation.start_delay_ms else None,
+            "start-delay": written_start_delay(operation),
             "interval-origin": operation.interval_origin,
             "enabled": flag(operation.is_enabled, default=True),
             "record-pending": flag(operation.record_pending),

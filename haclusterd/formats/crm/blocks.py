@@ -166,6 +166,8 @@ def _leave_out(cursor: Cursor, token: Token) -> None:
         raise cursor.refuse(Code.UNEXPECTED, token, construct=cursor.construct, found=token.text)
     problem = f"{token.text} has no value"
     remedy = f'write {token.text}="" for an empty one'
+    if token.place.column == 1:
+        remedy += "; if a statement begins there, take the backslash from the end of the line before"
     cursor.note(Code.LEFT_OUT, token, severity=Severity.WARNING, remedy=remedy, problem=problem)
 
 

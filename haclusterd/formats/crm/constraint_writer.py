@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from haclusterd.formats.crm.rule_writer import score_word, write_rules
+from haclusterd.formats.crm.rules import LIFETIME
 from haclusterd.formats.crm.sets import SET_ATTRIBUTES
-from haclusterd.formats.crm.tokens import quote, quote_value
+from haclusterd.formats.crm.tokens import quote, quote_value, quoted
 from haclusterd.formats.crm.topology import ATTRIBUTE, PATTERN
 from haclusterd.formats.generated_ids import LEVEL_ID, are_natural, set_base
+from haclusterd.formats.stated import written_first_action, written_kind
 from haclusterd.model import scores
 from haclusterd.model.configuration import (
     Colocation,
@@ -19,6 +21,7 @@ from haclusterd.model.configuration import (
     Tag,
     TicketConstraint,
 )
+from haclusterd.model.rules import Rule
 
 NEXT = " \\\n\t"
 
@@ -73,17 +76,23 @@ def _colocation(constraint: Colocation) -> str:
         text += f" node-attribute={quote_value(constraint.node_attribute)}"
     if constraint.influence is not None:
         text += f" influence={str(constraint.influence).lower()}"
-    return text
+    return text + _lifetime(constraint.id, constraint.lifetime)
 
 
 def _order(constraint: Ordering) -> str:
-    first_action = constraint.first_action if constraint.first_action != "start" else None
-    members = [_qualified(constraint.first, first_action), _qualified(constraint.then, constraint.then_action)]
+    first = _qualified(constraint.first, written_first_action(constraint))
+    members = [first, _qualified(constraint.then, constraint.then_action)]
     if constraint.sets:
         members = _sets(constraint.id, constraint.sets, of_actions=True, simple=2)
-    text = f"order {constraint.id} {constraint.kind}: {' '.join(members)}"
+    kind = written_kind(constraint)
+    text = " ".join(("order", constraint.id, *([f"{kind}:"] if kind else []), *members))
     text += "" if constraint.is_symmetrical else " symmetrical=false"
-    return text if constraint.require_all else f"{text} require-all=false"
+    text += "" if constraint.require_all else " require-all=false"
+    return text + _lifetime(constraint.id, constraint.lifetime)
+
+
+def _lifetime(constraint: str, rules: Sequence[Rule]) -> str:
+    return "".join(f" {each}" for each in write_rules(constraint, rules, word=LIFETIME))
 
 
 def _ticket(constraint: TicketConstraint) -> str:
@@ -95,7 +104,9 @@ def _ticket(constraint: TicketConstraint) -> str:
 
 
 def _qualified(resource: str, qualifier: str | None) -> str:
-    return resource if qualifier is None else f"{resource}:{qualifier}"
+    if qualifier is None:
+        return quoted(resource) if resource.lower() == LIFETIME else resource
+    return f"{resource}:{qualifier}"
 
 
 def _sets(

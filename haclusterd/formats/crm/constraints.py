@@ -4,9 +4,10 @@ from collections.abc import Mapping
 
 from haclusterd.formats.crm.blocks import read_score, section_word
 from haclusterd.formats.crm.cursor import Cursor
-from haclusterd.formats.crm.rules import OpenRule, finish_rules, read_rule
+from haclusterd.formats.crm.rules import LIFETIME, OpenRule, finish_rules, read_lifetime, read_rule
 from haclusterd.formats.crm.sets import Grammar, Member, Written, read_braces, read_members
 from haclusterd.formats.crm.tokens import Token
+from haclusterd.formats.stated import stated
 from haclusterd.formats.statements import Define
 from haclusterd.model.configuration import (
     Colocation,
@@ -30,8 +31,8 @@ LOCATION_ATTRIBUTES = ("role", "resource-discovery")
 
 _KINDS = {kind.value.lower(): kind for kind in OrderingKind}
 
-_COLOCATION = Grammar(of_actions=False, simple=2, attributes=("node-attribute", "influence"))
-_ORDER = Grammar(of_actions=True, simple=2, attributes=("symmetrical", "require-all"))
+_COLOCATION = Grammar(of_actions=False, simple=2, attributes=("node-attribute", "influence"), end=LIFETIME)
+_ORDER = Grammar(of_actions=True, simple=2, attributes=("symmetrical", "require-all"), end=LIFETIME)
 _TICKET = Grammar(of_actions=False, simple=1, attributes=("loss-policy",))
 
 
@@ -127,12 +128,14 @@ def _read_location_attributes(cursor: Cursor, found: dict[str, Written]) -> None
 
 
 def read_colocation(cursor: Cursor) -> Define:
-    """Read `colocation ID SCORE: RSC[:ROLE] WITH[:ROLE]|SETS [node-attribute=A] [influence=BOOL]`."""
+    """Read `colocation ID SCORE: RSC[:ROLE] WITH[:ROLE]|SETS [node-attribute=A] [influence=BOOL] [lifetime]`."""
     id_ = cursor.id("the constraint's id")
     score = _take_score(cursor, id_, "SCORE:, as in inf:")
     members = read_members(cursor, id_, _COLOCATION)
     dependent, primary = _sides(cursor, id_, members.pair, ("dependent", "primary"))
     attribute = members.attributes.get("node-attribute")
+    lifetime = read_lifetime(cursor, id_)
+    cursor.end()
     return _define(
         cursor,
         Colocation(
@@ -145,18 +148,23 @@ def read_colocation(cursor: Cursor) -> Define:
             node_attribute=attribute.value if attribute else None,
             influence=_boolean(cursor, members.attributes, "influence"),
             sets=members.sets,
+            lifetime=lifetime,
         ),
     )
 
 
 def read_order(cursor: Cursor) -> Define:
-    """Read `order ID [KIND:|SCORE:] FIRST[:ACTION] THEN[:ACTION]|SETS [symmetrical=BOOL] [require-all=BOOL]`."""
+    """Read `order ID [KIND:|SCORE:] FIRST[:ACTION] THEN[:ACTION]|SETS [symmetrical=B] [require-all=B] [lifetime]`."""
     id_ = cursor.id("the constraint's id")
+    before = cursor.peek()
     kind = _take_kind(cursor)
+    has_kind = before is not None and before.text.endswith(":")
     members = read_members(cursor, id_, _ORDER)
     first, then = _sides(cursor, id_, members.pair, ("first", "then"))
     symmetrical = _boolean(cursor, members.attributes, "symmetrical")
     require_all = _boolean(cursor, members.attributes, "require-all")
+    lifetime = read_lifetime(cursor, id_)
+    cursor.end()
     return _define(
         cursor,
         Ordering(
@@ -169,6 +177,8 @@ def read_order(cursor: Cursor) -> Define:
             is_symmetrical=symmetrical is not False,
             require_all=require_all is not False,
             sets=members.sets,
+            stated=stated(kind if has_kind else None, first[1]),
+            lifetime=lifetime,
         ),
     )
 
@@ -225,7 +235,7 @@ def _take_score(cursor: Cursor, id_: str, expected: str) -> int:
     if score is None:
         text = token.text[:-1]
         raise cursor.refuse(
-            Code.BAD_VALUE, token, name="score", problem=f"not a score: {text!r}", remedy="a number, inf or -inf"
+            Code.BAD_VALUE, token, name="score", problem=f"not a score: {text!r}", remedy="write a number, inf or -inf"
         )
     cursor.take(expected)
     cursor.mark("constraint", id_, "score", at=token)

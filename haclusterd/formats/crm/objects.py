@@ -272,6 +272,7 @@ def read_monitor(cursor: Cursor) -> AddOperation:
         interval_ms=cursor.value("interval", interval, timing, durations.parse, 0),
         timeout_ms=cursor.value("timeout", timeout, timing, durations.parse, 0) if has_timeout else None,
         role=cursor.value("role", role, token, read_role, "") if colon else None,
+        spelled=durations.spellings(interval=interval, timeout=timeout or None),
     )
     cursor.mark("resource", resource, at=token)
     return AddOperation(ResourceId(resource), operation, cursor.line.place, cursor.places, cursor.line.comments)

@@ -105,6 +105,9 @@ def _finish(cursor: Cursor, op: Op, id_: str, interval_ms: int, *path: str) -> O
         record_pending=cursor.value("record-pending", _value(pending), pending, read_boolean, otherwise=True)
         if pending
         else None,
+        spelled=durations.spellings(
+            interval=_text(op, "interval"), timeout=_text(op, "timeout"), start_delay=_text(op, "start-delay")
+        ),
     )
 
 

@@ -6,9 +6,11 @@ from haclusterd.formats.crm.blocks import SECTION_WORDS
 from haclusterd.formats.crm.rules import (
     CONNECTIVES,
     DATE,
+    LIFETIME,
     NO_SCORE,
     OPERATION_EXPRESSION,
     RESOURCE_EXPRESSION,
+    RULE,
     SCORE,
 )
 from haclusterd.formats.crm.tokens import quote, quote_value, quoted
@@ -34,16 +36,18 @@ def score_word(score: int) -> str:
     return {INFINITY: "inf", -INFINITY: "-inf"}.get(score, scores.render(score))
 
 
-def write_rules(owner: str, rules: Sequence[Rule]) -> list[str]:
-    """Write the rules of one owner, each with the word `rule` before it."""
+def write_rules(owner: str, rules: Sequence[Rule], *, word: str = RULE) -> list[str]:
+    """Write the rules of one owner, each with a word before it; those of a lifetime have neither score nor role."""
     with_ids = not are_natural([rule.id for rule in rules], [rule_base(owner)] * len(rules))
-    return [_rule(rule, with_id=with_ids) for rule in rules]
+    return [_rule(rule, word, with_id=with_ids) for rule in rules]
 
 
-def _rule(rule: Rule, *, with_id: bool) -> str:
-    words = ["rule"]
+def _rule(rule: Rule, word: str, *, with_id: bool) -> str:
+    words = [word]
     words += [f"$id={rule.id}"] if with_id else []
     words += [f"$role={rule.role}"] if rule.role is not None else []
+    if word == LIFETIME:
+        return " ".join([*words, _conditions(rule)])
     if rule.score_attribute is not None:
         is_number = SCORE.fullmatch(rule.score_attribute)
         words.append(f"{quoted(rule.score_attribute) if is_number else _attribute(rule.score_attribute)}:")

@@ -40,6 +40,7 @@ from haclusterd.model.scores import INFINITY
 from haclusterd.model.words import WRITTEN_PLAINLY, bad_character
 from haclusterd.reports.codes import Code
 
+RULE, LIFETIME = "rule", "lifetime"
 NO_SCORE = ":"
 CONNECTIVES = ("and", "or")
 DATE = "date"
@@ -91,6 +92,24 @@ def read_rule(cursor: Cursor) -> OpenRule:
     score, attribute = _read_score(cursor)
     rule = _read_conditions(cursor, 1)
     return OpenRule(replace(rule, score=score, score_attribute=attribute, role=role), given_id)
+
+
+def read_lifetime(cursor: Cursor, owner: str) -> tuple[Rule, ...]:
+    """Read `lifetime [$id=ID] CONDITION {and|or CONDITION}`, as often as it follows: rules without score and role."""
+    found: list[OpenRule] = []
+    while is_word(cursor.peek(), LIFETIME):
+        cursor.take(LIFETIME)
+        given_id = None
+        token = cursor.peek()
+        for name in ("$id=", "$id-ref="):
+            if token is not None and not token.is_quoted and token.text.lower().startswith(name):
+                cursor.take(name)
+                given_id = _read_id(cursor, token.text[len(name):], token)
+        if token is not None and given_id is not None and token.text.lower().startswith("$id-ref="):
+            found.append(OpenRule(Rule(REFERENCE + given_id)))
+        else:
+            found.append(OpenRule(_read_conditions(cursor, 1), given_id))
+    return finish_rules(owner, found)
 
 
 def finish_rules(owner: str, found: Collection[OpenRule]) -> tuple[Rule, ...]:

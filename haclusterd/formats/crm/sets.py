@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from haclusterd.formats.crm.blocks import read_given_id
 from haclusterd.formats.crm.cursor import Cursor
+from haclusterd.formats.crm.rules import is_word
 from haclusterd.formats.crm.tokens import Token
 from haclusterd.formats.generated_ids import allocate, set_base
 from haclusterd.model import scores
@@ -73,6 +74,8 @@ class Grammar:
     simple: int
     """How many plain resources are no set."""
     attributes: Collection[str]
+    end: str = ""
+    """A word that ends them, where it is not quoted and stands in no brackets."""
 
 
 def read_action(text: str) -> str:
@@ -90,9 +93,9 @@ def read_ordering(text: str) -> str:
 
 
 def read_members(cursor: Cursor, constraint: str, grammar: Grammar) -> Members:
-    """Read resources, sets and attributes up to the end of the statement."""
+    """Read resources, sets and attributes up to the end of the statement, or to the word that ends them."""
     reader = _Reader(cursor, grammar)
-    for token in _Pieces(cursor):
+    for token in _Pieces(cursor, grammar.end):
         reader.read(token)
     found = reader.end()
     if not reader.is_marked and all(each.bracket == "" for each in found):
@@ -119,8 +122,9 @@ def read_braces(cursor: Cursor, constraint: str) -> tuple[ResourceSet, ...]:
 class _Pieces:
     """The tokens that are left, with brackets that touch a name taken apart."""
 
-    def __init__(self, cursor: Cursor) -> None:
+    def __init__(self, cursor: Cursor, end: str = "") -> None:
         self._cursor = cursor
+        self._end = end
         self._waiting: list[Token] = []
         self._is_inside = False
         """Whether a bracket is open."""
@@ -130,7 +134,7 @@ class _Pieces:
 
     def __next__(self) -> Token:
         if not self._waiting:
-            if self._cursor.is_at_end:
+            if self._cursor.is_at_end or (not self._is_inside and is_word(self._cursor.peek(), self._end)):
                 raise StopIteration
             self._waiting = _apart(self._cursor.take("a resource"), is_inside=self._is_inside)
         token = self._waiting.pop(0)

@@ -15,7 +15,7 @@ from haclusterd.formats.crm.rule_writer import score_word, write_rules
 from haclusterd.formats.crm.rules import OPERATION_KEYS, RANGE_KEYS, RESOURCE_KEYS, SPEC_KEYS
 from haclusterd.formats.crm.tokens import quote, quote_value, quoted
 from haclusterd.formats.generated_ids import are_natural, block_base, mapping_base, natural_operations
-from haclusterd.model import durations
+from haclusterd.formats.stated import written_interval, written_start_delay, written_timeout
 from haclusterd.model.configuration import (
     AttributeSet,
     Bundle,
@@ -235,11 +235,11 @@ def _operation(operation: Operation, *, with_id: bool) -> str:
 
 def _operation_attributes(operation: Operation) -> list[str]:
     values = {
-        "interval": durations.render(operation.interval_ms) if operation.interval_ms else None,
-        "timeout": None if operation.timeout_ms is None else durations.render(operation.timeout_ms),
+        "interval": written_interval(operation) if operation.interval_ms else None,
+        "timeout": written_timeout(operation),
         "role": operation.role,
         "on-fail": operation.on_fail,
-        "start-delay": durations.render(operation.start_delay_ms) if operation.start_delay_ms else None,
+        "start-delay": written_start_delay(operation),
         "enabled": None if operation.is_enabled else "false",
         "requires": operation.requires,
         "interval-origin": operation.interval_origin,

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from haclusterd.formats.generated_ids import are_natural, block_base, natural_operations, rule_base
 from haclusterd.formats.policy.dumper import Inline, Tree, escaped, flag, given, text
-from haclusterd.model import durations, scores
+from haclusterd.formats.stated import written_interval, written_start_delay, written_timeout
+from haclusterd.model import scores
 from haclusterd.model.configuration import AttributeSet, Operation
 from haclusterd.model.rules import (
     AttributeExpression,
@@ -53,11 +54,11 @@ def write_operations(resource: str, operations: Sequence[Operation]) -> Tree:
 def _operation(operation: Operation, *, with_id: bool) -> Tree:
     values: dict[str, Tree] = {
         "id": operation.id if with_id else None,
-        "interval": durations.render(operation.interval_ms) if operation.interval_ms else None,
-        "timeout": None if operation.timeout_ms is None else durations.render(operation.timeout_ms),
+        "interval": written_interval(operation) if operation.interval_ms else None,
+        "timeout": written_timeout(operation),
         "role": operation.role,
         "on-fail": text(operation.on_fail),
-        "start-delay": durations.render(operation.start_delay_ms) if operation.start_delay_ms else None,
+        "start-delay": written_start_delay(operation),
         "enabled": None if operation.is_enabled else "false",
         "requires": text(operation.requires),
         "interval-origin": text(operation.interval_origin),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from haclusterd.formats.generated_ids import LEVEL_ID, are_natural, set_base
 from haclusterd.formats.policy.blocks_writer import write_rules
 from haclusterd.formats.policy.dumper import Inline, InlineList, Tree, flag, given, text
+from haclusterd.formats.stated import written_first_action, written_kind
 from haclusterd.model import scores
 from haclusterd.model.configuration import (
     Colocation,
@@ -12,7 +13,6 @@ from haclusterd.model.configuration import (
     FencingLevel,
     Location,
     Ordering,
-    OrderingKind,
     ResourceSet,
     TicketConstraint,
 )
@@ -59,6 +59,7 @@ def _colocation(constraint: Colocation) -> Tree:
             "node-attribute": text(constraint.node_attribute),
             "influence": flag(constraint.influence),
             "sets": _sets(constraint.id, constraint.sets),
+            "lifetime": write_rules(constraint.id, constraint.lifetime) or None,
         }
     )
 
@@ -69,12 +70,13 @@ def _order(constraint: Ordering) -> Tree:
             "order": constraint.id,
             "first": constraint.first or None,
             "then": constraint.then or None,
-            "kind": None if constraint.kind is OrderingKind.MANDATORY else str(constraint.kind),
-            "first-action": None if constraint.first_action == "start" else constraint.first_action,
+            "kind": written_kind(constraint),
+            "first-action": written_first_action(constraint),
             "then-action": constraint.then_action,
             "symmetrical": None if constraint.is_symmetrical else "false",
             "require-all": None if constraint.require_all else "false",
             "sets": _sets(constraint.id, constraint.sets),
+            "lifetime": write_rules(constraint.id, constraint.lifetime) or None,
         }
     )
 

@@ -7,8 +7,9 @@ from haclusterd.formats.crm.sets import read_action, read_ordering
 from haclusterd.formats.generated_ids import allocate, set_base
 from haclusterd.formats.policy.fields import Fields, Findings, as_map, read_id
 from haclusterd.formats.policy.resources import Kind
-from haclusterd.formats.policy.rules import read_attribute_name, read_rules, read_words
+from haclusterd.formats.policy.rules import NESTED_KEYS, read_attribute_name, read_rules, read_words
 from haclusterd.formats.policy.yaml_tree import Tree
+from haclusterd.formats.stated import stated
 from haclusterd.formats.statements import Define, DefineLevels
 from haclusterd.model import scores
 from haclusterd.model.configuration import (
@@ -24,6 +25,7 @@ from haclusterd.model.configuration import (
 from haclusterd.model.ids import CONFIGURED_NODE_NAME, NCNAME, ConstraintId, NodeName, ResourceId
 from haclusterd.model.operations import read_role
 from haclusterd.model.properties import read_boolean
+from haclusterd.model.rules import Rule
 from haclusterd.reports.codes import Code
 
 _SET_KEYS = ("id", "resources", "sequential", "require-all", "action", "role", "score", "kind", "ordering")
@@ -81,6 +83,7 @@ def _colocation(fields: Fields, id_: str) -> Colocation:
         node_attribute=fields.text("node-attribute"),
         influence=fields.value("influence", read_boolean),
         sets=_sets(fields, id_),
+        lifetime=_lifetime(fields, id_),
     )
 
 
@@ -98,7 +101,14 @@ def _order(fields: Fields, id_: str) -> Ordering:
         is_symmetrical=symmetrical is not False,
         require_all=require_all is not False,
         sets=_sets(fields, id_),
+        stated=stated(fields.text("kind"), fields.text("first-action")),
+        lifetime=_lifetime(fields, id_),
     )
+
+
+def _lifetime(fields: Fields, id_: str) -> tuple[Rule, ...]:
+    """Read the rules of a lifetime: conditions only."""
+    return read_rules(fields.findings, list(fields.items("lifetime")), fields.where, id_, keys=NESTED_KEYS)
 
 
 def _kind(text: str) -> OrderingKind:
@@ -164,13 +174,13 @@ CONSTRAINT_KINDS: Mapping[str, Kind] = {
     "colocation": Kind(
         "constraint",
         _colocation,
-        ("resource", "with", "score", "role", "with-role", "node-attribute", "influence", "sets"),
+        ("resource", "with", "score", "role", "with-role", "node-attribute", "influence", "sets", "lifetime"),
         ("score",),
     ),
     "order": Kind(
         "constraint",
         _order,
-        ("first", "then", "kind", "first-action", "then-action", "symmetrical", "require-all", "sets"),
+        ("first", "then", "kind", "first-action", "then-action", "symmetrical", "require-all", "sets", "lifetime"),
     ),
     "ticket-constraint": Kind(
         "constraint", _ticket, ("ticket", "resource", "role", "loss-policy", "sets"), ("ticket",)

@@ -259,6 +259,9 @@ def _operation(fields: Fields, action: str, id_: str, interval_ms: int, path: tu
         meta=_operation_blocks(fields, id_, "meta", "meta", path),
         interval_origin=fields.text("interval-origin"),
         record_pending=fields.value("record-pending", read_boolean),
+        spelled=durations.spellings(
+            interval=fields.text("interval"), timeout=fields.text("timeout"), start_delay=fields.text("start-delay")
+        ),
     )
 
 

@@ -34,7 +34,8 @@ from haclusterd.model.words import bad_character
 from haclusterd.reports.codes import Code
 
 _KEYS = ("id", "score", "score-attribute", "role", "all", "any")
-_NESTED_KEYS = ("id", "all", "any")
+NESTED_KEYS = ("id", "all", "any")
+"""The keys of a rule that has neither score nor role: one in a rule, one of a lifetime."""
 
 
 def choice(words: tuple[str, ...]) -> Callable[[str], str]:
@@ -55,9 +56,11 @@ def read_attribute_name(text: str) -> str:
     return text
 
 
-def read_rules(findings: Findings, trees: list[Tree], where: str, owner: str) -> tuple[Rule, ...]:
-    """Read all rules of one owner, a constraint or a block; `owner` is its id."""
-    fields = [Fields(findings, f"{where}: rule", tree, _KEYS) for tree in trees]
+def read_rules(
+    findings: Findings, trees: list[Tree], where: str, owner: str, *, keys: tuple[str, ...] = _KEYS
+) -> tuple[Rule, ...]:
+    """Read all rules of one owner, a constraint or a block; `owner` is its id, `keys` are those that its rules have."""
+    fields = [Fields(findings, f"{where}: rule", tree, keys) for tree in trees]
     ids = allocate([(each.value("id", read_id), rule_base(owner)) for each in fields])
     return tuple(_rule(each, id_, 1) for each, id_ in zip(fields, ids, strict=True))
 
@@ -91,7 +94,7 @@ def _nested(fields: Fields, item: Tree) -> Fields | None:
     if not isinstance(item, Map) or "rule" not in item.entries:
         return None
     outer = Fields(fields.findings, fields.where, item, ("rule",))
-    return Fields(fields.findings, fields.where, outer.map.entries["rule"], _NESTED_KEYS)
+    return Fields(fields.findings, fields.where, outer.map.entries["rule"], NESTED_KEYS)
 
 
 def _condition(findings: Findings, item: Tree, where: str) -> Condition | None:

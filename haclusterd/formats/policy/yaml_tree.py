@@ -22,6 +22,21 @@ MAX_TEXT_CHARACTERS = 1_000_000
 MAX_NODES = 200_000
 MAX_DEPTH = 64
 
+_QUOTE = "put the value in quotes"
+_SAID = {
+    "expected <block end>": ("what begins here fits to nothing above", "indent it like its neighbours"),
+    "mapping values are not allowed here": (
+        "a second ': ' in one line", "put a value that has one in quotes, or begin a line of its own with it"
+    ),
+    "could not find expected ':'": ("a name without a colon", "write NAME: VALUE; indent what goes on from above"),
+    "cannot start any token": ("a value cannot begin with this character", _QUOTE),
+    "expected alphabetic or numeric character": ("a value cannot begin with & or *", _QUOTE),
+    "found unexpected end of stream": ("a quote is not closed", "close it"),
+    "expected ',' or '}'": ("a brace is not closed, or a comma is missing", "close it with }, or write the comma"),
+    "expected ',' or ']'": ("a bracket is not closed, or a comma is missing", "close it with ], or write the comma"),
+    "expected the node content": ("a value is missing", 'write it; an empty one is ""'),
+}
+"""What PyYAML says, in words for people, and what to do."""
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _VARIABLE = re.compile(r"\$\$\{|\$\{(?P<name>[^}]*)(?P<end>\}?)")
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -124,9 +139,9 @@ class _Reader:
         except _StopError:
             pass
         except _DepthError as error:
-            self._report_too_large(self._place_of(error.mark), f"{MAX_DEPTH} levels")
+            self._report_too_large(self._place_of(error.mark), f"{MAX_DEPTH} levels", "write it with fewer levels")
         except yaml.MarkedYAMLError as error:
-            self._syntax(error.problem or "cannot be read", error.problem_mark or error.context_mark)
+            self._syntax(error.problem or "it cannot be read", error.problem_mark or error.context_mark)
         except yaml.reader.ReaderError as error:
             line = self._text.count("\n", 0, error.position) + 1
             place = Place(self._file, line, error.position - self._text.rfind("\n", 0, error.position))
@@ -143,7 +158,7 @@ class _Reader:
         if self._nodes > MAX_NODES:
             raise self._too_large(event, f"{MAX_NODES} values")
         if depth > MAX_DEPTH:
-            raise self._too_large(event, f"{MAX_DEPTH} levels")
+            raise self._too_large(event, f"{MAX_DEPTH} levels", "write it with fewer levels")
         if isinstance(event, yaml.AliasEvent):
             raise self._stop(f"an alias (*{event.anchor}) is not allowed", event, "write the value out")
         assert isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent)
@@ -211,18 +226,20 @@ class _Reader:
         return Place(self._file, 1) if mark is None else Place(self._file, mark.line + 1, mark.column + 1)
 
     def _syntax(self, problem: str, mark: _Mark | None) -> None:
-        self.reports.append(report(Code.SYNTAX, place=self._place_of(mark), problem=problem))
+        problem, remedy = next((_SAID[words] for words in _SAID if words in problem), (problem, None))
+        problem = f"this is no well-formed YAML: {problem}"
+        self.reports.append(report(Code.SYNTAX, place=self._place_of(mark), problem=problem, remedy=remedy))
 
     def _stop(self, problem: str, event: yaml.Event, remedy: str) -> _StopError:
         self.reports.append(report(Code.SYNTAX, place=self._place(event), problem=problem, remedy=remedy))
         return _StopError()
 
-    def _too_large(self, event: yaml.Event, limit: str) -> _StopError:
-        self._report_too_large(self._place(event), limit)
+    def _too_large(self, event: yaml.Event, limit: str, remedy: str | None = None) -> _StopError:
+        self._report_too_large(self._place(event), limit, remedy)
         return _StopError()
 
-    def _report_too_large(self, place: Place, limit: str) -> None:
-        self.reports.append(report(Code.TOO_LARGE, place=place, what="the file", limit=limit))
+    def _report_too_large(self, place: Place, limit: str, remedy: str | None = None) -> None:
+        self.reports.append(report(Code.TOO_LARGE, place=place, remedy=remedy, what="the file", limit=limit))
 
 
 def _spell(character: object) -> str:

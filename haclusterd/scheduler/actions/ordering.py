@@ -13,6 +13,7 @@ from haclusterd.model.configuration import Configuration, Ordering, OrderingKind
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.actions.actions import ActionTable
+from haclusterd.scheduler.model.dates import EffectiveTime
 from haclusterd.scheduler.model.entities import (
     DEMOTE,
     DEMOTED,
@@ -40,6 +41,7 @@ from haclusterd.scheduler.model.relation_flags import (
     THEN_IMPLIES_FIRST,
     UNRUNNABLE_FIRST_BLOCKS,
 )
+from haclusterd.scheduler.model.rules import is_in_force
 
 INVERSE = {
     START: STOP,
@@ -152,9 +154,10 @@ def _gaining(role: Role) -> tuple[str, ...]:
     return (START, DEMOTE) if role is Role.UNPROMOTED else (START,)
 
 
-def orderings_of(configuration: Configuration) -> Iterator[Ordering]:
-    """Yield the ordering constraints in document order."""
-    return (item for item in configuration.constraints.values() if isinstance(item, Ordering))
+def orderings_of(configuration: Configuration, time: EffectiveTime) -> Iterator[Ordering]:
+    """Yield the ordering constraints that are in force, in document order."""
+    found = (item for item in configuration.constraints.values() if isinstance(item, Ordering))
+    return (item for item in found if is_in_force(item.lifetime, time))
 
 
 def find_each(inventory: Inventory, names: Iterable[str]) -> list[Resource]:

@@ -1,4 +1,4 @@
-"""What can be said of a Pacemaker Remote or guest node from the resource that connects to it.
+"""The state of a Pacemaker Remote or guest node from the resource that connects to it.
 
 Source: Pacemaker Remote, "Pacemaker Remote nodes"; Pacemaker Development, "Scheduler".
 """

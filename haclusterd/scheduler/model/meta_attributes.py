@@ -11,7 +11,8 @@ from haclusterd.model.ids import AgentReference
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.model.entities import Definition, MultipleActive, Needs, Resource, Variant
-from haclusterd.scheduler.model.readings import boolean, duration_ms, score
+from haclusterd.scheduler.model.readings import boolean, duration_ms, pacemakers_score
+from haclusterd.scheduler.model.readings import score as own_score
 from haclusterd.scheduler.model.rules import RuleContext, by_strength, merge
 from haclusterd.scheduler.model.settings import NoQuorumPolicy, Settings
 
@@ -76,6 +77,7 @@ def define(
     needs, needs_unfencing = _needs(
         meta.get("requires"), settings, is_fence_device=is_fence_device, is_connection=is_connection
     )
+    score = pacemakers_score if settings.options.is_pacemaker_compatible else own_score
     threshold = score(meta.get("migration-threshold"), INFINITY)
     interval = parameters.get("reconnect_interval") if is_connection else None
     interval_ms = duration_ms(interval, 0)

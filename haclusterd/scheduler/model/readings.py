@@ -26,6 +26,11 @@ def score(text: str | None, default: int) -> int:
         return max(-scores.INFINITY, min(scores.INFINITY, integer(text, default)))
 
 
+def pacemakers_score(text: str | None, default: int) -> int:
+    """Read a score of a CIB that Pacemaker reads: `inf` is 0 there, and INFINITY in a cluster of our own."""
+    return default if text is None else scores.as_in_pacemaker(text)
+
+
 def duration_ms(text: str | None, default: int) -> int:
     """Read a duration in ms."""
     if text is None:

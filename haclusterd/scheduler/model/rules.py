@@ -59,6 +59,32 @@ def evaluate(rule: Rule, context: RuleContext) -> bool:
     return all(_holds(condition, context) for condition in rule.conditions)
 
 
+def is_in_force(lifetime: tuple[Rule, ...], time: EffectiveTime) -> bool:
+    """Tell whether a constraint with that lifetime counts: one without does, else one rule must hold.
+
+    Only dates count, as in Pacemaker 2.1.5; a condition on nodes, agents or operations is false there, `not_defined`
+    too. (Pacemaker 3 leaves the lifetimes of colocations and orderings out with a warning: they hold for ever.)
+    """
+    return not lifetime or any(_holds_by_date(rule, time) for rule in lifetime)
+
+
+def _holds_by_date(rule: Rule, time: EffectiveTime) -> bool:
+    if not rule.conditions:
+        return True
+    found = (_condition_holds_by_date(each, time) for each in rule.conditions)
+    return any(found) if rule.is_any else all(found)
+
+
+def _condition_holds_by_date(condition: Condition, time: EffectiveTime) -> bool:
+    match condition:
+        case Rule():
+            return _holds_by_date(condition, time)
+        case DateExpression():
+            return _date_holds(condition, time)
+        case _:
+            return False
+
+
 def merge(blocks: Iterable[AttributeSet], context: RuleContext) -> dict[str, str]:
     """Merge blocks that are in their order of strength, leaving out those whose rule does not hold.
 

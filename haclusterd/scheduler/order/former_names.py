@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from haclusterd.model.history import has_run
 from haclusterd.model.ids import UNITS
 from haclusterd.scheduler.actions.actions import ActionTable
-from haclusterd.scheduler.actions.flags import block, need
+from haclusterd.scheduler.actions.flags import need
 from haclusterd.scheduler.actions.ordering import Template
 from haclusterd.scheduler.model.digests import digest_of
 from haclusterd.scheduler.model.entities import START, STOP, Inventory, Resource, Variant
@@ -54,9 +54,7 @@ def _is_former(top: Resource) -> bool:
 def _apart(removed: Resource, successors: list[Resource], table: ActionTable) -> Iterator[Template]:
     mark = table.make_mark(f"{MARK}{removed.id}")
     need(mark, f"{removed.id} has stopped")
-    if removed.is_managed:
-        yield Template(removed, STOP, None, "", ORDERED | UNRUNNABLE_FIRST_BLOCKS, then_action=mark)
-    else:
-        block(mark, f"{removed.id} may still be active, under the name it had before")
+    # A stop that may not run, such as of what is not managed, holds the start back for good.
+    yield Template(removed, STOP, None, "", ORDERED | UNRUNNABLE_FIRST_BLOCKS, then_action=mark)
     for leaf in successors:
         yield Template(None, "", leaf, START, ORDERED | UNRUNNABLE_FIRST_BLOCKS, first_action=mark)

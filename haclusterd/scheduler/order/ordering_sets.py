@@ -20,26 +20,32 @@ from haclusterd.scheduler.actions.ordering import (
     orderings_of,
     simple_templates,
 )
+from haclusterd.scheduler.model.dates import EffectiveTime
 from haclusterd.scheduler.model.entities import DEMOTE, START, STOP, Action, Inventory, Resource
-from haclusterd.scheduler.model.references import expanded_set, named_group
+from haclusterd.scheduler.model.references import cut_at_missing, expanded_sets, named_group
 
 
-def user_templates(inventory: Inventory, configuration: Configuration, table: ActionTable) -> Iterator[Template]:
-    """Return what all ordering constraints say, in document order."""
-    for item in orderings_of(configuration):
-        sets = tuple(expanded_set(each, inventory, configuration) for each in _as_sets(item, inventory, configuration))
-        if sets:
+def user_templates(
+    inventory: Inventory, configuration: Configuration, table: ActionTable, time: EffectiveTime
+) -> Iterator[Template]:
+    """Return what all ordering constraints say that are in force, in document order."""
+    for item in orderings_of(configuration, time):
+        if item.sets:
+            sets = expanded_sets(item.sets, inventory, configuration)
+            sets = cut_at_missing(sets, lambda name: inventory.find(name) is not None, keeps_members=False)
             yield from _set_templates(item, sets, inventory, table)
+            continue
+        ends = _ends_as_sets(item, inventory, configuration)
+        if ends:
+            yield from _set_templates(item, ends, inventory, table)
             continue
         first, then = inventory.find(item.first), inventory.find(item.then)
         if first is not None and then is not None:
             yield from simple_templates(item, first, then, table)
 
 
-def _as_sets(item: Ordering, inventory: Inventory, configuration: Configuration) -> tuple[ResourceSet, ...]:
-    """Return its sets; an ordering with a template or tag is one of two sets."""
-    if item.sets:
-        return item.sets
+def _ends_as_sets(item: Ordering, inventory: Inventory, configuration: Configuration) -> tuple[ResourceSet, ...]:
+    """Return the two sets of an ordering with a template or tag; none of any other."""
     ends = ((item.first, item.first_action), (item.then, item.then_action or item.first_action))
     groups = [named_group(name, inventory, configuration) for name, _ in ends]
     if groups == [None, None]:

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product, takewhile
 
 from haclusterd.model.configuration import Colocation, Configuration, ResourceSet
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
+from haclusterd.scheduler.model.dates import EffectiveTime
 from haclusterd.scheduler.model.entities import UNAME, ColocationPair, Inventory, Resource, Variant
-from haclusterd.scheduler.model.references import expanded_set, named_group
+from haclusterd.scheduler.model.references import expanded_sets, named_group
+from haclusterd.scheduler.model.rules import is_in_force
 from haclusterd.scheduler.scores.location import runs_on_node_of
 
 NESTED = 10_000
@@ -31,16 +34,18 @@ _ROLES = {
 
 
 def unpack_colocations(
-    inventory: Inventory, configuration: Configuration, *, binds_to_itself: bool = False
+    inventory: Inventory, configuration: Configuration, time: EffectiveTime, *, binds_to_itself: bool = False
 ) -> list[ColocationPair]:
-    """Make all colocations and hang them on the resources, most important first; return them as they were made.
+    """Make all colocations that are in force; return them as they were made.
+
+    They hang on the resources, most important first.
 
     What relates a resource to itself, or to what is in it, means nothing. Pacemaker lets it pull on itself, so that it
     leaves its node in every transition (`binds_to_itself`).
     """
     found: list[ColocationPair] = []
     for item in configuration.constraints.values():
-        if isinstance(item, Colocation):
+        if isinstance(item, Colocation) and is_in_force(item.lifetime, time):
             found.extend(_Reader(item, inventory, configuration, binds_to_itself).read())
     for top in inventory.tops:
         found.extend(_implied(top))
@@ -116,12 +121,18 @@ class _Side:
     """Resources on one side of a colocation, or one set."""
 
     id: str
-    resources: tuple[Resource, ...]
+    members: tuple[Resource | None, ...]
+    """None: a member that there is not."""
     role: Role
     score: int
     is_sequential: bool
     is_listed: bool = False
     """Of old configurations: each with the next one instead of the one before."""
+
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """The members before the first that is missing."""
+        return tuple(each for each in takewhile(lambda each: each is not None, self.members) if each is not None)
 
 
 class _Reader:
@@ -162,25 +173,18 @@ class _Reader:
         return _Side(self._item.id, resources, _role(role), self._item.score, is_sequential=False)
 
     def _read_sets(self) -> Iterator[ColocationPair]:
-        sides = [self._set(each) for each in self._item.sets]
+        sides = map(self._set, expanded_sets(self._item.sets, self._inventory, self._configuration))
         before: _Side | None = None
         for side in sides:
-            if side is None:
-                return
             yield from self._within(side)
             if before is not None and self._item.score != 0:
                 yield from self._between(before, side)
             before = side
 
-    def _set(self, given: ResourceSet) -> _Side | None:
-        members = expanded_set(given, self._inventory, self._configuration).members
-        resources = [self._inventory.find(each) for each in members]
-        known = tuple(each for each in resources if each is not None)
-        if len(known) < len(resources):
-            return None
+    def _set(self, given: ResourceSet) -> _Side:
         return _Side(
             given.id,
-            known,
+            tuple(self._inventory.find(each) for each in given.members),
             _role(given.role),
             self._item.score if given.score is None else given.score,
             is_sequential=given.is_sequential is not False,
@@ -188,25 +192,30 @@ class _Reader:
         )
 
     def _within(self, side: _Side) -> Iterator[ColocationPair]:
-        """Members of a set that follow each other: each with the one before; apart from all before, if so."""
+        """Members of a set that follow each other: each with the one before; apart from all before, if so.
+
+        A missing member ends it.
+        """
         if not side.is_sequential or side.score == 0:
             return
-        for index, member in enumerate(side.resources[1:], start=1):
+        resources = side.resources
+        for index, member in enumerate(resources[1:], start=1):
             if side.score < 0:
-                for other in side.resources[:index]:
+                for other in resources[:index]:
                     yield from self._one(side, member, side, other)
             else:
-                pair = (side.resources[index - 1], member)
+                pair = (resources[index - 1], member)
                 dependent, primary = pair if side.is_listed else pair[::-1]
                 yield from self._one(side, dependent, side, primary)
 
     def _between(self, first: _Side, second: _Side) -> Iterator[ColocationPair]:
-        """The earlier set depends on the later one."""
-        dependents = first.resources[:1] if first.is_sequential else first.resources
-        primaries = second.resources[-1:] if second.is_sequential else second.resources
-        for dependent in dependents:
-            for primary in primaries:
-                yield from self._one(first, dependent, second, primary)
+        """The earlier set depends on the later one; a missing member ends it."""
+        dependents = first.members[:1] if first.is_sequential else first.members
+        primaries = second.members[-1:] if second.is_sequential else second.members
+        for dependent, primary in product(dependents, primaries):
+            if dependent is None or primary is None:
+                return
+            yield from self._one(first, dependent, second, primary)
 
     def _one(self, first: _Side, dependent: Resource, second: _Side, primary: Resource) -> Iterator[ColocationPair]:
         if not self._binds_to_itself and (dependent.is_inside(primary) or primary.is_inside(dependent)):

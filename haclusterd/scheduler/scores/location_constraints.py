@@ -13,11 +13,11 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
 from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.rules import Rule
-from haclusterd.model.scores import parse
 from haclusterd.scheduler.model.entities import Discovery, Inventory, Node, Resource
 from haclusterd.scheduler.model.node_values import attributes_on
 from haclusterd.scheduler.model.operation_settings import resource_parameters
-from haclusterd.scheduler.model.references import expanded_set, named_group
+from haclusterd.scheduler.model.readings import score
+from haclusterd.scheduler.model.references import cut_at_missing, expanded_sets, named_group
 from haclusterd.scheduler.model.rules import RuleContext, evaluate, substituted
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.scores.location import Preference
@@ -49,10 +49,10 @@ def _meant(location: Location, inventory: Inventory, configuration: Configuratio
     if location.pattern:
         yield from _fitting(location, inventory)
     elif location.sets:
-        for each in location.sets:
-            expanded = expanded_set(each, inventory, configuration)
+        expanded = expanded_sets(location.sets, inventory, configuration)
+        for each in cut_at_missing(expanded, lambda name: inventory.find(name) is not None, keeps_members=True):
             score = location.score if each.score is None else each.score
-            for name in expanded.members:
+            for name in each.members:
                 resource = inventory.find(name)
                 if resource is not None:
                     yield _Meant(resource, each.role or location.role, score)
@@ -127,10 +127,7 @@ def _score(rule: Rule, node: Node, meant: _Meant) -> int | None:
     text = attributes_on(node, meant.resource).get(name)
     if text is None:
         return None
-    try:
-        return parse(text)
-    except ValueError:
-        return None
+    return score(text, 0)
 
 
 def _role(text: str | None) -> Role:

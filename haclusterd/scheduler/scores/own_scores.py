@@ -43,7 +43,7 @@ def apply_own_scores(cib: Cib, inventory: Inventory, failures: Failures, setting
     configuration = cib.configuration
     begin_scores(inventory.tops)
     compatible = settings.options.is_pacemaker_compatible
-    colocations = unpack_colocations(inventory, configuration, binds_to_itself=compatible)
+    colocations = unpack_colocations(inventory, configuration, settings.time, binds_to_itself=compatible)
     locks = apply_shutdown_locks(inventory, settings)
     apply_tickets(inventory, configuration, cib.status.tickets, settings)
     health = unpack_health(inventory, settings.properties)

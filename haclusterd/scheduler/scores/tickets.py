@@ -12,7 +12,7 @@ from haclusterd.model.configuration import Configuration, TicketConstraint
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import Role
 from haclusterd.scheduler.model.entities import Inventory, Resource, TicketUse, Variant
-from haclusterd.scheduler.model.references import expanded_set, named_group
+from haclusterd.scheduler.model.references import cut_at_missing, expanded_sets, named_group
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.unpack.fencing_demands import demand_fencing
 
@@ -46,8 +46,9 @@ def apply_tickets(
 def _bound(
     constraint: TicketConstraint, inventory: Inventory, configuration: Configuration
 ) -> Iterator[tuple[ResourceId, str | None]]:
-    for each in constraint.sets:
-        for name in expanded_set(each, inventory, configuration).members:
+    expanded = expanded_sets(constraint.sets, inventory, configuration)
+    for each in cut_at_missing(expanded, lambda name: inventory.find(name) is not None, keeps_members=True):
+        for name in each.members:
             yield name, each.role or constraint.role
     if not constraint.sets:
         group = named_group(constraint.resource, inventory, configuration)

@@ -90,10 +90,10 @@ def _target_of_attributes(item: Bundle, child: Primitive, builder: ResourceBuild
     Measured with Pacemaker 3; the containers, addresses and connections of 2.1.5 heed only what the bundle says.
     """
     name = "container-attribute-target"
-    said = _meta_of(child, builder).get(name)
-    if said is None or name in resolve_meta(item.meta, (), None, None, builder.settings):
+    given = _meta_of(child, builder).get(name)
+    if given is None or name in resolve_meta(item.meta, (), None, None, builder.settings):
         return ()
-    return (AttributeSet(f"{item.id}-of-{child.id}", ((name, said),)),)
+    return (AttributeSet(f"{item.id}-of-{child.id}", ((name, given),)),)
 
 
 def _meta_of(child: Primitive, builder: ResourceBuilder) -> Mapping[str, str]:

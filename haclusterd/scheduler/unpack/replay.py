@@ -45,8 +45,9 @@ class Replay:
     """The state of one resource on one node after each record."""
 
     __slots__ = (
-        "_failures", "_history", "_inventory", "_limits", "_node", "_resource", "_settings", "active_role",
-        "expired_recurring", "failed_words", "fenced_for", "is_bundled", "last_failure", "on_fail", "role",
+        "_failures", "_history", "_inventory", "_is_arriving", "_limits", "_node", "_resource", "_settings",
+        "active_role", "expired_recurring", "failed_words", "fenced_for", "is_bundled", "last_failure", "on_fail",
+        "role",
     )  # fmt: skip
 
     def __init__(
@@ -72,6 +73,8 @@ class Replay:
         self.active_role = Role.UNPROMOTED if top.definition.is_promotable else Role.STARTED
         self.is_bundled = top.parent is not None
         self.role = Role.UNKNOWN
+        self._is_arriving = False
+        """A live migration may have brought it here: only a probe that could look says that it has not."""
         self.on_fail = OnFail.IGNORE
         self.last_failure: OperationRecord | None = None
         self.failed_words = ""
@@ -85,7 +88,9 @@ class Replay:
         for record in records:
             if record.operation not in _RELEVANT or record.status is ExecutionStatus.CANCELLED:
                 continue
-            if record.status is ExecutionStatus.PENDING:
+            if record.is_expected_arrival and not self._settings.options.is_pacemaker_compatible:
+                self._is_arriving = True
+            elif record.status is ExecutionStatus.PENDING:
                 if not self._is_forgotten(record):
                     self._pending(record)
             elif record.is_undecided:
@@ -167,7 +172,7 @@ class Replay:
         if self._settings.options.is_pacemaker_compatible:
             return is_missing
         is_wrong = code is ExitCode.NOT_CONFIGURED and record.status in _JUDGED_BY_CODE
-        return (is_missing or is_wrong) and self.role.value <= Role.STOPPED.value
+        return (is_missing or is_wrong) and self.role.value <= Role.STOPPED.value and not self._is_arriving
 
     def _mask(self, record: OperationRecord, *, is_expired: bool) -> None:
         """What cannot be probed is not there: the node is banned, and nothing has failed."""

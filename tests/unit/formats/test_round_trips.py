@@ -109,8 +109,8 @@ def test_what_a_status_says_in_vain_is_left_out_by_name() -> None:
         'transition-key="4:1:0:u"/></lrm_resource></lrm_resources></lrm>'
     )
     stray = '<transient_attributes id="1"><nvpair id="x" name="up" value="1"/></transient_attributes>'
-    said = report_lines(read(cib(status=f'<node_state id="1" uname="n1" {MEMBER}>{record}{stray}</node_state>')))
-    assert [each.partition(": left out: ")[2] for each in said] == [
+    lines = report_lines(read(cib(status=f'<node_state id="1" uname="n1" {MEMBER}>{record}{stray}</node_state>')))
+    assert [each.partition(": left out: ")[2] for each in lines] == [
         "the attribute up: it stands in no <instance_attributes>",
         "the record web_last_0: its rc-code=-1 is no exit status",
     ]

@@ -23,7 +23,7 @@ from tests.written_cibs import cib, pair, read, report_lines
         ("<cib a='&undefined;'/>", "error cib.xml:1:1: this is no well-formed XML: undefined entity"),
         ("<cib a='\ud800'/>", "error None: cib.xml is not Unicode text"),
         (cib(resources='<primitive id="w"/>'), "error cib.xml:5: <primitive>: class is missing"),
-        (cib(constraints='<rsc_location id="l" rsc="web" node="n1" score="x"/>'), "error cib.xml:6: <rsc_location s"),
+        (cib(constraints='<rsc_location id="l" rsc="web" node="n1" score="x"/>'), "warning cib.xml:6: <rsc_location s"),
         (cib(constraints='<rsc_order id="o" first="web" then="gone"/>'), "warning cib.xml:6: constraint o: there is"),
         (cib(resources='<primitive id="a" class="lsb" type="x"/>' * 2), "error cib.xml:5: a is defined twice"),
         (cib(status='<node_state id="9" uname="n9"/>'), "warning cib.xml:9: <node_state>: there is no node n9"),

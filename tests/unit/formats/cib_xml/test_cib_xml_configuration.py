@@ -127,7 +127,7 @@ def test_locations_of_all_kinds() -> None:
     made = read(
         cib(
             constraints='<rsc_location id="a" rsc="web" role="Master" resource-discovery="never" node="n1" '
-            'score="-inf"/>'
+            'score="-INFINITY"/>'
             '<rsc_location id="b" rsc-pattern="^w(.*)"><rule id="r" score-attribute="p-%1">'
             '<expression id="e" attribute="#uname" operation="eq" value="n1"/></rule></rsc_location>'
             '<rsc_location id="c" node="n2" score="5"><resource_set id="s" role="Slave" score="7">'
@@ -310,6 +310,48 @@ def test_a_lifetime_is_a_condition_of_the_rule() -> None:
     until = Rule("i", (DateExpression("lt", None, "2026-01-01"),))
     limited = Rule("l-rule-lifetime", (at_node, Rule("l-rule-lifetime-any", (until,), is_any=True)), score=5)
     assert made.cib.configuration.constraints == {"l": Location("l", "web", rules=(limited,))}
+
+
+AT_N2 = '<expression id="e" attribute="#uname" operation="eq" value="n2"/>'
+UNTIL = '<date_expression id="d" operation="lt" end="2026-01-01"/>'
+
+
+@pytest.mark.parametrize(("operation", "is_kept"), [("or", True), ("and", False)])
+def test_only_dates_count_in_a_lifetime(operation: str, *, is_kept: bool) -> None:
+    rules = f'<rule id="i" score="0" boolean-op="{operation}">{AT_N2}{UNTIL}</rule>'
+    text = f'<rsc_location id="l" rsc="web" node="n1" score="5"><lifetime>{rules}</lifetime></rsc_location>'
+    made = read(cib(constraints=text))
+    (message,) = report_lines(made)
+    assert message.startswith("warning cib.xml:6: left out: <lifetime> of l: only dates count in it")
+    assert list(made.cib.configuration.constraints) == (["l"] if is_kept else [])
+
+
+@pytest.mark.parametrize("kind", ["order", "colocation"])
+def test_colocations_and_orders_have_lifetimes(kind: str) -> None:
+    rules = f'<rule id="i" score="0" boolean-op="or">{AT_N2}{UNTIL}</rule><rule id="j" score="-5">{UNTIL}</rule>'
+    ends = {"order": 'first="web" then="db"', "colocation": 'rsc="web" with-rsc="db"'}[kind]
+    text = f'<rsc_{kind} id="o" {ends}><lifetime>{rules}</lifetime></rsc_{kind}>'
+    made = read(cib(resources=WEB + WEB.replace("web", "db"), constraints=text))
+    assert report_lines(made) == []
+    until = DateExpression("lt", None, "2026-01-01")
+    (found,) = made.cib.configuration.constraints.values()
+    assert isinstance(found, Colocation | Ordering)
+    assert found.lifetime == (
+        Rule("i", (AttributeExpression("#uname", "eq", "n2"), until), is_any=True), Rule("j", (until,)),
+    )  # fmt: skip
+
+
+def test_a_lifetime_may_refer_to_a_rule_that_has_a_score() -> None:
+    text = (
+        f'<rsc_location id="l" rsc="web"><rule id="r" score="7">{UNTIL}</rule></rsc_location>'
+        '<rsc_order id="o" first="web" then="db"><lifetime><rule id-ref="r"/></lifetime></rsc_order>'
+    )
+    made = read(cib(resources=WEB + WEB.replace("web", "db"), constraints=text))
+    assert report_lines(made) == []
+    until = (DateExpression("lt", None, "2026-01-01"),)
+    location, order = made.cib.configuration.constraints.values()
+    assert location == Location("l", "web", rules=(Rule("r", until, score=7),))
+    assert order == Ordering("o", "web", "db", lifetime=(Rule("o-rule", until),))
 
 
 OLD_RESOURCE = (

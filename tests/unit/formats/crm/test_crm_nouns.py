@@ -220,6 +220,16 @@ def test_refused(text: str, code: str, column: int) -> None:
         ("order o { a b sequential=true score=5 $id=own } { c kind=Optional }",
          Ordering("o", sets=(ResourceSet("own", ("a", "b"), is_sequential=True, score=5),
                              ResourceSet("o-1", ("c",), kind="Optional")))),
+        ("colocation c inf: a b influence=no lifetime date lt 2030-01-31 or date gt 2040",
+         Colocation("c", INFINITY, "a", "b", influence=False, lifetime=(
+             Rule("c-rule", (DateExpression("lt", end="2030-01-31"), DateExpression("gt", "2040")), is_any=True),))),
+        ("order o a b c lifetime $id=x () LIFETIME date lt 2030",
+         Ordering("o", sets=(ResourceSet("o-0", ("a", "b", "c")),), lifetime=(
+             Rule("x"), Rule("o-rule", (DateExpression("lt", end="2030"),))))),
+        ("order o 'lifetime' b", Ordering("o", "lifetime", "b")),
+        ("colocation c 5: (a lifetime) b",
+         Colocation("c", 5, sets=(ResourceSet("c-0", ("a", "lifetime"), is_sequential=False),
+                                  ResourceSet("c-1", ("b",))))),
         ("rsc_ticket t paris: a:Promoted loss-policy=fence", TicketConstraint("t", "paris", "a", "Promoted", "fence")),
         ("rsc_ticket t paris: a b", TicketConstraint("t", "paris", sets=(ResourceSet("t-0", ("a", "b")),))),
     ],

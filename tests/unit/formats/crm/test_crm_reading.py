@@ -140,8 +140,10 @@ Primitive web ocf:x:http-service description="the site" port=80 \\
                 on_fail="block",
                 is_enabled=False,
                 parameters=(AttributeSet("web-monitor-1min-instance_attributes", (("depth", "1"),), 2),),
+                spelled=(("interval", "1m"),),
             ),
-            Operation("own", "start", 0, 3_600_000, start_delay_ms=5000, requires="quorum"),
+            Operation("own", "start", 0, 3_600_000, start_delay_ms=5000, requires="quorum",
+                      spelled=(("start-delay", "5"),)),
             Operation("web-stop-0", "stop"),
         ),
         description="the site",
@@ -207,7 +209,8 @@ def test_colocation() -> None:
         ("a b", Ordering("o", "a", "b")),
         ("optional: a b", Ordering("o", "a", "b", OrderingKind.OPTIONAL)),
         ("0: a b", Ordering("o", "a", "b", OrderingKind.OPTIONAL)),
-        ("inf: a b", Ordering("o", "a", "b")),
+        ("inf: a b", Ordering("o", "a", "b", stated=("kind",))),
+        ("Mandatory: a:start b", Ordering("o", "a", "b", stated=("kind", "first-action"))),
         ("Serialize: a b require-all=0", Ordering("o", "a", "b", OrderingKind.SERIALIZE, require_all=False)),
         ("a:Stop b:start", Ordering("o", "a", "b", first_action="stop", then_action="start")),
         ("symmetrical=off a b", Ordering("o", "a", "b", is_symmetrical=False)),
@@ -356,6 +359,14 @@ def test_all_faults_are_reported_at_once_and_good_statements_do_not_hide_them() 
     [
         ("primitiv p Dummy", "did you mean primitive?"),
         ("colocation c inf: a b influenc=1", "did you mean influence?"),
+        ("meta priority=1", "it belongs to the statement before: end the line before with a backslash"),
+        ("op monitor interval=10s", "it belongs to the statement before: end the line before with a backslash"),
+        (
+            "primitive p Dummy params \\\ngroup",
+            'write group="" for an empty one; if a statement begins there, take the backslash from the end of the line '
+            "before",
+        ),
+        ("colocation c x: a b", "write a number, inf or -inf"),
         ("primitive 9p Dummy", "begin with a letter or _, go on with letters, digits, '.', '-' and '_'"),
     ],
 )

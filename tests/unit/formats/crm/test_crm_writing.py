@@ -1,10 +1,12 @@
 """How a configuration looks as crm text."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from haclusterd.formats.crm.syntax import Arrangement, assemble, parse_script, show
+from haclusterd.model.configuration import Primitive
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "crm"
 
@@ -44,8 +46,8 @@ def test_there_is_something_to_show() -> None:
         ("primitive p Dummy a=1 params b=2", "params a=1 \\\n\tparams b=2"),
         ("primitive p Dummy a=1 params $id=x b=2", "params $id=p-instance_attributes a=1 \\\n\tparams $id=x b=2"),
         ("primitive p Dummy op start", "op start interval=0"),
-        ("primitive p Dummy op start timeout=90", "op start timeout=90s interval=0"),
-        ("primitive p Dummy op monitor OCF_CHECK_LEVEL=10 interval=120", "op monitor interval=2min OCF_CHECK_LEVEL=10"),
+        ("primitive p Dummy op start timeout=90", "op start timeout=90 interval=0"),
+        ("primitive p Dummy op monitor OCF_CHECK_LEVEL=10 interval=120", "op monitor interval=120 OCF_CHECK_LEVEL=10"),
         ("primitive p Dummy op monitor op_params timeout=1", "op monitor interval=0 op_params timeout=1"),
         ("primitive p Dummy op start $id=x", "op start $id=x interval=0"),
     ],
@@ -57,3 +59,25 @@ def test_details(written: str, shown: str) -> None:
 def test_an_attribute_that_looks_like_a_comment_never_begins_a_line() -> None:
     text = "property $id=x a=1 #health=2 c=3"
     assert rewritten(text, Arrangement.SORTED) == "property x: \\\n\ta=1 #health=2 \\\n\tc=3\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "primitive p Dummy \\\n\top monitor interval=60s timeout=120 start-delay=PT5S\n",
+        "primitive p Dummy \\\n\top monitor interval=1min timeout=2min\n",
+        "primitive a Dummy\nprimitive b Dummy\norder o a b\n",
+        "primitive a Dummy\nprimitive b Dummy\norder o Mandatory: a:start b\n",
+    ],
+)
+def test_what_was_written_is_shown_as_it_was_written(text: str) -> None:
+    assert show(assemble(parse_script(text, "text").statements).configuration).replace("ocf:heartbeat:", "") == text
+
+
+def test_a_duration_that_was_changed_is_not_shown_as_it_was_written() -> None:
+    configuration = assemble(parse_script("primitive p Dummy op start timeout=120", "text").statements).configuration
+    (primitive,) = configuration.resources.values()
+    assert isinstance(primitive, Primitive)
+    changed = replace(primitive, operations=tuple(replace(each, timeout_ms=90_000) for each in primitive.operations))
+    text = show(replace(configuration, resources={changed.id: changed}))
+    assert "timeout=90s" in text

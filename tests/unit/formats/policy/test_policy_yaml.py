@@ -80,9 +80,9 @@ primitive web ocf:haclusterd:http-service \\
 	meta priority=10 \\
 	utilization cpu=2 \\
 	op start $id=web-start-0 interval=0 \\
-	op monitor $id=web-monitor-10s interval=10s timeout=500ms role=Unpromoted on-fail=block start-delay=1s \
+	op monitor $id=web-monitor-10s interval=10 timeout=500ms role=Unpromoted on-fail=block start-delay=1s \
 enabled=false requires=quorum \\
-	op monitor $id=deep interval=1min OCF_CHECK_LEVEL=10 op_meta timeout=1
+	op monitor $id=deep interval=PT1M OCF_CHECK_LEVEL=10 op_meta timeout=1
 primitive power stonith:fence_ipmilan
 location l shop -inf: n1
 colocation c 5: power:Started web:Promoted node-attribute=rack influence=false
@@ -239,6 +239,14 @@ constraints:
     [
         ("propertys: {a: 1}", "did you mean properties?"),
         ("properties: {a: '${NODE_DIR}'}", "did you mean NODES_DIR?"),
+        ("properties: {a: 1", "close it with }, or write the comma"),
+        ("tags: {t: [a}", "close it with ], or write the comma"),
+        ("properties:\n  a: b: c", "put a value that has one in quotes, or begin a line of its own with it"),
+        ("properties:\n  a: @b", "put the value in quotes"),
+        ("properties:\n  a: &.", "put the value in quotes"),
+        ("properties:\n  a: 'b", "close it"),
+        ("properties:\n  a: 1\nb\n", "write NAME: VALUE; indent what goes on from above"),
+        ("properties:\n  a: 1\n 2", "indent it like its neighbours"),
         ("properties: {a: }", 'write "" for an empty value'),
         ("constraints: [{location: l, resource: r, node: n}]", "add score: ..."),
     ],
@@ -366,6 +374,12 @@ constraints:
     sets:
       - {resources: [a, b], sequential: false}
       - {resources: [c], role: Promoted}
+  - order: o
+    first: a
+    then: b
+    lifetime:
+      - all:
+          - {date: lt, end: 2030-01-31}
   - ticket-constraint: t1
     ticket: paris
     resource: both

@@ -142,7 +142,7 @@ def test_what_runs_inside_another_restarts_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "name", "interval_ms", "expected"),
+    ("written", "name", "interval_ms", "expected"),
     [
         ("", "monitor", 30_000, OnFail.RESET_REMOTE),
         ("", "stop", 0, OnFail.RESET_REMOTE),
@@ -152,9 +152,9 @@ def test_what_runs_inside_another_restarts_it() -> None:
         (meta("a", **{"is-managed": "false"}), "monitor", 60_000, OnFail.STOP),
     ],
 )
-def test_a_lost_connection_resets_the_remote_node(said: str, name: str, interval_ms: int, expected: OnFail) -> None:
+def test_a_lost_connection_resets_the_remote_node(written: str, name: str, interval_ms: int, expected: OnFail) -> None:
     operations = op("monitor", "60s", on_fail="ignore")
-    resource, settings, node = made(operations, inside=said, agent="ocf:pacemaker:remote")
+    resource, settings, node = made(operations, inside=written, agent="ocf:pacemaker:remote")
     assert resolve_on_fail(resource, name, interval_ms, node, settings) is expected
 
 

@@ -211,8 +211,8 @@ def test_the_next_address(first: str, second: str) -> None:
 
 
 def test_attributes_of_a_container_are_a_nodes() -> None:
-    said = block("instance_attributes", "s", role="x")
-    state = f'<node_state remote_node="true" id="b-0" uname="b-0"><transient_attributes id="t">{said}'
+    parameters = block("instance_attributes", "s", role="x")
+    state = f'<node_state remote_node="true" id="b-0" uname="b-0"><transient_attributes id="t">{parameters}'
     inside = bundle('docker image="i"', 'control-port="1"', INSIDE)
     inventory, _ = unpacked(read(cib(resources=inside, status=f"{state}</transient_attributes></node_state>")).cib)
     node = found(inventory, "b-0").remote_node

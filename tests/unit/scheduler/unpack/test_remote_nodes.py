@@ -33,8 +33,8 @@ def test_a_remote_node_that_is_only_configured() -> None:
 
 
 def test_how_long_to_wait_before_reconnecting() -> None:
-    said = meta("r1", **{"failure-timeout": "5"}) + block("instance_attributes", "p", reconnect_interval="60s")
-    connection = found(inventory_of(primitive("r1", said, REMOTE)), "r1")
+    blocks = meta("r1", **{"failure-timeout": "5"}) + block("instance_attributes", "p", reconnect_interval="60s")
+    connection = found(inventory_of(primitive("r1", blocks, REMOTE)), "r1")
     assert (connection.definition.reconnect_interval_ms, connection.found.failure_timeout_ms) == (60_000, 60_000)
 
 

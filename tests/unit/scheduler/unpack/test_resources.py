@@ -105,12 +105,12 @@ def test_defaults_for_an_agent(agent: str, standard: str, expected: int) -> None
 
 
 def test_invalid_words_count_as_unset_or_false() -> None:
-    said = meta(
+    written = meta(
         "a",
         **{"is-managed": "perhaps", "critical": "perhaps", "priority": "high", "migration-threshold": "-4",
            "multiple-active": "dance", "target-role": "Sleeping", "requires": "luck", "maintenance": "perhaps"},
     )  # fmt: skip
-    a = found(inventory_of(primitive("a", said)), "a")
+    a = found(inventory_of(primitive("a", written)), "a")
     definition = a.definition
     assert (definition.is_managed, definition.is_maintenance, definition.is_critical) == (False, False, False)
     assert (definition.priority, definition.migration_threshold) == (0, INFINITY)
@@ -130,7 +130,7 @@ def test_a_target_role(role: str, *, promotable: bool, next_role: Role) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "agent", "properties", "needs", "unfencing"),
+    ("written", "agent", "properties", "needs", "unfencing"),
     [
         ("", "ocf:pacemaker:Dummy", "", Needs.FENCING, False),
         ("", "stonith:fence_dummy", "", Needs.QUORUM, False),
@@ -144,8 +144,9 @@ def test_a_target_role(role: str, *, promotable: bool, next_role: Role) -> None:
         ("nothing", "ocf:pacemaker:Dummy", "", Needs.NOTHING, False),
     ],
 )  # fmt: skip
-def test_what_a_start_needs(said: str, agent: str, properties: str, needs: Needs, *, unfencing: bool) -> None:
-    a = found(inventory_of(primitive("a", meta("a", requires=said) if said else "", agent), properties=properties), "a")
+def test_what_a_start_needs(written: str, agent: str, properties: str, needs: Needs, *, unfencing: bool) -> None:
+    asked = meta("a", requires=written) if written else ""
+    a = found(inventory_of(primitive("a", asked, agent), properties=properties), "a")
     assert (a.definition.needs, a.definition.needs_unfencing) == (needs, unfencing)
 
 

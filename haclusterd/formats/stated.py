@@ -1,0 +1,48 @@
+"""What a text says in its own way: spellings of durations, and what it says although it goes without saying.
+
+Writers show it as it was written, as long as it means what is configured.
+"""
+
+from haclusterd.model import durations
+from haclusterd.model.configuration import Operation, Ordering, OrderingKind
+
+KIND = "kind"
+FIRST_ACTION = "first-action"
+
+
+def stated(kind: str | None, first_action: str | None) -> tuple[str, ...]:
+    """Return which attributes of an ordering were written with the value that they have anyway; None: not written."""
+    found = []
+    if kind is not None and kind.lower() == OrderingKind.MANDATORY.lower():
+        found.append(KIND)
+    if first_action == "start":
+        found.append(FIRST_ACTION)
+    return tuple(found)
+
+
+def written_kind(ordering: Ordering) -> str | None:
+    """Return how binding an ordering is, where that is to be written."""
+    return str(ordering.kind) if ordering.kind is not OrderingKind.MANDATORY or KIND in ordering.stated else None
+
+
+def written_first_action(ordering: Ordering) -> str | None:
+    """Return the action of an ordering's first resource, where that is to be written."""
+    is_written = ordering.first_action != "start" or FIRST_ACTION in ordering.stated
+    return ordering.first_action if is_written else None
+
+
+def written_interval(operation: Operation) -> str:
+    """Return the interval of an operation, also one of 0."""
+    return durations.spell(operation.spelled, "interval", operation.interval_ms)
+
+
+def written_timeout(operation: Operation) -> str | None:
+    """Return the timeout of an operation, where it has one."""
+    timeout_ms = operation.timeout_ms
+    return None if timeout_ms is None else durations.spell(operation.spelled, "timeout", timeout_ms)
+
+
+def written_start_delay(operation: Operation) -> str | None:
+    """Return how long an operation waits before it begins, where it does."""
+    delay_ms = operation.start_delay_ms
+    return durations.spell(operation.spelled, "start-delay", delay_ms) if delay_ms else None

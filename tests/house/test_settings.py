@@ -1,0 +1,76 @@
+"""Every row of the tables of settings is walked by the test that demands an answer to each, and read by the program."""
+
+import ast
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import haclusterd
+import haclusterd.model
+from haclusterd.model.rows import Row
+from tests.walked_settings import WALKED
+
+PACKAGE = Path(haclusterd.__file__).parent
+OUTSIDE = ("simulator", "verbs")
+"""What these read, a running cluster need not obey."""
+
+
+def tables(module: ModuleType) -> Iterator[tuple[str, Row]]:
+    """Yield the rows of a module's tables, in mappings too, with the table's name."""
+    for name, value in vars(module).items():
+        held = value.values() if isinstance(value, dict) else value if isinstance(value, tuple | list) else (value,)
+        yield from ((f"{module.__name__}.{name}", each) for each in held if isinstance(each, Row))
+
+
+def modules() -> Iterator[ModuleType]:
+    for found in pkgutil.walk_packages(haclusterd.model.__path__, "haclusterd.model."):
+        yield importlib.import_module(found.name)
+
+
+def unwalked(rows: Iterable[tuple[str, Row]]) -> list[str]:
+    walked = {id(row) for table in WALKED for row in table}
+    return [f"{table}: {row.name}" for table, row in rows if id(row) not in walked]
+
+
+def names_read() -> tuple[set[str], list[re.Pattern[str]]]:
+    """Return the texts that the program holds outside the definitions of rows, and forms of the f-strings."""
+    texts: set[str] = set()
+    forms: list[re.Pattern[str]] = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.relative_to(PACKAGE).parts[0] in OUTSIDE or path.name == "property_tables.py":
+            continue
+        tree = ast.parse(path.read_text())
+        own = {id(each.args[0]) for each in ast.walk(tree) if isinstance(each, ast.Call) and is_row(each)}
+        for each in ast.walk(tree):
+            if isinstance(each, ast.Constant) and isinstance(each.value, str) and id(each) not in own:
+                texts.add(each.value)
+            elif isinstance(each, ast.JoinedStr) and id(each) not in own:
+                forms.append(re.compile("".join(map(form_of, each.values))))
+    return texts, [form for form in forms if form.pattern.startswith(("pcmk_", re.escape("node-health-")))]
+
+
+def form_of(piece: ast.expr) -> str:
+    return re.escape(str(piece.value)) if isinstance(piece, ast.Constant) else "[a-z]+"
+
+
+def is_row(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "Row" and bool(call.args)
+
+
+def test_every_row_is_walked() -> None:
+    assert unwalked(each for module in modules() for each in tables(module)) == []
+
+
+def test_a_row_that_nobody_walks_is_found() -> None:
+    new = Row("new-setting", next(iter(WALKED[0])).type, "", "A new one.")
+    assert unwalked([("table", new)]) == ["table: new-setting"]
+
+
+def test_every_row_is_read_by_the_program() -> None:
+    texts, forms = names_read()
+    rows = [row for table in WALKED for row in table if row.live != ()]
+    unread = [row.name for row in rows if row.name not in texts and not any(form.fullmatch(row.name) for form in forms)]
+    assert unread == []
