@@ -88,8 +88,8 @@ def _journal(session: Session, since: str, until: str) -> str | ShownReport:
         problem = "the journal is left out: journalctl does not answer"
         return ShownReport("warning", "LEFT_OUT", problem, str(error)[:200])
     if ended.returncode:
-        said = ended.stderr.decode(errors="replace").strip()[:200]
-        return ShownReport("warning", "LEFT_OUT", "the journal is left out: journalctl failed", said)
+        printed = ended.stderr.decode(errors="replace").strip()[:200]
+        return ShownReport("warning", "LEFT_OUT", "the journal is left out: journalctl failed", printed)
     text = ended.stdout.decode(errors="replace")
     found = set(_secrets(fields(shown.data).get("configuration"), fields(whole.data).get("configuration")))
     for secret in sorted(found, key=len, reverse=True):

@@ -1,5 +1,7 @@
 """The levels and commands of `crm`: those of the verbs (`verbs/`), and what `crm` does by itself, which stands here."""
 
+from collections.abc import Mapping
+
 from haclusterd.cli.grammar import Command, Level
 from haclusterd.model.ids import RUN_HERE
 from haclusterd.verbs.arguments import Argument, Kind
@@ -72,8 +74,6 @@ OF_CONFIGURE = (
     Command("discard", "Drop the waiting changes", aliases=("refresh",), examples=("discard",), is_guessed=False),
     Command("diff", "Show the waiting changes", examples=("diff",)),
 )  # fmt: skip
-_BESIDE_VERBS = {"": OF_THE_ROOT, "cluster": OF_CLUSTER, "configure": OF_CONFIGURE}
-"""What `crm` does by itself in the levels that have verbs too."""
 
 _SHADOW = Parameter("name", is_optional=True, help="which copy; left out: the one in use")
 CIB = Level("cib", "Shadow CIBs: copies of the state, to try changes on", (
@@ -160,6 +160,171 @@ AGENT = Level("agent", "For authors of resource agents: write, check, run and tr
                          "crm agent test ocf:haclusterd:dummy --only stop-twice"), is_guessed=False),
 ))  # fmt: skip
 
+_NAME = Parameter("name", help="its name")
+_WORDS = Parameter("words", Takes.MANY, is_optional=True)
+_FILE = Completes.FILE
+
+
+def _setting(name: str, help_: str, *examples: str, choices: tuple[str, ...] = ()) -> Command:
+    value = Parameter("value", completes=Completes.CHOICE if choices else Completes.NOTHING, choices=choices)
+    return Command(name, help_, "", (value,), examples=examples)
+
+
+OPTIONS = Level("options", "Settings of crm, of the person who uses it", (
+    Command("show", "Show all settings, or one", "", (Parameter("name", is_optional=True, help="which"),),
+            examples=("crm options show", "crm options show editor")),
+    Command("set", "Change a setting", "", (_NAME, Parameter("value", help="its value")),
+            examples=("crm options set wait yes",)),
+    Command("save", "Keep the settings for later uses of crm", examples=("crm options save",)),
+    Command("reset", "Let all settings be as they were made", examples=("crm options reset",), is_guessed=False),
+    _setting("editor", "Which program edits texts; else $VISUAL, $EDITOR or vi", "crm options editor vim"),
+    _setting("pager", "Through which program long answers are shown on a terminal", "crm options pager 'less -R'"),
+    _setting("output", "Whether colours are used", "crm options output plain",
+             choices=("plain", "color", "color-always")),
+    _setting("colorscheme", "Colours of keywords, ids, names, values, scores, references",
+             "crm options colorscheme yellow,normal,blue,red,green,magenta"),
+    _setting("wait", "Whether changes wait until they are so", "crm options wait yes", choices=("yes", "no")),
+    _setting("sort-elements", "Whether `configure show` sorts what it shows",
+             "crm options sort-elements no", choices=("yes", "no")),
+    _setting("check-frequency", "When waiting changes are judged", "crm options check-frequency on-verify",
+             choices=("always", "on-verify", "never")),
+    _setting("check-mode", "Whether agents are asked what they say of parameters", "crm options check-mode relaxed",
+             choices=("strict", "relaxed")),
+    _setting("compat", "Whether move, ban and delete do as crmsh does", "crm options compat crmsh",
+             choices=("none", "crmsh")),
+))  # fmt: skip
+
+CIBSTATUS = Level("cibstatus", "Suppositions about the state, for `configure simulate`", (
+    Command("load", "Begin with another state: live, shadow:NAME, or a file", "",
+            (Parameter("source", completes=_FILE, help="live, shadow:NAME, a CIB (XML), or a state file"),),
+            examples=("crm cibstatus load live", "crm cibstatus load cib.xml")),
+    Command("save", "Write the supposed state, secrets too, into a new file", "",
+            (Parameter("target", completes=_FILE, help="the file; it must not exist"),),
+            examples=("crm cibstatus save supposed.cib",)),
+    Command("origin", "Say which state it is", examples=("crm cibstatus origin",)),
+    Command("show", "Show the supposed state, or what is supposed (changed)", "",
+            (Parameter("changed", is_optional=True, completes=Completes.CHOICE, choices=("changed",)),),
+            examples=("crm cibstatus show", "crm cibstatus show changed")),
+    Command("node", "Suppose that a node is there, or has died", "",
+            (Parameter("node", completes=Completes.NODE),
+             Parameter("state", completes=Completes.CHOICE, choices=("online", "offline", "unclean"))),
+            examples=("crm cibstatus node n1 unclean",), is_guessed=False),
+    Command("op", "Suppose how an operation ended", "",
+            (Parameter("action", help="probe, start, stop, monitor, monitor:10"),
+             Parameter("resource", completes=Completes.RESOURCE),
+             Parameter("words", Takes.MANY, help="exit code or its name, status (done, timeout, ...), node")),
+            examples=("crm cibstatus op monitor web not_running n1", "crm cibstatus op start web 1 n2"),
+            is_guessed=False),
+    Command("quorum", "Suppose that there is a quorum, or none", "", (Parameter("value", help="true or false"),),
+            examples=("crm cibstatus quorum false",)),
+    Command("ticket", "Suppose that a ticket is granted, revoked, on standby or active", "",
+            (Parameter("ticket", completes=Completes.TICKET),
+             Parameter("action", completes=Completes.CHOICE, choices=("grant", "revoke", "standby", "activate"))),
+            examples=("crm cibstatus ticket paris grant",), is_guessed=False),
+    Command("simulate", "Show what the cluster would do in the supposed state", "", (_WORDS,), aliases=("run",),
+            examples=("crm cibstatus simulate", "crm cibstatus run nograph")),
+))  # fmt: skip
+
+_GIVEN = Parameter("values", Takes.MANY, is_optional=True, help="NAME=VALUE")
+_SCRIPT = Parameter("script", completes=Completes.CHOICE, help="its name, as `crm script list` has it")
+SCRIPT = Level("script", "Well-known services, each configured by one command", (
+    Command("list", "List the scripts", "", (Parameter("words", Takes.MANY, is_optional=True, help="all, names"),),
+            examples=("crm script list", "crm script list names")),
+    Command("show", "Show what a script makes, and its parameters", "", (_SCRIPT,),
+            examples=("crm script show virtual-ip",)),
+    Command("verify", "Show what a script would configure; nothing is changed", "", (_SCRIPT, _GIVEN),
+            examples=("crm script verify virtual-ip id=vip ip=192.0.2.10",)),
+    Command("run", "Configure what a script makes", "", (_SCRIPT, _GIVEN),
+            examples=("crm script run virtual-ip id=vip ip=192.0.2.10 --dry-run",), is_guessed=False),
+    Command("json", "The same for programs: list, show, verify or run, as a list in JSON", "",
+            (Parameter("request"),),
+            examples=("""crm script json '["show", "virtual-ip"]'""",)),
+))  # fmt: skip
+
+_ANY_NAME = Parameter("name", is_optional=True, help="which configuration; left out: the one that is loaded")
+TEMPLATE = Level("template", "Configurations in preparation, made of scripts", (
+    Command("new", "Begin a configuration of one or more scripts", "",
+            (Parameter("words", Takes.MANY, help="[NAME] SCRIPT... [params NAME=VALUE...]"),),
+            examples=("crm template new shop virtual-ip params ip=192.0.2.10",)),
+    Command("list", "List configurations, and scripts they can be made of", "",
+            (Parameter("what", is_optional=True, completes=Completes.CHOICE, choices=("templates", "configs")),),
+            examples=("crm template list", "crm template list configs")),
+    Command("load", "Let the next commands in this crm be about a configuration", "", (_NAME,),
+            examples=("crm template load shop",)),
+    Command("edit", "Change parameters in $EDITOR", "", (_ANY_NAME,), examples=("crm template edit shop",),
+            is_guessed=False),
+    Command("show", "Show what a configuration makes, as crm statements", "", (_ANY_NAME,),
+            examples=("crm template show shop",)),
+    Command("apply", "Configure it: update adds, replace removes all else", "",
+            (Parameter("method", is_optional=True, completes=Completes.CHOICE, choices=("update", "replace")),
+             _ANY_NAME),
+            examples=("crm template apply update shop --dry-run",), is_guessed=False),
+    Command("delete", "Forget a configuration in preparation", "",
+            (_NAME, Parameter("force", is_optional=True, completes=Completes.CHOICE, choices=("force",))),
+            examples=("crm template delete shop",), is_guessed=False),
+))  # fmt: skip
+
+_REGEX = Parameter("pattern", is_optional=True, help="a regular expression; clear: forget all")
+OF_HISTORY = (
+    Command("limit", "Show only this time from now on, in this crm; without words: all", "",
+            (Parameter("since", is_optional=True, help="10min (ago), 10:15 (today), or ISO 8601"),
+             Parameter("until", is_optional=True, help="the same for the end")),
+            aliases=("timeframe",), examples=("crm history limit 1h", "crm history limit 10:15 10:30")),
+    Command("detail", "Show more of each event (1) in this crm, or no longer (0)", "",
+            (Parameter("level", completes=Completes.CHOICE, choices=("0", "1")),), examples=("crm history detail 1",)),
+    Command("exclude", "Leave events out of what is shown in this crm", "", (_REGEX,),
+            examples=("crm history exclude 'monitor of .* succeeded'", "crm history exclude clear")),
+    Command("setnodes", "Show events of these nodes alone in this crm", "",
+            (Parameter("nodes", Takes.MANY, completes=Completes.NODE),), examples=("crm history setnodes n1 n2",)),
+    Command("source", "Look at a file of `crm report`, or at the cluster again (live)", "",
+            (Parameter("source", is_optional=True, completes=_FILE, help="live, or the file"),),
+            examples=("crm history source", "crm history source live")),
+    Command("refresh", "Ask the cluster again, as every command does", "",
+            (Parameter("force", is_optional=True, completes=Completes.CHOICE, choices=("force",)),),
+            examples=("crm history refresh",)),
+    Command("session", "Keep what is looked at, to look at it later", "",
+            (Parameter("action", is_optional=True, completes=Completes.CHOICE,
+                       choices=("save", "load", "delete", "pack", "update", "list")),
+             Parameter("name", is_optional=True, help="of the session")),
+            examples=("crm history session save outage", "crm history session list"), is_guessed=False),
+    Command("graph", "Draw a transition, for Graphviz", "",
+            (Parameter("transition", is_optional=True, completes=Completes.TRANSITION, help="left out: the newest"),
+             Parameter("language", is_optional=True, completes=Completes.CHOICE, choices=("dot",)),
+             Parameter("target", is_optional=True, completes=_FILE),
+             Parameter("picture", is_optional=True, completes=Completes.CHOICE, choices=("dot", "svg", "png"))),
+            examples=("crm history graph 4.17", "crm history graph 4.17 dot last.dot")),
+)  # fmt: skip
+
+_NODES = Parameter("nodes", Takes.MANY, is_optional=True, completes=Completes.NODE, help="left out: this machine")
+_MEMBERS = Parameter("nodes", Takes.MANY, is_optional=True, completes=Completes.NODE, help="left out: all")
+_ALL = (Option("--all", "all", "on all nodes, by ssh"),)
+OF_SERVICES = (
+    Command("start", "Start the cluster's daemons", "", (_NODES,), _ALL,
+            examples=("crm cluster start", "crm cluster start --all"), is_guessed=False),
+    Command("stop", "Move resources away, and stop the cluster's daemons", "", (_NODES,), _ALL,
+            examples=("crm cluster stop", "crm cluster stop n2"), is_guessed=False),
+    Command("restart", "Move resources away and restart the daemons, node after node", "", (_NODES,), _ALL,
+            examples=("crm cluster restart",), is_guessed=False),
+    Command("enable", "Start the daemons when the machine boots", "", (_NODES,), _ALL,
+            examples=("crm cluster enable --all",), is_guessed=False),
+    Command("disable", "Do not start the daemons when the machine boots", "", (_NODES,), _ALL,
+            examples=("crm cluster disable n3",), is_guessed=False),
+    Command("run", "Run a shell command on nodes, by ssh", "",
+            (Parameter("shell", help="the command, as one word"), _MEMBERS),
+            examples=("crm cluster run 'cat /proc/uptime'", "crm cluster run uptime n1 n2"), is_guessed=False),
+    Command("copy", "Copy a file to the other nodes, by scp", "",
+            (Parameter("path", completes=_FILE), _MEMBERS), examples=("crm cluster copy /etc/motd",), is_guessed=False),
+    Command("diff", "Show how a file differs between nodes, by ssh", "",
+            (Parameter("path", completes=_FILE), _MEMBERS),
+            (Option("--checksum", "checksum", "compare checksums alone"),),
+            examples=("crm cluster diff /etc/hosts", "crm cluster diff /etc/hosts --checksum")),
+)  # fmt: skip
+
+_BESIDE_VERBS = {
+    "": OF_THE_ROOT, "cluster": (*OF_CLUSTER, *OF_SERVICES), "configure": OF_CONFIGURE, "history": OF_HISTORY,
+}  # fmt: skip
+"""What `crm` does by itself in the levels that have verbs too."""
+
 
 def _level(family: Family) -> Level:
     """Return the level of a family: what asks its verbs, what asks others from there, and what `crm` does itself."""
@@ -229,5 +394,10 @@ _VALUES = {Kind.FLAG: OptionValue.NOTHING, Kind.INTEGER: OptionValue.INTEGER}
 _ROOT_FAMILY, *_OTHERS = FAMILIES
 ROOT = _level(_ROOT_FAMILY)
 LEVELS: tuple[Level, ...] = tuple(
-    sorted((AGENT, CIB, MIGRATE, RA, *map(_level, _OTHERS)), key=lambda level: level.name)
+    sorted((AGENT, CIB, CIBSTATUS, MIGRATE, OPTIONS, RA, SCRIPT, TEMPLATE, *map(_level, _OTHERS)),
+           key=lambda level: level.name)
 )
+BELOW: Mapping[str, tuple[str, ...]] = {
+    "configure": ("assist", "cib", "cibstatus", "ra", "template"), "cib": ("cibstatus",),
+}  # fmt: skip
+"""The levels that can be named inside others, as in crmsh."""

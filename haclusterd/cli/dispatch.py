@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.session import Session
+from haclusterd.model.requests import Response, ShownReport
 
 
 def carry_out(session: Session, invocation: Invocation) -> int:
@@ -14,11 +15,63 @@ def carry_out(session: Session, invocation: Invocation) -> int:
     special = _SPECIAL.get((invocation.level, invocation.command.name)) or _SPECIAL.get((invocation.level, ""))
     if special is not None:
         return special(session, invocation)
-    if invocation.arguments.get("follow"):
-        from haclusterd.cli.following import follow
-
-        return follow(session, invocation.arguments)
+    name = " ".join(part for part in (invocation.level, invocation.command.name) if part)
+    if name in session.tools:
+        return session.show(session.tools[name](invocation.arguments))
     return session.run(invocation)
+
+
+def _history(session: Session, invocation: Invocation) -> int:
+    from haclusterd.cli.own.past import carry_out as look_back
+
+    return look_back(session, invocation)
+
+
+def _options(session: Session, invocation: Invocation) -> int:
+    from haclusterd.cli.settings import carry_out as set_
+
+    return session.show(set_(session.settings, invocation, is_kept=session.is_prompt))
+
+
+def _cibstatus(session: Session, invocation: Invocation) -> int:
+    from haclusterd.cli.own.supposing import carry_out as suppose
+
+    return session.show(suppose(session, invocation))
+
+
+def _script(session: Session, invocation: Invocation) -> int:
+    from haclusterd.cli.own.scripts import script
+
+    return script(session, invocation)
+
+
+def _template(session: Session, invocation: Invocation) -> int:
+    from haclusterd.cli.own.scripts import template
+
+    return template(session, invocation)
+
+
+def _services(session: Session, invocation: Invocation) -> int:
+    from haclusterd.cli.own.services import carry_out as serve
+
+    return session.show(serve(session, invocation))
+
+
+def _completion(session: Session, _: Invocation) -> int:
+    from haclusterd.cli.completion import BASH_SCRIPT
+
+    session.write(BASH_SCRIPT.splitlines())
+    return 0
+
+
+def _setup(session: Session, invocation: Invocation) -> int:
+    assert session.setup is not None
+    return session.show(session.setup(invocation.arguments))
+
+
+def _nothing_waits(session: Session, _: Invocation) -> int:
+    report = ShownReport("info", "NOTHING_TO_DO", "nothing waits for a commit: every command commits at once")
+    return session.show(Response("", 0, (report,)))
 
 
 def _simulate(session: Session, invocation: Invocation) -> int:
@@ -80,5 +133,18 @@ _SPECIAL: Mapping[tuple[str, str], Callable[[Session, Invocation], int]] = {
     ("cib", ""): _shadows,
     ("cluster", "wait_for_startup"): _wait_for_startup,
     ("api", "token"): _token,
+    ("", "completion"): _completion,
+    ("cluster", "setup"): _setup,
+    ("configure", "commit"): _nothing_waits,
+    ("configure", "discard"): _nothing_waits,
+    ("configure", "diff"): _nothing_waits,
+    ("history", ""): _history,
+    ("options", ""): _options,
+    ("cibstatus", "simulate"): _simulate,
+    ("cibstatus", ""): _cibstatus,
+    ("script", ""): _script,
+    ("template", ""): _template,
+    **{("cluster", name): _services for name in
+       ("start", "stop", "restart", "enable", "disable", "run", "copy", "diff")},
 }
 """By level and command; without a command: all of the level."""

@@ -27,7 +27,7 @@ def edit(session: Session, invocation: Invocation) -> int:
     before = written = text(fields(shown.data), "text")
     arguments = _loading(invocation, shown, "edited text")
     while True:
-        edited = _edited(written)
+        edited = edited_text(written, session.settings.get("editor"))
         if edited is None:
             return session.fail("INPUT_OUTPUT", "the editor ended with an error", "set EDITOR; nothing was changed", 74)
         if edited == before:
@@ -57,8 +57,8 @@ def filter_(session: Session, invocation: Invocation) -> int:
         problem = (error.strerror if isinstance(error, OSError) else "") or "what it writes is no text"
         return session.fail("INPUT_OUTPUT", f"{' '.join(program)}: {problem}", "nothing was changed", 74)
     if ended.returncode:
-        said = ended.stderr.strip() or f"it ended with status {ended.returncode}"
-        return session.fail("INPUT_OUTPUT", f"{program[0]}: {said}", "nothing was changed", 74)
+        printed = ended.stderr.strip() or f"it ended with status {ended.returncode}"
+        return session.fail("INPUT_OUTPUT", f"{program[0]}: {printed}", "nothing was changed", 74)
     if ended.stdout == before:
         session.streams.stderr.write("nothing was changed\n")
         return 0
@@ -84,9 +84,12 @@ def _loading(invocation: Invocation, shown: Response, source: str) -> dict[str, 
     }
 
 
-def _edited(written: str) -> str | Response | None:
-    """Let a person edit a text; None when the editor failed, an answer when what it wrote cannot be read."""
-    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or DEFAULT_EDITOR)
+def edited_text(written: str, wanted: str = "") -> str | Response | None:
+    """Let a person edit a text in the wanted editor, or another.
+
+    None when the editor failed, an answer when what it wrote cannot be read.
+    """
+    editor = shlex.split(wanted or os.environ.get("VISUAL") or os.environ.get("EDITOR") or DEFAULT_EDITOR)
     with tempfile.NamedTemporaryFile("w+", suffix=".crm", encoding="utf-8") as file:
         file.write(written)
         file.flush()

@@ -20,10 +20,11 @@ def graph(session: Session, arguments: Mapping[str, Json]) -> int:
     target = arguments.get("target")
     if answer.exit or target is None:
         return session.show(answer)
-    return session.show(_written(str(target), str(arguments.get("picture") or TEXT), text(fields(answer.data), "text")))
+    return session.show(written(str(target), str(arguments.get("picture") or TEXT), text(fields(answer.data), "text")))
 
 
-def _written(name: str, picture: str, graph_text: str) -> Response:
+def written(name: str, picture: str, graph_text: str) -> Response:
+    """Put a graph into a new file, as text or drawn."""
     data: bytes | Response = graph_text.encode() if picture == TEXT else _drawn(picture, graph_text)
     if isinstance(data, Response):
         return data

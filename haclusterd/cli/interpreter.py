@@ -13,7 +13,7 @@ from haclusterd.cli.dispatch import carry_out
 from haclusterd.cli.grammar import Invocation, Level
 from haclusterd.cli.help import help_for
 from haclusterd.cli.options import parse_globals
-from haclusterd.cli.parsing import UsageError, find_level, parse
+from haclusterd.cli.parsing import UsageError, find_level, level_inside, parse
 from haclusterd.cli.session import Session, is_unsafe
 from haclusterd.model.requests import Response, ShownReport
 
@@ -30,13 +30,16 @@ class LeftInterpreterError(Exception):
 
 @dataclass(slots=True)
 class Interpreter:
-    """Reads commands for one session."""
+    """Reads commands for one session; settings that they change count until its end."""
 
     session: Session
     is_script: bool
     levels: list[Level] = field(default_factory=lambda: [ROOT])
     errors: set[str] = field(default_factory=set)
     """What is wrong with the changes that wait, as far as they are kept all the same."""
+
+    def __post_init__(self) -> None:
+        self.session.is_prompt = False
 
     @property
     def level(self) -> Level:
@@ -76,15 +79,24 @@ class Interpreter:
             return self._print(help_for(self.session.screen, words[1:], self.level))
         if first == "ls":
             return self._print([" ".join(command.name for command in self.level.commands)])
-        below = find_level(words[0]) if self.level is ROOT and len(words) == 1 else None
-        if below is not None and words[0] not in [command.name for command in ROOT.commands]:
+        below = self._below(words)
+        if below is not None:
             self.levels.append(below)
             return 0
         return self._with_options(words, line, number)
 
+    def _below(self, words: list[str]) -> Level | None:
+        """Return the level that is entered by naming it."""
+        if len(words) != 1:
+            return None
+        inside = level_inside(self.level, words[0])
+        if self.level is not ROOT or inside is not None:
+            return inside
+        return find_level(words[0]) if words[0] not in [command.name for command in ROOT.commands] else None
+
     def _with_options(self, words: list[str], line: str, number: int) -> int:
         """Carry out a command; options of every command count for this line only."""
-        if self.level.name == "configure":
+        if self.level.name == "configure" and level_inside(self.level, words[0]) is None:
             is_deletion = words[0] in ("delete", "rm")
             kept = [word for word in words if not (is_deletion and word in _FORCE)]
             return self._command(parse(kept, self.level), line, number)
@@ -114,8 +126,6 @@ class Interpreter:
         status = self._commit_if_pending()
         if status:
             return status
-        if not invocation.command.verb and invocation.level != "cib":
-            raise UsageError(f"{invocation.command.name} is not for the shell", f"crm {' '.join(invocation.words)}")
         return carry_out(self.session, invocation)
 
     def _of_configure(self, invocation: Invocation) -> int:
@@ -140,8 +150,9 @@ class Interpreter:
         if self.level is ROOT:
             typed = typed.split(maxsplit=1)[1]
         name = invocation.command.name
-        self.session.pending.append((number, name + typed[len(invocation.words[0]) :]))
-        if self.is_script:
+        cascade = " --cascade" if invocation.command.verb == "configure.delete" and self.session.is_as_crmsh else ""
+        self.session.pending.append((number, name + typed[len(invocation.words[0]) :] + cascade))
+        if self.is_script or self.session.settings.get("check-frequency") != "always":
             return 0
         arguments = {"text": self.session.pending_text(), "source": "uncommitted changes"}
         judged = self.session.ask("configure.script", arguments, replace(self.session.options, dry_run=True))

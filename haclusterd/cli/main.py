@@ -1,16 +1,17 @@
 """`crm`: what was asked for, of whom, and how it is to be shown."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.dispatch import carry_out
-from haclusterd.cli.grammar import Invocation, Level
-from haclusterd.cli.options import GlobalOptions, parse_globals
+from haclusterd.cli.grammar import Level
+from haclusterd.cli.options import DEFAULT_WAIT_MS, GlobalOptions, parse_globals
 from haclusterd.cli.parsing import UsageError, find_level, parse
 from haclusterd.cli.reading import STANDARD_INPUT, read_text, shown_name
 from haclusterd.cli.render.terminal import Screen
 from haclusterd.cli.session import Session, Streams
+from haclusterd.cli.settings import Settings, read_settings
 from haclusterd.cli.shadow_files import VARIABLE, Shadows, directory_of
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response, ShownReport
@@ -57,6 +58,8 @@ def run(argv: Sequence[str], world: World) -> int:
 
 
 def _session(options: GlobalOptions, world: World) -> Session:
+    settings = read_settings(world.environment)
+    options = with_settings(options, settings)
     cib_file = options.cib_file or world.environment.get("CIB_file", "")
     socket = options.socket or world.environment.get("HACLUSTERD_SOCKET", "") or DEFAULT_SOCKET
     live = world.open_file(cib_file) if cib_file else world.connect(socket)
@@ -65,12 +68,27 @@ def _session(options: GlobalOptions, world: World) -> Session:
     return Session(
         client=shadows.client(shadow) if shadow else live,
         streams=world.streams,
-        screen=Screen(_has_colour(options, world, is_terminal=world.streams.stdout.isatty())),
+        screen=Screen(
+            _has_colour(options, world, is_terminal=world.streams.stdout.isatty()), scheme=settings.scheme
+        ),
         errors=Screen(_has_colour(options, world, is_terminal=world.streams.stderr.isatty())),
         options=options.request_options(),
         is_json=options.output == "json",
         setup=world.setup,
+        tools=world.tools,
+        environment=world.environment,
         shadows=shadows,
+        settings=settings,
+    )
+
+
+def with_settings(options: GlobalOptions, settings: Settings) -> GlobalOptions:
+    """Return the options with what the person has set where nothing else was asked for."""
+    return replace(
+        options,
+        display=options.display or settings.get("output"),
+        wait_ms=DEFAULT_WAIT_MS if options.wait_ms is None and settings.is_on("wait") else options.wait_ms,
+        no_validate=options.no_validate or settings.get("check-mode") == "relaxed",
     )
 
 
@@ -82,13 +100,14 @@ def _has_colour(options: GlobalOptions, world: World, *, is_terminal: bool) -> b
 
 
 def _dispatch(options: GlobalOptions, world: World, session: Session) -> int:
+    session.tell([ShownReport("warning", "LEFT_OUT", each) for each in session.settings.problems])
     if options.wants_version:
         world.streams.stdout.write(f"crm {world.version()}\n")
         return 0
-    if options.wants_help or options.words[:1] == ["help"]:
+    if options.wants_help or "help" in options.words[:2]:
         from haclusterd.cli.help import help_for
 
-        words = options.words[1:] if options.words[:1] == ["help"] else options.words
+        words = [word for number, word in enumerate(options.words) if number > 1 or word != "help"]
         world.streams.stdout.write("".join(f"{line}\n" for line in help_for(session.screen, words)))
         return 0
     if options.script:
@@ -96,10 +115,7 @@ def _dispatch(options: GlobalOptions, world: World, session: Session) -> int:
     level = _named_level(options.words)
     if level is not None:
         return _run_level(world, session, level)
-    invocation = parse(options.words)
-    if invocation.command.verb or invocation.level == "cib":
-        return carry_out(session, invocation)
-    return _run_local(invocation, world, session)
+    return carry_out(session, parse(options.words))
 
 
 def _named_level(words: Sequence[str]) -> Level | None:
@@ -130,23 +146,6 @@ def _run_text(name: str, world: World, session: Session, level: Level) -> int:
 
     text = read_text(name, world.streams.stdin)
     return session.show(text) if isinstance(text, Response) else run_script(session, text, shown_name(name), level)
-
-
-def _run_local(invocation: Invocation, world: World, session: Session) -> int:
-    """Carry out what `crm` does by itself."""
-    match invocation.command.name:
-        case "completion":
-            from haclusterd.cli.completion import BASH_SCRIPT
-
-            world.streams.stdout.write(BASH_SCRIPT)
-            return 0
-        case "setup":
-            return session.show(world.setup(invocation.arguments))
-        case name if f"{invocation.level} {name}" in world.tools:
-            return session.show(world.tools[f"{invocation.level} {name}"](invocation.arguments))
-        case _:
-            report = ShownReport("info", "NOTHING_TO_DO", "nothing waits for a commit: every command commits at once")
-            return session.show(Response("", 0, (report,)))
 
 
 def _complete(words: list[str], world: World) -> int:

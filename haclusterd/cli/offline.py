@@ -5,10 +5,12 @@ The file holds one CIB as `cib.codec` writes it (`crm cluster export` makes one)
 never written.
 """
 
+import gc
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from haclusterd.cib.apply import apply
@@ -16,7 +18,7 @@ from haclusterd.cib.codec import CodecError, decode_cib, encode_cib
 from haclusterd.cib.commands import Command, Envelope
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
-from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.outcome import AnyOutcome, Outcome
 from haclusterd.commands.planning.planning import context_of
 from haclusterd.commands.planning.preview import preview
 from haclusterd.formats.cib_xml.document import CibReading, read_cib
@@ -37,6 +39,21 @@ def wall_clock() -> WallTime:
     return WallTime(time.time_ns() // 1_000_000)
 
 
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Keep the garbage collector off: what one request makes of a file is needed until it is answered.
+
+    For a plan of 1,000 resources it would take a quarter of the time.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 class OfflineClient:
     """Carries out verbs on a file."""
 
@@ -53,6 +70,10 @@ class OfflineClient:
 
     def call(self, request: Request, _progress: Callable[[Progress], None]) -> Response:
         """Carry out a request."""
+        with _without_collector():
+            return self._answered(request)
+
+    def _answered(self, request: Request) -> Response:
         cib = self._read()
         if isinstance(cib, ReportItem):
             return _answer(request, Outcome((cib,)))
@@ -121,9 +142,10 @@ class OfflineClient:
 def ask_without_cluster(verb: str, arguments: Mapping[str, Json], options: Options) -> Response:
     """Carry out a verb that brings everything it needs with it."""
     context = Context(Cib(), wall_clock(), "offline", options.reason, is_forced=options.force)
-    return _answer(Request("", verb, arguments, options), registry.run(verb, arguments, context))
+    with _without_collector():
+        return _answer(Request("", verb, arguments, options), registry.run(verb, arguments, context))
 
 
-def _answer(request: Request, outcome: Outcome) -> Response:
+def _answer(request: Request, outcome: AnyOutcome) -> Response:
     status = int(exit_status(outcome.reports)) or outcome.exit_status or 0
     return Response(request.id, status, tuple(map(shown_report, outcome.reports)), outcome.data)

@@ -19,7 +19,8 @@ class GlobalOptions:
     """What was asked for beside the command."""
 
     output: str = "text"
-    display: str = "color"
+    display: str = ""
+    """Empty: as the person has set it."""
     wait_ms: int | None = None
     dry_run: bool = False
     force: bool = False

@@ -5,7 +5,7 @@ Invariant: parsing needs no cluster. It raises UsageError with everything that a
 
 from collections.abc import Sequence
 
-from haclusterd.cli.command_table import LEVELS, ROOT
+from haclusterd.cli.command_table import BELOW, LEVELS, ROOT
 from haclusterd.cli.grammar import Command, Invocation, Level
 from haclusterd.cli.other_tools import deeper, instead_of
 from haclusterd.model.json_value import Json
@@ -85,13 +85,13 @@ def parse(words: Sequence[str], level: Level = ROOT) -> Invocation:
     if level is ROOT:
         below = _level_below(words[0])
         if below is not None:
-            if len(words) == 1:
-                names = ", ".join(command.name for command in below.commands)
-                raise UsageError(f"a command of {below.name} is missing", f"one of: {names}")
-            return parse(words[1:], below)
+            return _in_level(below, words)
         other = _in_a_level_of_another_tool(words)
         if other is not None:
             raise other
+    inside = level_inside(level, words[0])
+    if inside is not None:
+        return _in_level(inside, words)
     command = find_command(level, words[0], words[1:])
     try:
         arguments = _arguments(level, command, words[1:])
@@ -99,6 +99,18 @@ def parse(words: Sequence[str], level: Level = ROOT) -> Invocation:
         remedy = deeper(level.name, command.name, words[1:]) or error.remedy or deeper(level.name, command.name, ("",))
         raise UsageError(error.problem, remedy, error.status) from None
     return Invocation(level.name, command, arguments, tuple(words))
+
+
+def _in_level(level: Level, words: Sequence[str]) -> Invocation:
+    if len(words) == 1:
+        names = ", ".join(command.name for command in level.commands)
+        raise UsageError(f"a command of {level.name} is missing", f"one of: {names}")
+    return parse(words[1:], level)
+
+
+def level_inside(level: Level, word: str) -> Level | None:
+    """Return the level that a word names inside another one."""
+    return find_level(word) if word in BELOW.get(level.name, ()) else None
 
 
 def _level_below(word: str) -> Level | None:

@@ -5,6 +5,9 @@ status says whether it is so.
 """
 
 import os
+import shlex
+import shutil
+import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TextIO
@@ -14,12 +17,22 @@ from haclusterd.cli.reading import read_text, shown_name
 from haclusterd.cli.render import answers as render
 from haclusterd.cli.render.fields import fields, text
 from haclusterd.cli.render.terminal import Screen, span
+from haclusterd.cli.settings import Settings
 from haclusterd.cli.shadow_files import Shadows
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response, ShownReport
 from haclusterd.ports.control import CommandClient
+from haclusterd.verbs.answers.crm import PastView
 
 SHOW_PROGRESS_AFTER_MS = 1500
+COMPATIBILITY = "CRM_COMPAT"
+"""The variable that says whose behaviour is wanted where ours is another one: `crmsh`."""
+AS_CRMSH: Mapping[str, Mapping[str, Json]] = {
+    "configure.delete": {"cascade": True},
+    "resource.move": {"constraint": True, "as_crmsh": True},
+    "resource.ban": {"as_crmsh": True},
+}
+"""What verbs are asked beside, to do as crmsh does (docs/howto/come-from-pacemaker.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +66,25 @@ class Session:
     serial: int = 0
     setup: Callable[[Mapping[str, Json]], Response] | None = None
     """Makes the files of a new cluster."""
+    tools: Mapping[str, Callable[[Mapping[str, Json]], Response]] = field(default_factory=dict)
+    """What works without asking anybody, by the command with its level."""
+    environment: Mapping[str, str] = field(default_factory=dict)
     shadows: Shadows | None = None
+    settings: Settings = field(default_factory=Settings)
+    is_prompt: bool = True
+    """Whether one command was typed at the shell's prompt; else others come after it."""
+    supposed: dict[str, list[str]] = field(default_factory=dict)
+    """What `crm cibstatus` supposes: arguments of the verb `simulate`."""
+    supposed_of: str = "live"
+    """The state about which that is supposed: `live`, `shadow:NAME` or a file."""
+    past: PastView = PastView("live", "", "", (), (), 0, ())
+    template: str = ""
+    """The configuration in preparation that the commands of `template` are about."""
+
+    @property
+    def is_as_crmsh(self) -> bool:
+        """Whether the behaviour of crmsh is wanted where ours is another one."""
+        return "crmsh" in (self.environment.get(COMPATIBILITY), self.settings.get("compat"))
 
     def ask(self, verb: str, arguments: Mapping[str, Json], options: Options | None = None) -> Response:
         """Send a request; a person sees how long it takes."""
@@ -83,9 +114,13 @@ class Session:
         return response.exit
 
     def write(self, lines: Iterable[str]) -> None:
-        """Write lines to the standard output."""
-        for line in lines:
-            self.streams.stdout.write(line + "\n")
+        """Write lines to the standard output; what is longer than a terminal goes through the person's pager."""
+        text_ = "".join(f"{line}\n" for line in lines)
+        pager = self.settings.get("pager")
+        is_long = self.streams.stdout.isatty() and text_.count("\n") >= shutil.get_terminal_size().lines
+        if pager and is_long and _paged(pager, text_):
+            return
+        self.streams.stdout.write(text_)
         self.streams.stdout.flush()
 
     def _show_json(self, response: Response) -> None:
@@ -114,12 +149,16 @@ class Session:
     def carry_out(self, invocation: Invocation) -> Response:
         """Carry out a command that asks a verb."""
         arguments = dict(invocation.arguments)
+        if self.is_as_crmsh:
+            arguments = {**AS_CRMSH.get(invocation.command.verb, {}), **arguments}
         target = arguments.pop("target", None)
         objection = _read_input(self, arguments)
         if objection is not None:
             return objection
         if invocation.command.verb == "configure.show":
             arguments["structured"] = self.is_json
+            if not self.settings.is_on("sort-elements"):
+                arguments.setdefault("document", True)
         if invocation.command.verb in ("configure.show", "configure.verify") and self.pending:
             arguments["pending"] = self.pending_text()
         response = self.ask_and_confirm(invocation.command.verb, arguments)
@@ -159,6 +198,15 @@ class Session:
         if response.exit == 0 and not self.options.dry_run:
             self.pending.clear()
         return response
+
+
+def _paged(pager: str, shown: str) -> bool:
+    """Show a text through a program; say whether there is such a program."""
+    try:
+        subprocess.run(shlex.split(pager), input=shown.encode(), check=False)
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def is_unsafe(response: Response) -> bool:

@@ -44,7 +44,7 @@ def _refused(code: str, problem: str, remedy: str, status: int) -> Response:
     return Response("", status, (ShownReport("error", code, problem, remedy),))
 
 
-def _said(what: str) -> Response:
+def _reported(what: str) -> Response:
     return Response("", 0, (ShownReport("info", "REQUESTED", what),))
 
 
@@ -56,7 +56,7 @@ def _named(shadows: Shadows, arguments: Mapping[str, Json]) -> str | Response:
     """Return the copy that is meant: the named one, or the one that is used."""
     name = str(arguments.get("name") or shadows.used)
     if not name:
-        return _refused("USAGE", "which shadow CIB is not said", "crm cib list", 64)
+        return _refused("USAGE", "no shadow CIB is named", "crm cib list", 64)
     if name not in shadows.names():
         known = ", ".join(shadows.names()) or "none"
         return _refused("NO_SUCH_OBJECT", f"there is no shadow CIB {name}", f"there are: {known}", 105)
@@ -118,13 +118,13 @@ def _use(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -> R
     if name == LIVE:
         shadows.used = ""
         session.client = shadows.live
-        return _said("the cluster answers again")
+        return _reported("the cluster answers again")
     found = _named(shadows, {"name": name})
     if isinstance(found, Response):
         return found
     shadows.used = found
     session.client = shadows.client(found)
-    return _said(f"shadow CIB {found} answers in this crm; for a command of its own: {VARIABLE}={found} crm ...")
+    return _reported(f"shadow CIB {found} answers in this crm; for a command of its own: {VARIABLE}={found} crm ...")
 
 
 def _list(shadows: Shadows, _session: Session, _arguments: Mapping[str, Json]) -> Response:
@@ -159,7 +159,8 @@ def _reset(shadows: Shadows, _session: Session, arguments: Mapping[str, Json]) -
     name = _named(shadows, arguments)
     if isinstance(name, Response):
         return name
-    return _make(shadows, name, is_empty=False) or _said(f"shadow CIB {name} is a copy of the cluster's state again")
+    refused = _make(shadows, name, is_empty=False)
+    return refused or _reported(f"shadow CIB {name} is a copy of the cluster's state again")
 
 
 def _commit(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -> Response:
@@ -193,7 +194,7 @@ def _delete(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -
     if not session.options.dry_run:
         shadows.path(name).unlink()
         shadows.base(name).unlink(missing_ok=True)
-    return _said(f"shadow CIB {name} is deleted")
+    return _reported(f"shadow CIB {name} is deleted")
 
 
 def _import(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -> Response:

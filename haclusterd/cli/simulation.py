@@ -12,6 +12,7 @@ from haclusterd.cli.render import answers as render
 from haclusterd.cli.render.fields import fields
 from haclusterd.cli.render.simulation import render_dot
 from haclusterd.cli.session import Session
+from haclusterd.cli.shadow_files import LIVE
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
 from haclusterd.verbs.answers.answer import read
@@ -27,7 +28,11 @@ def simulate(session: Session, arguments: Mapping[str, Json]) -> int:
     question = {name: value for name, value in arguments.items() if name not in ("cib", "format", "words")}
     if session.pending:
         question["pending"] = session.pending_text()
-    if not names:
+    if not names and (session.supposed or session.supposed_of != LIVE):
+        from haclusterd.cli.own.supposing import ask_for_plan, question_with
+
+        answers = [("", ask_for_plan(session, question_with(session, question)))]
+    elif not names:
         answers = [("", session.ask("simulate", question))]
     else:
         answers = [(name, _planned(session, name, question)) for name in names]

@@ -5,11 +5,12 @@ a daemon's memory ever has the token itself.
 """
 
 from collections.abc import Mapping
+from typing import Never
 
 from haclusterd.cib.commands import AddApiToken, RevokeApiToken
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model import durations
 from haclusterd.model.api_tokens import DIGEST, TOKEN_CHARACTERS_MAX, TOKENS_MAX, ApiToken, Role, digest_of
 from haclusterd.model.cluster import Cib
@@ -53,7 +54,7 @@ def known_as(name: str, node: NodeName) -> str:
     return f"token:{name}@{node}"
 
 
-def add(context: Context, arguments: Arguments) -> Outcome:
+def add(context: Context, arguments: Arguments) -> Outcome[Token]:
     """Accept a token (schema `haclusterd.api_token/1`)."""
     name, digest = arguments.word("name"), arguments.word("digest")
     objections: list[ReportItem] = []
@@ -96,7 +97,7 @@ def _valid_ms(text: str) -> int | ReportItem:
     return found
 
 
-def listed(context: Context, _arguments: Arguments) -> Outcome:
+def listed(context: Context, _arguments: Arguments) -> Outcome[Tokens]:
     """Answer the tokens, without their digests (schema `haclusterd.api_tokens/1`)."""
     rows = tuple(_shown(context, each) for _, each in sorted(context.cib.api_tokens.items()))
     return Outcome(answer=Tokens(now=context.now, tokens=rows))
@@ -113,7 +114,7 @@ def _shown(context: Context, token: ApiToken) -> ShownToken:
     )
 
 
-def revoke(context: Context, arguments: Arguments) -> Outcome:
+def revoke(context: Context, arguments: Arguments) -> Outcome[Never]:
     """Revoke a token."""
     name = arguments.word("name")
     if name not in context.cib.api_tokens:
@@ -125,7 +126,7 @@ def revoke(context: Context, arguments: Arguments) -> Outcome:
     )
 
 
-def whoami(context: Context, _arguments: Arguments) -> Outcome:
+def whoami(context: Context, _arguments: Arguments) -> Outcome[Identity]:
     """Answer as whom one is known here, and what one may (schema `haclusterd.whoami/1`)."""
     role = str(ROLE_FOR[Permission(context.permission)])
     return Outcome(
@@ -135,8 +136,8 @@ def whoami(context: Context, _arguments: Arguments) -> Outcome:
 
 
 VERBS = (
-    carry_out_by("api.whoami", whoami),
-    carry_out_by("api.token_list", listed),
-    carry_out_by("api.token_add", add),
-    carry_out_by("api.token_revoke", revoke),
+    carry_out_by("api.whoami", whoami, answers(Identity)),
+    carry_out_by("api.token_list", listed, answers(Tokens)),
+    carry_out_by("api.token_add", add, answers(Token)),
+    carry_out_by("api.token_revoke", revoke, answers()),
 )

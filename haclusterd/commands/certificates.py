@@ -1,6 +1,6 @@
 """Verbs about the certificates of the members: how long they are good, revoke one.
 
-What stands in the CIB is PEM; how long it is good is said by the daemon that answers, because only it reads ASN.1.
+What stands in the CIB is PEM; until when it is valid comes from the daemon that answers, because only it reads ASN.1.
 """
 
 import base64
@@ -13,7 +13,7 @@ from haclusterd.cib.commands import ChangeMembers, RequestCertificate
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.names import find_node
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.ids import NodeName
@@ -60,7 +60,7 @@ def ending(context: Context) -> Iterator[tuple[NodeName, str]]:
             yield name, standing(facts, context.now)
 
 
-def certificates(context: Context, arguments: Arguments) -> Outcome:
+def certificates(context: Context, arguments: Arguments) -> Outcome[Certificates | Membership]:
     """Show the members' certificates, or revoke one."""
     action, node = arguments.word("action") or "show", arguments.word("node")
     if action == "show":
@@ -70,7 +70,7 @@ def certificates(context: Context, arguments: Arguments) -> Outcome:
     return _renew(context, node) if action == "renew" else _revoke(context, node)
 
 
-def _renew(context: Context, word: str) -> Outcome:
+def _renew(context: Context, word: str) -> Outcome[Membership]:
     """Let a node make another key, and have it signed by the node that has the authority's."""
     name = find_node(context, word)
     if isinstance(name, ReportItem):
@@ -94,7 +94,7 @@ def _renew(context: Context, word: str) -> Outcome:
     )
 
 
-def _show(context: Context) -> Outcome:
+def _show(context: Context) -> Outcome[Certificates]:
     """Answer every member's certificate and what is revoked (schema `haclusterd.certificates/1`)."""
     known = context.live.certificates if context.live is not None else {}
     rows: list[Certificate] = []
@@ -118,7 +118,7 @@ def _show(context: Context) -> Outcome:
     )
 
 
-def _revoke(context: Context, name: str) -> Outcome:
+def _revoke(context: Context, name: str) -> Outcome[Membership]:
     """Accept a certificate no more: a node's, or the one with this fingerprint."""
     word = name.lower()
     is_fingerprint = len(word) == FINGERPRINT_LENGTH and all(digit in "0123456789abcdef" for digit in word)
@@ -160,4 +160,4 @@ def _owner(context: Context, fingerprint: str) -> NodeName | None:
     return next((name for name in found if name in context.cib.members), None)
 
 
-VERBS = (carry_out_by("cluster.certificates", certificates),)
+VERBS = (carry_out_by("cluster.certificates", certificates, answers(Certificates, Membership)),)

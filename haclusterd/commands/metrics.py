@@ -17,7 +17,7 @@ from haclusterd.commands.status.headlines import headlines, missing_voters
 from haclusterd.commands.status.overview import Overview
 from haclusterd.commands.status.resource_state import Instance, InstanceState, base_of, node_flag
 from haclusterd.commands.status.status import acting_dc
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.machines.tally import BUCKETS_MS, Spans
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Bundle, Clone, Group, Location, Primitive, effective
@@ -56,7 +56,7 @@ class Family:
         )  # fmt: skip
 
 
-def metrics(context: Context, _arguments: Arguments) -> Outcome:
+def metrics(context: Context, _arguments: Arguments) -> Outcome[Metrics]:
     """Answer every metric of this node and of the cluster as it knows it (schema `haclusterd.metrics/1`)."""
     if context.live is None:
         return refusal(report(Code.NOT_OFFLINE, what="metrics"))
@@ -365,4 +365,4 @@ def _is_true(text: str) -> bool:
         return True
 
 
-VERBS = (carry_out_by("metrics", metrics),)
+VERBS = (carry_out_by("metrics", metrics, answers(Metrics)),)

@@ -67,7 +67,7 @@ def named_agents(text: str, source: str) -> tuple[AgentReference, ...]:
     return tuple(sorted({each.agent for each in configuration.primitives()}, key=str))
 
 
-def check_migration(text: str, source: str, agents: Mapping[str, AgentFacts], now: WallTime) -> Outcome:
+def check_migration(text: str, source: str, agents: Mapping[str, AgentFacts], now: WallTime) -> Outcome[MigrationCheck]:
     """Judge a CIB (XML); `agents` are the installed ones of those that it names, by `str(AgentReference)`.
 
     Answers `haclusterd.migration_check/1`, with exit status 0 when it may come in and MAY_NOT_COME_IN when not; a text

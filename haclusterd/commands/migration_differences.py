@@ -3,7 +3,7 @@
 A difference comes from loading when Pacemaker itself would place what was loaded otherwise than what was written; then
 the line that changed it is named. Otherwise it comes from a decision that is made here in another way: each of those is
 documented (docs/design/0005-scheduler.md, "Where we decide otherwise", and 0007). What follows from the place of
-another resource says so. A difference that none of them explains is said to be unexplained; nothing is guessed.
+another resource says so. A difference that none of them explains is listed as unexplained; nothing is guessed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

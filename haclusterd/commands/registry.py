@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from haclusterd.commands import api_tokens, certificates, metrics, simulate, ticket, validation
-from haclusterd.commands.configure import configure, declaration, schema
+from haclusterd.commands.configure import assistance, configure, declaration, schema
 from haclusterd.commands.configure import graph as configure_graph
 from haclusterd.commands.context import Context
 from haclusterd.commands.history import check as history_check
@@ -23,10 +23,11 @@ from haclusterd.commands.node import (
     membership,
     node,
     node_attributes,
+    sbd,
 )
-from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.outcome import AnyOutcome, refusal
 from haclusterd.commands.resource import constraints as resource_constraints
-from haclusterd.commands.resource import operations, resource
+from haclusterd.commands.resource import operations, resource, tracing
 from haclusterd.commands.resource import settings as resource_settings
 from haclusterd.commands.status import status
 from haclusterd.commands.tools import tools
@@ -40,12 +41,13 @@ from haclusterd.verbs.arguments import MAX_SHOWN, check
 VERBS: Mapping[str, RunnableVerb] = {
     verb.name: verb
     for level in (status.VERBS, metrics.VERBS, configure.VERBS, configure_graph.VERBS, schema.VERBS, declaration.VERBS,
-                  validation.VERBS,
+                  validation.VERBS, assistance.VERBS,
                   node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS, backup.VERBS,
                   leadership.VERBS, membership.VERBS, certificates.VERBS,
                   history.VERBS, history_check.VERBS, history_versions.VERBS, history_transitions.VERBS,
                   simulate.VERBS, api_tokens.VERBS, node_attributes.VERBS, resource_constraints.VERBS,
-                  resource_settings.VERBS, operations.VERBS, maintenance.VERBS, ticket.VERBS, tools.VERBS)
+                  resource_settings.VERBS, operations.VERBS, tracing.VERBS, maintenance.VERBS, sbd.VERBS,
+                  ticket.VERBS, tools.VERBS)
     for verb in level
 }
 assert VERBS.keys() == described.VERBS.keys(), "a verb that is described is carried out, and no other"
@@ -56,7 +58,7 @@ def find(name: str) -> RunnableVerb | None:
     return VERBS.get(name)
 
 
-def run(name: str, arguments: Mapping[str, Json], context: Context) -> Outcome:
+def run(name: str, arguments: Mapping[str, Json], context: Context) -> AnyOutcome:
     """Check the arguments and ask the verb."""
     verb = find(name)
     if verb is None:

@@ -11,19 +11,20 @@ from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning.injection import SUPPOSITIONS, suppose
 from haclusterd.commands.planning.planning import as_pacemaker, plan, rows_afterwards, standing
 from haclusterd.commands.planning.simulation_document import SimulationDocument
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, has_errors, in_reading_order, report
 from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
+from haclusterd.verbs.answers.simulation import Simulation
 from haclusterd.verbs.arguments import Arguments
 
 _SHOWN_AT_MOST = 20
 
 
-def simulate(context: Context, arguments: Arguments) -> Outcome:
+def simulate(context: Context, arguments: Arguments) -> Outcome[Simulation]:
     """Answer the plan as a document (schema `haclusterd.simulate/1`).
 
     A CIB of Pacemaker that cannot be held as a whole is refused; forced, what cannot be held is left out. A daemon
@@ -60,7 +61,7 @@ def simulate(context: Context, arguments: Arguments) -> Outcome:
 
 def _simulate_own(
     context: Context, wanted: Mapping[str, tuple[str, ...]], now: WallTime, quorum: str
-) -> Outcome:
+) -> Outcome[Simulation]:
     """Plan for this cluster; whether it has a quorum follows from who is there, unless that is supposed as well."""
     cib = suppose(context.cib, wanted, now)
     if isinstance(cib, tuple):
@@ -71,7 +72,7 @@ def _simulate_own(
     return _planned(cib, now, stands.options, stands.reports)
 
 
-def _planned(cib: Cib, now: WallTime, options: ScheduleOptions, reports: tuple[ReportItem, ...]) -> Outcome:
+def _planned(cib: Cib, now: WallTime, options: ScheduleOptions, reports: tuple[ReportItem, ...]) -> Outcome[Simulation]:
     from haclusterd.scheduler.model.plan_cache import PlanCache
 
     cache = PlanCache()
@@ -104,4 +105,4 @@ def _moment(text: str) -> WallTime | ReportItem | None:
         return report(Code.BAD_ARGUMENT, name="date", problem=problem)
 
 
-VERBS = (carry_out_by("simulate", simulate),)
+VERBS = (carry_out_by("simulate", simulate, answers(Simulation)),)

@@ -5,12 +5,13 @@ a grant, and a revocation that stops or fences, ask first (Pacemaker Explained, 
 """
 
 from collections.abc import Collection
+from typing import Never
 
 from haclusterd.cib.commands import SetTicket, TicketChange
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning.planning import settled
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.cluster import TicketState
 from haclusterd.model.configuration import TicketConstraint
 from haclusterd.model.words import bad_character
@@ -36,7 +37,7 @@ def _no_such(name: str, known: Collection[str]) -> ReportItem:
     return report(Code.NO_SUCH_TICKET, ticket=repr(name), remedy=remedy)
 
 
-def show(context: Context, arguments: Arguments) -> Outcome:
+def show(context: Context, arguments: Arguments) -> Outcome[Tickets]:
     """Answer tickets: those that are known, and those that are only configured (schema `haclusterd.tickets/1`)."""
     wanted, known = arguments.word("ticket"), ticket_names(context)
     if wanted and wanted not in known:
@@ -71,7 +72,7 @@ def _ticket(context: Context, name: str) -> Ticket:
     )
 
 
-def change_ticket(context: Context, arguments: Arguments) -> Outcome:
+def change_ticket(context: Context, arguments: Arguments) -> Outcome[Never]:
     """Grant, revoke, put in standby, activate or forget a ticket."""
     change, name = TicketChange(arguments.word("action")), arguments.word("ticket")
     if bad_character(name) or len(name) > LONGEST_NAME:
@@ -119,6 +120,6 @@ def _objection(context: Context, state: TicketState, change: TicketChange) -> st
 
 
 VERBS = (
-    carry_out_by("ticket.show", show),
-    carry_out_by("ticket.change", change_ticket),
+    carry_out_by("ticket.show", show, answers(Tickets)),
+    carry_out_by("ticket.change", change_ticket, answers()),
 )

@@ -13,7 +13,7 @@ from dataclasses import replace
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_resources, primitives_of
 from haclusterd.commands.outcome import Outcome
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.agents import AgentFacts, Validation, ValidationQuestion
 from haclusterd.model.configuration import Configuration, Primitive, effective
 from haclusterd.model.ids import NodeName, ResourceId
@@ -34,7 +34,7 @@ VALIDATES = "configure.validate_all"
 """The verb that is there to ask."""
 
 
-def validate_all(context: Context, arguments: Arguments) -> Outcome:
+def validate_all(context: Context, arguments: Arguments) -> Outcome[AgentVerdicts]:
     """Answer what the agents of this node say of their resources' parameters (schema `haclusterd.validate-all/1`)."""
     if context.validations is None or context.live is None:
         return Outcome((report(Code.NOT_OFFLINE, what="asking agents"),))
@@ -127,4 +127,4 @@ def _row(primitive: Primitive, answer: Validation) -> AgentVerdict:
     )
 
 
-VERBS = (carry_out_by(VALIDATES, validate_all),)
+VERBS = (carry_out_by(VALIDATES, validate_all, answers(AgentVerdicts)),)

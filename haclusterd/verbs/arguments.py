@@ -10,7 +10,6 @@ from enum import StrEnum
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
-from haclusterd.reports.suggestions import did_you_mean
 from haclusterd.verbs.words import Completes
 
 MAX_TEXT_LENGTH = 4 * 1024 * 1024
@@ -112,6 +111,8 @@ def check(
 
 
 def _unknown(verb: str, name: str, known: Sequence[str]) -> ReportItem:
+    from haclusterd.reports.suggestions import did_you_mean
+
     return report(Code.UNKNOWN_ARGUMENT, verb=verb, name=repr(name), remedy=did_you_mean(name, known))
 
 

@@ -2,7 +2,7 @@
 
 from haclusterd.verbs.arguments import Argument, Kind
 from haclusterd.verbs.verb import Cost, Family, Permission, Verb
-from haclusterd.verbs.words import Completes, Parameter, Words
+from haclusterd.verbs.words import Completes, Parameter, Taken, Words
 
 _NODE = Argument("node", Kind.WORD, "which", is_required=True, completes=Completes.NODE)
 
@@ -20,6 +20,7 @@ CLUSTER = Family("cluster", "The cluster as a whole: members, timers, set-up", (
     ), cost=Cost.LIGHT, answers=("leader",)),
     Verb("cluster.timing", Permission.READ, "Show every timer and how it is derived", (), (
         Words(("crm cluster timing",)),
+        Words(("crm sbd status",), typed="sbd status", help="Show the watchdogs of nodes, and every timer"),
     ), cost=Cost.LIGHT, answers=("timing",)),
     Verb("cluster.export", Permission.ADMINISTER, "Write the whole state, secrets too, for --cib-file", (), (
         Words(("crm cluster export state.cib",), takes=(Parameter("target", completes=Completes.FILE),)),
@@ -40,6 +41,8 @@ CLUSTER = Family("cluster", "The cluster as a whole: members, timers, set-up", (
     ), (
         Words(("crm cluster invite", "crm cluster invite n4 --valid 30min", "crm cluster invite w1 --witness",
                "crm cluster invite --withdraw"), is_guessed=False),
+        Words(("crm cluster add n4",), typed="cluster add", help="The same as `invite`, for one node",
+              takes=(Taken("node", is_required=True),), is_guessed=False),
         Words(("crm cluster witness w1",), typed="cluster witness", help="Let a witness in: it votes and runs nothing",
               takes=("node", "valid", "port", "authority"), fixed={"witness": True}, is_guessed=False),
     ), cost=Cost.LIGHT, answers=("invitation",)),

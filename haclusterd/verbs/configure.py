@@ -112,10 +112,11 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
                    "ID RESOURCE SCORE: NODE | ID RESOURCE rule [$role=ROLE] SCORE: EXPRESSION",
                    "crm configure location l1 web 100: n1"),
         _statement("colocation", "Say which resource runs where another runs",
-                   "ID SCORE: RESOURCE[:ROLE] WITH[:ROLE]",
+                   "ID SCORE: RESOURCE[:ROLE] WITH[:ROLE] [lifetime DATES]",
                    "crm configure colocation c1 inf: web db", aliases=("collocation",)),
         _statement("order", "Say which resource starts before another",
-                   "ID Mandatory|Optional|Serialize: FIRST[:ACTION] THEN[:ACTION] [symmetrical=true|false]",
+                   "ID Mandatory|Optional|Serialize: FIRST[:ACTION] THEN[:ACTION] [symmetrical=true|false] "
+                   "[lifetime DATES]",
                    "crm configure order o1 Mandatory: db web"),
         _statement("node", "Give a node attributes",
                    "NAME [attributes NAME=VALUE...] [utilization NAME=VALUE...]",

@@ -11,6 +11,8 @@ _ANY_NODE = Argument("node", Kind.WORD, "which node", completes=Completes.NODE)
 _ANY_RESOURCE = Argument("resource", Kind.WORD, "which resource; left out: all", completes=Completes.RESOURCE)
 _NODE_OF_ALL = Argument("node", Kind.WORD, "which node; left out: all", completes=Completes.NODE)
 
+_AS_CRMSH = Argument("as_crmsh", Kind.FLAG, "write the constraint as crmsh does, with role=Started", is_typed=False)
+
 RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", (
     Verb("resource.status", Permission.READ, "Show where resources run", (_ANY_RESOURCES,), (
         Words(("crm resource status web",), aliases=("list", "show", "locate")),
@@ -28,6 +30,7 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
         _RESOURCE,
         Argument("node", Kind.WORD, "where to; left out: away from where it runs", completes=Completes.NODE),
         Argument("constraint", Kind.FLAG, "keep the constraint after the move", flag="--constraint"),
+        _AS_CRMSH,
     ), (
         Words(("crm resource move web n2", "crm resource move web", "crm resource move web n2 --constraint"),
               aliases=("migrate", "mv"), is_guessed=False),
@@ -35,6 +38,7 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
     Verb("resource.ban", Permission.OPERATE, "Keep a resource away from a node until `clear`", (
         _RESOURCE,
         Argument("node", Kind.WORD, "which node; left out: where it runs", completes=Completes.NODE),
+        _AS_CRMSH,
     ), (
         Words(("crm resource ban web n1",), is_guessed=False),
     ), answers=("change",)),
@@ -66,6 +70,18 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
     ), (
         Words(("crm resource operations", "crm resource operations web n1")),
     ), answers=("operations",)),
+    Verb("resource.trace", Permission.ADMINISTER, "Let an agent write down what it does in operations", (
+        _RESOURCE,
+        Argument("operation", Kind.WORD, "which, or probe; left out: all"),
+        Argument("interval", Kind.WORD, "of the monitor that is meant"),
+        Argument("directory", Kind.WORD, "where to, on each node"),
+        Argument("end", Kind.FLAG, "no longer", is_typed=False),
+    ), (
+        Words(("crm resource trace web start", "crm resource trace web monitor 10s /var/log/trace"),
+              takes=("resource", "operation", "interval", "directory"), is_guessed=False),
+        Words(("crm resource untrace web",), typed="resource untrace", help="End the tracing of operations",
+              takes=("resource", "operation", "interval"), fixed={"end": True}, is_guessed=False),
+    ), answers=("change",)),
     Verb("resource.promote", Permission.OPERATE, "Let instances of a promotable clone be promoted", (_RESOURCE,), (
         Words(("crm resource promote db-clone",), is_guessed=False),
     ), answers=("change",)),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from haclusterd.verbs.api import API
+from haclusterd.verbs.assist import ASSIST
 from haclusterd.verbs.cluster import CLUSTER
 from haclusterd.verbs.configure import CONFIGURE
 from haclusterd.verbs.fencing import FENCING
@@ -11,10 +12,11 @@ from haclusterd.verbs.maintenance import MAINTENANCE
 from haclusterd.verbs.node import NODE
 from haclusterd.verbs.resource import RESOURCE
 from haclusterd.verbs.root import ROOT
+from haclusterd.verbs.sbd import SBD
 from haclusterd.verbs.ticket import TICKET
 from haclusterd.verbs.verb import Family, Verb
 
 FAMILIES: tuple[Family, ...] = (
-    ROOT, API, CLUSTER, CONFIGURE, FENCING, HISTORY, MAINTENANCE, NODE, RESOURCE, TICKET,
+    ROOT, API, ASSIST, CLUSTER, CONFIGURE, FENCING, HISTORY, MAINTENANCE, NODE, RESOURCE, SBD, TICKET,
 )  # fmt: skip
 VERBS: Mapping[str, Verb] = {verb.name: verb for family in FAMILIES for verb in family.verbs}

@@ -186,7 +186,7 @@ class Scenario:
 
 
 def _of_node(node: Node) -> str:
-    said = (
+    holding = (
         (not node.is_online, "offline"),
         (node.is_pending, "joining"),
         (node.is_shutting_down, "leaving"),
@@ -195,7 +195,7 @@ def _of_node(node: Node) -> str:
         (node.must_be_reset, "to be reset"),
         (node.is_unclean, f"to be fenced: {node.fence_reason}"),
     )
-    words = [word for holds, word in said if holds]
+    words = [word for holds, word in holding if holds]
     return f"{node.name} {', '.join(words)}" if words else ""
 
 

@@ -80,7 +80,9 @@ def renderer(schema: str) -> Renderer | None:
             "history_check": Typed(render_history.render_check),
         }
         return past.get(name)
-    return (_of_agents() if name.startswith("agent_") else _of_tables()).get(name)
+    groups = {"agent_": _of_agents, "crm_": _of_crm}
+    found = next((group for begin, group in groups.items() if name.startswith(begin)), _of_tables)
+    return found().get(name)
 
 
 def _of_agents() -> dict[str, Renderer]:
@@ -95,6 +97,20 @@ def _of_agents() -> dict[str, Renderer]:
         "agent_run": Typed(render_checks.render_run),
         "agent_lint": Typed(render_checks.render_lint),
         "agent_test": Typed(render_checks.render_test),
+    }
+
+
+def _of_crm() -> dict[str, Renderer]:
+    """Return who writes the answers of `crm` itself."""
+    from haclusterd.cli.render import own as render_own
+
+    return {
+        "crm_options": Typed(render_own.render_settings),
+        "crm_cibstatus": Typed(render_own.render_suppositions),
+        "crm_scripts": Typed(render_own.render_scripts),
+        "crm_templates": Typed(render_own.render_templates),
+        "crm_past": Typed(render_own.render_view),
+        "crm_outputs": Typed(render_own.render_outputs),
     }
 
 

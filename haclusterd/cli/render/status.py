@@ -91,7 +91,7 @@ _STATES = {
 
 
 def node_lines(screen: Screen, nodes: Sequence[Node], now: int) -> list[str]:
-    """Write one line a node, and below it what is to be said of it."""
+    """Write one line a node, and below it its warnings."""
     rows: list[list[Cell | str]] = [
         [Cell(node.name, Colour.BOLD), _node_state(node), ", ".join(_remarks(node, now))] for node in nodes
     ]

@@ -1,5 +1,6 @@
 """The smaller answers as text: nodes, members, timers, events, configuration, changes."""
 
+import re
 from collections import Counter
 
 from haclusterd.cli.render.history import difference_lines
@@ -191,12 +192,33 @@ def render_schema(_: Screen, data: Schema) -> list[str]:
     return [f"XML is written as {data.written}; every schema up to {data.read_up_to} is read"]
 
 
+_SECTIONS = frozenset(
+    ("params", "meta", "op", "utilization", "operations", "op_params", "op_meta", "rule", "attributes")
+)
+
+
 def _coloured(screen: Screen, line: str) -> str:
-    if line.startswith(("\t", " ", "#")):
+    if line.startswith("#"):
         return line
-    keyword, gap, rest = line.partition(" ")
-    name, space, more = rest.partition(" ")
-    return f"{screen.paint(keyword, Colour.YELLOW)}{gap}{screen.paint(name, Colour.BOLD)}{space}{more}"
+    words = re.split(r"(\s+)", line)
+    is_constraint = words[0] in ("location", "colocation", "order", "rsc_ticket", "tag", "group", "clone", "ms")
+    painted = [_painted(screen, word, is_constraint) for word in words]
+    if words[0]:
+        painted[0] = screen.paint_as(words[0], 0)
+        painted[2:3] = [screen.paint_as(word, 1) for word in words[2:3]]
+    return "".join(painted)
+
+
+def _painted(screen: Screen, word: str, is_constraint: bool) -> str:
+    """Colour a word behind the id: keywords, names and values, scores, references."""
+    name, equals, value = word.partition("=")
+    if equals and name:
+        return f"{screen.paint_as(name, 2)}={screen.paint_as(value, 3)}"
+    if word in _SECTIONS:
+        return screen.paint_as(word, 0)
+    if word.endswith(":"):
+        return screen.paint_as(word, 4)
+    return screen.paint_as(word, 5) if is_constraint and word.strip() else word
 
 
 _EDIT_COLOURS = {"+": Colour.GREEN, "~": Colour.YELLOW, "-": Colour.RED}

@@ -29,12 +29,19 @@ class Screen:
     has_colour: bool = False
     zone: tzinfo | None = None
     """None: this machine's."""
+    scheme: tuple[str, ...] = ("33", "0", "36", "31", "32", "35")
+    """SGR codes of keywords, ids, names, values, scores and references in a configuration."""
 
     def paint(self, text: str, colour: Colour | None) -> str:
         """Colour a text, if there are colours."""
         if not self.has_colour or colour is None or not text:
             return text
         return f"\x1b[{colour.value}m{text}\x1b[0m"
+
+    def paint_as(self, text: str, part: int) -> str:
+        """Colour a part of a configuration, by its place in the scheme."""
+        code = self.scheme[part]
+        return f"\x1b[{code}m{text}\x1b[0m" if self.has_colour and code != "0" and text else text
 
     def clock(self, at_ms: int, now_ms: int) -> str:
         """Write a moment: the time of day, with the date when it was another day."""

@@ -53,7 +53,7 @@ def change(
     waiting_for: str = "",
     waits_by_default: bool = False,
     places: Places | None = None,
-) -> Outcome:
+) -> Outcome[Change]:
     """Propose the new configuration; `done` says in a sentence what it did."""
     new, secrets = revealed(new, context.cib.configuration, places or Places())
     new, settled_on_the_way = settle(new, places or Places())

@@ -21,7 +21,7 @@ from haclusterd.commands.configure.settling import settle
 from haclusterd.commands.configure.view import ids_of, masked, part_of, revealed
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.commands.verify.configuration import verify as verify_configuration
 from haclusterd.formats.cib_xml.document import write_configuration
 from haclusterd.formats.crm.syntax import SECTIONS, Arrangement
@@ -34,6 +34,7 @@ from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.reports.items import ReportItem, exit_status, has_errors, report
 from haclusterd.reports.suggestions import did_you_mean
 from haclusterd.verbs.answers.configuration import (
+    Change,
     ConfigurationText,
     Judgement,
     JudgementReport,
@@ -59,7 +60,7 @@ _WRITERS: Mapping[str, Callable[[Configuration], str]] = {
 }
 
 
-def show(context: Context, arguments: Arguments) -> Outcome:
+def show(context: Context, arguments: Arguments) -> Outcome[ConfigurationText]:
     """Answer the configuration as text, or some objects of it (schema `haclusterd.configuration/1`)."""
     configuration, objections = with_pending(context, arguments.word("pending"))
     if objections:
@@ -84,7 +85,7 @@ def show(context: Context, arguments: Arguments) -> Outcome:
     ))  # fmt: skip
 
 
-def load(context: Context, arguments: Arguments) -> Outcome:
+def load(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Add and replace what a file names; with `replace`, remove everything else but nodes.
 
     Removing a resource stops it, so a replacement that does it must be meant: it is refused unless forced. A preview
@@ -121,7 +122,7 @@ def read_text(context: Context, arguments: Arguments, base: Configuration) -> Re
     return read_file(context, text, source, is_yaml=is_yaml, base=base, variables=variables)
 
 
-def statement(context: Context, arguments: Arguments) -> Outcome:
+def statement(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Make one statement's change, as in `crm configure primitive ...`."""
     words = arguments.words("words")
     made = read_words(context, words)
@@ -131,7 +132,7 @@ def statement(context: Context, arguments: Arguments) -> Outcome:
     return change(context, made.configuration, done=done, reports=made.reports, places=made.places)
 
 
-def script(context: Context, arguments: Arguments) -> Outcome:
+def script(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Make the changes of many statements at once, or none of them."""
     made = read_script(context, arguments.word("text"), arguments.word("source") or "script")
     if has_errors(made.reports):
@@ -140,20 +141,20 @@ def script(context: Context, arguments: Arguments) -> Outcome:
     return change(context, made.configuration, done="committed", reports=reports, places=made.places)
 
 
-def erase(context: Context, arguments: Arguments) -> Outcome:
+def erase(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Remove everything but nodes, or nodes too."""
     what = arguments.word("what")
     made = edit(context, Reading(context.cib.configuration), ("erase", *([what] if what else [])))
     return change(context, made.configuration, done="erased", reports=removal(context, made.configuration))
 
 
-def default_timeouts(context: Context, arguments: Arguments) -> Outcome:
+def default_timeouts(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Give operations of primitives the timeouts that their agents advise."""
     ids = arguments.words("ids")
     return _edited(context, ("default-timeouts", *ids), f"{', '.join(ids)}: timeouts as the agents advise")
 
 
-def delete(context: Context, arguments: Arguments) -> Outcome:
+def delete(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Delete objects that nothing else uses; with `cascade`, also what uses them."""
     ids = arguments.words("ids")
     new, reports = without_objects(
@@ -164,32 +165,32 @@ def delete(context: Context, arguments: Arguments) -> Outcome:
     return change(context, new, done=f"deleted {', '.join(ids)}", reports=reports)
 
 
-def rename(context: Context, arguments: Arguments) -> Outcome:
+def rename(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Rename an object, and all references to it."""
     old, new = arguments.word("old"), arguments.word("new")
     return _edited(context, ("rename", old, new), f"{old} is called {new} now")
 
 
-def modify_group(context: Context, arguments: Arguments) -> Outcome:
+def modify_group(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Add a member to a group, or remove one."""
     words = arguments.words("words")
     return _edited(context, ("modgroup", *words), f"group {words[0]} changed")
 
 
-def set_one(context: Context, arguments: Arguments) -> Outcome:
+def set_one(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Change one value of what is configured."""
     path, value = arguments.word("path"), arguments.word("value")
     return _edited(context, ("set", path, value), f"{path} is {value} now")
 
 
-def _edited(context: Context, words: tuple[str, ...], done: str) -> Outcome:
+def _edited(context: Context, words: tuple[str, ...], done: str) -> Outcome[Change]:
     made = edit(context, Reading(context.cib.configuration), words)
     if has_errors(made.reports):
         return Outcome(made.reports)
     return change(context, made.configuration, done=done, reports=made.reports)
 
 
-def verify(context: Context, arguments: Arguments) -> Outcome:
+def verify(context: Context, arguments: Arguments) -> Outcome[Judgement]:
     """Check the configuration, or a file as if it were loaded (schema `haclusterd.verify/1`)."""
     made = Reading(context.cib.configuration)
     if arguments.word("text"):
@@ -229,7 +230,7 @@ def _judged(item: ReportItem) -> JudgementReport:
     )
 
 
-def get_property(context: Context, arguments: Arguments) -> Outcome:
+def get_property(context: Context, arguments: Arguments) -> Outcome[Properties]:
     """Answer cluster properties with their values in force (schema `haclusterd.properties/1`)."""
     names = arguments.words("names") or tuple(row.name for row in CLUSTER_PROPERTIES)
     properties = ClusterProperties(context.cib.in_force)
@@ -250,16 +251,16 @@ def get_property(context: Context, arguments: Arguments) -> Outcome:
 
 
 VERBS = (
-    carry_out_by("configure.show", show),
-    carry_out_by("configure.load", load),
-    carry_out_by("configure.statement", statement),
-    carry_out_by("configure.script", script),
-    carry_out_by("configure.delete", delete),
-    carry_out_by("configure.erase", erase),
-    carry_out_by("configure.default_timeouts", default_timeouts),
-    carry_out_by("configure.rename", rename),
-    carry_out_by("configure.modgroup", modify_group),
-    carry_out_by("configure.set", set_one),
-    carry_out_by("configure.verify", verify),
-    carry_out_by("configure.get_property", get_property),
+    carry_out_by("configure.show", show, answers(ConfigurationText)),
+    carry_out_by("configure.load", load, answers(Change)),
+    carry_out_by("configure.statement", statement, answers(Change)),
+    carry_out_by("configure.script", script, answers(Change)),
+    carry_out_by("configure.delete", delete, answers(Change)),
+    carry_out_by("configure.erase", erase, answers(Change)),
+    carry_out_by("configure.default_timeouts", default_timeouts, answers(Change)),
+    carry_out_by("configure.rename", rename, answers(Change)),
+    carry_out_by("configure.modgroup", modify_group, answers(Change)),
+    carry_out_by("configure.set", set_one, answers(Change)),
+    carry_out_by("configure.verify", verify, answers(Judgement)),
+    carry_out_by("configure.get_property", get_property, answers(Properties)),
 )

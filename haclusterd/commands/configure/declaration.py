@@ -13,7 +13,7 @@ from haclusterd.commands.configure.removal import removal
 from haclusterd.commands.configure.script import Reading, every_error
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.configuration import Configuration, Tag
 from haclusterd.model.ids import NCNAME
 from haclusterd.reports.codes import Code
@@ -27,7 +27,7 @@ _PRUNED = ("resources", "constraints", "templates", "tags")
 _KINDS = frozenset({"resource", "constraint", "template", "tag"})
 
 
-def apply(context: Context, arguments: Arguments) -> Outcome:
+def apply(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Make what a text says so (schema `haclusterd.change/1`, with `changed`)."""
     base, tag = context.cib.configuration, arguments.word("prune")
     if tag and not NCNAME.match(tag):
@@ -76,4 +76,4 @@ def _arranged(base: Configuration, new: Configuration) -> Configuration:
     return replace(new, **sections)
 
 
-VERBS = (carry_out_by("configure.apply", apply),)
+VERBS = (carry_out_by("configure.apply", apply, answers(Change)),)

@@ -24,6 +24,7 @@ from haclusterd.model.configuration import (
     contained,
 )
 from haclusterd.model.ids import ConstraintId, ResourceId
+from haclusterd.model.rules import Rule
 
 TOPOLOGY = "fencing_topology"
 
@@ -154,21 +155,26 @@ class _Swap:
             for each in sets
         )
 
+    def _rules(self, owner: str, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+        return tuple(replace(rule, id=self._made(owner, rule.id)) for rule in rules)
+
     def constraint(self, constraint: Constraint) -> Constraint:
         id_, sets = ConstraintId(self.name(constraint.id)), self._sets(constraint.id, constraint.sets)
         match constraint:
             case Location():
-                rules = tuple(replace(rule, id=self._made(constraint.id, rule.id)) for rule in constraint.rules)
+                rules = self._rules(constraint.id, constraint.rules)
                 resource = self.resource_id(constraint.resource)
                 return replace(constraint, id=id_, sets=sets, resource=resource, rules=rules)
             case TicketConstraint():
                 return replace(constraint, id=id_, sets=sets, resource=self.resource_id(constraint.resource))
             case Colocation():
                 dependent, primary = self.resource_id(constraint.dependent), self.resource_id(constraint.primary)
-                return replace(constraint, id=id_, sets=sets, dependent=dependent, primary=primary)
+                lifetime = self._rules(constraint.id, constraint.lifetime)
+                return replace(constraint, id=id_, sets=sets, dependent=dependent, primary=primary, lifetime=lifetime)
             case Ordering():
                 first, then = self.resource_id(constraint.first), self.resource_id(constraint.then)
-                return replace(constraint, id=id_, sets=sets, first=first, then=then)
+                lifetime = self._rules(constraint.id, constraint.lifetime)
+                return replace(constraint, id=id_, sets=sets, first=first, then=then, lifetime=lifetime)
 
     def level(self, level: FencingLevel) -> FencingLevel:
         return replace(level, devices=tuple(map(self.resource_id, level.devices)))

@@ -6,7 +6,7 @@ from itertools import pairwise
 from haclusterd.commands.configure.script import with_pending
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.configuration import (
     Colocation,
     Configuration,
@@ -24,7 +24,7 @@ from haclusterd.verbs.answers.configuration import Graph
 from haclusterd.verbs.arguments import Arguments
 
 
-def graph(context: Context, arguments: Arguments) -> Outcome:
+def graph(context: Context, arguments: Arguments) -> Outcome[Graph]:
     """Answer the configuration as a graph (schema `haclusterd.graph/1`)."""
     configuration, objections = with_pending(context, arguments.word("pending"))
     if objections:
@@ -121,4 +121,4 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-VERBS = (carry_out_by("configure.graph", graph),)
+VERBS = (carry_out_by("configure.graph", graph, answers(Graph)),)

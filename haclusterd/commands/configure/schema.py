@@ -3,9 +3,11 @@
 Source: Pacemaker Explained, "Configuration Versioning"; Pacemaker Administration, "Upgrading".
 """
 
+from typing import Never
+
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.formats.cib_xml.upgrade import NEWEST_NAME, is_known
 from haclusterd.formats.cib_xml.writer import WRITTEN
 from haclusterd.reports.codes import Code
@@ -14,7 +16,7 @@ from haclusterd.verbs.answers.configuration import Schema
 from haclusterd.verbs.arguments import Arguments
 
 
-def schema(_context: Context, arguments: Arguments) -> Outcome:
+def schema(_context: Context, arguments: Arguments) -> Outcome[Schema]:
     """Answer the schema of Pacemaker in which XML is written (schema `haclusterd.schema/1`)."""
     name = arguments.word("name")
     if name and not is_known(name):
@@ -27,13 +29,13 @@ def schema(_context: Context, arguments: Arguments) -> Outcome:
     return Outcome(answer=Schema(written=WRITTEN, read_up_to=NEWEST_NAME))
 
 
-def upgrade(_context: Context, _arguments: Arguments) -> Outcome:
+def upgrade(_context: Context, _arguments: Arguments) -> Outcome[Never]:
     """Say that the configuration is current: what is loaded is upgraded while it is read."""
     state = "what is loaded is upgraded as it is read"
     return Outcome((report(Code.NOTHING_TO_DO, state=state),))
 
 
 VERBS = (
-    carry_out_by("configure.schema", schema),
-    carry_out_by("configure.upgrade", upgrade),
+    carry_out_by("configure.schema", schema, answers(Schema)),
+    carry_out_by("configure.upgrade", upgrade, answers()),
 )

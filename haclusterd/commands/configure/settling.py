@@ -9,6 +9,7 @@ name; hand-written text is left as it is, for verification to judge.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import TypeVar
 
 from haclusterd.commands.attribute_sets import every_block
@@ -30,17 +31,19 @@ from haclusterd.model.configuration import (
     Tag,
     Template,
     TicketConstraint,
+    rules_of,
 )
 from haclusterd.model.ids import ConstraintId, ResourceId
 from haclusterd.model.operations import DEFAULTABLE, ONE_SHOT, OPERATION_ATTRIBUTES, operation_row
 from haclusterd.model.properties import BOOTSTRAP_OPTIONS, is_of_others, is_own_meta, meta_row, property_row
 from haclusterd.model.property_tables import BOOKKEEPING, CLUSTER_PROPERTIES, META_ATTRIBUTES, PACEMAKERS_PROPERTIES
-from haclusterd.model.rows import Row, ValueType, canonical, objection, replacement
+from haclusterd.model.rows import Row, ValueType, canonical, foreign_objection, objection, replacement
 from haclusterd.model.rules import DateExpression, Rule
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.places import Places
 from haclusterd.reports.suggestions import did_you_mean
+from haclusterd.scheduler.model.references import cut_at_missing
 
 WATCHDOG_TIMEOUTS = ("stonith-watchdog-timeout", "fencing-watchdog-timeout")
 WATCHDOG_FENCING = "watchdog-fencing"
@@ -51,8 +54,6 @@ _PROPERTY_NAMES = tuple(name for row in CLUSTER_PROPERTIES for name in (row.name
 _META_NAMES = tuple(name for row in META_ATTRIBUTES for name in (row.name, *row.aliases))
 _WITH_NEEDS = ("start", "promote")
 _OPERATION_NAMES = tuple(row.name for row in OPERATION_ATTRIBUTES)
-_WORDS = (ValueType.BOOLEAN, ValueType.CHOICE)
-"""Types of which Pacemaker compares the whole text, spaces too."""
 _Path = tuple[str, ...]
 _Made = TypeVar("_Made", Primitive, Template)
 
@@ -73,8 +74,8 @@ class _Settling:
     def value(self, row: Row, text: str, name: str, path: _Path) -> str:
         """Return a value as it is kept."""
         problem = objection(row, text)
-        if problem is None and self.is_foreign and row.type in _WORDS and text != text.strip():
-            problem = f"{text!r} has spaces around it"
+        if problem is None and self.is_foreign:
+            problem = foreign_objection(row, text)
         if problem is None:
             return canonical(row, text)
         if not self.is_foreign:
@@ -342,12 +343,40 @@ def _constraints(work: _Settling, configuration: Configuration) -> Iterator[tupl
         written = " ".join(write_constraint(constraint).replace(NEXT, " ").split())
         missing = [each for each in _named(constraint) if each not in known]
         if missing:
-            problem = f"constraint {id_}: there is no resource {missing[0]}, {AS_IN_PACEMAKER}"
+            kept, problem = _without(constraint, missing[0], configuration)
             work.left_out(("constraint", id_), problem, f"once it is defined: crm configure {written}")
+            if kept is not None:
+                yield id_, kept
         elif _is_with_itself(constraint):
             work.left_out(("constraint", id_), f"constraint {id_}: it relates a resource to itself", "name two")
         else:
             yield id_, constraint
+
+
+def _without(
+    constraint: Constraint, missing: ResourceId, configuration: Configuration
+) -> tuple[Constraint | None, str]:
+    """Return what is left of a constraint that names what does not exist, and what to say of it."""
+    problem = f"constraint {constraint.id}: there is no resource {missing}"
+    if not constraint.sets:
+        return None, f"{problem}, {AS_IN_PACEMAKER}"
+
+    def is_known(name: ResourceId) -> bool:
+        # Beside a missing member a template or a tag means nothing either.
+        return name in configuration.resources
+
+    if isinstance(constraint, Colocation):
+        sets = tuple(replace(each, members=tuple(takewhile(is_known, each.members))) for each in constraint.sets)
+        for before, cut, whole in zip(sets, sets[1:], constraint.sets[1:], strict=False):
+            is_bound = bool(cut.members) if whole.is_sequential is False else cut.members == whole.members
+            if not before.members or not is_bound:
+                return None, f"{problem}; in Pacemaker the sets without it count"
+    else:
+        keeps_members = not isinstance(constraint, Ordering)
+        sets = cut_at_missing(constraint.sets, is_known, keeps_members=keeps_members)
+    if sum(len(each.members) for each in sets) < (1 if isinstance(constraint, Location | TicketConstraint) else 2):
+        return None, f"{problem}, {AS_IN_PACEMAKER}"
+    return replace(constraint, sets=sets), f"{problem}; what stands before it counts, {AS_IN_PACEMAKER}"
 
 
 _OFFSET = re.compile(r"(?:Z|[+-]\d\d(?::?\d\d)?)\s*\Z")
@@ -357,7 +386,7 @@ def _note_local_times(work: _Settling, configuration: Configuration) -> None:
     """Warn of times that mean another moment here: without an offset they are UTC, in Pacemaker local time."""
     rules: list[tuple[_Path, str, Rule]] = [
         (("constraint", id_), f"constraint {id_}", rule)
-        for id_, each in configuration.constraints.items() if isinstance(each, Location) for rule in each.rules
+        for id_, each in configuration.constraints.items() for rule in rules_of(each)
     ]  # fmt: skip
     rules += [
         (path, where, block.rule) for blocks, where, path in every_block(configuration) for block in blocks

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.remembered import Comparison, HistorySummary, Span
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
@@ -18,7 +18,7 @@ from haclusterd.verbs.arguments import Arguments
 SHOWN_MAX = 5
 
 
-def checked(context: Context, _: Arguments) -> Outcome:
+def checked(context: Context, _: Arguments) -> Outcome[HistoryCheck]:
     """Answer what each node's history holds, and object to every difference (schema `haclusterd.history_check/1`)."""
     if context.live is None or context.past is None:
         return refusal(report(Code.NOT_OFFLINE, what="the comparison of histories"))
@@ -103,4 +103,4 @@ def _some(items: Iterable[object]) -> str:
     return ", ".join(listed[:SHOWN_MAX]) + more
 
 
-VERBS = (carry_out_by("history.check", checked),)
+VERBS = (carry_out_by("history.check", checked, answers(HistoryCheck)),)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from haclusterd.commands.context import Context, Event
 from haclusterd.commands.names import find_node, find_resource, parts_of
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model import durations
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
@@ -28,7 +28,7 @@ WHY_MISSING: Mapping[Because, str] = {
 }
 
 
-def events(context: Context, arguments: Arguments) -> Outcome:
+def events(context: Context, arguments: Arguments) -> Outcome[Events]:
     """Answer the newest events, oldest first (schema `haclusterd.events/1`)."""
     if context.live is None or context.past is None:
         return refusal(report(Code.NOT_OFFLINE, what="the list of events"))
@@ -65,7 +65,7 @@ def events(context: Context, arguments: Arguments) -> Outcome:
     )
 
 
-def follow(context: Context, arguments: Arguments) -> Outcome:
+def follow(context: Context, arguments: Arguments) -> Outcome[Followed]:
     """Answer what comes after a position, as soon as there is something (schema `haclusterd.followed/1`)."""
     if context.live is None or context.past is None:
         return refusal(report(Code.NOT_OFFLINE, what="what happens next"))
@@ -143,6 +143,6 @@ def _event(event: Event) -> ShownEvent:
 
 
 VERBS = (
-    carry_out_by("history.events", events),
-    carry_out_by("history.follow", follow),
+    carry_out_by("history.events", events, answers(Events)),
+    carry_out_by("history.follow", follow, answers(Followed)),
 )

@@ -9,7 +9,7 @@ from haclusterd.cib.changes import ChangeKind
 from haclusterd.commands.context import Context, Event, Past
 from haclusterd.commands.names import node_names
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.remembered import HistoryQuery
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
@@ -51,7 +51,7 @@ CAUSES = frozenset(
 """Changes that make a DC plan again."""
 
 
-def transition(context: Context, arguments: Arguments) -> Outcome:
+def transition(context: Context, arguments: Arguments) -> Outcome[Transition]:
     """Answer what a transition ordered, how it ended, and what led to it (schema `haclusterd.transition/1`)."""
     if context.live is None or context.past is None:
         return refusal(report(Code.NOT_OFFLINE, what="the history of transitions"))
@@ -76,7 +76,7 @@ def transition(context: Context, arguments: Arguments) -> Outcome:
     )
 
 
-def transitions(context: Context, arguments: Arguments) -> Outcome:
+def transitions(context: Context, arguments: Arguments) -> Outcome[Transitions]:
     """Answer the newest transitions, oldest first (schema `haclusterd.transitions/1`)."""
     if context.live is None or context.past is None:
         return refusal(report(Code.NOT_OFFLINE, what="the list of transitions"))
@@ -110,7 +110,7 @@ def _summary(name: str, orders: Sequence[Event], ends: Mapping[str, Event]) -> T
     )
 
 
-def info(context: Context, _arguments: Arguments) -> Outcome:
+def info(context: Context, _arguments: Arguments) -> Outcome[HistoryInfo]:
     """Answer what this node's history is about (schema `haclusterd.history_info/1`)."""
     if context.live is None or context.past is None:
         return refusal(report(Code.NOT_OFFLINE, what="the history"))
@@ -196,7 +196,7 @@ def newest_transitions(past: Past) -> list[str]:
 
 
 VERBS = (
-    carry_out_by("history.transition", transition),
-    carry_out_by("history.transitions", transitions),
-    carry_out_by("history.info", info),
+    carry_out_by("history.transition", transition, answers(Transition)),
+    carry_out_by("history.transitions", transitions, answers(Transitions)),
+    carry_out_by("history.info", info, answers(HistoryInfo)),
 )

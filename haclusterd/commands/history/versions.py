@@ -13,7 +13,7 @@ from haclusterd.commands.configure.removal import removal
 from haclusterd.commands.configure.view import masked
 from haclusterd.commands.context import Context, ListedVersion, Versions
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.formats.crm.syntax import Arrangement
 from haclusterd.formats.crm.syntax import show as show_crm
 from haclusterd.model.configuration import Configuration
@@ -27,7 +27,7 @@ from haclusterd.verbs.arguments import Arguments
 DEFAULT_LIMIT = 20
 
 
-def listed(context: Context, arguments: Arguments) -> Outcome:
+def listed(context: Context, arguments: Arguments) -> Outcome[KnownVersions]:
     """Answer the newest versions, oldest first, with what is missing (schema `haclusterd.versions/1`)."""
     versions = context.versions
     if versions is None:
@@ -72,7 +72,7 @@ def _incomplete(versions: Versions) -> tuple[ReportItem, ...]:
     return (report(Code.HISTORY_INCOMPLETE, problem=problem),) if problem else ()
 
 
-def shown(context: Context, arguments: Arguments) -> Outcome:
+def shown(context: Context, arguments: Arguments) -> Outcome[ConfigurationText]:
     """Answer a version's content as crm text (schema `haclusterd.configuration/1`)."""
     number = arguments.integer("version", 0)
     found = _version(context, number)
@@ -92,7 +92,7 @@ def shown(context: Context, arguments: Arguments) -> Outcome:
     )
 
 
-def compared(context: Context, arguments: Arguments) -> Outcome:
+def compared(context: Context, arguments: Arguments) -> Outcome[Difference]:
     """Answer what differs between two versions, as crm statements (schema `haclusterd.difference/1`)."""
     present = context.cib.version.epoch
     numbers = (arguments.integer("old", 0), arguments.integer("new", present))
@@ -148,7 +148,7 @@ def _version(context: Context, number: int) -> Configuration | ReportItem:
     return found
 
 
-def rollback(context: Context, arguments: Arguments) -> Outcome:
+def rollback(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Make the configuration what it was in a version (schema `haclusterd.change/1`, with the difference)."""
     number = arguments.integer("version", 0)
     found = _version(context, number)
@@ -164,8 +164,8 @@ def rollback(context: Context, arguments: Arguments) -> Outcome:
 
 
 VERBS = (
-    carry_out_by("history.config", listed),
-    carry_out_by("history.show", shown),
-    carry_out_by("history.diff", compared),
-    carry_out_by("configure.rollback", rollback),
+    carry_out_by("history.config", listed, answers(KnownVersions)),
+    carry_out_by("history.show", shown, answers(ConfigurationText)),
+    carry_out_by("history.diff", compared, answers(Difference)),
+    carry_out_by("configure.rollback", rollback, answers(Change)),
 )

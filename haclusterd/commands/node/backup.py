@@ -8,7 +8,7 @@ from haclusterd.cib.backup import Backup, state_of, write_backup
 from haclusterd.commands.configure.view import masked
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.cluster import ConfigurationVersion
 from haclusterd.model.configuration import AttributeSet, Configuration, Primitive, Resource, Template
 from haclusterd.model.words import HIDDEN
@@ -22,7 +22,7 @@ VERSIONS_MAX = 50
 BYTES_MAX = 4 * 1024 * 1024
 
 
-def backup(context: Context, arguments: Arguments) -> Outcome:
+def backup(context: Context, arguments: Arguments) -> Outcome[BackupText]:
     """Answer a backup as text (schema `haclusterd.backup/1`); secrets are left out unless they are asked for."""
     is_whole = arguments.flag("secrets")
 
@@ -97,4 +97,4 @@ def _blocks(owner: Primitive | Template) -> tuple[AttributeSet, ...]:
     return (*owner.parameters, *(block for operation in owner.operations for block in operation.parameters))
 
 
-VERBS = (carry_out_by("cluster.backup", backup),)
+VERBS = (carry_out_by("cluster.backup", backup, answers(BackupText)),)

@@ -8,7 +8,7 @@ from haclusterd.commands.names import node_names
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status.status import node_answer
 from haclusterd.commands.ticket import ticket_names
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.machines.executing.stop_plan import stop_timeout_ms
 from haclusterd.model import timing
 from haclusterd.model.cluster import Cib, Member
@@ -24,7 +24,7 @@ from haclusterd.verbs.arguments import Arguments
 VERSIONS_NAMED = 50
 
 
-def members(context: Context, _arguments: Arguments) -> Outcome:
+def members(context: Context, _arguments: Arguments) -> Outcome[Members]:
     """Answer who belongs to the cluster and who is heard (schema `haclusterd.members/1`)."""
     listed = tuple(_member(context, member) for _, member in sorted(context.cib.members.items()))
     return Outcome(
@@ -53,7 +53,7 @@ def _member(context: Context, member: Member) -> ClusterMember:
     )
 
 
-def timers(context: Context, _arguments: Arguments) -> Outcome:
+def timers(context: Context, _arguments: Arguments) -> Outcome[Timers]:
     """Answer every timer that follows from node-timeout and brain-timeout (schema `haclusterd.timing/1`)."""
     properties = ClusterProperties(context.cib.in_force)
     derived = timing.derive(properties.duration_ms("node-timeout"), properties.duration_ms("brain-timeout"))
@@ -125,7 +125,7 @@ def _rows(derived: timing.Timing) -> tuple[tuple[str, int, str], ...]:
     )
 
 
-def names(context: Context, arguments: Arguments) -> Outcome:
+def names(context: Context, arguments: Arguments) -> Outcome[Names]:
     """Answer what can be typed: names for completion (schema `haclusterd.names/1`)."""
     configuration = context.cib.configuration
     kind = arguments.word("kind")
@@ -144,14 +144,14 @@ def names(context: Context, arguments: Arguments) -> Outcome:
     )
 
 
-def export(context: Context, _arguments: Arguments) -> Outcome:
+def export(context: Context, _arguments: Arguments) -> Outcome[State]:
     """Answer the whole state as a text that `--cib-file` reads (schema `haclusterd.state/1`)."""
     return Outcome(answer=State(text=encode_cib(context.cib).decode()))
 
 
 VERBS = (
-    carry_out_by("cluster.names", names),
-    carry_out_by("cluster.export", export),
-    carry_out_by("cluster.members", members),
-    carry_out_by("cluster.timing", timers),
+    carry_out_by("cluster.names", names, answers(Names)),
+    carry_out_by("cluster.export", export, answers(State)),
+    carry_out_by("cluster.members", members, answers(Members)),
+    carry_out_by("cluster.timing", timers, answers(Timers)),
 )

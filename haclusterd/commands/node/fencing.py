@@ -4,6 +4,7 @@ A person's word (`confirm`) ends what fencing cannot: it is taken for a lost nod
 """
 
 from collections.abc import Iterator
+from typing import Never
 
 from haclusterd.cib.commands import Fenced, ForgetFencings
 from haclusterd.commands.context import Context, LiveView
@@ -13,7 +14,7 @@ from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning.injection import node_down
 from haclusterd.commands.planning.planning import describe_action, plan, real_actions, standing
 from haclusterd.commands.status import fencing_cover
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.machines.fence_choice import able_to_use
 from haclusterd.machines.fencer import delay_bounds_ms
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
@@ -42,10 +43,11 @@ from haclusterd.verbs.answers.fencing import (
     NodeLevels,
     OpenFencing,
 )
+from haclusterd.verbs.answers.node import Fence
 from haclusterd.verbs.arguments import Arguments
 
 
-def show(context: Context, arguments: Arguments) -> Outcome:
+def show(context: Context, arguments: Arguments) -> Outcome[Fencing]:
     """Answer for each node what can fence it, and how far that is proven (schema `haclusterd.fencing/1`)."""
     nodes = _nodes(context, arguments)
     if isinstance(nodes, ReportItem):
@@ -90,7 +92,7 @@ def _proof(cib: Cib, device: ResourceId, name: NodeName) -> DeviceProof:
     )
 
 
-def history(context: Context, arguments: Arguments) -> Outcome:
+def history(context: Context, arguments: Arguments) -> Outcome[FencingHistory]:
     """Answer the remembered fencings, newest last, and those under way (schema `haclusterd.fencing_history/1`)."""
     nodes = _nodes(context, arguments) if arguments.word("node") else ()
     if isinstance(nodes, ReportItem):
@@ -132,7 +134,7 @@ def _under_way(order: FenceOrder) -> OpenFencing:
     )
 
 
-def topology(context: Context, arguments: Arguments) -> Outcome:
+def topology(context: Context, arguments: Arguments) -> Outcome[FencingTopology]:
     """Answer the configured levels, and what they make for each node (schema `haclusterd.fencing_topology/1`)."""
     nodes = _nodes(context, arguments)
     if isinstance(nodes, ReportItem):
@@ -151,7 +153,7 @@ def topology(context: Context, arguments: Arguments) -> Outcome:
     return Outcome(answer=FencingTopology(configured, effective_levels))
 
 
-def plan_fencing(context: Context, arguments: Arguments) -> Outcome:
+def plan_fencing(context: Context, arguments: Arguments) -> Outcome[FencingPlan]:
     """Answer what would happen if a node died now (schema `haclusterd.fencing_plan/1`)."""
     name = find_node(context, arguments.word("node"))
     if isinstance(name, ReportItem):
@@ -193,7 +195,7 @@ def _delayed(cib: Cib, device: ResourceId, name: NodeName) -> DelayedDevice:
     return extended(DelayedDevice, _proof(cib, device, name), delay_min_ms=least, delay_max_ms=most)
 
 
-def confirm(context: Context, arguments: Arguments) -> Outcome:
+def confirm(context: Context, arguments: Arguments) -> Outcome[FencingConfirmed]:
     """Take a person's word that a lost node is down: what ran there is recovered."""
     name = find_node(context, arguments.word("node"))
     if isinstance(name, ReportItem):
@@ -246,7 +248,7 @@ def _objections_of_voters(cib: Cib, live: LiveView, name: NodeName) -> Iterator[
             yield report(Code.REFUSED, problem=problem, remedy="power it off first")
 
 
-def cleanup(context: Context, arguments: Arguments) -> Outcome:
+def cleanup(context: Context, arguments: Arguments) -> Outcome[Never]:
     """Forget ended fencings: what failed counts no more, and what waits for that is tried again."""
     nodes = _nodes(context, arguments) if arguments.word("node") else ()
     if isinstance(nodes, ReportItem):
@@ -261,11 +263,11 @@ def cleanup(context: Context, arguments: Arguments) -> Outcome:
 HEARD_LATELY_MS = 10_000
 
 VERBS = (
-    carry_out_by("fencing.list", show),
-    carry_out_by("fencing.history", history),
-    carry_out_by("fencing.topology", topology),
-    carry_out_by("fencing.plan", plan_fencing),
-    carry_out_by("fencing.test", node.fence),
-    carry_out_by("fencing.cleanup", cleanup),
-    carry_out_by("fencing.confirm", confirm),
+    carry_out_by("fencing.list", show, answers(Fencing)),
+    carry_out_by("fencing.history", history, answers(FencingHistory)),
+    carry_out_by("fencing.topology", topology, answers(FencingTopology)),
+    carry_out_by("fencing.plan", plan_fencing, answers(FencingPlan)),
+    carry_out_by("fencing.test", node.fence, answers(Fence)),
+    carry_out_by("fencing.cleanup", cleanup, answers()),
+    carry_out_by("fencing.confirm", confirm, answers(FencingConfirmed)),
 )

@@ -4,7 +4,7 @@ from haclusterd.cib.commands import RequestLeader
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.names import find_node
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.ids import NodeName
 from haclusterd.reports.codes import Code
@@ -13,7 +13,7 @@ from haclusterd.verbs.answers.node import Leader
 from haclusterd.verbs.arguments import Arguments
 
 
-def transfer_leader(context: Context, arguments: Arguments) -> Outcome:
+def transfer_leader(context: Context, arguments: Arguments) -> Outcome[Leader]:
     """Ask the leader to hand over, and wait until the other leads (schema `haclusterd.leader/1`)."""
     live = context.live
     if live is None:
@@ -57,4 +57,4 @@ def _objection(cib: Cib, name: NodeName) -> str:
     return f"{name} is leaving" if status.is_leaving else ""
 
 
-VERBS = (carry_out_by("cluster.transfer_leader", transfer_leader),)
+VERBS = (carry_out_by("cluster.transfer_leader", transfer_leader, answers(Leader)),)

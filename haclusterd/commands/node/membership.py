@@ -13,7 +13,7 @@ from haclusterd.commands.certificates import fingerprint_of
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.names import find_node
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.enrolment import InvitationTerms
@@ -21,6 +21,7 @@ from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.protocol.enrolment_token import address_text, read_address
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.cluster import Invitation
 from haclusterd.verbs.answers.node import Membership
 from haclusterd.verbs.arguments import Arguments
 
@@ -35,7 +36,7 @@ NOTICE_MS = 8_000
 # -- inviting -------------------------------------------------------------------------------------------------------
 
 
-def invite(context: Context, arguments: Arguments) -> Outcome:
+def invite(context: Context, arguments: Arguments) -> Outcome[Invitation]:
     """Let one new node in: answer a token for it (schema `haclusterd.invitation/1`)."""
     live = context.live
     if live is None:
@@ -98,7 +99,7 @@ def _full() -> ReportItem:
 
 
 def advice_for(cib: Cib, more: int) -> tuple[ReportItem, ...]:
-    """Return what is to be said of the number of voters once `more` of them have come."""
+    """Return advice on the number of voters once `more` of them have come."""
     learners = sum(1 for member in cib.members.values() if member.wants_vote)
     count = len(cib.voters()) + learners + more
     if count % 2 or not count:
@@ -110,7 +111,7 @@ def advice_for(cib: Cib, more: int) -> tuple[ReportItem, ...]:
 # -- removing -------------------------------------------------------------------------------------------------------
 
 
-def remove(context: Context, arguments: Arguments) -> Outcome:
+def remove(context: Context, arguments: Arguments) -> Outcome[Membership]:
     """Let a node leave, then drop it from the members for good (schema `haclusterd.membership/1`)."""
     name = find_node(context, arguments.word("node"))
     if isinstance(name, ReportItem):
@@ -130,7 +131,7 @@ def remove(context: Context, arguments: Arguments) -> Outcome:
         after = cib.status.nodes.get(name)
         return after is None or after.state in (NodeState.LEFT, NodeState.FENCED)
 
-    def then(cib: Cib, is_met: bool) -> Outcome:
+    def then(cib: Cib, is_met: bool) -> Outcome[Membership]:
         if not is_met:
             problem = f"{name} has not left yet: something on it does not stop"
             return refusal(report(Code.TRY_AGAIN, problem=problem, remedy="crm status; then the same command again"))
@@ -162,7 +163,7 @@ def _objection_to_removal(context: Context, name: NodeName) -> ReportItem | None
     return None
 
 
-def _dropped(context: Context, name: NodeName) -> Outcome:
+def _dropped(context: Context, name: NodeName) -> Outcome[Membership]:
     """Retire a node that runs nothing any more, let its daemon see that, and drop it."""
     if name not in context.cib.members:
         return Outcome((report(Code.NOTHING_TO_DO, state=f"{name} is no member any more"),))
@@ -182,7 +183,7 @@ def _dropped(context: Context, name: NodeName) -> Outcome:
     )
 
 
-def _forgotten(context: Context, name: NodeName) -> Outcome:
+def _forgotten(context: Context, name: NodeName) -> Outcome[Membership]:
     cib = context.cib
     member = cib.members.get(name)
     if member is None:
@@ -190,16 +191,16 @@ def _forgotten(context: Context, name: NodeName) -> Outcome:
     members = tuple(each for each in _members(cib) if each.name != name)
     revoked = (fingerprint_of(member.certificate),) if member.certificate else ()
     change = ChangeMembers(cib.membership.version + 1, members, revoked, context.author, context.reason)
-    said = f"{name} is removed; its name and its certificate are not accepted any more"
+    summary = f"{name} is removed; its name and its certificate are not accepted any more"
     return Outcome(
-        (report(Code.REQUESTED, what=said), *advice_for(cib, -1 if member.is_voter else 0)), commands=(change,)
+        (report(Code.REQUESTED, what=summary), *advice_for(cib, -1 if member.is_voter else 0)), commands=(change,)
     )
 
 
 # -- addresses and votes --------------------------------------------------------------------------------------------
 
 
-def address(context: Context, arguments: Arguments) -> Outcome:
+def address(context: Context, arguments: Arguments) -> Outcome[Membership]:
     """Let a member be reached at other addresses from now on; its daemon listens there at once."""
     member = _member(context, arguments)
     if isinstance(member, ReportItem):
@@ -226,7 +227,7 @@ def address(context: Context, arguments: Arguments) -> Outcome:
     return _changed(context, replace(member, addresses=places), f"{name} is reached at {reached_at}")
 
 
-def vote(context: Context, arguments: Arguments) -> Outcome:
+def vote(context: Context, arguments: Arguments) -> Outcome[Membership]:
     """Give a member a vote, or take it; it gets one when it has the whole log."""
     member = _member(context, arguments)
     if isinstance(member, ReportItem):
@@ -258,7 +259,7 @@ def _member(context: Context, arguments: Arguments) -> Member | ReportItem:
     return context.cib.members[name]
 
 
-def _changed(context: Context, member: Member, said: str, more: int = 0) -> Outcome:
+def _changed(context: Context, member: Member, summary: str, more: int = 0) -> Outcome[Membership]:
     cib = context.cib
     members = {**cib.members, member.name: member}
     change = ChangeMembers(
@@ -271,7 +272,7 @@ def _changed(context: Context, member: Member, said: str, more: int = 0) -> Outc
     if member.wants_vote:
         until = _votes(member.name)
     return Outcome(
-        (report(Code.REQUESTED, what=said), *advice_for(cib, more)),
+        (report(Code.REQUESTED, what=summary), *advice_for(cib, more)),
         commands=(change,),
         answer=_answer(context, member.name, "changed"),
         until=until,
@@ -293,8 +294,8 @@ def _answer(context: Context, name: NodeName, what: str) -> Membership:
 
 
 VERBS = (
-    carry_out_by("cluster.invite", invite),
-    carry_out_by("cluster.remove", remove),
-    carry_out_by("cluster.address", address),
-    carry_out_by("cluster.vote", vote),
+    carry_out_by("cluster.invite", invite, answers(Invitation)),
+    carry_out_by("cluster.remove", remove, answers(Membership)),
+    carry_out_by("cluster.address", address, answers(Membership)),
+    carry_out_by("cluster.vote", vote, answers(Membership)),
 )

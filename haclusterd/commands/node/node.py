@@ -12,7 +12,7 @@ from haclusterd.commands.planning.planning import settled
 from haclusterd.commands.status import fencing_cover
 from haclusterd.commands.status.resource_state import node_flag, primitives_on
 from haclusterd.commands.status.status import node_answer
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import Configuration, NodeEntry, effective
@@ -23,6 +23,7 @@ from haclusterd.model.quorum import ends_quorum
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.verbs.answers.answer import extended
+from haclusterd.verbs.answers.configuration import Change
 from haclusterd.verbs.answers.node import Fence, Nodes, ShownNode
 from haclusterd.verbs.arguments import Arguments
 
@@ -30,7 +31,7 @@ STANDBY = "standby"
 
 
 
-def show(context: Context, arguments: Arguments) -> Outcome:
+def show(context: Context, arguments: Arguments) -> Outcome[Nodes]:
     """Answer one node or all (schema `haclusterd.nodes/1`)."""
     names = node_names(context.cib)
     if arguments.word("node"):
@@ -59,7 +60,7 @@ def _shown(context: Context, name: NodeName) -> ShownNode:
     )
 
 
-def standby(context: Context, arguments: Arguments) -> Outcome:
+def standby(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Move everything away from a node and keep it away, until `online` or, with `reboot`, until its next boot."""
     node = find_node(context, arguments.word("node"))
     if isinstance(node, ReportItem):
@@ -101,7 +102,7 @@ def _emptied(context: Context, node: NodeName) -> Condition:
     return lambda cib, live: not primitives_on(cib, node) and is_settled(cib, live)
 
 
-def online(context: Context, arguments: Arguments) -> Outcome:
+def online(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Let a node run resources again."""
     node = find_node(context, arguments.word("node"))
     if isinstance(node, ReportItem):
@@ -120,7 +121,7 @@ def online(context: Context, arguments: Arguments) -> Outcome:
     return outcome if outcome.is_refused else replace(outcome, commands=(*commands, *outcome.commands))
 
 
-def maintenance(context: Context, arguments: Arguments) -> Outcome:
+def maintenance(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Put a node into maintenance mode: nothing on it is touched, monitors too, or no longer."""
     node = find_node(context, arguments.word("node"))
     if isinstance(node, ReportItem):
@@ -137,7 +138,7 @@ def _with_entry(configuration: Configuration, entry: NodeEntry) -> Configuration
     return replace(configuration, nodes={**configuration.nodes, entry.name: entry})
 
 
-def fence(context: Context, arguments: Arguments) -> Outcome:
+def fence(context: Context, arguments: Arguments) -> Outcome[Fence]:
     """Declare a node lost and have it fenced, whatever it says."""
     node = find_node(context, arguments.word("node"))
     if isinstance(node, ReportItem):
@@ -155,7 +156,7 @@ def fence(context: Context, arguments: Arguments) -> Outcome:
     return refusal(*objections) if objections else _have_fenced(context, node, context.reason)
 
 
-def terminate(context: Context, node: NodeName, value: str) -> Outcome:
+def terminate(context: Context, node: NodeName, value: str) -> Outcome[Fence]:
     """Have a node fenced for whom the attribute `terminate` was set, as DLM does (Pacemaker Explained, "Fencing").
 
     The attribute itself is not kept: it would be gone with the boot that it asks for.
@@ -167,7 +168,7 @@ def terminate(context: Context, node: NodeName, value: str) -> Outcome:
     return refusal(*objections) if objections else _have_fenced(context, node, f"terminate={value}")
 
 
-def _have_fenced(context: Context, node: NodeName, reason: str) -> Outcome:
+def _have_fenced(context: Context, node: NodeName, reason: str) -> Outcome[Fence]:
     known = context.cib.status.nodes[node]
     device = fencing_cover.devices_for(context.cib, node)[0]
     what = f"{node} is declared lost and will be fenced with {device}{_end_of_quorum(context.cib, node)}"
@@ -181,7 +182,7 @@ def _have_fenced(context: Context, node: NodeName, reason: str) -> Outcome:
     )
 
 
-def _under_way(context: Context, node: NodeName) -> Outcome | None:
+def _under_way(context: Context, node: NodeName) -> Outcome[Fence] | None:
     """Join a fencing of the node that is under way already, no matter who asked for it; None: there is none."""
     known = context.cib.status.nodes.get(node)
     orders = [order for order in context.cib.status.fence_orders.values() if order.target == node]
@@ -259,9 +260,9 @@ def _fenced(node: NodeName, incarnation: Incarnation | None) -> Condition:
 
 
 VERBS = (
-    carry_out_by("node.show", show),
-    carry_out_by("node.standby", standby),
-    carry_out_by("node.online", online),
-    carry_out_by("node.maintenance", maintenance),
-    carry_out_by("node.fence", fence),
+    carry_out_by("node.show", show, answers(Nodes)),
+    carry_out_by("node.standby", standby, answers(Change)),
+    carry_out_by("node.online", online, answers(Change)),
+    carry_out_by("node.maintenance", maintenance, answers(Change)),
+    carry_out_by("node.fence", fence, answers(Fence)),
 )

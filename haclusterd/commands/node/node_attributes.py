@@ -16,14 +16,15 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, node_names
 from haclusterd.commands.node.node import terminate
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.configuration import NodeEntry, effective
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.model.properties import read_boolean
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
-from haclusterd.verbs.answers.node import AttributesOfNodes, NodeAttributes
+from haclusterd.verbs.answers.configuration import Change
+from haclusterd.verbs.answers.node import AttributesOfNodes, Fence, NodeAttributes
 from haclusterd.verbs.arguments import Arguments
 from haclusterd.verbs.verb import Cost
 
@@ -35,7 +36,7 @@ TERMINATE = "terminate"
 
 
 
-def show(context: Context, arguments: Arguments) -> Outcome:
+def show(context: Context, arguments: Arguments) -> Outcome[AttributesOfNodes]:
     """Answer attributes of one node or of all, by lifetime, what waits to be written included."""
     names = node_names(context.cib)
     if not arguments.flag("all"):
@@ -58,7 +59,7 @@ def show(context: Context, arguments: Arguments) -> Outcome:
     return Outcome(answer=AttributesOfNodes(tuple(nodes)))
 
 
-def attribute(context: Context, arguments: Arguments) -> Outcome:
+def attribute(context: Context, arguments: Arguments) -> Outcome[AttributesOfNodes | Change | Fence]:
     """Set an attribute (the empty value is a value), delete it (one that is not there is no error), or show it."""
     match arguments.word("action"):
         case "set":
@@ -70,7 +71,7 @@ def attribute(context: Context, arguments: Arguments) -> Outcome:
             return show(context, Arguments({**values, "all": False}))
 
 
-def _put(context: Context, arguments: Arguments, value: str | None) -> Outcome:
+def _put(context: Context, arguments: Arguments, value: str | None) -> Outcome[Change | Fence]:
     node = find_node(context, arguments.word("node"))
     if isinstance(node, ReportItem):
         return refusal(node)
@@ -105,7 +106,7 @@ def _is_wanted(text: str) -> bool:
         return text.strip().isdecimal()
 
 
-def _put_for_ever(context: Context, node: NodeName, name: str, value: str | None, done: str) -> Outcome:
+def _put_for_ever(context: Context, node: NodeName, name: str, value: str | None, done: str) -> Outcome[Change]:
     entry = context.cib.configuration.nodes.get(node, NodeEntry(node))
     if value is None:
         sets = without(entry.attributes, name)
@@ -149,6 +150,6 @@ def _cost(arguments: Mapping[str, Json]) -> Cost:
 
 
 VERBS = (
-    carry_out_by("node.attributes", show),
-    carry_out_by("node.attribute", attribute, cost=_cost, fences=_fences),
+    carry_out_by("node.attributes", show, answers(AttributesOfNodes)),
+    carry_out_by("node.attribute", attribute, answers(AttributesOfNodes, Change, Fence), cost=_cost, fences=_fences),
 )

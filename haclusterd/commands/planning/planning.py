@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from haclusterd.scheduler.model.plan_cache import PlanCache
 
 STALE_FROM_MS = 1000
-"""From this age on, what a node without quorum knows is said to be old; an election takes less."""
+"""From this age on, what a node without quorum knows is shown as old; an election takes less."""
 
 
 def load_scheduler() -> None:
@@ -136,7 +136,7 @@ def context_of(reading: CibReading, context: Context) -> Context:
 
 
 def real_actions(found: Plan) -> tuple[GraphAction, ...]:
-    """Return the actions that need a hand, in order of their ids."""
+    """Return the actions that something executes, in order of their ids."""
     return tuple(
         action
         for _, action in sorted(found.graph.actions.items())

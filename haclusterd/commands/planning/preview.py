@@ -4,7 +4,7 @@ from haclusterd.cib.apply import apply
 from haclusterd.cib.apply_members import objection_to
 from haclusterd.cib.commands import ChangeMembers, Command, Envelope
 from haclusterd.commands.context import Context
-from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.outcome import AnyOutcome, Outcome
 from haclusterd.commands.planning.interruptions import interruptions
 from haclusterd.commands.planning.planning import describe_action, is_probe, plan, real_actions
 from haclusterd.model.cluster import Cib
@@ -18,7 +18,7 @@ SAID_OF_DEEDS = frozenset({Code.CONFIGURATION_CHANGED, Code.REQUESTED})
 """What a verb says when it has done something: here nothing is done."""
 
 
-def preview(context: Context, outcome: Outcome) -> Outcome:
+def preview(context: Context, outcome: AnyOutcome) -> AnyOutcome:
     """Return an outcome that proposes nothing and shows what the given one would lead to.
 
     The schema of the data is `haclusterd.preview/1`.

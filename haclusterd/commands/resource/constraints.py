@@ -5,7 +5,7 @@ from haclusterd.commands.configure.view import part_of
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_resource, parts_of
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.formats.crm.syntax import show
 from haclusterd.model.configuration import Configuration, Location, Primitive
 from haclusterd.model.ids import ResourceId
@@ -15,7 +15,7 @@ from haclusterd.verbs.answers.configuration import ConfigurationText
 from haclusterd.verbs.arguments import Arguments
 
 
-def constraints(context: Context, arguments: Arguments) -> Outcome:
+def constraints(context: Context, arguments: Arguments) -> Outcome[ConfigurationText]:
     """Answer the constraints that concern a resource (schema `haclusterd.configuration/1`)."""
     found = find_resource(context, arguments.word("resource"))
     if isinstance(found, ReportItem):
@@ -53,4 +53,4 @@ def _names(configuration: Configuration, resource: ResourceId) -> frozenset[str]
     return frozenset(names)
 
 
-VERBS = (carry_out_by("resource.constraints", constraints),)
+VERBS = (carry_out_by("resource.constraints", constraints, answers(ConfigurationText)),)

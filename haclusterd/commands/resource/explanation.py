@@ -1,6 +1,7 @@
 """`resource why` and `resource scores`: the scheduler's sums with their named parts, and what would change them."""
 
 from collections.abc import Iterator
+from typing import TypeVar
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, find_resource, find_resources, primitives_of
@@ -18,8 +19,10 @@ from haclusterd.reports.items import ReportItem
 from haclusterd.verbs.answers.resource import Addend, Explanation, InstanceInShort, Promotion, ScoreOfNode, Scores, Why
 from haclusterd.verbs.arguments import Arguments
 
+_Explained = TypeVar("_Explained", Why, Scores)
 
-def why(context: Context, arguments: Arguments) -> Outcome:
+
+def why(context: Context, arguments: Arguments) -> Outcome[Why]:
     """Answer why a resource runs where it runs, or why not on a given node (schema `haclusterd.why/1`)."""
     resource = find_resource(context, arguments.word("resource"))
     node = find_node(context, arguments.word("node")) if arguments.word("node") else None
@@ -29,7 +32,7 @@ def why(context: Context, arguments: Arguments) -> Outcome:
     return _explained(context, Why, (resource,), node)
 
 
-def scores(context: Context, arguments: Arguments) -> Outcome:
+def scores(context: Context, arguments: Arguments) -> Outcome[Scores]:
     """Answer the scores of some resources or all (schema `haclusterd.scores/1`)."""
     resources, unknown = find_resources(context, arguments.words("resources"))
     if unknown:
@@ -38,8 +41,8 @@ def scores(context: Context, arguments: Arguments) -> Outcome:
 
 
 def _explained(
-    context: Context, kind: type[Why | Scores], resources: tuple[ResourceId, ...], node: NodeName | None
-) -> Outcome:
+    context: Context, kind: type[_Explained], resources: tuple[ResourceId, ...], node: NodeName | None
+) -> Outcome[_Explained]:
     stands = standing(context)
     found = plan(context.cib, context.now, is_explaining=True, options=stands.options)
     if isinstance(found, ReportItem):

@@ -33,10 +33,11 @@ from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.configuration import Change
 from haclusterd.verbs.arguments import Arguments
 
 
-def move(context: Context, arguments: Arguments) -> Outcome:
+def move(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Move a resource (and its group) to a node, or away from where it runs."""
     found = find_resource(context, arguments.word("resource"))
     node = find_node(context, arguments.word("node")) if arguments.word("node") else None
@@ -53,7 +54,7 @@ def move(context: Context, arguments: Arguments) -> Outcome:
         return Outcome((report(Code.NOTHING_TO_DO, state=f"{target} runs on {node}"),))
     return _moved(
         context,
-        Location(ConstraintId(f"cli-prefer-{target}"), target, node, INFINITY),
+        Location(ConstraintId(f"cli-prefer-{target}"), target, node, INFINITY, role=_role(arguments)),
         lambda new: _objection(context, new, target, node),
         done=f"{target} moves to {node}",
         until=lambda cib, _live: is_running_only_on(cib, primitives, node) and is_at_rest(cib, primitives),
@@ -73,7 +74,7 @@ def _moved(
     waiting_for: str,
     where: str,
     keep: bool,
-) -> Outcome:
+) -> Outcome[Change]:
     """Put the only constraint of a move, unless that has no effect; it ends with the move if it is not to be kept."""
     target = location.resource
     new = _with_only(context.cib.configuration, target, location)
@@ -84,7 +85,7 @@ def _moved(
     return _with_end(context, outcome, target, location, keep=keep, where=where)
 
 
-def _move_promoted(context: Context, target: ResourceId, node: NodeName | None, *, keep: bool) -> Outcome:
+def _move_promoted(context: Context, target: ResourceId, node: NodeName | None, *, keep: bool) -> Outcome[Change]:
     """Move the promoted role of a clone that has one; other clones run on several nodes, and do not move."""
     configuration = context.cib.configuration
     primitives = primitives_of(configuration, target)
@@ -137,7 +138,7 @@ def _promoted_by_plan(cib: Cib, context: Context, target: ResourceId) -> tuple[N
     )
 
 
-def _move_away(context: Context, target: ResourceId, *, keep: bool) -> Outcome:
+def _move_away(context: Context, target: ResourceId, *, keep: bool) -> Outcome[Change]:
     located = _runs_on(context.cib, target)
     if located is None:
         return refusal(report(Code.NOT_ACTIVE, resource=target, remedy="name the node to move it to"))
@@ -153,7 +154,7 @@ def _move_away(context: Context, target: ResourceId, *, keep: bool) -> Outcome:
     )
 
 
-def ban(context: Context, arguments: Arguments) -> Outcome:
+def ban(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Keep a resource (and its group) away from a node until `clear`."""
     found = find_resource(context, arguments.word("resource"))
     node = find_node(context, arguments.word("node")) if arguments.word("node") else None
@@ -167,7 +168,7 @@ def ban(context: Context, arguments: Arguments) -> Outcome:
     banned = node or _runs_on(context.cib, target)
     if banned is None:
         return refusal(report(Code.NOT_ACTIVE, resource=target, remedy="name the node to ban it from"))
-    location = _ban(target, banned)
+    location = replace(_ban(target, banned), role=_role(arguments))
     constraints = {**context.cib.configuration.constraints, location.id: location}
     new = replace(context.cib.configuration, constraints=constraints)
     return change(
@@ -181,7 +182,7 @@ def ban(context: Context, arguments: Arguments) -> Outcome:
     )
 
 
-def clear(context: Context, arguments: Arguments) -> Outcome:
+def clear(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Take away what `move` and `ban` left for a resource."""
     found = find_resource(context, arguments.word("resource"))
     node = find_node(context, arguments.word("node")) if arguments.word("node") else None
@@ -194,6 +195,11 @@ def clear(context: Context, arguments: Arguments) -> Outcome:
     if not gone:
         return Outcome((report(Code.NOTHING_TO_DO, state=f"{found} is neither moved nor banned"),))
     return change(context, _without(configuration, gone), done=f"removed {', '.join(gone)}")
+
+
+def _role(arguments: Arguments) -> str | None:
+    """Return the role that a constraint names; `Started` is every role, and says no more than none."""
+    return "Started" if arguments.flag("as_crmsh") else None
 
 
 def _ban(target: ResourceId, node: NodeName) -> Location:
@@ -287,8 +293,8 @@ def _is_stopped(target: ResourceId, node: str) -> ReportItem:
 
 
 def _with_end(
-    context: Context, outcome: Outcome, target: ResourceId, location: Location, *, keep: bool, where: str
-) -> Outcome:
+    context: Context, outcome: Outcome[Change], target: ResourceId, location: Location, *, keep: bool, where: str
+) -> Outcome[Change]:
     """Say what becomes of the constraint once the resource has moved, or has not."""
     if outcome.is_refused or not outcome.commands:
         return outcome
@@ -301,8 +307,8 @@ def _with_end(
 
 def _end(
     context: Context, target: ResourceId, location: Location, where: str
-) -> Callable[[Cib, bool], Outcome]:
-    def end(cib: Cib, is_there: bool) -> Outcome:
+) -> Callable[[Cib, bool], Outcome[Change]]:
+    def end(cib: Cib, is_there: bool) -> Outcome[Change]:
         if cib.configuration.constraints.get(location.id) != location:
             return Outcome()
         later = replace(context, cib=cib, reason=context.reason or f"end of the move of {target}")
@@ -316,7 +322,7 @@ def _end(
             why = f"without it {target} would go back to {back}"
             return Outcome((report(Code.MOVE_KEPT, constraint=location.id, resource=target, why=why),))
         outcome = change(later, new, done="")
-        node = location.node if location.role is not None else _runs_on(cib, target) or location.node
+        node = location.node if location.role == "Promoted" else _runs_on(cib, target) or location.node
         moved = report(Code.MOVED, resource=target, node=node, constraint=location.id)
         return replace(outcome, reports=(moved,), until=None)
 
@@ -327,7 +333,7 @@ def _goes_back_to(
     context: Context, new: Configuration, target: ResourceId, location: Location
 ) -> NodeName | None:
     """Return where the resource would go if the constraint were taken away now; None: it stays."""
-    if location.role is not None:
+    if location.role == "Promoted":
         promoted = _promoted_by_plan(replace(context.cib, configuration=new), context, target) or ()
         return next((node for node in promoted if node != location.node), None)
     for placement in _placements(replace(context.cib, configuration=new), context, target) or ():

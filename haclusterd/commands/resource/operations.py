@@ -4,13 +4,14 @@ Source: Pacemaker Explained, "Operation History" and "Handling Resource Failure"
 """
 
 from collections.abc import Iterator
+from typing import Never
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.resource.resource import cleanup, find_recorded
 from haclusterd.commands.status.resource_state import base_of, failures, meta_of
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model import durations
 from haclusterd.model.history import OperationRecord, ordered_records
 from haclusterd.model.ids import NodeName, ResourceId
@@ -18,12 +19,13 @@ from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.verbs.answers.history import CountedFailure, FailCounts, OperationResult, Operations
+from haclusterd.verbs.answers.status import Cleanup
 from haclusterd.verbs.arguments import Arguments
 
 SET, DELETE, SHOW = "set", "delete", "show"
 
 
-def operations(context: Context, arguments: Arguments) -> Outcome:
+def operations(context: Context, arguments: Arguments) -> Outcome[Operations]:
     """Answer the newest result of each operation, oldest first (schema `haclusterd.operations/1`)."""
     chosen = _chosen(context, arguments)
     if isinstance(chosen, Outcome):
@@ -40,7 +42,7 @@ def operations(context: Context, arguments: Arguments) -> Outcome:
 
 def _chosen(
     context: Context, arguments: Arguments
-) -> tuple[tuple[ResourceId, ...] | None, NodeName | None] | Outcome:
+) -> tuple[tuple[ResourceId, ...] | None, NodeName | None] | Outcome[Never]:
     """Look up which primitives and which node are asked about; None: all."""
     resource = find_recorded(context, arguments.word("resource")) if arguments.word("resource") else None
     node = find_node(context, arguments.word("node")) if arguments.word("node") else None
@@ -61,7 +63,7 @@ def _record(node: NodeName, name: ResourceId, record: OperationRecord) -> Operat
     )  # fmt: skip
 
 
-def failcount(context: Context, arguments: Arguments) -> Outcome:
+def failcount(context: Context, arguments: Arguments) -> Outcome[FailCounts | Cleanup]:
     """Answer how often operations failed (schema `haclusterd.failcounts/1`), or forget it."""
     words = arguments.words("words")
     match arguments.word("action"):
@@ -73,12 +75,12 @@ def failcount(context: Context, arguments: Arguments) -> Outcome:
             return _counted(context, arguments, words)
 
 
-def _not_settable() -> Outcome:
+def _not_settable() -> Outcome[Never]:
     problem = "a fail count follows from the failures that are recorded; only 0 can be set"
     return refusal(report(Code.BAD_ARGUMENT, name="VALUE", problem=problem))
 
 
-def _forget(context: Context, arguments: Arguments, operation: tuple[str, ...]) -> Outcome:
+def _forget(context: Context, arguments: Arguments, operation: tuple[str, ...]) -> Outcome[Cleanup]:
     if operation:
         problem = "the failures of one operation are not forgotten apart from the others: leave its name out"
         return refusal(report(Code.BAD_ARGUMENT, name="OPERATION", problem=problem))
@@ -87,7 +89,7 @@ def _forget(context: Context, arguments: Arguments, operation: tuple[str, ...]) 
     return cleanup(context, Arguments({**arguments.values, "reprobe": None}))
 
 
-def _counted(context: Context, arguments: Arguments, words: tuple[str, ...]) -> Outcome:
+def _counted(context: Context, arguments: Arguments, words: tuple[str, ...]) -> Outcome[FailCounts]:
     chosen = _chosen(context, arguments)
     if isinstance(chosen, Outcome):
         return chosen
@@ -128,6 +130,6 @@ def _counts(
 
 
 VERBS = (
-    carry_out_by("resource.operations", operations),
-    carry_out_by("resource.failcount", failcount),
+    carry_out_by("resource.operations", operations, answers(Operations)),
+    carry_out_by("resource.failcount", failcount, answers(FailCounts, Cleanup)),
 )

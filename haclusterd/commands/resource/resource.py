@@ -1,7 +1,7 @@
 """Verbs about resources: status, start, stop, restart, move, ban, clear, cleanup, why, scores."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Never
 
 from haclusterd.cib.commands import CleanUp, Command, EndRestart, RestartResource
 from haclusterd.commands.configure.change import change
@@ -14,7 +14,7 @@ from haclusterd.commands.resource.settings import TARGET_ROLE, with_meta
 from haclusterd.commands.status.overview import Overview
 from haclusterd.commands.status.resource_state import active_nodes, base_of, failures, is_stopped, recorded_names
 from haclusterd.commands.status.status import resource_answer
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.activity import possibly_active
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
@@ -22,6 +22,8 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.scheduler.unpack.management import unmanaged
+from haclusterd.verbs.answers.configuration import Change
+from haclusterd.verbs.answers.resource import Scores, Why
 from haclusterd.verbs.answers.status import Cleanup, Resources, Restart
 from haclusterd.verbs.arguments import Arguments
 
@@ -30,7 +32,7 @@ RESTART_LIMIT_MS: Final = 20 * 60 * 1000
 
 
 
-def status(context: Context, arguments: Arguments) -> Outcome:
+def status(context: Context, arguments: Arguments) -> Outcome[Resources]:
     """Answer how resources are (schema `haclusterd.resources/1`)."""
     found, unknown = find_resources(context, arguments.words("resources"))
     if unknown:
@@ -43,7 +45,7 @@ def status(context: Context, arguments: Arguments) -> Outcome:
     return Outcome(answer=Resources(now=context.now, resources=shown))
 
 
-def start(context: Context, arguments: Arguments) -> Outcome:
+def start(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Let resources run."""
     found, unknown = find_resources(context, arguments.words("resources"))
     if unknown:
@@ -59,7 +61,7 @@ def start(context: Context, arguments: Arguments) -> Outcome:
     )
 
 
-def stop(context: Context, arguments: Arguments) -> Outcome:
+def stop(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Stop resources and keep them stopped."""
     found, unknown = find_resources(context, arguments.words("resources"))
     if unknown:
@@ -75,7 +77,7 @@ def stop(context: Context, arguments: Arguments) -> Outcome:
     )
 
 
-def restart(context: Context, arguments: Arguments) -> Outcome:
+def restart(context: Context, arguments: Arguments) -> Outcome[Restart]:
     """Stop a resource everywhere and let it run again; the cluster finishes that also when who asked for it is gone."""
     found = find_resource(context, arguments.word("resource"))
     if isinstance(found, ReportItem):
@@ -95,7 +97,7 @@ def restart(context: Context, arguments: Arguments) -> Outcome:
         return refusal(report(Code.REFUSED, problem=problem, remedy=f"crm resource start {found}"))
     running = [each for each in running if each not in unwanted]
 
-    def run_again(cib: Cib, is_down: bool) -> Outcome:
+    def run_again(cib: Cib, is_down: bool) -> Outcome[Never]:
         known = cib.status.restarts.get(found)
         late = report(Code.TIMEOUT, seconds="the time given", what=f"{found} to be stopped")
         ended = () if known is None else (EndRestart(found, known.at, "who asked for it waits no longer"),)
@@ -141,7 +143,7 @@ def _primitives(configuration: Configuration, resources: Iterable[ResourceId]) -
     return tuple(dict.fromkeys(each for resource in resources for each in primitives_of(configuration, resource)))
 
 
-def cleanup(context: Context, arguments: Arguments) -> Outcome:
+def cleanup(context: Context, arguments: Arguments) -> Outcome[Cleanup]:
     """Forget failures of one resource or all, on one node or all."""
     resource = find_recorded(context, arguments.word("resource")) if arguments.word("resource") else None
     node = find_node(context, arguments.word("node")) if arguments.word("node") else None
@@ -187,14 +189,14 @@ def find_recorded(context: Context, word: str) -> ResourceId | ReportItem:
 
 
 VERBS = (
-    carry_out_by("resource.status", status),
-    carry_out_by("resource.start", start),
-    carry_out_by("resource.stop", stop),
-    carry_out_by("resource.restart", restart),
-    carry_out_by("resource.move", moving.move),
-    carry_out_by("resource.ban", moving.ban),
-    carry_out_by("resource.clear", moving.clear),
-    carry_out_by("resource.cleanup", cleanup),
-    carry_out_by("resource.why", explanation.why),
-    carry_out_by("resource.scores", explanation.scores),
+    carry_out_by("resource.status", status, answers(Resources)),
+    carry_out_by("resource.start", start, answers(Change)),
+    carry_out_by("resource.stop", stop, answers(Change)),
+    carry_out_by("resource.restart", restart, answers(Restart)),
+    carry_out_by("resource.move", moving.move, answers(Change)),
+    carry_out_by("resource.ban", moving.ban, answers(Change)),
+    carry_out_by("resource.clear", moving.clear, answers(Change)),
+    carry_out_by("resource.cleanup", cleanup, answers(Cleanup)),
+    carry_out_by("resource.why", explanation.why, answers(Why)),
+    carry_out_by("resource.scores", explanation.scores, answers(Scores)),
 )

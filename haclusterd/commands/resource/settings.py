@@ -1,6 +1,6 @@
-"""Verbs that change what is said of a resource: role, management, maintenance, meta-attributes, parameters, capacities.
+"""Verbs that change settings of a resource: role, management, maintenance, meta-attributes, parameters, capacities.
 
-What is said of a group or clone holds for everything in it: a part that says otherwise no longer says it.
+A setting of a group or clone holds for everything in it: a part that has another value loses its own.
 """
 
 from collections.abc import Iterable
@@ -12,12 +12,13 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, find_resource, find_resources, parts_of, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.status.resource_state import instances, is_promotable
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import AttributeSet, Configuration, NodeEntry, Primitive, Resource, effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.verbs.answers.configuration import Change
 from haclusterd.verbs.answers.resource import Setting
 from haclusterd.verbs.arguments import Arguments
 
@@ -35,23 +36,23 @@ def with_meta(configuration: Configuration, resources: Iterable[ResourceId], nam
         meta = with_value(found.meta, owner=resource, section="meta", name=name, value=value)
         changed[resource] = replace(found, meta=meta)
         for part in parts_of(configuration, resource)[1:]:
-            said = effective(changed[part].meta).get(name, value)
-            if said.lower() != value.lower():
+            configured = effective(changed[part].meta).get(name, value)
+            if configured.lower() != value.lower():
                 changed[part] = replace(changed[part], meta=without(changed[part].meta, name))
     return replace(configuration, resources=changed)
 
 
-def promote(context: Context, arguments: Arguments) -> Outcome:
+def promote(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Let instances of a promotable clone be promoted."""
     return _with_role(context, arguments, "Promoted", "may be promoted")
 
 
-def demote(context: Context, arguments: Arguments) -> Outcome:
+def demote(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Demote all instances of a promotable clone and keep them so."""
     return _with_role(context, arguments, "Unpromoted", "is demoted")
 
 
-def _with_role(context: Context, arguments: Arguments, role: str, words: str) -> Outcome:
+def _with_role(context: Context, arguments: Arguments, role: str, words: str) -> Outcome[Change]:
     found = find_resource(context, arguments.word("resource"))
     if isinstance(found, ReportItem):
         return refusal(found)
@@ -76,21 +77,21 @@ def _with_role(context: Context, arguments: Arguments, role: str, words: str) ->
     )
 
 
-def manage(context: Context, arguments: Arguments) -> Outcome:
+def manage(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Let the cluster start and stop resources, or no longer."""
     value = "false" if arguments.flag("unmanage") else "true"
     done = "left alone by the cluster" if value == "false" else "managed by the cluster"
     return flagged(context, arguments.words("resources"), "is-managed", value, done)
 
 
-def maintenance(context: Context, arguments: Arguments) -> Outcome:
+def maintenance(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Leave a resource wholly alone, monitors too, or no longer."""
     is_on = arguments.word("state") != "off"
     done = "in maintenance: not even watched" if is_on else "out of maintenance"
     return flagged(context, (arguments.word("resource"),), "maintenance", "true" if is_on else "false", done)
 
 
-def flagged(context: Context, words: tuple[str, ...], name: str, value: str, done: str) -> Outcome:
+def flagged(context: Context, words: tuple[str, ...], name: str, value: str, done: str) -> Outcome[Change]:
     """Give resources a meta-attribute that is true or false; `done` says what they are then."""
     found, unknown = find_resources(context, words)
     if unknown:
@@ -99,7 +100,7 @@ def flagged(context: Context, words: tuple[str, ...], name: str, value: str, don
     return change(context, new, done=f"{', '.join(found)}: {done}")
 
 
-def setting(context: Context, arguments: Arguments) -> Outcome:
+def setting(context: Context, arguments: Arguments) -> Outcome[Setting | Change]:
     """Set, delete or show one meta-attribute, parameter or capacity of a resource (schema `haclusterd.setting/1`)."""
     found = find_resource(context, arguments.word("resource"))
     if isinstance(found, ReportItem):
@@ -114,10 +115,10 @@ def setting(context: Context, arguments: Arguments) -> Outcome:
     new = _blocks(arguments, blocks, found, section)
     if new == blocks:
         return Outcome((report(Code.NOTHING_TO_DO, state="it is so already"),))
-    return change(context, _put(context.cib.configuration, resource, section, new), done=_said(arguments, found))
+    return change(context, _put(context.cib.configuration, resource, section, new), done=_summary(arguments, found))
 
 
-def _shown(owner: str, section: str, name: str, blocks: tuple[AttributeSet, ...]) -> Outcome:
+def _shown(owner: str, section: str, name: str, blocks: tuple[AttributeSet, ...]) -> Outcome[Setting]:
     values = effective(blocks)
     if name and name not in values:
         return refusal(report(Code.UNKNOWN_OBJECT, id=f"{name} of {owner}"))
@@ -135,7 +136,7 @@ def _blocks(
     return with_value(blocks, owner=owner, section=section, name=name, value=arguments.word("value"))
 
 
-def _said(arguments: Arguments, owner: str) -> str:
+def _summary(arguments: Arguments, owner: str) -> str:
     name = arguments.word("name")
     is_deletion = arguments.word("action") == DELETE
     return f"{owner}: {name} deleted" if is_deletion else f"{owner}: {name}={arguments.word('value')}"
@@ -155,7 +156,7 @@ def _put(
     return replace(configuration, resources={**configuration.resources, resource.id: changed})
 
 
-def node_utilization(context: Context, arguments: Arguments) -> Outcome:
+def node_utilization(context: Context, arguments: Arguments) -> Outcome[Setting | Change]:
     """Set, delete or show one capacity of a node (schema `haclusterd.setting/1`)."""
     node = find_node(context, arguments.word("node"))
     if isinstance(node, ReportItem):
@@ -168,15 +169,15 @@ def node_utilization(context: Context, arguments: Arguments) -> Outcome:
     if new == entry.utilization:
         return Outcome((report(Code.NOTHING_TO_DO, state="it is so already"),))
     nodes = {**configuration.nodes, node: replace(entry, utilization=new)}
-    return change(context, replace(configuration, nodes=nodes), done=_said(arguments, node))
+    return change(context, replace(configuration, nodes=nodes), done=_summary(arguments, node))
 
 
 
 VERBS = (
-    carry_out_by("resource.promote", promote),
-    carry_out_by("resource.demote", demote),
-    carry_out_by("resource.manage", manage),
-    carry_out_by("resource.maintenance", maintenance),
-    carry_out_by("resource.setting", setting),
-    carry_out_by("node.utilization", node_utilization),
+    carry_out_by("resource.promote", promote, answers(Change)),
+    carry_out_by("resource.demote", demote, answers(Change)),
+    carry_out_by("resource.manage", manage, answers(Change)),
+    carry_out_by("resource.maintenance", maintenance, answers(Change)),
+    carry_out_by("resource.setting", setting, answers(Setting, Change)),
+    carry_out_by("node.utilization", node_utilization, answers(Setting, Change)),
 )

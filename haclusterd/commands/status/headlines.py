@@ -59,7 +59,7 @@ class Headline:
 
 
 def headlines(context: Context, overview: Overview) -> tuple[Headline, ...]:
-    """Return what is to be said of the cluster, gravest first, in a fixed order; never empty."""
+    """Return the headlines, gravest first, in a fixed order; never empty."""
     found = [*_ignored_quorum(context.cib), *_control(context), *_failover(context.cib), *_degraded(context, overview)]
     found.sort(key=lambda headline: -headline.gravity)
     return tuple(found) or (_healthy(overview),)

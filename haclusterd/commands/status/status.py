@@ -7,7 +7,7 @@ from haclusterd.commands.status.headlines import Headline, headlines, missing_vo
 from haclusterd.commands.status.node_health import votes
 from haclusterd.commands.status.overview import Overview
 from haclusterd.commands.status.resource_state import Failure, Instance, meta_flag, node_flag
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus, TicketState
 from haclusterd.model.configuration import Group, Location, Primitive, Resource, TicketConstraint, contained
 from haclusterd.model.fencing import FenceOrder, FencingRecord
@@ -41,7 +41,7 @@ RECENT_FENCING = 5
 RECENT_FENCING_MS = 7 * 86_400_000
 
 
-def status(context: Context, arguments: Arguments) -> Outcome:
+def status(context: Context, arguments: Arguments) -> Outcome[Status | Verdict]:
     """Answer the state of the whole cluster; with `simple`, the verdict as a line and an exit status for monitoring."""
     if arguments.word("form") != "simple":
         return Outcome(answer=_whole(context))
@@ -327,4 +327,4 @@ def _devices(cib: Cib) -> tuple[DeviceOfNode, ...]:
     return tuple(rows)
 
 
-VERBS = (carry_out_by("status", status),)
+VERBS = (carry_out_by("status", status, answers(Status, Verdict)),)

@@ -25,6 +25,7 @@ from haclusterd.commands.tools.call import (
     carry_out,
     may_administer,
     not_found,
+    output,
     printed,
 )
 from haclusterd.formats.cib_xml.elements import quoted
@@ -37,6 +38,7 @@ from haclusterd.model.properties import BOOTSTRAP_OPTIONS, property_row
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
+from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.arguments import Arguments
 
 _VERBS = {each.name: each for each in (*node_attributes.VERBS, *resource_settings.VERBS, *node.VERBS, *resource.VERBS)}
@@ -92,7 +94,7 @@ def is_unknown_node(context: Context, name: str) -> bool:
     return name not in node_names(context.cib)
 
 
-def attribute(context: Context, call: ToolCall, given: Given) -> Outcome:
+def attribute(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """crm_attribute and crm_master: query, set or delete one attribute of a node, or one setting of the cluster."""
     target = _Target(context, call, given)
     action = given.any_of("query", "set", "delete") or "query"
@@ -136,7 +138,7 @@ def values(context: Context, node_name: str, until: str) -> dict[str, str]:
     return found
 
 
-def _shown_value(call: ToolCall, given: Given, target: _Target, value: str | None) -> Outcome:
+def _shown_value(call: ToolCall, given: Given, target: _Target, value: str | None) -> Outcome[ToolOutput]:
     if value is None:
         value = given.text("default") if "default" in given else None
     if value is None:
@@ -159,7 +161,7 @@ def xml_result(call: ToolCall, lines: list[str]) -> str:
     ])  # fmt: skip
 
 
-def _section(context: Context, call: ToolCall, given: Given, target: _Target, action: str) -> Outcome:
+def _section(context: Context, call: ToolCall, given: Given, target: _Target, action: str) -> Outcome[ToolOutput]:
     """Query, set or delete a cluster property or a default; of an agent's own, in the block that it names (-s)."""
     usual = _CLUSTER_SECTIONS[target.section]
     configuration = context.cib.in_force if action == "query" else context.cib.configuration
@@ -183,7 +185,7 @@ def _section(context: Context, call: ToolCall, given: Given, target: _Target, ac
         return refusal(report(Code.NOT_PERMITTED, verb=call.tool, permission="administer", remedy=remedy))
     changed = _with_blocks(configuration, target.section, new)
     made = change(context, changed, done=f"{target.section}: {name}")
-    return made if made.is_refused else replace(made, answer=printed(out).answer)
+    return made.showing(output(out))
 
 
 def _blocks(configuration: Configuration, section: str) -> tuple[AttributeSet, ...]:
@@ -219,7 +221,7 @@ def _as_written(blocks: tuple[AttributeSet, ...], name: str) -> str:
     return next((each for each in written if property_row(each) is row), name)
 
 
-def _utilization(context: Context, call: ToolCall, given: Given, target: _Target, action: str) -> Outcome:
+def _utilization(context: Context, call: ToolCall, given: Given, target: _Target, action: str) -> Outcome[ToolOutput]:
     if target.until == REBOOT and action != "query":
         raise ToolUsageError("capacities until reboot are not written here: leave out the lifetime, or use -l forever")
     name = NodeName(target.node)
@@ -240,7 +242,7 @@ def _utilization(context: Context, call: ToolCall, given: Given, target: _Target
 # attrd_updater
 
 
-def update(context: Context, call: ToolCall, given: Given) -> Outcome:
+def update(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """attrd_updater: publish an attribute until the node's next boot, at once or dampened; query it."""
     action = "delete" if "delete" in given else "set" if given.any_of("set", "both") else "query"
     if action == "query" and "query" not in given and given.any_of("refresh", "delay_only"):
@@ -265,7 +267,7 @@ def update(context: Context, call: ToolCall, given: Given) -> Outcome:
     return carry_out(context, _WRITE, arguments)
 
 
-def _updater_query(context: Context, call: ToolCall, given: Given, name: str, node_name: str) -> Outcome:
+def _updater_query(context: Context, call: ToolCall, given: Given, name: str, node_name: str) -> Outcome[ToolOutput]:
     names = node_names(context.cib) if "all" in given else (NodeName(node_name),)
     known = [each for each in names if each in node_names(context.cib)]
     found = [(each, values(context, each, REBOOT)) for each in known]
@@ -285,7 +287,7 @@ def _milliseconds(text: str) -> int:
 # crm_standby, crm_failcount
 
 
-def standby(context: Context, call: ToolCall, given: Given) -> Outcome:
+def standby(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """crm_standby: ask, set or delete whether a node runs nothing."""
     node_name = node_of(context, call, given)
     if is_unknown_node(context, node_name):
@@ -304,7 +306,7 @@ def standby(context: Context, call: ToolCall, given: Given) -> Outcome:
     return carry_out(context, _VERBS["node.standby" if is_on else "node.online"], arguments)
 
 
-def failcount(context: Context, call: ToolCall, given: Given) -> Outcome:
+def failcount(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """crm_failcount: how often a resource failed on a node; or forget it, as `crm resource cleanup` does."""
     name = given.text("resource")
     action = given.any_of("query", "delete")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from haclusterd.commands.context import Context
-from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.outcome import AnyOutcome, Outcome, refusal
 from haclusterd.commands.verb import RunnableVerb
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
@@ -69,7 +69,7 @@ class Given:
 Options = Mapping[str, str]
 """By name: its spellings. A letter is a short option, a longer word a long one; with `:` it takes a value, with `?` at
 the end of a long one it may (as `--promotion=NAME`)."""
-ToolFunction = Callable[[Context, ToolCall, Given], Outcome]
+ToolFunction = Callable[[Context, ToolCall, Given], Outcome[ToolOutput]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,29 +121,32 @@ def _spelled(word: str) -> str:
     return "--help" if word == "-?" else word
 
 
-def printed(out: str = "", err: str = "", status: int = OK) -> Outcome:
+def printed(out: str = "", err: str = "", status: int = OK) -> Outcome[ToolOutput]:
     """Answer with texts; an exit status other than 0 is an answer, too."""
-    return Outcome(answer=_output(out, err), exit_status=status)
+    return Outcome(answer=output(out, err), exit_status=status)
 
 
-def _output(out: str, err: str) -> ToolOutput:
+def output(out: str, err: str = "") -> ToolOutput:
+    """Return what a tool prints, as an answer."""
     return ToolOutput(out=out, err=err)
 
 
-def not_found(call: ToolCall, problem: str = "") -> Outcome:
+def not_found(call: ToolCall, problem: str = "") -> Outcome[ToolOutput]:
     """Answer that what was asked for is not there."""
     name = "crm_attribute" if call.tool in ("crm_master", "crm_standby") else call.tool
     message = problem or "Error performing operation: No such device or address"
     return printed(err=f"{name}: {message}\n", status=NO_SUCH_OBJECT)
 
 
-def carry_out(context: Context, verb: RunnableVerb, arguments: Mapping[str, Json], out: str = "") -> Outcome:
+def carry_out(
+    context: Context, verb: RunnableVerb, arguments: Mapping[str, Json], out: str = ""
+) -> Outcome[ToolOutput]:
     """Carry out a verb in the caller's name, and print `out` once what it proposes is applied."""
     outcome = ask(context, verb, arguments)
-    return outcome if outcome.is_refused else replace(outcome, answer=_output(out, ""), waits_by_default=False)
+    return replace(outcome.showing(output(out)), waits_by_default=False)
 
 
-def ask(context: Context, verb: RunnableVerb, arguments: Mapping[str, Json]) -> Outcome:
+def ask(context: Context, verb: RunnableVerb, arguments: Mapping[str, Json]) -> AnyOutcome:
     """Ask a verb in the caller's name, as the control socket would."""
     needed = verb.permission_for(arguments)
     if _RANKS[needed] > _RANKS[Permission(context.permission)]:

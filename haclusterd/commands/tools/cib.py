@@ -15,7 +15,7 @@ from haclusterd.commands import simulate
 from haclusterd.commands.configure import configure
 from haclusterd.commands.configure.view import masked
 from haclusterd.commands.context import Context
-from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.resource import resource
 from haclusterd.commands.tools.call import (
     NO_SUCH_OBJECT,
@@ -27,11 +27,12 @@ from haclusterd.commands.tools.call import (
     carry_out,
     printed,
 )
-from haclusterd.commands.tools.monitor import cluster_lines
+from haclusterd.commands.tools.monitor_text import cluster_lines
 from haclusterd.formats.cib_xml.writer import write_cib, write_configuration
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.json_value import Json
 from haclusterd.reports.items import has_errors
+from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.answers.resource import Explanation, Scores
 from haclusterd.verbs.answers.simulation import PlannedAction, PlannedChange, SimulatedResource, Simulation
 from haclusterd.verbs.verb import Cost
@@ -54,7 +55,7 @@ _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 CONFIGURATION_ERROR = 78
 
 
-def administer(context: Context, call: ToolCall, given: Given) -> Outcome:
+def administer(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """cibadmin: query the CIB or a part of it, or change the configuration."""
     action = given.any_of("query", "md5", *sorted(_CHANGES), "upgrade", "bump", "erase", "empty")
     if action in ("", "md5", "bump", "erase", "empty"):
@@ -70,7 +71,7 @@ def administer(context: Context, call: ToolCall, given: Given) -> Outcome:
 # Questions
 
 
-def _queried(context: Context, given: Given) -> Outcome:
+def _queried(context: Context, given: Given) -> Outcome[ToolOutput]:
     text = _text(context)
     wanted = given.text("section")
     if wanted in ("", "all") and "xpath" not in given and "shallow" not in given:
@@ -163,7 +164,7 @@ def _written(element: _Element) -> str:
 # Changes
 
 
-def _changed(context: Context, call: ToolCall, given: Given, action: str) -> Outcome:
+def _changed(context: Context, call: ToolCall, given: Given, action: str) -> Outcome[ToolOutput]:
     root = _parsed(write_configuration(masked(context.cib.configuration, context.agents)))
     given_text = given.text("text") or call.text
     wanted = _parsed(given_text) if given_text.strip() else None
@@ -267,7 +268,7 @@ def _delete(root: _Element, gone: list[_Element]) -> None:
 # crm_verify, crm_simulate
 
 
-def verify(context: Context, call: ToolCall, given: Given) -> Outcome:
+def verify(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """crm_verify: judge the configuration that runs, or a file."""
     if given.any_of("live", "file", "text", "pipe") == "":
         raise ToolUsageError("say what: -L, -x FILE, -X TEXT or -p")
@@ -285,7 +286,7 @@ def verify(context: Context, call: ToolCall, given: Given) -> Outcome:
     return printed(err="".join(lines), status=CONFIGURATION_ERROR if is_wrong else 0)
 
 
-def simulated(context: Context, call: ToolCall, given: Given) -> Outcome:
+def simulated(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """crm_simulate: the state now, and what would be done."""
     if given.any_of("live", "file", "pipe") == "":
         raise ToolUsageError("say what: -L, -x FILE or -p")
@@ -294,14 +295,14 @@ def simulated(context: Context, call: ToolCall, given: Given) -> Outcome:
     arguments: dict[str, Json] = {} if "live" in given else {"text": call.text, "source": given.text("file") or "text"}
     outcome = ask(context, _VERBS["simulate"], arguments)
     if outcome.is_refused:
-        return outcome
+        return refusal(*outcome.reports)
     lines = []
     if "quiet" not in given:
         lines += ["Current cluster status:", *(f"  {line}" if line else "" for line in cluster_lines(context)), ""]
     if "scores" in given:
         found = ask(context, _VERBS["resource.scores"], {})
         if found.is_refused:
-            return found
+            return refusal(*found.reports)
         assert isinstance(found.answer, Scores)
         lines += ["Assignment Scores:", *_score_lines(found.answer.resources), ""]
     plan = outcome.answer
@@ -323,7 +324,7 @@ def _score_lines(resources: Iterable[Explanation]) -> Iterator[str]:
 
 
 def _executed(actions: Iterable[PlannedAction]) -> Iterator[str]:
-    """Yield the actions that need a hand: `  * Resource action: web start on n1`."""
+    """Yield the actions that something executes: `  * Resource action: web start on n1`."""
     for entry in actions:
         if entry.kind == "fence":
             yield f"  * Fencing {entry.node} ({entry.task})"

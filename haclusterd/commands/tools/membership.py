@@ -20,7 +20,7 @@ from haclusterd.commands.tools.call import (
     carry_out,
     printed,
 )
-from haclusterd.commands.tools.monitor import sections_as_xml
+from haclusterd.commands.tools.monitor_xml import sections_as_xml
 from haclusterd.commands.tools.rows import Rows
 from haclusterd.formats.cib_xml.elements import quoted
 from haclusterd.formats.cib_xml.status_writer import node_numbers
@@ -29,6 +29,7 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.fencing import FencingRecord
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
+from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost
 
 ABOUT = "Written for the tools of haclusterd"
@@ -36,7 +37,7 @@ _VERBS = {each.name: each for each in (*fencing.VERBS, *node.VERBS)}
 _ASKED = ("name", "id", "list", "partition", "quorum", "name_of")
 
 
-def members(context: Context, call: ToolCall, given: Given) -> Outcome:
+def members(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """crm_node: the own name and number, all nodes, those that are there, and whether they are enough."""
     asked = [name for name, _ in given.pairs if name in _ASKED]
     if not asked:
@@ -66,7 +67,7 @@ def _answer(context: Context, call: ToolCall, given: Given, what: str) -> str:
     return "".join(f"{name} " for name in online) + "\n"
 
 
-def administer(context: Context, _call: ToolCall, given: Given) -> Outcome:
+def administer(context: Context, _call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """crmadmin: who the controller is, which nodes there are."""
     rows = Rows(context)
     if "dc" in given:
@@ -88,7 +89,7 @@ def administer(context: Context, _call: ToolCall, given: Given) -> Outcome:
     raise ToolUsageError("nothing is asked: -D, -N or -S NODE")
 
 
-def daemon(context: Context, _call: ToolCall, given: Given) -> Outcome:
+def daemon(context: Context, _call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """pacemakerd: its version, its features, and whether it runs (it does, when this is answered)."""
     if "features" in given:
         return printed(f"{VERSION}\n Supporting v{FEATURE_SET}: {ABOUT}\n")
@@ -105,7 +106,7 @@ NO_DC = NO_REPLY = 113
 # stonith_admin
 
 
-def stonith(context: Context, call: ToolCall, given: Given) -> Outcome:
+def stonith(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """stonith_admin: devices, what they can fence, what was fenced; fence a node, confirm that it is down."""
     action = given.any_of("registered", "list", "history", "reboot", "fence", "confirm", "cleanup", "query", "on")
     if action in ("reboot", "fence"):
@@ -131,27 +132,27 @@ def _devices(context: Context, name: NodeName) -> tuple[str, ...]:
     return tuple(str(each) for each in fencing_cover.devices_for(context.cib, name))
 
 
-def _shown_devices(call: ToolCall, given: Given, devices: list[str]) -> Outcome:
+def _shown_devices(call: ToolCall, given: Given, devices: list[str]) -> Outcome[ToolOutput]:
     if given.text("output") == "xml":
         return printed(xml_result(call, [f"  <item name={quoted(each)}/>" for each in devices]))
     count = f"{len(devices)} fence device{'' if len(devices) == 1 else 's'} found\n"
     return printed("".join(f"{each}\n" for each in devices) + ("" if "quiet" in given else count))
 
 
-def _fence(context: Context, given: Given, action: str) -> Outcome:
+def _fence(context: Context, given: Given, action: str) -> Outcome[ToolOutput]:
     arguments: dict[str, Json] = {"node": given.text(action)}
     if given.text("tolerance"):
         arguments["tolerance"] = given.text("tolerance")
     return carry_out(context, _VERBS["node.fence"], arguments)
 
 
-def _cleaned(context: Context, given: Given) -> Outcome:
+def _cleaned(context: Context, given: Given) -> Outcome[ToolOutput]:
     name = given.text("history")
     arguments: dict[str, Json] = {} if name in ("", "*") else {"node": name}
     return carry_out(context, _VERBS["fencing.cleanup"], arguments)
 
 
-def _history(context: Context, call: ToolCall, given: Given) -> Outcome:
+def _history(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     wanted = given.text("history")
     if wanted != "*" and is_unknown_node(context, wanted):
         raise ToolUsageError(f"there is no node {wanted}")

@@ -24,7 +24,7 @@ from haclusterd.commands.tools.call import (
     not_found,
     printed,
 )
-from haclusterd.commands.tools.monitor import operation_lines, resource_lines
+from haclusterd.commands.tools.monitor_text import operation_lines, resource_lines
 from haclusterd.commands.tools.rows import CloneRow, PrimitiveRow, Row, Rows, primitives_in
 from haclusterd.formats.cib_xml.elements import BlockWriter
 from haclusterd.formats.cib_xml.resource_writer import ResourceWriter
@@ -33,6 +33,7 @@ from haclusterd.model.configuration import Primitive, effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.templates import expanded
+from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost
 
 _VERBS = {each.name: each for each in (*resource.VERBS, *resource_settings.VERBS, *ticket.VERBS)}
@@ -47,7 +48,7 @@ _OTHER_COMMANDS = {
 }  # fmt: skip
 
 
-def manage(context: Context, call: ToolCall, given: Given) -> Outcome:
+def manage(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """crm_resource: one question about resources, or one change."""
     for name, instead in _OTHER_COMMANDS.items():
         if name in given:
@@ -75,7 +76,7 @@ def manage(context: Context, call: ToolCall, given: Given) -> Outcome:
 # Questions
 
 
-def _listed(context: Context, call: ToolCall, given: Given, action: str) -> Outcome:
+def _listed(context: Context, call: ToolCall, given: Given, action: str) -> Outcome[ToolOutput]:
     if action == "list_raw":
         rows = Rows(context)
         if not rows.resources:
@@ -99,7 +100,7 @@ def _names(row: Row) -> Iterator[str]:
         yield from (f"{part.id}:{number}" for part in primitives_in(each))
 
 
-def _locate(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> Outcome:
+def _locate(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> Outcome[ToolOutput]:
     parts = tuple(_parts(Rows(context), name))
     found = sorted(
         ((node, row.role == "Promoted") for row in parts for node in row.nodes), key=lambda each: (each[1], each[0])
@@ -122,7 +123,7 @@ def _parts(rows: Rows, name: ResourceId) -> Iterator[PrimitiveRow]:
     yield from (each for each in rows.primitives() if each.id == name)
 
 
-def _query(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> Outcome:
+def _query(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> Outcome[ToolOutput]:
     lines = ResourceWriter(context.cib.configuration, BlockWriter()).lines()
     kept: list[str] = []
     for line in lines:
@@ -147,7 +148,7 @@ def _section(given: Given) -> str:
     return "meta" if "meta" in given else "utilization" if "utilization" in given else "params"
 
 
-def _get(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> Outcome:
+def _get(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> Outcome[ToolOutput]:
     wanted, section = given.text("get"), _section(given)
     owner = context.cib.in_force.resources[name]
     if section == "meta":
@@ -162,7 +163,7 @@ def _get(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> O
     return printed(f"{value}\n")
 
 
-def _why(context: Context, _call: ToolCall, _given: Given, name: ResourceId) -> Outcome:
+def _why(context: Context, _call: ToolCall, _given: Given, name: ResourceId) -> Outcome[ToolOutput]:
     rows = Rows(context)
     nodes = sorted({node for row in _parts(rows, name) for node in row.nodes})
     state = f"running on {', '.join(nodes)}" if nodes else "not running"
@@ -172,7 +173,7 @@ def _why(context: Context, _call: ToolCall, _given: Given, name: ResourceId) -> 
 # Changes
 
 
-def _put(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> Outcome:
+def _put(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> Outcome[ToolOutput]:
     is_put = given.any_of("put", "take") == "put"
     section, parameter = _section(given), given.text("put") or given.text("take")
     if is_put and "value" not in given:
@@ -192,7 +193,7 @@ def _put(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> O
     return carry_out(context, _VERBS["resource.setting"], arguments, out)
 
 
-def _moved(context: Context, call: ToolCall, given: Given, action: str, name: ResourceId) -> Outcome:
+def _moved(context: Context, call: ToolCall, given: Given, action: str, name: ResourceId) -> Outcome[ToolOutput]:
     node = node_of(context, call, given) if given.text("node") else ""
     arguments: dict[str, Json] = {**({"resource": name} if name else {}), **({"node": node} if node else {})}
     if action in ("cleanup", "refresh"):
@@ -223,7 +224,7 @@ def _banned(context: Context, arguments: dict[str, Json], name: ResourceId) -> d
 # crm_ticket
 
 
-def tickets(context: Context, call: ToolCall, given: Given) -> Outcome:
+def tickets(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """crm_ticket: list, grant, revoke, put in standby, activate."""
     known = context.cib.status.tickets
     name = given.text("ticket")
@@ -261,7 +262,7 @@ _WARNINGS = {
 }  # fmt: skip
 
 
-def _change_ticket(context: Context, given: Given, action: str) -> Outcome:
+def _change_ticket(context: Context, given: Given, action: str) -> Outcome[ToolOutput]:
     name = given.text("ticket")
     if not name:
         raise ToolUsageError("say which ticket (-t)")

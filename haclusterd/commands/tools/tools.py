@@ -16,8 +16,9 @@ from haclusterd.commands.tools import monitor as tool_monitor
 from haclusterd.commands.tools import resources as tool_resources
 from haclusterd.commands.tools.call import USAGE, VERSION, Given, Tool, ToolCall, ToolUsageError, printed, usage
 from haclusterd.commands.tools.membership import ABOUT
-from haclusterd.commands.verb import carry_out_by
+from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.json_value import Json
+from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.arguments import Arguments
 from haclusterd.verbs.verb import Cost
 
@@ -28,7 +29,7 @@ _LIGHT = frozenset({"attrd_updater", "crm_master"})
 """Tools that may write only what is light: attributes until reboot."""
 
 
-def run(context: Context, arguments: Arguments) -> Outcome:
+def run(context: Context, arguments: Arguments) -> Outcome[ToolOutput]:
     """Answer a tool's call with what to print and its exit status (schema `haclusterd.tool/1`)."""
     word = arguments.word
     call = ToolCall(word("tool"), arguments.words("words"), word("instance"), word("node"), word("text"))
@@ -77,4 +78,4 @@ def _cost(arguments: Mapping[str, Json]) -> Cost:
     )
 
 
-VERBS = (carry_out_by("tool.run", run, cost=_cost, only_asks=_only_asks),)
+VERBS = (carry_out_by("tool.run", run, answers(ToolOutput), cost=_cost, only_asks=_only_asks),)

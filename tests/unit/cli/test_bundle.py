@@ -62,12 +62,12 @@ def test_it_holds_what_is_known_and_no_secret() -> None:
 
 def test_a_file_that_is_there_is_not_replaced() -> None:
     Path("web.tar.gz").write_text("kept")
-    status, said = reported("web.tar.gz")
-    assert (status, Path("web.tar.gz").read_text()) == (74, "kept"), said
+    status, printed = reported("web.tar.gz")
+    assert (status, Path("web.tar.gz").read_text()) == (74, "kept"), printed
 
 
 def test_without_a_journal_the_rest_is_written(tmp_path: Path) -> None:
     (tmp_path / "bin" / "journalctl").unlink()
-    status, said = reported("web.tar.gz")
-    assert (status, "journal is left out" in said) == (0, True), said
+    status, printed = reported("web.tar.gz")
+    assert (status, "journal is left out" in printed) == (0, True), printed
     assert "journal.txt" not in contents("web.tar.gz")

@@ -33,11 +33,11 @@ def test_the_picture_is_what_graphviz_draws(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("program", "said"), [("", "there is no program dot"), ("echo cannot >&2; exit 3", "dot failed: cannot")]
+    ("program", "printed"), [("", "there is no program dot"), ("echo cannot >&2; exit 3", "dot failed: cannot")]
 )
 def test_what_keeps_it_from_drawing_is_named(
-    program: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    program: str, printed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     status, output = drawn(monkeypatch, tmp_path, program)
-    assert (status, said in output) == (74, True), output
+    assert (status, printed in output) == (74, True), output
     assert not (tmp_path / "all.svg").exists()

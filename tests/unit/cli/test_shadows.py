@@ -23,7 +23,7 @@ class Machine:
     def __init__(self, directory: Path) -> None:
         self.cluster: Cluster = running()
         self.directory = directory
-        self.said = ""
+        self.printed = ""
 
     def type(self, line: str, shadow: str = "", typed: str = "") -> int:
         out = io.StringIO()
@@ -37,7 +37,7 @@ class Machine:
             version=lambda: "0",
         )
         status = run(line.split(), world)
-        self.said = out.getvalue()
+        self.printed = out.getvalue()
         return status
 
     def has(self, resource: str) -> bool:
@@ -54,11 +54,11 @@ def test_a_change_of_a_copy_reaches_the_cluster_when_it_is_committed(machine: Ma
     assert machine.type(EXTRA, shadow="trial") == 0
     assert not machine.has("extra")
     assert machine.type("cib diff trial") == 0
-    assert "+primitive extra ocf:haclusterd:dummy" in machine.said
+    assert "+primitive extra ocf:haclusterd:dummy" in machine.printed
     assert machine.type("cib commit trial") == 0
     assert machine.has("extra")
     assert machine.type("cib diff trial") == 0
-    assert machine.said == "versions live and trial do not differ\n"
+    assert machine.printed == "versions live and trial do not differ\n"
     assert machine.type("configure delete extra", shadow="trial") == 0
     assert machine.type("cib commit trial --force") == 0, "it is committed again over what the first commit made"
     assert not machine.has("extra")
@@ -68,7 +68,7 @@ def test_a_copy_is_not_committed_over_what_somebody_else_changed(machine: Machin
     machine.type("cib new trial")
     machine.type(EXTRA, shadow="trial")
     machine.type("configure primitive other ocf:haclusterd:dummy op monitor interval=10s")
-    assert machine.type("cib commit trial") == 103, machine.said
+    assert machine.type("cib commit trial") == 103, machine.printed
     assert (machine.has("extra"), machine.has("other")) == (False, True)
     assert machine.type("cib reset trial") == 0
     assert machine.type("configure show other", shadow="trial") == 0
@@ -95,7 +95,7 @@ def test_copies_are_listed_and_deleted_and_only_their_owner_reads_them(machine: 
     assert machine.type("cib new trial") == 108
     assert machine.type("cib new trial force") == 0
     assert machine.type("-o json cib list") == 0
-    assert json.loads(machine.said)["shadows"] == [{"name": "trial", "version": 7, "is_used": False}]
+    assert json.loads(machine.printed)["shadows"] == [{"name": "trial", "version": 7, "is_used": False}]
     kept = tmp_path / "haclusterd" / "shadow"
     assert {path.name: oct(path.stat().st_mode & 0o777) for path in [kept, *kept.iterdir()]} == {
         "shadow": "0o700", "trial.cib": "0o600", "trial.base": "0o600",
@@ -116,6 +116,6 @@ def test_a_name_that_is_no_file_of_its_own_is_refused(name: str, machine: Machin
 
 def test_a_cib_of_pacemaker_becomes_a_copy(machine: Machine, tmp_path: Path) -> None:
     (tmp_path / "theirs.xml").write_text(cib(resources='<primitive id="p1" class="ocf" provider="x" type="y"/>'))
-    assert machine.type(f"cib import {tmp_path / 'theirs.xml'}") == 0, machine.said
+    assert machine.type(f"cib import {tmp_path / 'theirs.xml'}") == 0, machine.printed
     assert machine.type("configure show p1", shadow="theirs") == 0
     assert machine.type("simulate", shadow="theirs") == 0

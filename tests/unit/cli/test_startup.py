@@ -60,8 +60,8 @@ def without_leader() -> Cluster:
     ],
 )
 def test_it_gives_up_and_says_what_is_missing(daemon: Starting, missing: str) -> None:
-    status, said = waited(daemon, "0")
-    assert (status, f"not reached in 0 s: {missing}" in said) == (124, True), said
+    status, printed = waited(daemon, "0")
+    assert (status, f"not reached in 0 s: {missing}" in printed) == (124, True), printed
 
 
 def test_a_refusal_that_time_does_not_change_is_reported_at_once() -> None:

@@ -16,16 +16,18 @@ from haclusterd.machines.moment import Moment
 from haclusterd.machines.rule_judge import RuleJudge
 from haclusterd.model.cluster import Cib, ConfigurationVersion, DesignatedController, Status
 from haclusterd.model.configuration import Configuration, effective
-from haclusterd.model.fence_parameters import DEVICE_PARAMETERS
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import Instant, WallTime
-from haclusterd.model.operations import OPERATION_ATTRIBUTES
-from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, ClusterProperties
+from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rows import Row, ValueType, live_objection
 from haclusterd.reports.codes import Severity
 from haclusterd.reports.items import ReportItem, has_errors
 from haclusterd.scheduler.model.dates import EffectiveTime
 from haclusterd.scheduler.model.rules import RuleContext, by_strength, merge
+from tests.walked_settings import WALKED
+
+CLUSTER_PROPERTIES, META_ATTRIBUTES, DEVICE_PARAMETERS, OPERATION_ATTRIBUTES = WALKED
+"""A table that is added there must be walked here."""
 
 TIME = EffectiveTime(WallTime(1_767_268_800_000))
 RULES = {"plain": "", "true rule": "rule date gt 2020-01-01", "false rule": "rule date gt 2090-01-01"}
@@ -71,8 +73,8 @@ def live(configuration: Configuration) -> Configuration:
 
 def is_named(name: str, reports: tuple[ReportItem, ...]) -> bool:
     """Tell whether a refusal or warning speaks of a setting."""
-    said = (f"{each.message} {each.remedy}" for each in reports if each.severity is not Severity.INFO)
-    return any(name in text for text in said)
+    texts = (f"{each.message} {each.remedy}" for each in reports if each.severity is not Severity.INFO)
+    return any(name in text for text in texts)
 
 
 def combinations(rows: tuple[Row, ...]) -> Iterator[tuple[Row, str]]:

@@ -204,8 +204,8 @@ def test_inside_a_container_that_goes_nowhere_nothing_is_to_start() -> None:
 
 def test_members_that_need_not_be_together_are_once_on_each_node() -> None:
     """Of a clone of a group with collocated=false: also where the first member runs on one node already."""
-    said = f'<group id="g"><meta_attributes id="gm">{pair("collocated", "false")}</meta_attributes>'
-    apart = GROUPED.format(meta="").replace('<group id="g">', said)
+    with_meta = f'<group id="g"><meta_attributes id="gm">{pair("collocated", "false")}</meta_attributes>'
+    apart = GROUPED.format(meta="").replace('<group id="g">', with_meta)
     status = on(1, STARTED) + on(2, ABSENT)
     data = simulated(cib(resources=apart, status=status, properties=NO_FENCING))
     rows = [line.replace(":0", "").replace(":1", "") for line in printed(data, "after")]

@@ -47,10 +47,10 @@ class Whole(Answer):
     more: str | None = absent()
 
 
-def whole(**said: Any) -> Whole:
+def whole(**fields: Any) -> Whole:
     """Return an answer in which nothing is said but this."""
     empty = {"node": "", "is_fine": False, "parts": (), "words": {}, "from_": None, "count": 0, "anything": None}
-    return Whole(**{**empty, **said})
+    return Whole(**{**empty, **fields})
 
 
 WHOLE = whole(

@@ -25,6 +25,24 @@ PRIMITIVE = (
     '<primitive id="a" class="ocf" provider="haclusterd" type="dummy">{}<operations>'
     '<op id="m" name="monitor" interval="10s"/></operations></primitive>'
 )
+SEVERAL = "".join(
+    PRIMITIVE.format("").replace('id="a"', f'id="{name}"').replace('id="m"', f'id="{name}-m"') for name in "abc"
+)
+
+
+def in_sets(*members: str) -> str:
+    written = ("".join(f'<resource_ref id="{name}"/>' for name in each.split()) for each in members)
+    return "".join(f'<resource_set id="s{number}">{each}</resource_set>' for number, each in enumerate(written))
+
+
+def ordered(*members: str) -> str:
+    return f'<rsc_order id="o">{in_sets(*members)}</rsc_order>'
+
+
+def colocated(*members: str) -> str:
+    return f'<rsc_colocation id="o" score="INFINITY">{in_sets(*members)}</rsc_colocation>'
+
+
 POWER = (
     '<primitive id="power" class="stonith" type="fence_local"><instance_attributes id="power-ia">'
     f"{pair('nodes_dir', '/nodes')}{pair('pcmk_host_list', 'n1 n2 n3')}</instance_attributes><operations>"
@@ -111,7 +129,7 @@ def test_what_show_prints_can_be_loaded_without_the_loss_of_a_secret() -> None:
     loaded(cluster, load(cluster, cib(nodes=NODES, resources=secret)))
     shown = show_document(masked(cluster.cib.configuration, {}))
     assert "real" not in shown
-    outcome = load(cluster, shown.replace("interval=1min", "interval=90s"), source="edited.crm")
+    outcome = load(cluster, shown.replace("interval=60s", "interval=90s"), source="edited.crm")
     assert "info edited.crm:5: power: password keeps its value: the text has asterisks in its place" in [
         f"{each.severity} {str(each.place).rpartition(':')[0]}: {each.message}" for each in outcome.reports
     ]
@@ -149,17 +167,17 @@ DATED = (
     ],
 )  # fmt: skip
 def test_a_time_without_an_offset_is_warned_of_wherever_it_stands(text: str, place: str) -> None:
-    said = [each.message for each in load(running(), text).reports]
-    assert f"{place}: rule: times without an offset are UTC here, and local time in Pacemaker" in said
+    messages = [each.message for each in load(running(), text).reports]
+    assert f"{place}: rule: times without an offset are UTC here, and local time in Pacemaker" in messages
 
 
 def test_nothing_is_said_twice() -> None:
     moment = '<date_expression id="{0}" operation="gt" start="2030-01-01 10:00:00"/>'
     rules = "".join(f'<rule id="r{each}" score="5">{moment.format(f"d{each}")}</rule>' for each in (1, 2))
     constraint = f'<rsc_location id="l" rsc="a">{rules}</rsc_location>'
-    said = report_lines(load(running(), cib(nodes=NODES, resources=PRIMITIVE.format(""), constraints=constraint)))
-    assert len(said) == len(set(said))
-    assert any("times without an offset" in each for each in said)
+    messages = report_lines(load(running(), cib(nodes=NODES, resources=PRIMITIVE.format(""), constraints=constraint)))
+    assert len(messages) == len(set(messages))
+    assert any("times without an offset" in each for each in messages)
 
 
 def test_a_tag_that_names_a_node_by_its_id_gets_the_name() -> None:
@@ -224,6 +242,20 @@ def test_what_cannot_run_here_is_refused_with_its_line_and_changes_nothing(text:
          "warning cib.xml:6: left out: constraint l: there is no resource gone, as in Pacemaker",
          "once it is defined: crm configure location l gone 5: n1"),
         (cib(nodes=NODES, resources=PRIMITIVE.format(
+            f'<meta_attributes id="x">{pair("resource-stickiness", "inf")}</meta_attributes>')),
+         "warning cib.xml:5: a: resource-stickiness: not a score: 'inf'; 0 counts instead, as in Pacemaker", None),
+        (cib(nodes=NODES, resources=SEVERAL, constraints=ordered("a b", "gone c")),
+         "warning cib.xml:6: left out: constraint o: there is no resource gone; what stands before it counts, as in "
+         "Pacemaker", "once it is defined: crm configure order o { a b $id=s0 } { gone c $id=s1 }"),
+        (cib(nodes=NODES, resources=SEVERAL, constraints=ordered("a gone", "b c")),
+         "warning cib.xml:6: left out: constraint o: there is no resource gone, as in Pacemaker", None),
+        (cib(nodes=NODES, resources=SEVERAL, constraints=colocated("a b gone")),
+         "warning cib.xml:6: left out: constraint o: there is no resource gone; what stands before it counts, as in "
+         "Pacemaker", None),
+        (cib(nodes=NODES, resources=SEVERAL, constraints=colocated("a", "gone", "b c")),
+         "warning cib.xml:6: left out: constraint o: there is no resource gone; in Pacemaker the sets without it count",
+         None),
+        (cib(nodes=NODES, resources=PRIMITIVE.format(
             f'<meta_attributes id="x">{pair("is-managed", "maybe")}</meta_attributes>')),
          "warning cib.xml:5: a: is-managed: not a boolean: 'maybe' (write true or false); false counts instead, as in "
          "Pacemaker", None),
@@ -234,8 +266,8 @@ def test_what_pacemaker_takes_is_taken_and_named(text: str, expected: str, remed
     outcome = load(cluster, text)
     assert expected in report_lines(outcome)
     assert outcome.commands, report_lines(outcome)
-    said = {f"{each.severity} {each.place}: {each.message}": each.remedy for each in outcome.reports}
-    assert remedy in (None, said[expected])
+    messages = {f"{each.severity} {each.place}: {each.message}": each.remedy for each in outcome.reports}
+    assert remedy in (None, messages[expected])
     # Whatever is shown of it loads back, without a word about what was left out.
     loaded(cluster, outcome)
     shown = show_document(cluster.cib.configuration)

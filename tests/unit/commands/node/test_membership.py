@@ -156,15 +156,15 @@ DAY_MS = 24 * 3600 * 1000
 
 
 @pytest.mark.parametrize(
-    ("days", "said"),
+    ("days", "notice"),
     [(10, "ends in 10 days"), (59, "ends in 59 days"), (-3, "ended 3 days ago"), (61, None), (4000, None)],
 )
-def test_the_status_names_a_certificate_that_ends_soon(days: int, said: str | None) -> None:
+def test_the_status_names_a_certificate_that_ends_soon(days: int, notice: str | None) -> None:
     now = 1_800_000_000_000
     facts = CertificateFacts(N2, "ab" * 32, WallTime(now - DAY_MS), WallTime(now + days * DAY_MS))
     live = replace(LIVE, certificates={N2: facts, NodeName("gone"): facts})
     context = Context(cluster("n1", "n2", "n3"), WallTime(now), "root@n1", live=live)
-    assert list(ending(context)) == ([] if said is None else [(N2, said)])
+    assert list(ending(context)) == ([] if notice is None else [(N2, notice)])
     shown: Any = registry.run("cluster.certificates", {}, context).data
     assert [row["node"] for row in shown["certificates"]] == ["n1", "n2", "n3"]
 

@@ -249,3 +249,14 @@ def test_a_restart_of_what_is_unmanaged_is_refused_instead_of_waiting_for_a_stop
     assert codes(outcome) == [Code.UNMANAGED]
     assert f"unmanaged on {nodes}:" in outcome.reports[0].message
     assert cluster.cib.status.restarts == {}
+
+
+def test_a_move_as_crmsh_does_it_names_the_role_and_has_the_same_effect() -> None:
+    cluster = running()
+    outcome = ask(cluster, "resource.move", resource="web", node="n2", constraint=True, as_crmsh=True)
+    assert not outcome.is_refused
+    (found,) = [each for each in cluster.cib.configuration.constraints.values() if each.id == "cli-prefer-site"]
+    assert isinstance(found, Location)
+    assert found.role == "Started"
+    ask(cluster, "resource.ban", resource="db", node="n2", as_crmsh=True)
+    assert codes(ask(cluster, "resource.clear", resource="db")) == [Code.CONFIGURATION_CHANGED]

@@ -12,7 +12,7 @@ from tests.unit.commands.node.member_clusters import cluster
 FAR = 9000
 
 
-def said(names: str, cut: set[str]) -> list[tuple[Gravity, str]]:
+def lines_of(names: str, cut: set[str]) -> list[tuple[Gravity, str]]:
     """Return the headlines about links that n1 shows, which hears all; `cut`: pairs as `n2-n3`."""
     all_names = tuple(map(NodeName, names.split()))
     n1, *others = all_names
@@ -31,11 +31,11 @@ def said(names: str, cut: set[str]) -> list[tuple[Gravity, str]]:
 
 
 def test_nothing_is_said_while_all_hear_each_other() -> None:
-    assert said("n1 n2 n3", set()) == []
+    assert lines_of("n1 n2 n3", set()) == []
 
 
 def test_a_pair_that_is_cut_is_named_by_who_hears_both() -> None:
-    assert said("n1 n2 n3", {"n2-n3"}) == [
+    assert lines_of("n1 n2 n3", {"n2-n3"}) == [
         (Gravity.WARNING, "all are heard by n1, and do not all hear each other; cut: n2 and n3"),
     ]
 
@@ -43,7 +43,7 @@ def test_a_pair_that_is_cut_is_named_by_who_hears_both() -> None:
 def test_the_leaves_of_a_star_have_no_lease_and_are_named_first() -> None:
     leaves = ("n2", "n3", "n4", "n5")
     cut = {f"{one}-{other}" for one in leaves for other in leaves if one < other}
-    found = said("n1 n2 n3 n4 n5", cut)
+    found = lines_of("n1 n2 n3 n4 n5", cut)
     assert [gravity for gravity, _ in found] == [Gravity.CRITICAL] * 4
     assert found[0][1] == (
         "n2 is cut from n3, n4, n5: 2 of 5 voters can echo it, so it has no lease, and nothing runs there"
@@ -52,6 +52,6 @@ def test_the_leaves_of_a_star_have_no_lease_and_are_named_first() -> None:
 
 @pytest.mark.parametrize("cut", [{"n2-n3"}, {"n2-n3", "n2-n4"}])
 def test_a_node_that_a_majority_echoes_is_not_said_to_have_no_lease(cut: set[str]) -> None:
-    [(gravity, text)] = said("n1 n2 n3 n4 n5", cut)
+    [(gravity, text)] = lines_of("n1 n2 n3 n4 n5", cut)
     assert gravity is Gravity.WARNING
     assert "n2 and n3" in text

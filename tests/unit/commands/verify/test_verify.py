@@ -278,6 +278,13 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("group g a b\norder x a b", []),
         ("group g a b\norder x g a", [("ORDER_CYCLE", "2:7")]),
         ("group g a b\norder x c g\norder y b c", [("ORDER_CYCLE", "3:7")]),
+        # lifetimes
+        ("order x a b lifetime date lt 2030-01-31", []),
+        ("order x a b lifetime date lt 2030-13-01", [("BAD_VALUE", "1:7")]),
+        ("order x a b lifetime #uname eq n1 or date lt 2030-01-31", [("RULE_WITHOUT_EFFECT", "1:7")]),
+        ("colocation x inf: a b lifetime rsc_expression class=ocf", [("RULE_WITHOUT_EFFECT", "1:12")]),
+        ("order x a b lifetime date lt 2030-01-31\norder y b a lifetime date gt 2030-01-31", []),
+        ("colocation x inf: a b lifetime date lt 2030-01-31\ncolocation y -inf: a b lifetime date gt 2030-01-31", []),
         # colocations
         ("colocation x inf: a b\ncolocation y -inf: a b", [("COLOCATION_CONTRADICTION", "2:12")]),
         ("colocation x inf: a b\ncolocation y -inf: b a", [("COLOCATION_CONTRADICTION", "2:12")]),
@@ -310,8 +317,8 @@ def test_findings(text: str, expected: list[tuple[str, str]]) -> None:
 
 def test_what_findings_say() -> None:
     text = "group g a b\norder x c g\norder y b c\ncolocation p inf: c g\ncolocation q -inf: c a"
-    said = {str(report.code): dict(report.parameters) for report in judge(GOOD + text)}
-    assert said == {
+    findings = {str(report.code): dict(report.parameters) for report in judge(GOOD + text)}
+    assert findings == {
         "ORDER_CYCLE": {"circle": "g -> a -> b -> c -> g", "constraints": "x, y"},
         "COLOCATION_CONTRADICTION": {"dependent": "c", "primary": "a", "constraints": "q, p, group g"},
     }

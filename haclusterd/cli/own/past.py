@@ -1,0 +1,289 @@
+"""The words of `crm history` about how the past is looked at: a time, nodes, what is left out, and from which source.
+
+They count in one `crm`, as in crmsh; `session save` keeps them, with all that a report holds, for later. Of a report
+(`crm report`), what it holds can be asked, and nothing else.
+"""
+
+import json
+import os
+import re
+import shutil
+import tarfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from haclusterd.cli.grammar import Invocation
+from haclusterd.cli.render.history import transition_as_dot
+from haclusterd.cli.render.terminal import folded
+from haclusterd.cli.session import Session
+from haclusterd.model import durations
+from haclusterd.model.json_value import Json
+from haclusterd.model.requests import Response, ShownReport
+from haclusterd.verbs.answers.answer import as_json, read
+from haclusterd.verbs.answers.configuration import Graph
+from haclusterd.verbs.answers.crm import PastView
+from haclusterd.verbs.answers.history import Events, Transition
+
+LIVE = "live"
+EVENTS_MAX = 10_000
+_NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,99}\Z", re.ASCII)
+_IN_A_REPORT: Mapping[str, str] = {
+    "history.events": "events", "history.transitions": "transitions", "history.config": "versions",
+    "history.show": "configuration",
+}  # fmt: skip
+"""Which file of a report answers a verb."""
+
+
+def carry_out(session: Session, invocation: Invocation) -> int:
+    """Carry out a command of the level, in the view that is set."""
+    own = _OWN.get(invocation.command.name)
+    if own is not None:
+        return session.show(own(session, invocation.arguments))
+    if invocation.arguments.get("follow") and session.past.source == LIVE:
+        from haclusterd.cli.following import follow
+
+        return follow(session, invocation.arguments)
+    if invocation.command.verb == "history.events":
+        return _events(session, invocation)
+    if session.past.source != LIVE:
+        return session.show(_from_report(session.past.source, invocation.command.verb))
+    return session.run(invocation)
+
+
+def _events(session: Session, invocation: Invocation) -> int:
+    view = session.past
+    asked = {name: value for name, value in invocation.arguments.items() if name != "follow"}
+    if view.since:
+        asked.setdefault("since", view.since)
+    if view.until:
+        asked.setdefault("until", view.until)
+    if view.nodes or view.excluded or view.detail:
+        asked.setdefault("limit", EVENTS_MAX)
+    verb = "history.events"
+    answer = session.ask(verb, asked) if view.source == LIVE else _from_report(view.source, verb)
+    if answer.exit or answer.data is None:
+        return session.show(answer)
+    found = read(Events, answer.data)
+    patterns = [re.compile(each) for each in view.excluded]
+    kept = tuple(
+        each for each in found.events
+        if (not view.nodes or each.node in view.nodes) and not any(pattern.search(each.text) for pattern in patterns)
+        and (view.source == LIVE or _fits(asked, each.node, each.resource, each.kind))
+    )  # fmt: skip
+    shown = replace(answer, data=as_json(replace(found, events=kept)))
+    if not view.detail or session.is_json:
+        return session.show(shown)
+    for each in kept:
+        about = " ".join(filter(None, (each.node, each.resource, each.author and f"by {each.author}", each.order)))
+        first = f"{session.screen.clock(each.at, found.now)} {each.index:>6}  "
+        session.write(folded(f"{each.kind}: {each.text} ({about or 'all'}) {each.reason}", indent=first,
+                             later=" " * len(first), width=100))  # fmt: skip
+    session.tell(answer.reports)
+    return 0
+
+
+def _fits(asked: Mapping[str, Json], node: str | None, resource: str | None, kind: str) -> bool:
+    """Tell whether an event of a report is asked for."""
+    kinds = asked.get("kinds")
+    return (
+        asked.get("node") in (None, node) and asked.get("resource") in (None, resource)
+        and (not kinds or kind in str(kinds))
+    )  # fmt: skip
+
+
+def _from_report(name: str, verb: str) -> Response:
+    """Return what a report holds as the answer of a verb."""
+    title = _IN_A_REPORT.get(verb)
+    if title is None:
+        return _refused("REFUSED", f"{verb} cannot be asked of a report", "crm history source live", 1)
+    try:
+        with tarfile.open(name) as archive:
+            member = archive.extractfile(f"crm-report/{title}.json")
+            data = json.loads(member.read()) if member is not None else None
+    except (OSError, KeyError, ValueError, tarfile.TarError) as error:
+        return _refused("NO_INPUT", f"{name} is no report of crm: {error}", "crm report FILE writes one", 66)
+    return Response("", 0, (), data)
+
+
+# The view
+
+
+def _limit(session: Session, arguments: Mapping[str, Json]) -> Response:
+    found = [_moment(str(arguments.get(name) or "")) for name in ("since", "until")]
+    if None in found:
+        return _refused("BAD_ARGUMENT", "that is no time", "10min (ago), 10:15 (today), or 2026-06-01T12:00:00Z", 2)
+    session.past = replace(session.past, since=str(found[0]), until=str(found[1]))
+    return _shown(session)
+
+
+def _moment(written: str) -> str | None:
+    """Return a time as the verb takes it; None: it is none."""
+    from haclusterd.cli.offline import wall_clock
+
+    if not written:
+        return ""
+    try:
+        durations.parse(written)
+    except ValueError:
+        pass
+    else:
+        return written
+    clock = re.fullmatch(r"(\d{1,2}):(\d\d)(?::(\d\d))?", written)
+    try:
+        if clock is None:
+            return datetime.fromisoformat(written).isoformat()
+        hour, minute, second = (int(part or 0) for part in clock.groups())
+        now = datetime.fromtimestamp(wall_clock() / 1000).astimezone()
+        at = now.replace(hour=hour, minute=minute, second=second, microsecond=0)
+        return (at if at <= now else at - timedelta(days=1)).isoformat()
+    except ValueError:
+        return None
+
+
+def _detail(session: Session, arguments: Mapping[str, Json]) -> Response:
+    session.past = replace(session.past, detail=int(str(arguments["level"])))
+    return _shown(session)
+
+
+def _exclude(session: Session, arguments: Mapping[str, Json]) -> Response:
+    pattern = str(arguments.get("pattern") or "")
+    if pattern == "clear":
+        session.past = replace(session.past, excluded=())
+    elif pattern:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            return _refused("BAD_ARGUMENT", f"{pattern!r} is no regular expression: {error}", "", 2)
+        session.past = replace(session.past, excluded=(*session.past.excluded, pattern))
+    return _shown(session)
+
+
+def _setnodes(session: Session, arguments: Mapping[str, Json]) -> Response:
+    words = arguments["nodes"]
+    nodes = tuple(str(word) for word in words if word != "node") if isinstance(words, list) else ()
+    session.past = replace(session.past, nodes=nodes)
+    return _shown(session)
+
+
+def _source(session: Session, arguments: Mapping[str, Json]) -> Response:
+    source = str(arguments.get("source") or "")
+    if source and source != LIVE:
+        held = _from_report(source, "history.events")
+        if held.exit:
+            return held
+    session.past = replace(session.past, source=source or session.past.source)
+    return _shown(session)
+
+
+def _refresh(session: Session, _: Mapping[str, Json]) -> Response:
+    return session.ask("history.info", {}) if session.past.source == LIVE else _shown(session)
+
+
+def _shown(session: Session) -> Response:
+    return Response("", 0, (), as_json(replace(session.past, sessions=tuple(_kept(session)))))
+
+
+# Sessions
+
+
+def _directory(session: Session) -> Path:
+    base = session.environment.get("XDG_STATE_HOME") or f"{session.environment.get('HOME', '')}/.local/state"
+    return Path(base) / "haclusterd" / "history"
+
+
+def _kept(session: Session) -> list[str]:
+    return sorted(path.stem for path in _directory(session).glob("*.json"))
+
+
+def _session(session: Session, arguments: Mapping[str, Json]) -> Response:
+    action, name = str(arguments.get("action") or "list"), str(arguments.get("name") or "")
+    if action == "list":
+        return _shown(session)
+    if not _NAME.match(name):
+        return _refused("BAD_ARGUMENT", f"{name!r} is no name for a session", "crm history session save NAME", 2)
+    if action not in ("save",) and name not in _kept(session):
+        known = ", ".join(_kept(session)) or "none"
+        return _refused("NO_SUCH_OBJECT", f"there is no session {name}", f"there are: {known}", 105)
+    try:
+        return _SESSIONS[action](session, _directory(session) / name)
+    except OSError as error:
+        return _refused("INPUT_OUTPUT", f"{error.filename or name}: {error.strerror or error}", "", 74)
+
+
+def _save(session: Session, path: Path) -> Response:
+    """Keep the view, and of the cluster's own past a report."""
+    from haclusterd.cli.bundle import report
+
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    bundle, source = path.with_suffix(".tar.gz"), session.past.source
+    reports: tuple[ShownReport, ...] = ()
+    if source == LIVE:
+        bundle.unlink(missing_ok=True)
+        answer = report(session, {"target": str(bundle), "since": session.past.since, "until": session.past.until})
+        if answer.exit:
+            return answer
+        source, reports = str(bundle), answer.reports[:-1]
+    view = as_json(replace(session.past, source=source))
+    handle = os.open(path.with_suffix(".json"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(handle, "w", encoding="utf-8") as file:
+        json.dump(view, file)
+    said = ShownReport("info", "REQUESTED", f"session {path.name} is kept; crm history session load {path.name}")
+    return Response("", 0, (*reports, said))
+
+
+def _load(session: Session, path: Path) -> Response:
+    view = read(PastView, json.loads(path.with_suffix(".json").read_text()))
+    session.past = view
+    return _shown(session)
+
+
+def _delete(_: Session, path: Path) -> Response:
+    for suffix in (".json", ".tar.gz"):
+        path.with_suffix(suffix).unlink(missing_ok=True)
+    return Response("", 0, (ShownReport("info", "REQUESTED", f"session {path.name} is deleted"),))
+
+
+def _pack(session: Session, path: Path) -> Response:
+    """Copy the report of a session here, to be given to somebody."""
+    source = json.loads(path.with_suffix(".json").read_text())["source"]
+    target = Path(f"{path.name}.tar.gz")
+    if target.exists() and not session.options.force:
+        return _refused("EXISTS", f"{target} exists already", "--force replaces it", 108)
+    shutil.copyfile(source, target)
+    target.chmod(0o600)
+    return Response("", 0, (ShownReport("info", "REQUESTED", f"wrote {target}"),))
+
+
+_SESSIONS: Mapping[str, Callable[[Session, Path], Response]] = {
+    "save": _save, "update": _save, "load": _load, "delete": _delete, "pack": _pack,
+}  # fmt: skip
+
+
+def _graph(session: Session, arguments: Mapping[str, Json]) -> Response:
+    """Draw what a transition ordered."""
+    from haclusterd.cli.graphing import written
+
+    asked = {"transition": arguments["transition"]} if arguments.get("transition") else {}
+    answer = session.ask("history.transition", asked)
+    if answer.exit or answer.data is None:
+        return answer
+    drawn = transition_as_dot(read(Transition, answer.data))
+    target = arguments.get("target")
+    if target is not None:
+        return written(str(target), str(arguments.get("picture") or "dot"), drawn)
+    if session.is_json:
+        return Response("", 0, (), as_json(Graph(drawn)))
+    session.write(drawn.splitlines())
+    return Response("", 0)
+
+
+def _refused(code: str, problem: str, remedy: str, status: int) -> Response:
+    return Response("", status, (ShownReport("error", code, problem, remedy),))
+
+
+_OWN: Mapping[str, Callable[[Session, Mapping[str, Json]], Response]] = {
+    "limit": _limit, "detail": _detail, "exclude": _exclude, "setnodes": _setnodes, "source": _source,
+    "refresh": _refresh, "session": _session, "graph": _graph,
+}  # fmt: skip

@@ -1,0 +1,343 @@
+"""The state of the cluster as the text of crm_mon, and the parts of it that other tools print."""
+
+from collections.abc import Iterator
+
+from haclusterd.commands.context import Context
+from haclusterd.commands.status.resource_state import base_of
+from haclusterd.commands.tools.call import Given
+from haclusterd.commands.tools.monitor_view import (
+    DC_VERSION,
+    STACK,
+    View,
+    code_words,
+    counted,
+    fail_count,
+    instances_configured,
+    stamp,
+    status_words,
+)
+from haclusterd.commands.tools.rows import CloneRow, GroupRow, NodeRow, PrimitiveRow, Row, primitives_in
+from haclusterd.formats.cib_xml.status_writer import recorded, records_of
+from haclusterd.formats.cib_xml.writer import written_at
+from haclusterd.model import durations
+from haclusterd.model.cluster import NodeStatus
+from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.history import OperationRecord, ResourceHistory
+from haclusterd.model.ocf import ActionName, ExecutionStatus
+
+
+class TextView(View):
+    """The state as text."""
+
+    def __init__(self, context: Context, sections: frozenset[str], given: Given) -> None:
+        super().__init__(context, sections)
+        self.is_inactive = "inactive" in given
+        self.is_by_node = "by_node" in given
+        self.has_times = "timing" in given
+        self.has_places = True
+        self.has_operations = self.has_times or "operations" in given or "operations" in given.text("include")
+
+    def lines(self) -> Iterator[str]:
+        """Yield the text, sections apart."""
+        sections = self.shown(
+            self._summary, self._nodes, self._resources, self._attributes, self._history,
+            self._failures, self._fencing, self._tickets, self._bans,
+        )  # fmt: skip
+        is_first = True
+        for section in sections:
+            block = list(section)
+            if block:
+                yield from (() if is_first else ("",))
+                yield from block
+                is_first = False
+
+    def _summary(self) -> Iterator[str]:
+        version = self.context.cib.version
+        user, _, origin = version.author.partition("@")
+        yield "Cluster Summary:"
+        yield f"  * Stack: {STACK}"
+        quorum = "partition with quorum" if self.has_quorum else "partition WITHOUT quorum"
+        dc = "NONE" if self.rows.dc is None else f"{self.rows.dc} (version {DC_VERSION}) - {quorum}"
+        yield f"  * Current DC: {dc}"
+        yield f"  * Last updated: {written_at(self.context.now)}"
+        by = f" by {user} via crm on {origin}" if user else ""
+        yield f"  * Last change:  {written_at(version.at)}{by}"
+        yield f"  * {counted(len(self.nodes), 'node')} configured"
+        count, disabled, blocked = instances_configured(self)
+        more = [f"{disabled} DISABLED"] if disabled else []
+        more += [f"{blocked} BLOCKED from further action due to failure"] if blocked else []
+        words = f" ({', '.join(more)})" if more else ""
+        yield f"  * {counted(count, 'resource instance')} configured{words}"
+        if self.properties.boolean("maintenance-mode"):
+            yield ""
+            yield "              *** Resource management is DISABLED ***"
+            yield "  The cluster will not attempt to start, stop or recover services"
+
+    def _nodes(self) -> Iterator[str]:
+        yield "Node List:"
+        if self.is_by_node:
+            for node in self.nodes:
+                yield f"  * Node {node.name}: {_node_words(node)}:"
+                yield "    * Resources:"
+                yield from (f"      * {self.words(row, where=False)}" for row in self._on(node))
+            return
+        online = [node.name for node in self.nodes if _node_words(node) == "online"]
+        offline = [node.name for node in self.nodes if _node_words(node) == "OFFLINE"]
+        for node in self.nodes:
+            if node.name not in online and node.name not in offline:
+                yield f"  * Node {node.name}: {_node_words(node)}"
+        if online:
+            yield f"  * Online: [ {' '.join(online)} ]"
+        if offline:
+            yield f"  * OFFLINE: [ {' '.join(offline)} ]"
+
+    def _on(self, node: NodeRow) -> list[PrimitiveRow]:
+        """Return what runs on a node, in the order in which it was recorded there."""
+        status = self.context.cib.status.nodes.get(node.name, NodeStatus(node.name))
+        places = {base_of(history.resource): at for at, history in enumerate(recorded(status))}
+        found = (row for row in self.primitives if node.name in row.nodes)
+        return sorted(found, key=lambda row: places.get(row.id, len(places)))
+
+    def _resources(self) -> Iterator[str]:
+        shown: list[str] = []
+        for row in self.rows.resources:
+            if self.is_by_node and not self._is_partly_idle(row):
+                continue
+            shown += self.row_lines(row, 1)
+        if self.is_by_node:
+            yield from ("Inactive Resources:", *shown) if shown and self.is_inactive else ()
+            return
+        yield "Full List of Resources:" if self.is_inactive else "Active Resources:"
+        yield from shown or ["  * No resources" if self.is_inactive else "  * No active resources"]
+
+    def _is_partly_idle(self, row: Row) -> bool:
+        return any(not each.is_active for each in primitives_in(row))
+
+    def row_lines(self, row: Row, level: int) -> Iterator[str]:
+        """Yield a resource with what it contains; nothing of what does not run, unless that is wanted."""
+        if not self.is_inactive and not any(each.is_active for each in primitives_in(row)):
+            return
+        pad = "  " * level
+        if isinstance(row, PrimitiveRow):
+            yield f"{pad}* {self.words(row, where=self.has_places)}"
+        elif isinstance(row, GroupRow):
+            idle = 0 if self.is_inactive else sum(not each.is_active for each in row.members)
+            hidden = f" ({counted(idle, 'member')} inactive)" if idle else ""
+            yield f"{pad}* Resource Group: {row.id}{_flags(row)}{hidden}:"
+            for member in row.members:
+                yield from self.row_lines(member, level + 1)
+        else:
+            kind = " (promotable" if row.is_promotable else ""
+            kind += ", unique" if row.is_unique and kind else " (unique" if row.is_unique else ""
+            kind += ", " if kind and _flags(row) else ") " if kind else ""
+            flags = _flags(row).strip(" ()")
+            head = f"{kind.rstrip()} {flags})" if kind.endswith(", ") else f"{kind.rstrip()}{_flags(row)}"
+            yield f"{pad}* Clone Set: {row.id} [{row.child}]{head}:"
+            yield from self._clone(row, level + 1)
+
+    def _clone(self, row: CloneRow, level: int) -> Iterator[str]:
+        pad = "  " * level
+        by_role: dict[str, list[str]] = {}
+        for each in row.instances:
+            role, node = self._plain(each)
+            if role:
+                by_role.setdefault(role, []).append(node)
+            elif any(part.is_active for part in primitives_in(each)):
+                yield from self.row_lines(each, level)
+        for role in ("Promoted", "Started", "Unpromoted"):
+            if role in by_role:
+                yield f"{pad}* {role}: [ {' '.join(sorted(by_role[role]))} ]"
+        used = {
+            node for each in row.instances for part in primitives_in(each) for node in part.nodes
+            if part.is_managed or self.rows.node(node).is_online
+        }  # fmt: skip
+        free = [node.name for node in self.nodes if node.name not in used]
+        if free and self.is_inactive and not row.is_unique:
+            yield f"{pad}* Stopped{' (disabled)' if row.is_disabled else ''}: [ {' '.join(free)} ]"
+
+    def _plain(self, row: PrimitiveRow | GroupRow) -> tuple[str, str]:
+        """Return the role and node of an instance about which there is nothing else to say; empty: there is."""
+        parts = list(primitives_in(row))
+        nodes = {node for part in parts for node in part.nodes}
+        roles = {part.role for part in parts}
+        is_plain = (
+            len(nodes) == 1
+            and len(roles) == 1
+            and all(part.is_active and part.is_managed and not part.is_failed for part in parts)
+            and roles <= {"Started", "Promoted", "Unpromoted"}
+            and not self.rows.node(next(iter(nodes))).is_unclean
+        )
+        return (roles.pop(), nodes.pop()) if is_plain else ("", "")
+
+    def words(self, row: PrimitiveRow, *, where: bool) -> str:
+        """Write one primitive, with the nodes where it runs or without."""
+        role = "FAILED" if row.is_failed and row.role in ("Started", "Unpromoted") else row.role
+        role = f"FAILED {row.role}" if row.is_failed and row.role == "Promoted" else role
+        place = ""
+        if where and len(row.nodes) == 1:
+            place = f" {row.nodes[0]}"
+        elif where and row.nodes:
+            place = f" [ {' '.join(row.nodes)} ]"
+        is_sure = not where or len(row.nodes) != 1 or self.rows.node(row.nodes[0]).is_online
+        flags = [] if is_sure else ["UNCLEAN"]
+        flags += ["LOCKED"] if row.is_locked else []
+        flags += ["disabled"] if row.is_disabled else []
+        flags += ["blocked"] if row.is_blocked else []
+        flags += ["unmanaged"] if not row.is_managed and not row.is_blocked else []
+        words = f" ({', '.join(flags)})" if flags else ""
+        orphan = " ORPHANED" if row.is_orphaned else ""
+        return f"{row.id}\t({row.agent}):\t{orphan} {role}{place}{words}"
+
+    def _attributes(self) -> Iterator[str]:
+        lines: list[str] = []
+        for node, status in self.online():
+            shown = self.shown_attributes(status)
+            if shown:
+                lines.append(f"  * Node: {node.name}:")
+                lines += (f"    * {name:<32}\t: {value:<10}" for name, value in shown.items())
+        if lines:
+            yield from ("Node Attributes:", *lines)
+
+    def _history(self) -> Iterator[str]:
+        yield "Operations:" if self.has_operations else "Migration Summary:"
+        for node, status in self.online():
+            lines: list[str] = []
+            for history in recorded(status):
+                count, failed_at = fail_count(history)
+                if not self.operations(history) or (not self.has_operations and not count):
+                    continue
+                words = f" fail-count={count} last-failure='{written_at(failed_at)}'" if count else ""
+                end = ":" if self.has_operations else ""
+                lines.append(f"    * {history.resource}: migration-threshold={self.threshold(history)}{words}{end}")
+                if self.has_operations:
+                    lines += (f"      * {text}" for text in self._operation_words(history))
+            if lines:
+                yield f"  * Node: {node.name}:"
+                yield from lines
+
+    def _operation_words(self, history: ResourceHistory) -> Iterator[str]:
+        for number, task, interval_ms, record in self.operations(history):
+            text = f"({number}) {task}"
+            text += ":" if interval_ms or self.has_times else ""
+            text += f' interval="{interval_ms}ms"' if interval_ms else ""
+            if self.has_times:
+                text += f' last-rc-change="{written_at(record.changed_at)}" exec-time="{record.executed_ms}ms"'
+                code = record.exit_code
+                text += f' queue-time="{record.queued_ms}ms" rc={code.value} ({code_words(code)})'
+            yield text
+
+    def _failures(self) -> Iterator[str]:
+        lines = [_failure_words(*each) for each in self.failures()]
+        if lines:
+            yield from ("Failed Resource Actions:", *lines)
+
+    def _fencing(self) -> Iterator[str]:
+        status = self.context.cib.status
+        failed = [each for each in reversed(status.fencing_history) if each.outcome is FenceOutcome.FAILED]
+        if failed:
+            yield "Failed Fencing Actions:"
+            for each in failed:
+                yield (f"  * {each.action} of {each.target} failed: delegate={each.executor}, client=haclusterd, "
+                       f"origin={each.executor}, last-failed='{stamp(each.ended_at)}'")  # fmt: skip
+        if status.fence_orders:
+            yield "Pending Fencing Actions:"
+            for _, order in sorted(status.fence_orders.items()):
+                yield f"  * {order.action} of {order.target} pending: client=haclusterd, origin={order.executor}"
+
+    def _tickets(self) -> Iterator[str]:
+        tickets = sorted(self.context.cib.status.tickets.items())
+        if tickets:
+            yield "Tickets:"
+        for name, state in tickets:
+            since = f' last-granted="{written_at(state.last_granted)}"' if state.last_granted else ""
+            word = "granted" if state.is_granted else "revoked"
+            yield f"  * {name}: {word}{' [standby]' if state.is_standby else ''}{since}"
+
+    def _bans(self) -> Iterator[str]:
+        found = list(self.bans())
+        if found:
+            yield "Negative Location Constraints:"
+        for each in found:
+            only = " in Promoted role" if each.role == "Promoted" else ""
+            yield f"  * {each.id}\tprevents {each.resource} from running{only} on {each.node}"
+
+
+def _flags(row: GroupRow | CloneRow) -> str:
+    flags = (["disabled"] if row.is_disabled else []) + ([] if row.is_managed else ["unmanaged"])
+    return f" ({', '.join(flags)})" if flags else ""
+
+
+def _node_words(node: NodeRow) -> str:
+    if node.is_unclean:
+        return "UNCLEAN (online)" if node.is_online else "UNCLEAN (offline)"
+    if node.is_pending:
+        return "pending"
+    if node.is_standby and node.is_online:
+        return "standby (with active resources)" if node.running else "standby"
+    if node.is_maintenance:
+        return "maintenance" if node.is_online else "OFFLINE (maintenance)"
+    if node.is_standby and not node.is_online:
+        return "OFFLINE (standby)"
+    return "online" if node.is_online else "OFFLINE"
+
+
+def _failure_words(status: NodeStatus, history: ResourceHistory, record: OperationRecord) -> str:
+    every = f"{durations.render(record.interval_ms)}-interval " if record.interval_ms else ""
+    task = "probe" if record.is_probe and record.operation == ActionName.MONITOR else record.operation
+    if record.status in (ExecutionStatus.DONE, ExecutionStatus.ERROR):
+        ending = f"returned '{code_words(record.exit_code)}'"
+    else:
+        ending = f"could not be executed ({status_words(record)})"
+    reason = f" ({record.exit_reason})" if record.exit_reason else ""
+    after = f" after {_span(record.executed_ms)}" if record.executed_ms else ""
+    at = written_at(record.changed_at)
+    return f"  * {history.resource} {every}{task} on {status.name} {ending}{reason} at {at}{after}"
+
+
+def _span(span_ms: int) -> str:
+    """Write a span as Pacemaker does: `22ms`, `1.5s`."""
+    if span_ms < 1000:
+        return f"{span_ms}ms"
+    return f"{span_ms // 1000}.{span_ms % 1000:03}s" if span_ms % 1000 else f"{span_ms // 1000}s"
+
+
+def resource_lines(context: Context, only: str = "") -> list[str]:
+    """Return the full list of resources as text, without the nodes; or one of them, with."""
+    view = TextView(context, frozenset({"resources"}), Given((("inactive", ""),)))
+    rows = view.rows.resources
+    if not only:
+        view.has_places = False
+        return [line for row in rows for line in view.row_lines(row, 1)]
+    found = next((row for row in rows if row.id == only), None) or next(
+        (each for each in view.primitives if each.id == only), None
+    )
+    return [] if found is None else list(view.row_lines(found, 1))
+
+
+def cluster_lines(context: Context) -> list[str]:
+    """Return nodes and resources as text, as crm_simulate shows them."""
+    view = TextView(context, frozenset({"nodes", "resources"}), Given((("inactive", ""),)))
+    bullets = ("Node List:", "Full List of Resources:")
+    return [f"* {line}" if line in bullets else line for line in view.lines()]
+
+
+def operation_lines(context: Context, node: str, resource: str) -> list[str]:
+    """Return recorded operations as `crm_resource --list-operations` prints them, of one node or resource or all."""
+    view = TextView(context, frozenset(), Given((("inactive", ""),)))
+    known = {(row.id, each): row for row in view.primitives for each in row.nodes}
+    lines = []
+    for _, status in view.online():
+        for history in recorded(status):
+            base = base_of(history.resource)
+            if node not in ("", status.name) or resource not in ("", history.resource, base):
+                continue
+            row = known.get((base, status.name), PrimitiveRow(base, str(history.agent)))
+            for record in records_of(history):
+                key = f"{history.resource}_{record.operation}_{record.interval_ms}"
+                at = written_at(record.changed_at)
+                lines.append(
+                    f"{view.words(row, where=False)}: {key} (node={status.name}, call={record.call_id}, "
+                    f"rc={record.exit_code.value}, last-rc-change='{at}', exec={record.executed_ms}ms): "
+                    f"{status_words(record)}"
+                )
+    return lines

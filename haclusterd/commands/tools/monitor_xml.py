@@ -1,0 +1,226 @@
+"""The state of the cluster as the XML of crm_mon (Pacemaker 2.1.5, api-version 2.25).
+
+Agents search it line by line with regular expressions (pgsql, redis, galera), so every element stands on a line of its
+own with its attributes in Pacemaker's order. Times are UTC.
+"""
+
+from collections.abc import Iterator
+
+from haclusterd.commands.context import Context
+from haclusterd.commands.status.resource_state import base_of
+from haclusterd.commands.tools.call import FEATURE_SET
+from haclusterd.commands.tools.monitor_view import (
+    DC_VERSION,
+    STACK,
+    View,
+    code_words,
+    fail_count,
+    instances_configured,
+    stamp,
+    status_words,
+)
+from haclusterd.commands.tools.rows import GroupRow, PrimitiveRow, Row
+from haclusterd.formats.cib_xml.elements import quoted
+from haclusterd.formats.cib_xml.status_writer import recorded
+from haclusterd.formats.cib_xml.writer import written_at
+from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.history import ResourceHistory
+
+
+def _tag(name: str, indent: int, /, **attributes: object) -> str:
+    words = "".join(f" {key.rstrip('_').replace('__', '-')}={quoted(_word(value))}" for key, value in
+                    attributes.items() if value is not None)  # fmt: skip
+    return f"{' ' * indent}<{name}{words}"
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class XmlView(View):
+    """The state as XML."""
+
+    def lines(self) -> Iterator[str]:
+        """Yield the document's inside."""
+        sections = self.shown(
+            self._summary, self._nodes, self._resources, self._attributes, self._history,
+            self._failures, self._fencing, self._tickets, self._bans,
+        )  # fmt: skip
+        for section in sections:
+            yield from section
+
+    def _summary(self) -> Iterator[str]:
+        version = self.context.cib.version
+        user, _, origin = version.author.partition("@")
+        yield "  <summary>"
+        yield _tag("stack", 4, type=STACK) + "/>"
+        if self.rows.dc is None:
+            yield _tag("current_dc", 4, present=False) + "/>"
+        else:
+            yield _tag("current_dc", 4, present=True, version=DC_VERSION, name=self.rows.dc,
+                       id=self.rows.numbers[self.rows.dc], with_quorum=self.has_quorum, mixed_version=False) + "/>"
+        yield _tag("last_update", 4, time=written_at(self.context.now)) + "/>"
+        yield _tag("last_change", 4, time=written_at(version.at), user=user, client="crm" if user else "",
+                   origin=origin) + "/>"
+        yield _tag("nodes_configured", 4, number=len(self.nodes)) + "/>"
+        count, disabled, blocked = instances_configured(self)
+        yield _tag("resources_configured", 4, number=count, disabled=disabled, blocked=blocked) + "/>"
+        text, flag = self.properties.text, self.properties.boolean
+        options = {
+            "stonith__enabled": flag("fencing-enabled"),
+            "symmetric__cluster": flag("symmetric-cluster"),
+            "no__quorum__policy": text("no-quorum-policy"),
+            "maintenance__mode": flag("maintenance-mode"),
+            "stop__all__resources": flag("stop-all-resources"),
+            "stonith__timeout__ms": self.properties.duration_ms("fencing-timeout"),
+            "priority__fencing__delay__ms": self.properties.duration_ms("priority-fencing-delay"),
+        }
+        yield _tag("cluster_options", 4, **options) + "/>"
+        yield "  </summary>"
+
+    def _nodes(self) -> Iterator[str]:
+        yield "  <nodes>"
+        for node in self.nodes:
+            yield _tag(
+                "node", 4, name=node.name, id=node.number, online=node.is_online, standby=node.is_standby,
+                standby_onfail=False, maintenance=node.is_maintenance, pending=node.is_pending,
+                unclean=node.is_unclean, health=node.health, feature_set=FEATURE_SET if node.is_online else None,
+                shutdown=node.is_leaving, expected_up=node.is_expected, is_dc=node.is_dc,
+                resources_running=node.running, type="member",
+            ) + "/>"  # fmt: skip
+        yield "  </nodes>"
+
+    def _resources(self) -> Iterator[str]:
+        yield "  <resources>"
+        for row in self.rows.resources:
+            yield from self._resource(row, 4)
+        yield "  </resources>"
+
+    def _resource(self, row: Row, indent: int) -> Iterator[str]:
+        if isinstance(row, PrimitiveRow):
+            yield from self._primitive(row, indent)
+            return
+        end = " " * indent
+        if isinstance(row, GroupRow):
+            yield _tag("group", indent, id=row.id, number_resources=len(row.members), managed=row.is_managed,
+                       disabled=row.is_disabled) + ">"
+            for member in row.members:
+                yield from self._primitive(member, indent + 2)
+            yield f"{end}</group>"
+            return
+        yield _tag("clone", indent, id=row.id, multi_state=row.is_promotable, unique=row.is_unique,
+                   managed=row.is_managed, disabled=row.is_disabled, failed=False, failure_ignored=False,
+                   target_role=row.target_role or None) + ">"
+        for each in row.instances:
+            yield from self._resource(each, indent + 2)
+        yield f"{end}</clone>"
+
+    def _primitive(self, row: PrimitiveRow, indent: int) -> Iterator[str]:
+        start = _tag(
+            "resource", indent, id=row.id, resource_agent=row.agent, role=row.role,
+            target_role=row.target_role or None, active=row.is_active, orphaned=row.is_orphaned,
+            blocked=row.is_blocked, managed=row.is_managed, failed=row.is_failed, failure_ignored=False,
+            nodes_running_on=len(row.nodes), locked_to=row.is_locked or None,
+        )  # fmt: skip
+        if not row.nodes:
+            yield f"{start}/>"
+            return
+        yield f"{start}>"
+        for node in row.nodes:
+            is_online = self.rows.node(node).is_online
+            yield _tag("node", indent + 2, name=node, id=self.rows.numbers.get(node, node), cached=is_online) + "/>"
+        yield f"{' ' * indent}</resource>"
+
+    def _attributes(self) -> Iterator[str]:
+        lines: list[str] = []
+        for node, status in self.online():
+            shown = self.shown_attributes(status)
+            if shown:
+                lines.append(_tag("node", 4, name=node.name) + ">")
+                lines += (_tag("attribute", 6, name=key, value=value) + "/>" for key, value in shown.items())
+                lines.append("    </node>")
+        if lines:
+            yield from ("  <node_attributes>", *lines, "  </node_attributes>")
+
+    def _history(self) -> Iterator[str]:
+        yield "  <node_history>"
+        for node, status in self.online():
+            lines = [line for history in recorded(status) for line in self._of_resource(history)]
+            if lines:
+                yield _tag("node", 4, name=node.name) + ">"
+                yield from lines
+                yield "    </node>"
+        yield "  </node_history>"
+
+    def _of_resource(self, history: ResourceHistory) -> Iterator[str]:
+        listed = self.operations(history)
+        if not listed:
+            return
+        is_orphan = base_of(history.resource) not in self.context.cib.configuration.resources
+        count, failed_at = fail_count(history)
+        yield _tag(
+            "resource_history", 6, id=history.resource, orphan=is_orphan,
+            migration__threshold=self.threshold(history), fail__count=count or None,
+            last__failure=written_at(failed_at) if count else None,
+        ) + ">"  # fmt: skip
+        for number, task, interval_ms, record in listed:
+            yield _tag(
+                "operation_history", 8, call=number, task=task, rc=record.exit_code.value,
+                rc_text=code_words(record.exit_code), interval=f"{interval_ms}ms" if interval_ms else None,
+                last__rc__change=written_at(record.changed_at), exec__time=f"{record.executed_ms}ms",
+                queue__time=f"{record.queued_ms}ms",
+            ) + "/>"  # fmt: skip
+        yield "      </resource_history>"
+
+    def _failures(self) -> Iterator[str]:
+        lines = [
+            _tag(
+                "failure", 4, op_key=f"{history.resource}_{record.operation}_{record.interval_ms}", node=status.name,
+                exitstatus=code_words(record.exit_code), exitreason=record.exit_reason,
+                exitcode=record.exit_code.value, call=record.call_id, status=status_words(record),
+                last__rc__change=stamp(record.changed_at), queued=record.queued_ms, exec_=record.executed_ms,
+                interval=record.interval_ms, task=record.operation,
+            ) + "/>"
+            for status, history, record in self.failures()
+        ]  # fmt: skip
+        if lines:
+            yield from ("  <failures>", *lines, "  </failures>")
+
+    def _fencing(self) -> Iterator[str]:
+        status = self.context.cib.status
+        lines = [
+            _tag("fence_event", 4, action=order.action, target=order.target, client="haclusterd", origin=order.executor,
+                 status="pending", delegate=order.executor) + "/>"
+            for _, order in sorted(status.fence_orders.items())
+        ]  # fmt: skip
+        lines += (
+            _tag("fence_event", 4, action=each.action, target=each.target, client="haclusterd", origin=each.executor,
+                 status="success" if each.outcome in (FenceOutcome.FENCED, FenceOutcome.CONFIRMED) else "failed",
+                 delegate=each.executor, completed=stamp(each.ended_at)) + "/>"
+            for each in reversed(status.fencing_history)
+        )  # fmt: skip
+        if lines:
+            yield from (_tag("fence_history", 2, status=0) + ">", *lines, "  </fence_history>")
+
+    def _tickets(self) -> Iterator[str]:
+        lines = [
+            _tag("ticket", 4, id=name, status="granted" if state.is_granted else "revoked", standby=state.is_standby,
+                 last__granted=written_at(state.last_granted) if state.last_granted else None) + "/>"
+            for name, state in sorted(self.context.cib.status.tickets.items())
+        ]  # fmt: skip
+        if lines:
+            yield from ("  <tickets>", *lines, "  </tickets>")
+
+    def _bans(self) -> Iterator[str]:
+        lines = [
+            _tag("ban", 4, id=each.id, resource=each.resource, node=each.node, weight=each.score,
+                 promoted__only=each.role == "Promoted", master_only=each.role == "Promoted") + "/>"
+            for each in self.bans()
+        ]  # fmt: skip
+        if lines:
+            yield from ("  <bans>", *lines, "  </bans>")
+
+
+def sections_as_xml(context: Context, *sections: str) -> list[str]:
+    """Return sections of the XML, for other tools."""
+    return list(XmlView(context, frozenset(sections)).lines())
