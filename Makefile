@@ -88,9 +88,9 @@ bench-scheduler: setup  ## CPU time and memory of the scheduler beside crm_simul
 fuzz-properties: setup  ## the property tests with examples that are new in each round; ROUNDS=5
 	@for round in $$(seq $(or $(ROUNDS),5)); do $(BIN)/pytest -n $(WORKERS) --hypothesis-profile=new -m "not processes" $(PROPERTIES) || exit 1; done
 
-mutants: setup  ## safety-relevant lines broken one at a time, and who notices; SWARM=600 (seconds each) SAMPLE=24 (of them) GENERATED=200 SEED=1 ONLY='Replica.*'
+mutants: setup  ## safety-relevant lines broken one at a time, and who notices; SWARM=600 (seconds each) SAMPLE=24 (of them) GENERATED=200 SEED=1 ONLY='Replica.*' WRITE=1 (noticed.txt)
 	@$(BIN)/python -m tests.mutants --swarm $(or $(SWARM),0) --sample $(or $(SAMPLE),0) --generated $(or $(GENERATED),0) --seed $(or $(SEED),1) \
-		--only '$(or $(ONLY),*)'
+		--only '$(or $(ONLY),*)' $(if $(WRITE),--write-noticed)
 
 fuzz-journal: setup  ## every cut and flipped bit of the store's files, and a kill at each of its system calls; STEP=1
 	@$(BIN)/python -m tests.fuzzing.journal --step $(or $(STEP),1)

@@ -31,6 +31,8 @@ from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, Row
 from haclusterd.model.property_tables import PACEMAKERS_PROPERTIES
 from haclusterd.model.state_tables import TransitionTable
 from haclusterd.runtime.dialogue import STAGES
+from haclusterd.runtime.event_followers import FOLLOWS
+from haclusterd.runtime.leaving import PRESENCES
 from haclusterd.runtime.member_change import CHANGES
 from haclusterd.verbs.answers.answer import (
     MAY_BE_ABSENT,
@@ -342,6 +344,8 @@ TABLES = (
     ("machines/joining.py", JOINING),
     ("runtime/dialogue.py", STAGES),
     ("runtime/member_change.py", CHANGES),
+    ("runtime/leaving.py", PRESENCES),
+    ("runtime/event_followers.py", FOLLOWS),
 )
 
 ANSWERS_HEAD = """# What verbs answer

@@ -129,6 +129,24 @@ def promoted_on_others(
     )
 
 
+def promoted_siblings(
+    cib: Cib, resource: ResourceId, judge: Callable[[NodeStatus, ResourceId], bool] = possibly_promoted
+) -> tuple[tuple[NodeName, ResourceId], ...]:
+    """Return where other instances of a unique clone may be promoted: of `db:0`, (n2, `db:1`); they can share a node.
+
+    Of what has no number of an instance there are none.
+    """
+    base, colon, _ = resource.partition(":")
+    if not colon:
+        return ()
+    return tuple(
+        (node, name)
+        for node, status in sorted(cib.status.nodes.items())
+        for name in sorted(_of_primitive(status, base, is_unique=True) - {resource})
+        if judge(status, name)
+    )
+
+
 def copies_of(cib: Cib) -> Copies:
     """Return the limits on copies in this CIB's configuration."""
     return Copies(cib.in_force, sum(1 for member in cib.members.values() if not member.is_witness))

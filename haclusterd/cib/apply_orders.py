@@ -10,18 +10,19 @@ from haclusterd.cib.activity import (
     former_names_active,
     history_says_active,
     promoted_on_others,
+    promoted_siblings,
     starting_on_others,
     under_names_given_up,
     unfenced_holders,
 )
 from haclusterd.cib.changes import Change, ChangeKind, Refusal, RefusalCode
-from haclusterd.cib.migrations import with_doubt, with_undecided
+from haclusterd.cib.migrations import with_doubt, with_expected_arrival, with_undecided
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_nodes
 from haclusterd.model.activity import (
     HOLDING,
     could_not_look,
     known_promoted,
-    migrating_to_or_from,
+    migrations_at,
     possibly_promoted,
     started_as,
 )
@@ -155,15 +156,17 @@ def _migration_source(cib: Cib, order: Order) -> NodeName | None:
 
 def _promotion_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
     """Refuse what could make one promoted instance too many."""
-    others: tuple[NodeName, ...] = ()
-    if entry.rules.one_active_copy:
-        judge = possibly_promoted if entry.rules.unverified_may_be_promoted else known_promoted
-        others = promoted_on_others(cib, order.resource, order.node, judge)
+    if not entry.rules.one_active_copy:
+        return None
+    judge = possibly_promoted if entry.rules.unverified_may_be_promoted else known_promoted
+    others = [(name, order.resource) for name in promoted_on_others(cib, order.resource, order.node, judge)]
+    others += promoted_siblings(cib, order.resource, judge)
     if not ClusterProperties(cib.in_force).boolean("fencing-enabled"):
-        others = tuple(name for name in others if cib.status.nodes[name].state is NodeState.ONLINE)
+        others = [each for each in others if cib.status.nodes[each[0]].state is NodeState.ONLINE]
     if not others or len(others) < copies_of(cib).most_promoted(order.resource):
         return None
-    text = f"{order.resource} may be promoted on {', '.join(others)}"
+    places = (name if copy == order.resource else f"{name} as {copy}" for name, copy in others)
+    text = f"{order.resource} may be promoted on {', '.join(places)}"
     return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
 
 
@@ -223,16 +226,20 @@ def _with_doubts_of_migrations(cib: Cib, status: NodeStatus) -> NodeStatus:
     """Keep in doubt whose migration is open on another node, whatever was found here: it may come, or come back."""
     known = cib.status.nodes[status.name]
     answered = known.unverified - status.unverified
-    kept = answered & migrating_to_or_from(cib, status.name) if answered else answered
+    kept = {order.resource: order for order in migrations_at(cib, status.name) if order.resource in answered} \
+        if answered else {}
     if not kept:
         return status
     # Sorted: a set has another order in each process, and replicas are compared by the bytes of their CIBs.
-    lacking = {resource: known.histories[resource] for resource in sorted(kept) if resource not in status.histories}
+    doubted = {
+        resource: with_expected_arrival(status, status.histories.get(resource) or known.histories[resource], order)
+        for resource, order in sorted(kept.items())
+    }
     return replace(
         status,
-        histories={**status.histories, **lacking},
-        probed=status.probed - kept,
-        unverified=status.unverified | kept,
+        histories={**status.histories, **doubted},
+        probed=status.probed - frozenset(kept),
+        unverified=status.unverified | frozenset(kept),
     )
 
 
@@ -256,6 +263,8 @@ def _record(
     if order is not None and result.kind is ResultKind.UNKNOWN and order.action in _BEGINNINGS:
         is_kept = order.action is ActionName.START and entry.rules.unverified_is_probed
         history = _in_doubt(history, order, result) if is_kept else _begun_by(history, order)
+        if order.action is ActionName.MIGRATE_FROM and entry.rules.migration_counts_on_both:
+            history = with_expected_arrival(status, history, order)
     status = replace(status, last_call_id=max(status.last_call_id, result.call_id))
     if result.kind is ResultKind.UNKNOWN:
         doubted = frozenset({result.resource}) if entry.rules.unverified_is_probed else frozenset()
@@ -299,8 +308,12 @@ def _in_doubt(history: ResourceHistory, order: Order, result: OperationResult) -
 
 
 def _settled(history: ResourceHistory) -> ResourceHistory:
-    """Return a history without a start in doubt: a probe has looked."""
-    records = {key: item for key, item in history.records.items() if not (item.is_undecided and key == _START)}
+    """Return a history without a start, or an arrival, in doubt: a probe has looked."""
+    records = {
+        key: item
+        for key, item in history.records.items()
+        if not (item.is_expected_arrival or (item.is_undecided and key == _START))
+    }
     return history if len(records) == len(history.records) else replace(history, records=records)
 
 

@@ -9,12 +9,15 @@ arrive after the answer.
 from dataclasses import replace
 
 from haclusterd.cib.verdict import Entry, with_node
-from haclusterd.model.activity import HOLDING, started_as
+from haclusterd.model.activity import HOLDING, history_says_active, started_as
 from haclusterd.model.cluster import Cib, NodeStatus
-from haclusterd.model.history import OperationRecord, history_of, operation_key
+from haclusterd.model.history import OperationRecord, ResourceHistory, history_of, operation_key
+from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
+
+_RECEIVED = operation_key(ActionName.MIGRATE_FROM, 0)
 
 
 def with_doubt(status: NodeStatus, order: Order) -> NodeStatus:
@@ -26,9 +29,41 @@ def with_doubt(status: NodeStatus, order: Order) -> NodeStatus:
         history = replace(history, agent=order.agent, parameters=parameters, definition=definition)
     return replace(
         status,
-        histories={**status.histories, order.resource: history},
+        histories={**status.histories, order.resource: with_expected_arrival(status, history, order)},
         probed=status.probed - {order.resource},
         unverified=status.unverified | {order.resource},
+    )
+
+
+def with_expected_arrival(status: NodeStatus, history: ResourceHistory, order: Order) -> ResourceHistory:
+    """Return a history that says of a migration, ordered here or on the other node, that the resource may come.
+
+    What was recorded before, such as a stop, or a probe that found nothing, says nothing any more: a probe that could
+    not look must not fall back on it. It is Pacemaker's record of a `migrate_from` that has not ended.
+    """
+    if history_says_active(history):
+        return history
+    source = order.other_node if order.action is ActionName.MIGRATE_FROM and order.node == status.name else order.node
+    record = _received(status, source, ExecutionStatus.PENDING, "", order.issued_at)
+    return replace(history, records={**history.records, _RECEIVED: record})
+
+
+def _received(
+    status: NodeStatus, source: NodeName | None, state: ExecutionStatus, reason: str, at: WallTime
+) -> OperationRecord:
+    """Return a record of a `migrate_from` whose end nobody knows; it is newer than whatever is recorded here."""
+    return OperationRecord(
+        operation=ActionName.MIGRATE_FROM,
+        interval_ms=0,
+        call_id=status.last_call_id + 1,
+        exit_code=ExitCode.UNKNOWN,
+        status=state,
+        target_exit_code=ExitCode.OK,
+        run_at=at,
+        changed_at=at,
+        exit_reason=reason,
+        migrate_source=source,
+        migrate_target=status.name,
     )
 
 
@@ -43,20 +78,8 @@ def with_undecided(cib: Cib, order: Order, reason: str, at: WallTime) -> Cib:
         return cib
     doubted = with_doubt(target, order)
     history = doubted.histories[order.resource]
-    record = OperationRecord(
-        operation=ActionName.MIGRATE_FROM,
-        interval_ms=0,
-        call_id=doubted.last_call_id,
-        exit_code=ExitCode.UNKNOWN,
-        status=ExecutionStatus.UNKNOWN,
-        target_exit_code=ExitCode.OK,
-        run_at=at,
-        changed_at=at,
-        exit_reason=reason,
-        migrate_source=order.node,
-        migrate_target=target.name,
-    )
-    records = {**history.records, operation_key(ActionName.MIGRATE_FROM, 0): record}
+    record = _received(doubted, order.node, ExecutionStatus.UNKNOWN, reason, at)
+    records = {**history.records, _RECEIVED: record}
     histories = {**doubted.histories, order.resource: replace(history, records=records)}
     return with_node(cib, replace(doubted, histories=histories))
 

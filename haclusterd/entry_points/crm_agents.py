@@ -19,7 +19,7 @@ from haclusterd.adapters.machine.installation import (
 )
 from haclusterd.entry_points.crm_setup import answer, read_text, read_texts
 from haclusterd.formats.agent_names import DEFAULT_PROVIDERS
-from haclusterd.model.ids import RUN_HERE, AgentReference
+from haclusterd.model.ids import RUN_HERE, UNITS, AgentReference
 from haclusterd.model.json_value import Json
 from haclusterd.model.ocf import ExitCode
 from haclusterd.model.requests import Response
@@ -50,6 +50,7 @@ class Machine:
         found = self.directories.listing()
         if standard in ("ocf", "lsb"):
             return [each for each in found if each.standard == standard]
+        assert standard in ("service", "systemd"), standard
         units = UnitFiles().listing()
         scripts = [each.type for each in found if each.standard == "lsb"] if standard == "service" else []
         return [AgentReference(standard, None, name) for name in sorted({*units, *scripts})]
@@ -76,7 +77,7 @@ class Machine:
                 agent = AgentReference.parse(word)
             except ValueError:
                 return report(Code.BAD_ARGUMENT, name="AGENT", problem=f"{word!r} is not CLASS:PROVIDER:TYPE")
-            if agent.standard in ("systemd", "service", "lsb"):
+            if agent.standard in UNITS:
                 return report(Code.BAD_ARGUMENT, name="AGENT", problem=WITHOUT_PARAMETERS)
             if self.find(agent) is not None:
                 return agent
@@ -156,7 +157,7 @@ def validate(arguments: Mapping[str, Json]) -> Response:
         return answer([report(Code.NO_INPUT, file=f"{path} validate-all", problem=str(error), remedy="")])
     if code == ExitCode.OK:
         return answer([report(Code.NOTHING_TO_DO, state=f"{agent} finds no fault with these parameters")])
-    words = "it did not end in time" if code is None else f"exit code {code} ({_words(code)})"
+    words = "it did not end in time, or printed too much" if code is None else f"exit code {code} ({_words(code)})"
     output = "; ".join(filter(None, (" ".join(line.split()) for line in printed.splitlines())))
     return answer([report(Code.BAD_VALUE, name=str(agent), problem=f"{words}: {output}" if output else words)])
 

@@ -85,7 +85,7 @@ def fork_objections(heard: Sequence[Heard], cluster: str) -> list[ReportItem]:
 
 
 def warnings(heard: Sequence[Heard]) -> list[ReportItem]:
-    """Return what is to be said of addresses where somebody else, or nobody certain, answers."""
+    """Return reports on addresses where somebody else, or nobody certain, answers."""
     return [
         report(Code.OLD_NODE_UNSURE, node=each.node, address=f"{each.address[0]}:{each.address[1]}")
         for each in heard

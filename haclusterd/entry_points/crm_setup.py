@@ -111,7 +111,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def advice(members: Sequence[Member]) -> list[ReportItem]:
-    """Return what is to be said of these members."""
+    """Return reports on these members."""
     count = sum(member.is_voter for member in members)
     return [report(Code.EVEN_VOTERS, count=count)] if count % 2 == 0 else []
 

@@ -215,7 +215,7 @@ class TransitionMachine:
         self._by_order: dict[OrderKey, _Tracked] = {}
         self._done = 0
         self._pseudo: list[_Tracked] = []
-        """Ready, and nobody's hand is needed."""
+        """Ready, and there is nothing to execute."""
         self._fences: list[_Tracked] = []
         """Ready fence actions."""
         self._ready: dict[NodeName | None, list[_Tracked]] = {}

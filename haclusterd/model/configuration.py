@@ -66,6 +66,8 @@ class Operation:
     interval_origin: str | None = None
     """ISO 8601: a recurring action runs at whole multiples of its interval since then."""
     record_pending: bool | None = None
+    spelled: tuple[tuple[str, str], ...] = ()
+    """`interval`, `timeout` and `start-delay` as they were written, where `durations.render` writes them otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +237,8 @@ class Colocation:
     node_attribute: str | None = None
     influence: bool | None = None
     sets: tuple[ResourceSet, ...] = ()
+    lifetime: tuple[Rule, ...] = ()
+    """While none of them holds, the constraint says nothing. They look at dates only; no rules: always."""
 
 
 class OrderingKind(StrEnum):
@@ -258,6 +262,10 @@ class Ordering:
     is_symmetrical: bool = True
     require_all: bool = True
     sets: tuple[ResourceSet, ...] = ()
+    stated: tuple[str, ...] = ()
+    """Of `kind` and `first-action`, what was written although it is what goes without saying."""
+    lifetime: tuple[Rule, ...] = ()
+    """As a colocation's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +282,15 @@ class TicketConstraint:
 
 
 Constraint = Location | Colocation | Ordering | TicketConstraint
+
+
+def rules_of(constraint: Constraint) -> tuple[Rule, ...]:
+    """Return the rules of a constraint: how much a location's nodes are worth, or when another one counts."""
+    match constraint:
+        case Location(rules=rules) | Colocation(lifetime=rules) | Ordering(lifetime=rules):
+            return rules
+        case TicketConstraint():
+            return ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,35 @@ def _parse(text: str) -> int:
     raise ValueError(f"not a duration: {text!r} (write it like 30s, 500ms, 2min)")
 
 
+Spellings = tuple[tuple[str, str], ...]
+"""Durations by name as somebody wrote them, where that is not how `render` writes them."""
+
+
+def spellings(**texts: str | None) -> Spellings:
+    """Return what is to be kept of how durations were written (`start_delay` is the name `start-delay`).
+
+    Nothing of one that is not there, is no duration, or is 0 without a unit or with `s`.
+    """
+    kept = ((name.replace("_", "-"), text) for name, text in texts.items() if text is not None)
+    return tuple((name, text) for name, text in kept if _is_kept(text))
+
+
+def _is_kept(text: str) -> bool:
+    try:
+        return text not in (render(parse(text)), "0")
+    except ValueError:
+        return False
+
+
+def spell(written: Spellings, name: str, span_ms: int) -> str:
+    """Write a duration as it was written, if that is what it is still."""
+    text = next((text for each, text in written if each == name), "")
+    try:
+        return text if text and parse(text) == span_ms else render(span_ms)
+    except ValueError:
+        return render(span_ms)
+
+
 def render(span_ms: int) -> str:
     """Write milliseconds in the largest unit that keeps them whole."""
     for unit, size in (("h", 3_600_000), ("min", 60_000), ("s", 1000)):

@@ -73,6 +73,11 @@ class OperationRecord:
         return self.status is ExecutionStatus.UNKNOWN
 
     @property
+    def is_expected_arrival(self) -> bool:
+        """Whether it stands for a live migration that may bring, or have brought, the resource here."""
+        return self.operation == ActionName.MIGRATE_FROM and self.status is ExecutionStatus.PENDING
+
+    @property
     def is_failure(self) -> bool:
         """Whether it did not end as its order expected; a probe that finds the resource active has not failed."""
         if self.status in (ExecutionStatus.PENDING, ExecutionStatus.CANCELLED):

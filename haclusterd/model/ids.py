@@ -52,7 +52,7 @@ class Incarnation:
 RUN_HERE = ("lsb", "ocf", "service", "stonith", "systemd")
 """The classes of agents that a node can run; a resource of another one is refused by name."""
 UNITS = frozenset({"lsb", "service", "systemd"})
-"""Those of which the agent's name alone says what is run."""
+"""Those of which the agent's name alone says what is run: they take no parameters."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -61,6 +61,8 @@ def read_boolean(text: str) -> bool:
     raise ValueError(f"not a boolean: {text!r} (write true or false)")
 
 
+_COMPARED_WHOLE = (ValueType.BOOLEAN, ValueType.CHOICE)
+"""Types of which Pacemaker compares the whole text, spaces too."""
 _LEADING = re.compile(r"\s*([+-]?[0-9]{1,18})(?![0-9])")
 _INFINITE = 1_000_000
 """What INFINITY is as a whole number (Pacemaker Explained, "Boolean Operations": scores)."""
@@ -99,10 +101,21 @@ def replacement(row: Row, text: str) -> str:
     Of a text that begins with a whole number that number counts: `1.5` and `1e3` are 1, `0x10` is 0, `5s` is 5 (seen
     with crm_simulate 2.1.5); of anything else what the row says, or the default.
     """
+    if row.type is ValueType.SCORE:
+        return scores.render(scores.as_in_pacemaker(text))
     found = _LEADING.match(text)
     if found is not None and row.type in (ValueType.INTEGER, ValueType.SCORE) and objection(row, found[1]) is None:
         return found[1]
     return row.default if row.invalid is None else row.invalid
+
+
+def foreign_objection(row: Row, text: str) -> str | None:
+    """Say why Pacemaker does not read a value as it is read here; None when both read the same, or neither can."""
+    if row.type in _COMPARED_WHOLE and text != text.strip():
+        return f"{text!r} has spaces around it"
+    if row.type is not ValueType.SCORE or objection(row, text) is not None:
+        return None
+    return None if scores.as_in_pacemaker(text) == scores.parse(text) else f"not a score: {text[:40]!r}"
 
 
 def objection(row: Row, text: str) -> str | None:

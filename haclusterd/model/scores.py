@@ -5,7 +5,9 @@ import re
 INFINITY = 1_000_000
 
 _NUMBER = re.compile(r"[+-]?[0-9]+\Z")
+_LEADING = re.compile(r"\s*[+-]?[0-9]+")
 _DIGITS_MAX = 18
+_PACEMAKERS_WORDS = {"INFINITY": INFINITY, "+INFINITY": INFINITY, "-INFINITY": -INFINITY}
 _WORDS = {"infinity": INFINITY, "inf": INFINITY, "mandatory": INFINITY, "advisory": 0}
 
 
@@ -30,6 +32,19 @@ def parse(text: str) -> int:
     if value is None or len(word) - len(word.lstrip("+-")) > 1:
         raise ValueError(f"not a score: {text!r}")
     return sign * value
+
+
+def as_in_pacemaker(text: str) -> int:
+    """Read a score as Pacemaker does (seen with crm_simulate 2.1.5 and 3.0.0).
+
+    INFINITY is written in capitals, with at most a sign; of anything else the whole number counts with which it begins
+    (`5.0` is 5), and 0 where there is none (`inf`, `mandatory`). More digits than fit are INFINITY, as in 3.0.0; 2.1.5
+    reads 0.
+    """
+    if text in _PACEMAKERS_WORDS:
+        return _PACEMAKERS_WORDS[text]
+    found = _LEADING.match(text)
+    return parse(found[0]) if found is not None else 0
 
 
 def render(score: int) -> str:

@@ -14,7 +14,7 @@ from haclusterd.model.agent_calls import FenceCallResult as FenceCallResult
 
 
 class FenceAgents(Protocol):
-    """This node's hands for fence agents."""
+    """Runs fence agents on this node."""
 
     def call(self, call: FenceCall, done: Callable[[FenceCallResult], None]) -> None:
         """Run the agent; deliver its result on the main loop."""

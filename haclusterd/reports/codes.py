@@ -7,7 +7,6 @@ name their parameters; `items.report` insists on exactly those. A new message is
 
 from dataclasses import dataclass
 from enum import StrEnum
-from string import Formatter
 
 from haclusterd.reports.exit_codes import ExitStatus
 
@@ -179,6 +178,9 @@ class CodeRow:
     @property
     def names(self) -> frozenset[str]:
         """The parameters that the template and the remedy use."""
+        # Loaded with the first report: a command without one does not wait for it.
+        from string import Formatter
+
         texts = (self.template, self.remedy)
         return frozenset(name for text in texts for _, name, _, _ in Formatter().parse(text) if name)
 

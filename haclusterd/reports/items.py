@@ -117,7 +117,7 @@ FAULTS_MAX = 200
 
 
 def each_once(items: Iterable[ReportItem]) -> tuple[ReportItem, ...]:
-    """Leave out what has been said already, in the same words of the same place."""
+    """Leave out reports that repeat an earlier one: equal words, equal place."""
     found: dict[object, ReportItem] = {}
     for item in items:
         key = (item.code, item.severity, item.place, tuple(sorted(item.parameters.items())), item.remedy)

@@ -20,7 +20,7 @@ from haclusterd.cib.commands import ChangeConfiguration, Command, ReadBarrier, S
 from haclusterd.cib.staging import staged
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
-from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.outcome import AnyOutcome
 from haclusterd.commands.planning.preview import preview
 from haclusterd.commands.validation import VALIDATES
 from haclusterd.model.instants import NEVER, Instant, after
@@ -303,7 +303,7 @@ class Dialogue:
         is_large = len(self._runtime.cib.configuration.resources) >= LARGE_RESOURCES and self._cost is Cost.WHOLE
         return is_large or _has_long_text(request) or request.options.dry_run or self._cost is Cost.LONG
 
-    def _decided_beside(self, outcome: Outcome) -> None:
+    def _decided_beside(self, outcome: AnyOutcome) -> None:
         """A change that was decided over what has changed meanwhile is decided again, for a while."""
         changes = self._services.changes
         changes.deciding(is_deciding=False)
@@ -339,7 +339,7 @@ class Dialogue:
         self._call_in(PROGRESS_MS, tell)
         self._stop_apart = self._runtime.ports.background.apart(work, ended, self._caller.whose)
 
-    def _answer_or_reads(self, work: Callable[[], Outcome]) -> bytes:
+    def _answer_or_reads(self, work: Callable[[], AnyOutcome]) -> bytes:
         """Run the verb; return what it must know first, as JSON, or the frame of its answer."""
         outcome = work()
         if not self._knows_all:
@@ -364,7 +364,7 @@ class Dialogue:
             incomplete = (each for each in self._catalogues if not each.is_complete)
             self._read(next(incomplete).read)
 
-    def _decided(self, outcome: Outcome) -> None:
+    def _decided(self, outcome: AnyOutcome) -> None:
         if self._is_over:
             return
         for catalogue in self._catalogues:
@@ -423,7 +423,7 @@ class Dialogue:
         self._attempts -= 1
         self._services.changes.wait(self._decide, for_end=True)
 
-    def _propose(self, outcome: Outcome, position: int) -> None:
+    def _propose(self, outcome: AnyOutcome, position: int) -> None:
         self._has_proposed = True
         if position == len(outcome.commands):
             self._wait(outcome)
@@ -456,7 +456,7 @@ class Dialogue:
         wait_ms = COMMIT_WAIT_MS if has_leader else NO_LEADER_WAIT_MS
         self._call_in(wait_ms, lambda: self._unanswered(key))
 
-    def _propose_in_parts(self, outcome: Outcome, position: int) -> None:
+    def _propose_in_parts(self, outcome: AnyOutcome, position: int) -> None:
         """Put the parts of a change that is larger than one entry in its place, and go on with them."""
         command = outcome.commands[position]
         if not isinstance(command, ChangeConfiguration):
@@ -466,7 +466,7 @@ class Dialogue:
         commands = (*outcome.commands[:position], *parts, *outcome.commands[position + 1 :])
         self._propose(replace(outcome, commands=commands), position)
 
-    def _applied(self, outcome: Outcome, position: int, result: Applied) -> None:
+    def _applied(self, outcome: AnyOutcome, position: int, result: Applied) -> None:
         refusal = result.refusal
         version = result.cib.version
         if refusal is None:
@@ -482,7 +482,7 @@ class Dialogue:
         else:
             self._fail(report(Code.REFUSED, problem=refusal.text))
 
-    def _may_begin_again(self, outcome: Outcome, position: int, refusal: Refusal) -> bool:
+    def _may_begin_again(self, outcome: AnyOutcome, position: int, refusal: Refusal) -> bool:
         """Tell whether the configuration changed meanwhile, and nothing was done yet but to stage this change."""
         is_untouched = all(isinstance(command, StageChange) for command in outcome.commands[:position])
         is_conflict = refusal.code is RefusalCode.CONFIGURATION_CONFLICT
@@ -509,7 +509,7 @@ class Dialogue:
 
     # -- waiting ----------------------------------------------------------------------------------------------------
 
-    def _wait(self, outcome: Outcome) -> None:
+    def _wait(self, outcome: AnyOutcome) -> None:
         wanted_ms = self._request.options.wait_ms
         is_awaited = outcome.waits_by_default if wanted_ms is None else wanted_ms > 0
         is_wanted = is_awaited and not self._is_deserted
@@ -530,7 +530,7 @@ class Dialogue:
         self._tell_progress(outcome)
         self._look(outcome)
 
-    def _look(self, outcome: Outcome) -> None:
+    def _look(self, outcome: AnyOutcome) -> None:
         """Find out whether what is waited for is so; that may take a plan."""
         if self._stage is not Stage.WAITING:
             return
@@ -547,7 +547,7 @@ class Dialogue:
             self._caller.whose,
         )
 
-    def _looked(self, outcome: Outcome, index: int | None, *, is_met: bool) -> None:
+    def _looked(self, outcome: AnyOutcome, index: int | None, *, is_met: bool) -> None:
         self._stop_apart = nothing
         if is_met:
             self._waited(outcome, is_met=True)
@@ -556,7 +556,7 @@ class Dialogue:
         if index is not None and index != self._runtime.cib.index:
             self._look(outcome)
 
-    def _tell_progress(self, outcome: Outcome) -> None:
+    def _tell_progress(self, outcome: AnyOutcome) -> None:
         if self._stage not in _AWAITS:
             return
         now = self._runtime.ports.clock.now()
@@ -566,7 +566,7 @@ class Dialogue:
         self._answer(Progress(self._request.id, outcome.waiting_for, now - self._began_at))
         self._call_in(min(PROGRESS_MS, self._wait_until - now), lambda: self._tell_progress(outcome))
 
-    def _waited(self, outcome: Outcome, *, is_met: bool) -> None:
+    def _waited(self, outcome: AnyOutcome, *, is_met: bool) -> None:
         waited_s = (self._runtime.ports.clock.now() - self._began_at) // 1000
         self._happened(StageEvent.WAITED)
         self._unwatch()
@@ -579,14 +579,14 @@ class Dialogue:
             return
         self._follow(outcome, is_met=is_met)
 
-    def _follow(self, outcome: Outcome, *, is_met: bool) -> None:
+    def _follow(self, outcome: AnyOutcome, *, is_met: bool) -> None:
         """Find out what is to be done now that the waiting has ended; that may take a plan."""
         assert self._stage is Stage.FOLLOWING
         cib = self._runtime.cib
         assert outcome.afterwards is not None
         work = partial(outcome.afterwards, cib, is_met)
 
-        def found(following: Outcome) -> None:
+        def found(following: AnyOutcome) -> None:
             is_late = self._now() - followed_at >= CONFLICT_RETRY_MS
             if self._runtime.cib.version != cib.version and not is_late:
                 self._follow(outcome, is_met=is_met)
@@ -600,7 +600,7 @@ class Dialogue:
         else:
             found(work())
 
-    def _followed(self, outcome: Outcome, following: Outcome) -> None:
+    def _followed(self, outcome: AnyOutcome, following: AnyOutcome) -> None:
         self._reports = (*self._reports, *following.reports)
         self._may_decide_again = False
         if following.answer is None:
@@ -614,7 +614,7 @@ class Dialogue:
         self._reports = (*kept_reports, item)
         self._respond(None, None)
 
-    def _finish(self, outcome: Outcome) -> None:
+    def _finish(self, outcome: AnyOutcome) -> None:
         self._respond(outcome.data, outcome.exit_status)
 
     def _respond(self, data: Json, status: int | None) -> None:
@@ -657,20 +657,20 @@ def _no_answer(failure: WorkFailed) -> ReportItem:
     return report(Code.NOT_ANSWERED, problem=failure.problem)
 
 
-def _is_one_change(outcome: Outcome) -> bool:
+def _is_one_change(outcome: AnyOutcome) -> bool:
     """Tell whether an outcome proposes exactly one change of the configuration, against the version decided over."""
     return not outcome.is_refused and len(outcome.commands) == 1 and isinstance(
         outcome.commands[0], ChangeConfiguration
     )
 
 
-def _outcome_of(request: Request, context: Context, knows_all: Callable[[], bool]) -> Outcome:
+def _outcome_of(request: Request, context: Context, knows_all: Callable[[], bool]) -> AnyOutcome:
     """Decide; what turns out to be unknown yet is noted in the catalogues."""
     outcome = registry.run(request.verb, request.arguments, context)
     return preview(context, outcome) if request.options.dry_run and knows_all() else outcome
 
 
-def _in_parts(work: Callable[[], Outcome], transaction: str) -> Outcome:
+def _in_parts(work: Callable[[], AnyOutcome], transaction: str) -> AnyOutcome:
     """Decide, and cut what is sure to be larger than one entry: that takes long too."""
     outcome = work()
     commands: list[Command] = []

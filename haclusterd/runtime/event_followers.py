@@ -8,9 +8,12 @@ kept for anybody between two questions.
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from enum import StrEnum
+from typing import Final
 
 from haclusterd.model.instants import Instant, after
 from haclusterd.model.remembered import FollowAnswer, FollowQuery, Position
+from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.ports.clock import Clock, Timer
 from haclusterd.ports.history import History
 
@@ -23,6 +26,42 @@ COMPLETE_WAIT_MS = 5_000
 """For what peers are asked for, and for a history that ends before the position; then it is named as missing."""
 LOOK_AGAIN_MS = 250
 """Meanwhile."""
+
+
+class Follow(StrEnum):
+    """How one that waits stands."""
+
+    WAITING = "waits for news, and looks again after a while"
+    LOOKS_SOON = "there is news; the burst that it belongs to is waited for"
+    ASKING = "the history is asked"
+    ASKING_WITH_NEWS = "the history is asked, and there is news that it may not have seen"
+    OVER = "answered, or gone"
+
+
+class FollowEvent(StrEnum):
+    """What happens to it."""
+
+    NEWS = "something has happened"
+    LOOK = "it is time to look"
+    ANSWERED = "the history has answered"
+    END = "it is answered, or gone"
+
+
+FOLLOWS: Final = TransitionTable(
+    "One that waits for events",
+    "News that comes while the history is asked is looked for afterwards: none is missed.",
+    (Follow.WAITING,),
+    (
+        Transition((Follow.WAITING, Follow.LOOKS_SOON), FollowEvent.NEWS, Follow.LOOKS_SOON),
+        Transition((Follow.ASKING, Follow.ASKING_WITH_NEWS), FollowEvent.NEWS, Follow.ASKING_WITH_NEWS),
+        Transition((Follow.WAITING, Follow.LOOKS_SOON), FollowEvent.LOOK, Follow.ASKING),
+        Transition((Follow.ASKING,), FollowEvent.ANSWERED, Follow.WAITING),
+        Transition((Follow.ASKING_WITH_NEWS,), FollowEvent.ANSWERED, Follow.LOOKS_SOON),
+        # The history answers also one that has gone meanwhile.
+        Transition((Follow.OVER,), FollowEvent.ANSWERED, Follow.OVER),
+        Transition(tuple(Follow), FollowEvent.END, Follow.OVER),
+    ),
+)
 
 
 class EventFollowers:
@@ -77,34 +116,34 @@ class _Follower:
         self._until = after(now, wait_ms)
         self._complete_until = after(now, COMPLETE_WAIT_MS)
         self._timer: Timer | None = None
-        self._is_asking = False
-        self._has_news = False
-        self._is_over = False
+        self._state = Follow.WAITING
+
+    def _happened(self, event: FollowEvent) -> None:
+        self._state = FOLLOWS.after(self._state, event)
 
     def recorded(self) -> None:
         """Look soon, or after the present look."""
-        if self._is_asking:
-            self._has_news = True
-        elif not self._has_news:
-            self._has_news = True
+        was = self._state
+        self._happened(FollowEvent.NEWS)
+        if was is Follow.WAITING:
             self._call_at(after(self._owner.clock.now(), PAUSE_MS))
 
     def look(self) -> None:
         """Ask the history."""
         self._timer = None
-        self._is_asking, self._has_news = True, False
+        self._happened(FollowEvent.LOOK)
         self._owner.history.follow(self._query, self._found)
 
     def end(self) -> None:
         """Wait no more."""
-        self._is_over = True
+        self._happened(FollowEvent.END)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _found(self, answer: FollowAnswer) -> None:
-        self._is_asking = False
-        if self._is_over:
+        self._happened(FollowEvent.ANSWERED)
+        if self._state is Follow.OVER:
             return
         now = self._owner.clock.now()
         is_held = answer.is_incomplete or (answer.is_behind and self._owner.is_current())
@@ -120,7 +159,7 @@ class _Follower:
         if is_news or now >= last:
             self._owner.leave(self)
             self._done(answer)
-        elif self._has_news:
+        elif self._state is Follow.LOOKS_SOON:
             self._call_at(after(now, PAUSE_MS))
         else:
             again = after(now, LOOK_AGAIN_MS) if answer.is_incomplete or answer.is_behind else last

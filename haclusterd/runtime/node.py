@@ -62,10 +62,10 @@ from haclusterd.ports.store import (
     StoreEvent,
     VoterLinks,
 )
-from haclusterd.runtime.draining import Draining
 from haclusterd.runtime.hand_over import HandOver
 from haclusterd.runtime.history_keeper import HistoryKeeper
 from haclusterd.runtime.history_rows import rows_of, version_of
+from haclusterd.runtime.leaving import Leaving, Presence
 from haclusterd.runtime.log_priorities import priority_of
 from haclusterd.runtime.pacer_news import PacerNews
 from haclusterd.runtime.pacer_settings import pacer_settings
@@ -131,7 +131,7 @@ class NodeRuntime:
         self._controller = ControllerMachine(node, self._incarnation, self._timing, form, rules=rules)
         self._cib = Cib()
         self._changes: list[Change] = []
-        self._is_cib_new = self._is_woken = self._is_stopped = False
+        self._is_cib_new = self._is_woken = False
         self._timer: Timer | None = None
         self._stamp_timer: Timer | None = None
         self._leadership = LeadershipChanged(Term(0), None, is_self=False)
@@ -147,8 +147,7 @@ class NodeRuntime:
         self._hand_over = HandOver()
         self._appended: int | None = None
         """The newest entry of this leader's log that was shown before its commit, and is not considered yet."""
-        self._is_retired = False
-        self._draining = Draining(after(now, self._timing.lease_ms))
+        self._leaving = Leaving(after(now, self._timing.lease_ms))
         self._safe_mode = SafeMode()
         self._learnt_agents: set[str] = set()
         self._watchers: list[Callable[[], None]] = []
@@ -180,7 +179,7 @@ class NodeRuntime:
 
     def stop(self) -> None:
         """End at once and leave everything running as it is."""
-        self._is_stopped = True
+        self._leaving.stop()
         for timer in (self._timer, self._stamp_timer):
             if timer is not None:
                 timer.cancel()
@@ -194,7 +193,7 @@ class NodeRuntime:
         """Move everything away, leave the cluster, then call `left` (SIGTERM)."""
         self._log("daemon.drain")
         properties = ClusterProperties(self._cib.in_force)
-        self._draining.begin(properties.duration_ms("shutdown-escalation"), self._ports.clock.now())
+        self._leaving.drain(properties.duration_ms("shutdown-escalation"), self._ports.clock.now())
         self._joining.leave()
         self._wake()
 
@@ -224,7 +223,7 @@ class NodeRuntime:
 
     @property
     def ports(self) -> NodePorts:
-        """This daemon's hands."""
+        """What this daemon asks of the world."""
         return self._ports
 
     @property
@@ -390,7 +389,7 @@ class NodeRuntime:
         was_dc = self._controller.is_dc
         self._leadership = event
         now = self._ports.clock.now()
-        self._draining.leader_changed(self._timing.lease_ms, now)
+        self._leaving.leader_changed(self._timing.lease_ms, now)
         if event.leader is not None:
             self.leaderless_since = None
         elif self.leaderless_since is None:
@@ -457,17 +456,17 @@ class NodeRuntime:
     # -- the one loop -----------------------------------------------------------------------------------------------
 
     def _wake(self) -> None:
-        if not self._is_woken and not self._is_stopped:
+        if not self._is_woken and self._leaving.presence is not Presence.STOPPED:
             self._is_woken = True
             self._ports.clock.call_soon(self._run)
 
     def _run(self) -> None:
         self._is_woken = False
-        if self._is_stopped:
+        if self._leaving.presence is Presence.STOPPED:
             return
         changes, self._changes = tuple(self._changes), []
         self._step_membership()
-        self._step_hands()
+        self._step_executor_and_fencer()
         self._step_controller(changes)
         now, read = self._ports.clock.now(), self._ports.load.read
         self._perform_all(self._load_watch.step(self._cib, self._incarnation, read, now))
@@ -517,17 +516,17 @@ class NodeRuntime:
         self._ports.pacer.configure(self._pacer_settings())
         self._wake()
 
-    def _step_hands(self) -> None:
+    def _step_executor_and_fencer(self) -> None:
         had_acted_alone = self._executor.has_acted_alone
         if not self._show_cib():
             self._perform_all(self._executor.ticked(self.moment()))
         self._perform_all(self._fencer.ticked(self.moment()))
         if self._executor.has_acted_alone and not had_acted_alone:
-            # Where nothing had to be stopped, no agent's end tells that this life is over.
+            # Where nothing had to be stopped, no end of an agent shows that this life is over.
             self._wake()
 
     def _show_cib(self) -> bool:
-        """Show the hands the newest applied CIB, if it is new: what they begin must still be wanted in it."""
+        """Show executor and fencer the newest applied CIB, if it is new: what they begin must still be wanted in it."""
         is_cib_new, self._is_cib_new = self._is_cib_new, False
         if is_cib_new:
             self._perform_all(self._executor.cib_changed(self._cib, self.moment()))
@@ -546,15 +545,15 @@ class NodeRuntime:
             self._perform_all(self._learners.step(self._cib, self._leadership.term, self.moment(), heard))
 
     def _finish_leaving(self) -> None:
-        if not self._draining.is_draining:
+        if self._leaving.presence is not Presence.DRAINING:
             return
         moment = self.moment()
-        why = self._draining.why_to_give_up(is_led=self._leadership.leader is not None, now=moment.now)
+        why = self._leaving.why_to_give_up(is_led=self._leadership.leader is not None, now=moment.now)
         if why:
             self._perform_all(self._executor.give_up(why, moment))
         has_stopped_alone = self._executor.has_acted_alone and not self._executor.is_stopping_alone
         if self._joining.state is JoinState.LEFT or has_stopped_alone:
-            self._draining.end()
+            self._leaving.left()
             self._log("daemon.left", joined=str(self._joining.state))
             self._left()
 
@@ -563,8 +562,8 @@ class NodeRuntime:
         node, cib = self._settings.node, self._cib
         status = cib.status.nodes.get(node)
         is_retired = node in cib.membership.retired or (status is not None and status.is_retired)
-        if is_retired and not self._is_retired:
-            self._is_retired = True
+        if is_retired and self._leaving.presence is not Presence.REMOVED:
+            self._leaving.removed()
             self._log("daemon.retired", Priority.NOTICE)
             self._retired()
 
@@ -579,7 +578,7 @@ class NodeRuntime:
             self._learners.deadline() if self._controller.is_dc else NEVER,
             self._load_watch.deadline(),
             self._hand_over.deadline() if self._leadership.is_self else NEVER,
-            self._draining.deadline(is_led=self._leadership.leader is not None, now=moment.now),
+            self._leaving.deadline(is_led=self._leadership.leader is not None, now=moment.now),
         )
         if self._timer is not None:
             self._timer.cancel()
@@ -589,7 +588,7 @@ class NodeRuntime:
 
     def _stamp(self) -> None:
         """Show the pacer that the main loop lives, with each of its reports; whatever blocks it ends the stamps."""
-        if self._is_stopped:
+        if self._leaving.presence is Presence.STOPPED:
             return
         if self._stamp_timer is not None:
             self._stamp_timer.cancel()

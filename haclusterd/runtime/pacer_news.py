@@ -1,6 +1,6 @@
 """What of a pacer's report is news: the main loop of a node that is not the DC wakes for nothing else.
 
-A report comes with every heartbeat, and mostly tells only that all were heard a moment ago. The DC judges by it who is
+A report comes with every heartbeat, and mostly shows only that all were heard a moment ago. The DC judges by it who is
 lost, so to it every report is news. Whatever any other node does about the ages in it, it does at an instant that it
 has set itself a timer for: the end of its own lease.
 """

@@ -18,7 +18,7 @@ from haclusterd.ports.store import Store
 
 @dataclass(frozen=True, slots=True)
 class NodePorts:
-    """The hands of one daemon."""
+    """What one daemon asks of the world."""
 
     clock: Clock
     entropy: Entropy

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from haclusterd.commands.api_tokens import ROLE_FOR
 from haclusterd.commands.context import Context
-from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.outcome import AnyOutcome
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
@@ -71,7 +71,7 @@ class RequestServices:
         self.followers = EventFollowers(ports.clock, ports.history, lambda: runtime.leaderless_since is None)
         runtime.watch_history(self.followers.recorded)
 
-    def invite(self, outcome: Outcome, author: str) -> Outcome:
+    def invite(self, outcome: AnyOutcome, author: str) -> AnyOutcome:
         """Do what only a daemon does; return the outcome with what came of it."""
         if self._enrolment is None or outcome.invite is None:
             return replace(outcome, reports=(report(Code.NOT_OFFLINE, what="an invitation"),))

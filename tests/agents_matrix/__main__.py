@@ -54,7 +54,7 @@ class Line:
 
 
 class Player:
-    """One agent in the hands of the executor, and a cluster that answers its tools."""
+    """One agent, as the executor runs it, and a cluster that answers its tools."""
 
     def __init__(self, case: Case, here: Path, hands: OcfAgents, parameters: Mapping[str, str]) -> None:
         self.case, self.hands, self.parameters = case, hands, parameters

@@ -62,8 +62,8 @@ def do(*words: object, **options: str) -> str:
     except OSError as error:
         raise CannotRunError(f"{words[0]}: {error.strerror}") from None
     if done.returncode:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
-        raise CannotRunError(f"{words[0]}: {said[-1] if said else done.returncode}")
+        printed = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        raise CannotRunError(f"{words[0]}: {printed[-1] if printed else done.returncode}")
     return done.stdout
 
 
@@ -278,10 +278,24 @@ def own_http(here: Path) -> Mapping[str, str]:
             "ready_url": f"http://127.0.0.1:{at}/", "cwd": str(here)}  # fmt: skip
 
 
+def own_mount(here: Path) -> Mapping[str, str]:
+    device = loop(here)
+    do("mkfs.ext4", "-q", device)
+    return {"device": device, "directory": f"{here}/mounted"}
+
+
+def own_inference(here: Path) -> Mapping[str, str]:
+    served = own_http(here)
+    return {"command": served["command"], "cwd": str(here), "profile": "custom", "ready_path": "/",
+            "url": served["ready_url"].rstrip("/")}  # fmt: skip
+
+
 NO_ENGINE = "it needs a container engine"
 CASES = (
     Case(f"{OWN}:dummy"), Case(f"{OWN}:stateful", meta=PROMOTABLE), Case(f"{OWN}:exec", own_exec),
-    Case(f"{OWN}:http-service", own_http), Case(f"{OWN}:sys-health", meta=CLONE),
+    Case(f"{OWN}:http-service", own_http), Case(f"{OWN}:vip", given(ip="10.77.0.52"), level="10"),
+    Case(f"{OWN}:mount", own_mount, level="20"), Case(f"{OWN}:inference-server", own_inference, level="20"),
+    Case(f"{OWN}:container", why_not=NO_ENGINE), Case(f"{OWN}:sys-health", meta=CLONE),
     Case(f"{OWN}:gpu-health", meta=CLONE, why_not="it needs an NVIDIA device"),
     Case(f"{HEARTBEAT}:Dummy", given(state="{here}/state")),
     Case(f"{HEARTBEAT}:dummypy", given(state="{here}/state")),

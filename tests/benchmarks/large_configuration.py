@@ -120,16 +120,16 @@ class Bench(MeasuredCluster):
     def settle(self, started: int, wait_s_max: float) -> None:
         """Wait until all is probed and what is to run runs."""
         began = time.monotonic()
-        said = [0.0]
+        last_shown = [0.0]
 
         def is_settled() -> bool:
             statuses = [self.status(name) for name in self.cluster.names]
             self.figures.settling = self.holds
             running = sum(1 for each in statuses[0].get("resources", ()) if each.get("instances"))
             progress = next((each["transition"] for each in statuses if each.get("transition")), None)
-            if time.monotonic() - said[0] > 10:
-                said[0] = time.monotonic()
-                print(f"{said[0] - began:.0f} s: transition {progress}, {running} running", flush=True)
+            if time.monotonic() - last_shown[0] > 10:
+                last_shown[0] = time.monotonic()
+                print(f"{last_shown[0] - began:.0f} s: transition {progress}, {running} running", flush=True)
             orders = sum(len(each.get("orders", ())) for each in statuses[:1])
             return progress is None and orders == 0 and running >= started
 

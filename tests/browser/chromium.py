@@ -73,18 +73,18 @@ class Chromium:
         await self._socket.send_json({"id": number, "method": method, "params": parameters})
         async with asyncio.timeout(WAIT_S_MAX):
             while True:
-                said = json.loads((await self._socket.receive()).data)
-                if said.get("id") == number:
-                    assert "error" not in said, (method, said["error"])
-                    return said["result"]
-                self._note(said)
+                message = json.loads((await self._socket.receive()).data)
+                if message.get("id") == number:
+                    assert "error" not in message, (method, message["error"])
+                    return message["result"]
+                self._note(message)
 
-    def _note(self, said: Any) -> None:
-        parameters = said.get("params", {})
-        if said.get("method") == "Runtime.exceptionThrown":
+    def _note(self, message: Any) -> None:
+        parameters = message.get("params", {})
+        if message.get("method") == "Runtime.exceptionThrown":
             details = parameters["exceptionDetails"]
             self.console.append(details.get("exception", {}).get("description") or details["text"])
-        elif said.get("method") == "Log.entryAdded" and parameters["entry"]["level"] == "error":
+        elif message.get("method") == "Log.entryAdded" and parameters["entry"]["level"] == "error":
             self.console.append(f"{parameters['entry']['text']} {parameters['entry'].get('url', '')}")
 
     # -- a person ---------------------------------------------------------------------------------------------------

@@ -199,8 +199,8 @@ def _verdict(text: str, path: Path) -> set[str]:
     if not lines and "Errors found" not in done.stderr:
         # Warnings that it keeps to itself are about nodes whose state it does not know.
         return set()
-    said = (_in_words_of_today(" ".join(_NOISE.sub(" ", line).split())) for line in lines)
-    return set(said) or {f"exit status {done.returncode}"}
+    complaints = (_in_words_of_today(" ".join(_NOISE.sub(" ", line).split())) for line in lines)
+    return set(complaints) or {f"exit status {done.returncode}"}
 
 
 def _in_words_of_today(line: str) -> str:

@@ -34,7 +34,7 @@ OLD = cib(
 )  # fmt: skip
 
 
-def said(text: str) -> dict[str, dict[str, str]]:
+def values_in(text: str) -> dict[str, dict[str, str]]:
     """Return every name with its value, by where it is said."""
     held: Configuration = read_configuration(text, "cib.xml").configuration
     found = {
@@ -58,4 +58,4 @@ def test_an_old_cib_is_read_as_pacemaker_upgrades_it(tmp_path: Path) -> None:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     assert "pacemaker-2.10" not in path.read_text()
-    assert said(OLD) == said(path.read_text())
+    assert values_in(OLD) == values_in(path.read_text())

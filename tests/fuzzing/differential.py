@@ -337,9 +337,9 @@ def main() -> int:
         futures = {seed: pool.submit(examine, seed, is_shrunk=not arguments.keep) for seed in seeds}
         for seed, future in futures.items():
             found = _outcome(future)
-            said = tally.add(seed, found)
-            if said:
-                print(said, flush=True)
+            summary = tally.add(seed, found)
+            if summary:
+                print(summary, flush=True)
             if isinstance(found, Difference):
                 _show(found, arguments.out, is_whole=arguments.only is not None)
     print("\n".join(tally.lines(time.monotonic() - began)))

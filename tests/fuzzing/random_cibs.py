@@ -58,6 +58,7 @@ def generate(seed: int) -> ET.Element:
     _nodes(recipe, _part(configuration, "nodes"))
     for index in range(chance.choice((0, 1, 1, 2, 2, 3, 4))):
         _constraint(recipe, _part(configuration, "constraints"), index)
+    _lifetimes(seed, _part(configuration, "constraints"))
     _defaults(recipe, configuration)
     _status(recipe, _part(cib, "status"))
     return cib
@@ -312,6 +313,20 @@ def _sets(recipe: Recipe, constraint: ET.Element, name: str) -> None:
             each.set("sequential", recipe.chance.choice(("true", "false")))
         for member in part:
             ET.SubElement(each, "resource_ref", id=member)
+
+
+def _lifetimes(seed: int, section: ET.Element) -> None:
+    """Let some constraints hold for a time only; drawn apart, so that a seed is otherwise what it is without."""
+    chance = random.Random(f"lifetimes {seed}")
+    for constraint in section:
+        if constraint.tag in ("rsc_order", "rsc_colocation") and chance.random() < 0.05:
+            name, operation = constraint.get("id"), chance.choice(("lt", "gt"))
+            lifetime = ET.Element("lifetime")
+            rule = ET.SubElement(lifetime, "rule", id=f"{name}-rule", score="INFINITY")
+            limit = {"lt": "end", "gt": "start"}[operation]
+            date = {"id": f"{name}-date", "operation": operation, limit: chance.choice(("2023-01-01", "2024-01-01"))}
+            ET.SubElement(rule, "date_expression", date)
+            constraint.insert(0, lifetime)
 
 
 def _order(recipe: Recipe, section: ET.Element, name: str) -> None:

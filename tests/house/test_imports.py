@@ -1,9 +1,10 @@
 """What a file of the program or of its tests imports from another one is there, also where no test runs the file."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from types import UnionType
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("haclusterd", "tests")
@@ -18,12 +19,16 @@ def file_of(module: str) -> Path | None:
 
 
 @cache
-def names_in(path: Path) -> frozenset[str] | None:
+def facts(path: Path) -> tuple[frozenset[str] | None, tuple[ast.ImportFrom, ...]]:
+    """Return the names of a file's module, and what it imports anywhere; the tree itself is not kept."""
+    tree = ast.parse(path.read_text())
+    return names_in(tree), tuple(imports_in(tree))
+
+
+def names_in(tree: ast.Module) -> frozenset[str] | None:
     """Return what a module defines or imports at its top, also under conditions; None: it makes names as it runs."""
-    if path.is_dir():
-        return frozenset()
     found: set[str] = set()
-    for node in _statements(ast.parse(path.read_text()).body):
+    for node in _statements(tree.body, ast.If | ast.Try | ast.With):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
             if node.name == "__getattr__":
@@ -37,26 +42,30 @@ def names_in(path: Path) -> frozenset[str] | None:
     return frozenset(found)
 
 
-def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def imports_in(tree: ast.Module) -> Iterator[ast.ImportFrom]:
+    """Yield every `from MODULE import NAMES`, however deep: imports are statements, so no expression is looked into."""
+    return (node for node in _statements(tree.body, ast.stmt) if isinstance(node, ast.ImportFrom))
+
+
+def _statements(body: list[ast.stmt], within: type | UnionType) -> Iterator[ast.stmt]:
+    """Yield statements, and those inside of such as are one of `within`."""
     for node in body:
         yield node
-        for part in ("body", "orelse", "finalbody"):
-            if isinstance(node, ast.If | ast.Try | ast.With):
-                yield from _statements(getattr(node, part, []))
-        for handler in node.handlers if isinstance(node, ast.Try) else ():
-            yield from _statements(handler.body)
+        if isinstance(node, within):
+            parts = [getattr(node, part, []) for part in ("body", "orelse", "finalbody")]
+            parts += [each.body for each in (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))]
+            for part in parts:
+                yield from _statements(part, within)
 
 
-def missing(source: str, name: str) -> list[str]:
-    """Return what is imported in a source from files of this repository, and is not in them."""
+def missing(imports: Iterable[ast.ImportFrom], name: str) -> list[str]:
+    """Return what is imported from files of this repository, and is not in them."""
     found = []
-    for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.ImportFrom) or node.module is None or node.level:
-            continue
-        path = file_of(node.module)
+    for node in imports:
+        path = None if node.module is None or node.level else file_of(node.module)
         if path is None:
             continue
-        known = names_in(path) if path.exists() else frozenset[str]()
+        known = facts(path)[0] if path.is_file() else frozenset[str]()
         for alias in node.names:
             submodule = file_of(f"{node.module}.{alias.name}")
             is_there = known is None or alias.name in known or (submodule is not None and submodule.exists())
@@ -67,12 +76,12 @@ def missing(source: str, name: str) -> list[str]:
 
 def test_whatever_is_imported_is_there() -> None:
     files = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
-    assert [each for file in files for each in missing(file.read_text(), str(file.relative_to(ROOT)))] == []
+    assert [each for file in files for each in missing(facts(file)[1], str(file.relative_to(ROOT)))] == []
 
 
 def test_what_is_not_there_is_named() -> None:
-    source = "from tests.house.test_imports import missing, gone\nfrom haclusterd.nowhere import anything\nimport os\n"
-    assert missing(source, "here.py") == [
+    source = "from tests.house.test_imports import missing, gone\ndef f():\n from haclusterd.nowhere import anything\n"
+    assert missing(imports_in(ast.parse(source)), "here.py") == [
         "here.py:1: tests.house.test_imports has no gone",
-        "here.py:2: haclusterd.nowhere has no anything",
+        "here.py:3: haclusterd.nowhere has no anything",
     ]

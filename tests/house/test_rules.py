@@ -112,13 +112,15 @@ BARE = re.compile(r"# (?:noqa(?!: [A-Z])|type: ignore(?!\[))")
 
 def test_a_check_is_silenced_by_name_and_with_its_reason_and_types_only_where_they_are_checked() -> None:
     found = []
+    program = set(PROGRAM)
     for path in [*PYTHON, *tracked("resource_agents/*", "docs/*.py")]:
         if path == Path(__file__):
             continue
+        is_typed = path in program
         for number, line in enumerate(path.read_text().splitlines(), start=1):
             silenced = SILENCED.search(line)
             has_reason = silenced is None or re.search(r"\w", silenced[1]) is not None
-            is_checked = path in PROGRAM or "type: ignore" not in line
+            is_checked = is_typed or "type: ignore" not in line
             if not (has_reason and is_checked) or BARE.search(line):
                 found.append(f"{name_of(path)}:{number}: {line.strip()[:100]}")
     assert found == []

@@ -70,6 +70,7 @@ def by_file_name() -> Mapping[str, Set[str]]:
     return found
 
 
+@cache
 def reached_in(text: str) -> frozenset[str]:
     """Return what a program imports of the package and the tests, or names in a program that it starts."""
     found = set()
@@ -119,18 +120,19 @@ def is_test(name: str) -> bool:
     return name.startswith("tests.") and name.rpartition(".")[2].startswith("test_")
 
 
+@cache
 def has_behaviour(path: Path) -> bool:
     """Say whether a module has a function with a body; protocols, tables and plain data have none."""
-    tree = ast.parse(path.read_text())
-    protocols = {
-        node
-        for each in ast.walk(tree)
-        if isinstance(each, ast.ClassDef) and any(getattr(base, "id", "") == "Protocol" for base in each.bases)
-        for node in ast.walk(each)
-    }
-    return any(
-        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node not in protocols for node in ast.walk(tree)
-    )
+    todo: list[ast.stmt] = list(ast.parse(path.read_text()).body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            return True
+        bases = node.bases if isinstance(node, ast.ClassDef) else []
+        is_protocol = any(getattr(each, "id", "") == "Protocol" for each in bases)
+        for part in () if is_protocol else ("body", "orelse", "finalbody"):
+            todo += getattr(node, part, [])
+    return False
 
 
 @cache
@@ -188,6 +190,7 @@ def files_below(place: str) -> tuple[str, ...]:
     return tuple(name for name, each in files().items() if is_test(name) and (each == path or path in each.parents))
 
 
+@cache
 def found_for(module: str) -> tuple[str, list[str]]:
     """Return how the tests of a module are found, and their paths; none for one without."""
     for how, found in (("name", _by_name), ("import", _by_import), ("room", _by_row)):

@@ -128,14 +128,14 @@ def _burden(lab: Lab, begin: Path) -> None:
 def _wait(lab: Lab, clocks: _Clocks, seconds: float) -> None:
     chance = random.Random(1)
     began = time.monotonic()
-    stepped = said = began
+    stepped = reported_at = began
     while (now := time.monotonic()) - began < seconds:
         time.sleep(0.5)
         if now - stepped >= STEP_EVERY_S:
             stepped = now
             clocks.step(chance)
-        if now - said >= SAY_EVERY_S:
-            said = now
+        if now - reported_at >= SAY_EVERY_S:
+            reported_at = now
             status = lab.status()
             states = " ".join(f"{node['name']}={node['state']}" for node in status["nodes"])
             print(f"{(now - began) / 60:5.1f} min  {states}  term {status['term']}  lost {_lost(lab)}  "

@@ -114,8 +114,8 @@ def _flood(lab: Lab, index: int, *source: str) -> Iterator[None]:
         yield
     finally:
         flooding.terminate()
-        said = flooding.communicate()[0].decode().strip()
-        print(f"       flood: {said.removeprefix('RESULT ')}", flush=True)
+        printed = flooding.communicate()[0].decode().strip()
+        print(f"       flood: {printed.removeprefix('RESULT ')}", flush=True)
 
 
 def _udp_flood(is_forged: bool) -> Callable[[Lab, random.Random], Played]:

@@ -56,16 +56,16 @@ class Namespaces:
         os.close(lifeline)
         os.close(noted)
         self.init = 0
-        said: dict[str, Any] = {}
+        answer: dict[str, Any] = {}
         with os.fdopen(status) as lines:
             for line in lines:
-                said |= json.loads(line)
-                if "error" in said or {"init", "is_ready"} <= set(said):
+                answer |= json.loads(line)
+                if "error" in answer or {"init", "is_ready"} <= set(answer):
                     break
-        if "is_ready" not in said:
+        if "is_ready" not in answer:
             self.end()
-            raise LabError(f"{spec['hostname']} did not start: {said.get('error', 'no reason given')}")
-        self.init = int(said["init"])
+            raise LabError(f"{spec['hostname']} did not start: {answer.get('error', 'no reason given')}")
+        self.init = int(answer["init"])
 
     @property
     def lives(self) -> bool:

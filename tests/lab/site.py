@@ -139,7 +139,7 @@ class Site(ABC):
         self.notes.append((time.monotonic_ns(), what, node))
 
     def fenced(self, since: int, what: str = "fence-done") -> list[str]:
-        return [node for at, said, node in self.notes if at >= since and said == what]
+        return [node for at, text, node in self.notes if at >= since and text == what]
 
     # -- looking ----------------------------------------------------------------------------------------------------
 

@@ -71,8 +71,8 @@ class SystemdLab(Lab):
         first.run("crm", "cluster", "init", "-n", "lab", *_addresses(first))
         self.until("the first node to lead", lambda: self.online() == {first.name}, 30)
         for machine in others:
-            said = first.run("crm", "cluster", "invite")
-            token = next(word for word in said.split() if word.startswith("hacl1-"))
+            printed = first.run("crm", "cluster", "invite")
+            token = next(word for word in printed.split() if word.startswith("hacl1-"))
             machine.run("crm", "cluster", "join", "--token", token, *_addresses(machine))
         self.until("all nodes to be online", self.has_formed, 60)
         return time.monotonic() - began

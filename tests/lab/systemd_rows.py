@@ -138,9 +138,10 @@ def real_time_forbidden(lab: SystemdLab) -> Asked:
     try:
         _restart(lab, machine)
         lab.until("all to be well without real time", lab.is_whole, JOIN_S)
-        said = " ".join(str(line.get("MESSAGE")) for line in lab.journal(machine.name, "-b", "-u", "haclusterd-pacer"))
-        if "no real-time priority" not in said:
-            raise NotAsExpectedError(f"the pacer does not say that it has no real-time priority: {said[-400:]}")
+        lines = lab.journal(machine.name, "-b", "-u", "haclusterd-pacer")
+        logged = " ".join(str(line.get("MESSAGE")) for line in lines)
+        if "no real-time priority" not in logged:
+            raise NotAsExpectedError(f"the pacer does not say that it has no real-time priority: {logged[-400:]}")
         if lab.restarts()[f"{machine.name}:haclusterd-pacer"]:
             raise NotAsExpectedError("the pacer was started more than once")
     finally:
@@ -180,11 +181,11 @@ def full_disk(lab: SystemdLab) -> Asked:
         raise NotAsExpectedError(f"{name} is fenced again and again because its disk is full")
     lab.until(f"{name} to be on", machine.is_booted, 60)
     since = f"--since=@{lab.began_wall_ms / 1000:.3f}"
-    said = " ".join(str(line.get("MESSAGE")) for line in lab.journal(name, since, "-u", "haclusterd"))
+    logged = " ".join(str(line.get("MESSAGE")) for line in lab.journal(name, since, "-u", "haclusterd"))
     machine.shell(f"rm -f {STATE}/ballast {STATE}/more")
     for words in ("store.failed", "Make room"):
-        if words not in said:
-            raise NotAsExpectedError(f"the journal of {name} does not say {words!r}: {said[-600:]}")
+        if words not in logged:
+            raise NotAsExpectedError(f"the journal of {name} does not say {words!r}: {logged[-600:]}")
     return Asked(may_be_fenced=(name,), outage_ms=RECOVERY_MS, restarts=20)
 
 
@@ -208,8 +209,8 @@ def empty_state(lab: SystemdLab) -> Asked:
     lab.hold("it is not started again", lambda: machine.shows("haclusterd", "NRestarts") == "0", 5)
     if machine.shows("haclusterd", "ActiveState") != "failed":
         raise NotAsExpectedError(f"the unit is {machine.shows('haclusterd', 'ActiveState')}")
-    said = " ".join(str(line.get("MESSAGE")) for line in lab.journal(machine.name, "-b", "-u", "haclusterd"))
-    if "crm cluster remove" not in said:
+    logged = " ".join(str(line.get("MESSAGE")) for line in lab.journal(machine.name, "-b", "-u", "haclusterd"))
+    if "crm cluster remove" not in logged:
         raise NotAsExpectedError("the refusal does not say what to do")
     machine.shell(f"mv /var/tmp/aside/* {STATE}/; rmdir /var/tmp/aside; systemctl reset-failed haclusterd")
     machine.shell("systemctl start haclusterd")
@@ -412,6 +413,19 @@ def _unit_home(lab: SystemdLab) -> str:
     return busy[0] if busy and _unit_states(lab)[busy[0]] == "active" else ""
 
 
+def _home(lab: SystemdLab) -> SystemdMachine:
+    """Return the machine on which the unit runs, once nothing is under way: a restart passes through other states."""
+    found = ""
+
+    def is_at_rest() -> bool:
+        nonlocal found
+        found = _unit_home(lab) if lab.is_whole() else ""
+        return bool(found)
+
+    lab.until("the unit to run, and nothing to be under way", is_at_rest, 30)
+    return lab.machine(found)
+
+
 def _has_come_back(lab: SystemdLab, what: str, bound_ms: int, pid: str, home: SystemdMachine) -> None:
     began = time.monotonic()
     lab.until(f"the unit to be back after {what}", lambda: home.shows("lab-unit", "MainPID") not in (pid, "0", "") and
@@ -458,7 +472,7 @@ def _has_no_drop_in(lab: SystemdLab, machine: SystemdMachine) -> None:
 
 def unit_resource(lab: SystemdLab) -> Asked:
     """Kill it, stop it by hand, kill the daemon while it starts and while it stops, mask it."""
-    home = lab.machine(_unit_home(lab))
+    home = _home(lab)
     if home.shows("lab-unit", "Restart") != "no" or TARGET not in home.shows("lab-unit", "Before"):
         raise NotAsExpectedError("the drop-in is not in force")
     pid = home.shows("lab-unit", "MainPID")
@@ -469,7 +483,7 @@ def unit_resource(lab: SystemdLab) -> Asked:
     _has_come_back(lab, "a stop by hand", STOPPED_BY_HAND_MS, pid, home)
     for what, file, signs in (("start", "lab-unit-start", "activating"), ("stop", "lab-unit-stop", "deactivating")):
         _kill_the_daemon_while(lab, what, file, signs)
-    home = lab.machine(_unit_home(lab))
+    home = _home(lab)
     home.shell("systemctl mask lab-unit; systemctl stop lab-unit")
     lab.until("the unit to run on another machine", lambda: _unit_home(lab) not in ("", home.name), 30)
     home.shell("systemctl unmask lab-unit")
@@ -478,7 +492,7 @@ def unit_resource(lab: SystemdLab) -> Asked:
 
 
 def _kill_the_daemon_while(lab: SystemdLab, what: str, file: str, signs: str) -> None:
-    home = lab.machine(_unit_home(lab))
+    home = _home(lab)
     home.shell(f"echo {LONG_S[what]} > /var/tmp/{file}")
     home.shell("crm resource restart unit >/dev/null 2>&1 &")
     lab.until(f"its {what} to be under way", lambda: home.shows("lab-unit", "ActiveState") == signs, 30)
@@ -494,7 +508,7 @@ def _kill_the_daemon_while(lab: SystemdLab, what: str, file: str, signs: str) ->
 
 def unit_shutdown(lab: SystemdLab) -> Asked:
     """Stop the daemon, shut the machine down, cut its power: the unit goes in order, and nothing waits for itself."""
-    home = lab.machine(_unit_home(lab))
+    home = _home(lab)
     began = time.monotonic()
     home.shell("systemctl stop haclusterd")
     took_ms = round((time.monotonic() - began) * 1000)
@@ -504,13 +518,13 @@ def unit_shutdown(lab: SystemdLab) -> Asked:
     lab.until("the unit to run on another machine", lambda: _unit_home(lab) not in ("", home.name), 30)
     home.shell("systemctl start haclusterd")
     lab.until("the daemon to be back", lambda: lab.online() == set(lab.machines), 30)
-    home = lab.machine(_unit_home(lab))
+    home = _home(lab)
     _restart(lab, home)
-    said = " ".join(str(line.get("MESSAGE")) for line in lab.journal(home.name, "-b", "-1", "-u", "haclusterd"))
-    if "operation-failed" in said.rpartition("node-leaving")[2]:
+    logged = " ".join(str(line.get("MESSAGE")) for line in lab.journal(home.name, "-b", "-1", "-u", "haclusterd"))
+    if "operation-failed" in logged.rpartition("node-leaving")[2]:
         raise NotAsExpectedError("something failed in the shutdown")
     lab.until("all to be online", lambda: lab.online() == set(lab.machines), JOIN_S)
-    home = lab.machine(_unit_home(lab))
+    home = _home(lab)
     home.switch_off()
     began = time.monotonic()
     lab.until("the unit to run on another machine", lambda: _unit_home(lab) not in ("", home.name), 30)

@@ -96,12 +96,12 @@ class Tour:
 
         `typed`: what it asks for, which is not written down.
         """
-        found, said = self.run(name, command, typed)
-        print(f"{name}# {command}\n{said}", flush=True)
+        found, printed = self.run(name, command, typed)
+        print(f"{name}# {command}\n{printed}", flush=True)
         if found != status:
-            raise LabError(f"{name}# {command}: ended with {found}, not {status}: {said}")
-        self.page.typed(name, TOKEN.sub("hacl1-...", command), TOKEN.sub("hacl1-...", shown or said), status)
-        return said
+            raise LabError(f"{name}# {command}: ended with {found}, not {status}: {printed}")
+        self.page.typed(name, TOKEN.sub("hacl1-...", command), TOKEN.sub("hacl1-...", shown or printed), status)
+        return printed
 
     def start(self, name: str) -> None:
         """Start the daemons by hand: no systemd runs on these machines."""
@@ -111,8 +111,8 @@ class Tour:
         self.until(f"{name} to answer", lambda: self.run(name, "crm -o json status")[0] == 0)
 
     def asked(self, name: str, command: str) -> Any:
-        status, said = self.run(name, f"crm -o json {command} 2>/dev/null")
-        return json.loads(said) if status == 0 else {}
+        status, printed = self.run(name, f"crm -o json {command} 2>/dev/null")
+        return json.loads(printed) if status == 0 else {}
 
     def until(self, what: str, condition: Callable[[], bool]) -> None:
         deadline = time.monotonic() + WAIT_S_MAX
@@ -173,8 +173,8 @@ class Tour:
     def join(self, name: str, by: str, words: str = "") -> None:
         """Invite a machine at one node and let it join; return when it votes."""
         self.machines[name].switch_on()
-        said = self.type(by, f"crm cluster invite{words}")
-        found = TOKEN.search(said)
+        printed = self.type(by, f"crm cluster invite{words}")
+        found = TOKEN.search(printed)
         assert found is not None
         self.type(name, "crm cluster join", typed=found.group())
         self.start(name)

@@ -88,12 +88,12 @@ class Page:
         self._end_block()
         self._parts.append(f"\n{TEXTS[name]}")
 
-    def typed(self, machine: str, command: str, said: str, status: int) -> None:
+    def typed(self, machine: str, command: str, printed: str, status: int) -> None:
         """Add a command with what it printed."""
         self.commands += 1
         for line in command.splitlines():
             self._block.append(f"{machine}# {line}")
-        self._block += [line.rstrip() for line in said.rstrip("\n").splitlines()]
+        self._block += [line.rstrip() for line in printed.rstrip("\n").splitlines()]
         if status:
             self._block.append(f"(exit status {status})")
         self._block.append("")

@@ -6,12 +6,14 @@
     python -m tests.mutants --generated 200 --seed 1   and 200 mutants by rule: comparisons, bounds, guards
     python -m tests.mutants --only 'Replica.*'         mutants of some functions only
     python -m tests.mutants --list                     what there is, without running anything
+    python -m tests.mutants --write-noticed            and write down which test noticed which mutant
 
 A mutant that the unit tests notice is not shown to the scenarios, nor one of these to the property tests; the swarm is
-asked about each, since it is judged by itself. Answers are kept in build/mutants.json for as long as no file of the
-program or its tests changes, so that a run that was ended goes on where it was. The last line is `RESULT key=value
-...`; the exit code is 1 when less than 95 % of the curated list were noticed by these tests, or, of a swarm of ten
-minutes or more, less than 50 %.
+asked about each, since it is judged by itself. The test that `noticed.txt` names for a mutant is asked before all
+others: when it still notices, the others are not asked. Answers are kept in build/mutants.json for as long as no file
+of the program or its tests changes, so that a run that was ended goes on where it was. The last line is `RESULT
+key=value ...`; the exit code is 1 when less than 95 % of the curated list were noticed by these tests, or, of a swarm
+of ten minutes or more, less than 50 %.
 """
 
 import argparse
@@ -40,6 +42,8 @@ from tests.mutants.sites import MissingCodeError, Mutant, Place, find, mutated
 TESTS = (Level.UNITS, Level.SCENARIOS, Level.PROPERTIES)
 """The tests that are asked about a mutant, the quickest first, until one of them notices."""
 ANSWERS = CHECKOUT / "build" / "mutants.json"
+NOTICED = CHECKOUT / "tests" / "mutants" / "noticed.txt"
+"""Lines of level, test and mutant, with tabs between: which test noticed it when somebody last wrote it down."""
 WANTED_PERCENT = 95
 WANTED_OF_SWARM_PERCENT = 50
 LONG_SWARM_S = 600
@@ -147,12 +151,63 @@ def workplaces(count: int) -> Iterator["SimpleQueue[Workplace]"]:
         yield free
 
 
-def judge(case: Case, free: "SimpleQueue[Workplace]", answers: Answers, options: argparse.Namespace) -> Case:
+@dataclass(frozen=True, slots=True)
+class Noticing:
+    """Which test noticed a mutant."""
+
+    level: Level
+    test: str
+    """As pytest names it; of one with long arguments, the function."""
+
+
+def load_noticed(file: Path) -> Mapping[str, Noticing]:
+    """Return which test noticed which mutant, by the mutant's name."""
+    if not file.exists():
+        return {}
+    rows = (line.split("\t") for line in file.read_text().splitlines())
+    return {name: Noticing(Level(level), test) for level, test, name in rows}
+
+
+def write_noticed(file: Path, cases: Sequence[Case], answers: Answers) -> None:
+    """Write down which test noticed which mutant, of the curated list; what is known of the others stays."""
+    listed = {each.name for each in CURATED}
+    known = {name: each for name, each in load_noticed(file).items() if name in listed}
+    for case in cases:
+        found = noticing(case, answers) if case.listed else None
+        if found is not None:
+            known[case.name] = found
+    file.write_text("".join(f"{each.level}\t{each.test}\t{name}\n" for name, each in sorted(known.items())))
+
+
+def noticing(case: Case, answers: Answers) -> Noticing | None:
+    """Return the test that noticed a mutant; None where none did, or where it has no name."""
+    for level in TESTS:
+        judgement = answers.of(case, level)
+        if judgement is not None and judgement.verdict is Verdict.NOTICED:
+            test = judgement.words.removeprefix("ERROR ").partition(" - ")[0]
+            test = test if test.endswith("]") else test.partition("[")[0]
+            return Noticing(level, test) if test.startswith("tests/") else None
+    return None
+
+
+def _ask_first(case: Case, place: Workplace, answers: Answers, known: Noticing | None) -> bool:
+    """Ask the test that noticed a mutant before; return whether it still does."""
+    if known is None or any(answers.of(case, level) for level in TESTS):
+        return False
+    judgement = place.asks(known.test)
+    if judgement.verdict is Verdict.NOTICED:
+        answers.keep(case, known.level, judgement)
+    return judgement.verdict is Verdict.NOTICED
+
+
+def judge(
+    case: Case, free: "SimpleQueue[Workplace]", answers: Answers, known: Noticing | None, options: argparse.Namespace
+) -> Case:
     """Ask the levels about a mutant; what they say is kept."""
     place = free.get()
     try:
         with place.with_mutant(case.place, case.after):
-            for level in TESTS:
+            for level in () if _ask_first(case, place, answers, known) else TESTS:
                 judgement = answers.of(case, level)
                 if judgement is None:
                     judgement = place.judge(case.place.path, level, seed=0, swarm_seconds=0)
@@ -212,11 +267,14 @@ def run(options: argparse.Namespace) -> int:
     if not options.trust and not is_unmutated_green(options, cases):
         return 2
     with workplaces(options.jobs) as free, ThreadPoolExecutor(options.jobs) as pool:
-        waiting = [pool.submit(judge, case, free, answers, options) for case in cases]
+        noticed = load_noticed(NOTICED)
+        waiting = [pool.submit(judge, case, free, answers, noticed.get(case.name), options) for case in cases]
         for number, future in enumerate(as_completed(waiting), start=1):
             case = future.result()
             by = ", ".join(noticed_by(case, answers, options)) or "SURVIVED"
             print(f"[{number}/{len(cases)} {time.monotonic() - began:5.0f} s] {by}: {case.name}", flush=True)
+    if options.write_noticed:
+        write_noticed(NOTICED, cases, answers)
     return report(cases, answers, options, time.monotonic() - began)
 
 
@@ -270,6 +328,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="how many mutants at a time")
     made.add_argument("--answers", type=Path, default=ANSWERS, metavar="FILE", help="where answers are kept")
     made.add_argument("--list", action="store_true", help="print the mutants and end")
+    made.add_argument("--write-noticed", action="store_true", help="write noticed.txt: which test noticed which mutant")
     made.add_argument("--trust", action="store_true", help="do not run the program as it is first")
     return made
 

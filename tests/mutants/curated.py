@@ -50,6 +50,36 @@ ACTIVITY = (
         "the stop before a start of unknown outcome counts, once a probe could not look: a second copy starts",
     ),
     Mutant(
+        "with_doubt",
+        "with_expected_arrival(status, history, order)",
+        "history",
+        "what was recorded before a migration counts, once a probe of the target could not look: a second copy starts",
+    ),
+    Mutant(
+        "_with_doubts_of_migrations",
+        "with_expected_arrival(status, status.histories.get(resource) or known.histories[resource], order)",
+        "status.histories.get(resource) or known.histories[resource]",
+        "a probe from before the arrival counts, once a later one could not look: a second copy starts",
+    ),
+    Mutant(
+        "_record",
+        "with_expected_arrival(status, history, order)",
+        "history",
+        "a probe from before a migrate_from of unknown outcome counts, once a later one could not look",
+    ),
+    Mutant(
+        "_received",
+        "status.last_call_id + 1",
+        "status.last_call_id",
+        "a stop that was the last action of a node counts as newer than what has arrived there since",
+    ),
+    Mutant(
+        "Replay._is_maskable",
+        "not self._is_arriving",
+        "True",
+        "where a probe could not look for what has arrived, nothing ever stops it, and the service stays down",
+    ),
+    Mutant(
         "_record_finished",
         "is_probe and not is_in_vain",
         "is_probe",
@@ -63,8 +93,8 @@ ACTIVITY = (
     ),
     Mutant(
         "Replay._is_maskable",
-        "(is_missing or is_wrong) and self.role.value <= Role.STOPPED.value",
-        "is_missing or is_wrong",
+        "self.role.value <= Role.STOPPED.value",
+        "True",
         "what runs and cannot be looked at counts as stopped for plans: it runs on unwatched for good",
     ),
     Mutant(
@@ -102,6 +132,12 @@ ACTIVITY = (
         "resource in status.unverified or known_promoted(status, resource)",
         "known_promoted(status, resource)",
         "a promote of which nobody knows the end does not count: two promoted copies",
+    ),
+    Mutant(
+        "_promotion_objection",
+        "promoted_siblings(cib, order.resource, judge)",
+        "()",
+        "two instances of a unique clone are promoted, where one may be",
     ),
     Mutant(
         "migrations_at",
@@ -153,9 +189,9 @@ ACTIVITY = (
     ),
     Mutant(
         "_apart",
-        "removed.is_managed",
-        "True",
-        "a copy starts under its new name though the one of before is left alone",
+        'Template(removed, STOP, None, "", ORDERED | UNRUNNABLE_FIRST_BLOCKS, then_action=mark)',
+        'Template(removed, START, None, "", ORDERED | UNRUNNABLE_FIRST_BLOCKS, then_action=mark)',
+        "a copy starts under its new name while the one of before is still stopping, or is left alone",
     ),
     Mutant(
         "possibly_active",

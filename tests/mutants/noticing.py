@@ -124,6 +124,14 @@ class Workplace:
         finally:
             file.write_bytes(source_of(place.path))
 
+    def asks(self, test: str) -> Judgement:
+        """Ask one test, by its pytest id, about what is in the copy; one that is not there any more says nothing."""
+        began = time.monotonic()
+        code, output = self._run((*_PYTEST, test), LIMIT_S)
+        says_nothing = code in (0, *_NOTHING_WAS_ASKED)
+        verdict = Verdict.SURVIVED if says_nothing else Verdict.NOTICED
+        return Judgement(verdict, time.monotonic() - began, "" if says_nothing else _words(output, code))
+
     def judge(self, path: Path, level: Level, *, seed: int, swarm_seconds: int) -> Judgement:
         """Ask one level about what is in the copy; `path` is the file that was changed."""
         began = time.monotonic()

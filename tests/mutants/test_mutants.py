@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import cases_of, main, parser
+from tests.mutants.__main__ import Answers, cases_of, load_noticed, main, noticing, parser, write_noticed
 from tests.mutants.curated import CURATED
 from tests.mutants.generated import all_generated, sample
-from tests.mutants.noticing import CHECKOUT, Level, files_for
+from tests.mutants.noticing import CHECKOUT, Judgement, Level, Verdict, files_for
 from tests.mutants.sites import MissingCodeError, Mutant, find, mutated, source_of
 
 LISTED_MIN = 80
@@ -62,6 +62,28 @@ def test_the_swarm_is_asked_about_as_many_as_wanted_and_the_same_each_time() -> 
     assert len(asked("--swarm", "600", "--sample", "5", "--generated", "10")) == 5
     assert asked("--swarm", "600") == [each.name for each in CURATED]
     assert asked("--sample", "5") == []
+
+
+def test_the_test_that_noticed_is_written_down_and_what_others_noticed_stays(tmp_path: Path) -> None:
+    first, second, *_ = cases_of(parser().parse_args([]))
+    file, answers = tmp_path / "noticed.txt", Answers(tmp_path / "answers")
+    answers.keep(first, Level.UNITS, Judgement(Verdict.SURVIVED, 9.0, ""))
+    answers.keep(first, Level.SCENARIOS, Judgement(Verdict.NOTICED, 1.0, "tests/simulation/test_it.py::test_it[a b]"))
+    write_noticed(file, [first], answers)
+    answers.keep(second, Level.UNITS, Judgement(Verdict.NOTICED, 1.0, "ERROR tests/unit/test_it.py - NameError: x"))
+    write_noticed(file, [second], answers)
+    assert {name: (each.level, each.test) for name, each in load_noticed(file).items()} == {
+        first.name: (Level.SCENARIOS, "tests/simulation/test_it.py::test_it[a b]"),
+        second.name: (Level.UNITS, "tests/unit/test_it.py"),
+    }
+
+
+@pytest.mark.parametrize("words", ["still running after 900 s", "VIOLATION seed 3", "exit code 3"])
+def test_what_is_no_test_is_not_written_down(tmp_path: Path, words: str) -> None:
+    case = cases_of(parser().parse_args([]))[0]
+    answers = Answers(tmp_path / "answers")
+    answers.keep(case, Level.UNITS, Judgement(Verdict.NOTICED, 900.0, words))
+    assert noticing(case, answers) is None
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A daemon reduced to its hands, for test_agents_adoption: begins one action, then waits to be killed or re-executed.
+"""A daemon reduced to its agents, for test_agents_adoption: begins one action, then waits to be killed or re-executed.
 
 Usage: agents_driver.py DIRECTORY SCRIPT TIMEOUT_MS [adopt]. Prints JSON lines. SIGHUP: execv itself, to adopt.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.model.ids import Incarnation
-from tests.unit.adapters.hands import Hands
+from tests.unit.adapters.scripted_agents import ScriptedAgents
 
 
 def say(**words: object) -> None:
@@ -22,12 +22,12 @@ def say(**words: object) -> None:
 async def main(directory: Path, script: str, timeout_ms: int, *, is_adopting: bool) -> None:
     loop = asyncio.get_running_loop()
     token = "00000000000000bb" if is_adopting else "00000000000000aa"
-    hands = Hands(BoottimeClock(loop), directory, Incarnation("boot-1", token))
+    agents = ScriptedAgents(BoottimeClock(loop), directory, Incarnation("boot-1", token))
     loop.add_signal_handler(signal.SIGHUP, lambda: os.execv(sys.executable, [sys.executable, *sys.argv, "adopt"]))
-    adopted = hands.agents.adopt(lambda key: say(ended=key))
+    adopted = agents.runner.adopt(lambda key: say(ended=key))
     say(adopted=[(action.key, action.is_running) for action in adopted], pid=os.getpid())
     if not is_adopting:
-        hands.begin(hands.call(script, "start", timeout_ms=timeout_ms))
+        agents.begin(agents.call(script, "start", timeout_ms=timeout_ms))
     await asyncio.Event().wait()
 
 

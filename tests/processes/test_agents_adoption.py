@@ -15,7 +15,7 @@ import pytest
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.agents.process_table import read_stat
 from haclusterd.model.ids import Incarnation, ResourceId
-from tests.unit.adapters.hands import Hands, end_all
+from tests.unit.adapters.scripted_agents import ScriptedAgents, end_all
 
 ROOT = Path(__file__).parents[2]
 LATER = Incarnation("boot-1", "00000000000000bb")
@@ -71,8 +71,8 @@ def daemon(tmp_path: Path) -> Iterator[Callable[..., Daemon]]:
 
 
 @pytest.fixture
-async def later(tmp_path: Path) -> AsyncIterator[Callable[[], Hands]]:
-    yield lambda: Hands(BoottimeClock(asyncio.get_running_loop()), tmp_path, LATER)
+async def later(tmp_path: Path) -> AsyncIterator[Callable[[], ScriptedAgents]]:
+    yield lambda: ScriptedAgents(BoottimeClock(asyncio.get_running_loop()), tmp_path, LATER)
     end_all(tmp_path)
 
 
@@ -119,26 +119,26 @@ async def test_after_kill_9_the_agent_is_found_and_left_to_end(daemon, later, tm
     first = daemon()
     await begun(tmp_path)
     first.kill()
-    hands, ended = later(), []
-    [action] = hands.agents.adopt(ended.append)
+    agents, ended = later(), []
+    [action] = agents.runner.adopt(ended.append)
     assert (action.key, action.resource, action.action, action.is_running) == (KEY, "r1", "start", True)
-    assert action.deadline > hands.clock.now()
+    assert action.deadline > agents.clock.now()
     (tmp_path / "go").touch()
     await until(lambda: ended)
     assert ended == [KEY]
     assert (tmp_path / "finished").read_text() == "done\n"
-    await until(lambda: not hands.records())
+    await until(lambda: not agents.records())
 
 
 async def test_after_kill_9_the_agent_is_killed_at_its_deadline(daemon, later, tmp_path: Path) -> None:
     first = daemon(timeout_ms=3000)
     pid = await begun(tmp_path)
     first.kill()
-    hands, ended = later(), []
-    [action] = hands.agents.adopt(ended.append)
+    agents, ended = later(), []
+    [action] = agents.runner.adopt(ended.append)
     assert action.is_running
     await until(lambda: ended)
-    assert hands.clock.now() >= action.deadline
+    assert agents.clock.now() >= action.deadline
     assert is_gone(pid)
     assert not (tmp_path / "finished").exists()
 
@@ -152,15 +152,15 @@ async def test_what_an_earlier_life_left_running_can_be_killed(
     first.kill()
     if not has_process_id:
         edit_record(tmp_path, pid=None, start_time=None)
-    hands, ended = later(), []
-    [action] = hands.agents.adopt(ended.append)
-    hands.agents.kill(action.key)
+    agents, ended = later(), []
+    [action] = agents.runner.adopt(ended.append)
+    agents.runner.kill(action.key)
     await until(lambda: ended == [KEY])
-    assert hands.clock.now() < action.deadline
+    assert agents.clock.now() < action.deadline
     assert is_gone(pid)
     assert not (tmp_path / "finished").exists()
-    hands.agents.kill(action.key)
-    await until(lambda: not hands.records())
+    agents.runner.kill(action.key)
+    await until(lambda: not agents.records())
 
 
 async def test_what_ended_meanwhile_is_reported_as_not_running(daemon, later, tmp_path: Path) -> None:
@@ -169,10 +169,10 @@ async def test_what_ended_meanwhile_is_reported_as_not_running(daemon, later, tm
     first.kill()
     (tmp_path / "go").touch()
     await until(lambda: is_gone(pid))
-    hands, ended = later(), []
-    [action] = hands.agents.adopt(ended.append)
+    agents, ended = later(), []
+    [action] = agents.runner.adopt(ended.append)
     assert (action.key, action.is_running) == (KEY, False)
-    assert later().agents.adopt(ended.append) == ()
+    assert later().runner.adopt(ended.append) == ()
     assert ended == []
 
 
@@ -181,8 +181,8 @@ async def test_without_a_recorded_process_id_the_agent_is_known_by_its_mark(daem
     await begun(tmp_path)
     first.kill()
     edit_record(tmp_path, pid=None, start_time=None)
-    hands, ended = later(), []
-    [action] = hands.agents.adopt(ended.append)
+    agents, ended = later(), []
+    [action] = agents.runner.adopt(ended.append)
     assert action.is_running
     (tmp_path / "go").touch()
     await until(lambda: ended)
@@ -197,8 +197,8 @@ async def test_a_service_that_inherited_the_mark_is_not_the_agent(daemon, later,
     service = subprocess.Popen(["sleep", "4001"], env=marks)
     os.kill(pid, signal.SIGKILL)
     await until(lambda: is_gone(pid))
-    hands, ended = later(), []
-    hands.agents.adopt(ended.append)
+    agents, ended = later(), []
+    agents.runner.adopt(ended.append)
     await until(lambda: ended)
     assert service.poll() is None
     service.kill()
@@ -212,7 +212,7 @@ async def test_a_process_with_the_same_id_and_another_start_time_is_not_touched(
     other = subprocess.Popen(["sleep", "4002"])
     # A tick of the kernel's clock is 10 ms: both may have begun within one.
     edit_record(tmp_path, pid=other.pid, start_time=start_time_of(other.pid) - 1, deadline=0)
-    [action] = later().agents.adopt(lambda key: None)
+    [action] = later().runner.adopt(lambda key: None)
     assert not action.is_running
     assert other.poll() is None
     other.kill()
@@ -224,20 +224,20 @@ async def test_a_record_of_another_boot_is_dropped(daemon, later, tmp_path: Path
     await begun(tmp_path)
     first.kill()
     edit_record(tmp_path, incarnation="boot-0:00000000000000aa")
-    hands = later()
-    assert hands.agents.adopt(lambda key: None) == ()
-    assert not hands.records()
+    agents = later()
+    assert agents.runner.adopt(lambda key: None) == ()
+    assert not agents.records()
 
 
 async def test_a_new_action_waits_for_the_adopted_one(daemon, later, tmp_path: Path) -> None:
     first = daemon()
     await begun(tmp_path)
     first.kill()
-    hands = later()
-    hands.agents.adopt(lambda key: None)
-    hands.write("quick", "#!/bin/sh\nexit 0\n")
-    waiting = hands.begin(hands.call("quick"))
-    assert (await hands.run("quick", resource=ResourceId("r2"))).exit_code == 0
+    agents = later()
+    agents.runner.adopt(lambda key: None)
+    agents.write("quick", "#!/bin/sh\nexit 0\n")
+    waiting = agents.begin(agents.call("quick"))
+    assert (await agents.run("quick", resource=ResourceId("r2"))).exit_code == 0
     assert not waiting.done()
     (tmp_path / "go").touch()
     assert (await waiting).exit_code == 0
@@ -247,9 +247,9 @@ async def test_a_new_action_fails_when_the_adopted_one_does_not_end(daemon, late
     first = daemon()
     await begun(tmp_path)
     first.kill()
-    hands = later()
-    hands.agents.adopt(lambda key: None)
-    result = await hands.run("slow", "stop")
+    agents = later()
+    agents.runner.adopt(lambda key: None)
+    result = await agents.run("slow", "stop")
     assert (result.exit_code, result.status) == (1, "error")
     assert "do not die" in result.exit_reason
     assert (tmp_path / "begun").read_text().count("\n") == 1

@@ -101,8 +101,8 @@ def test_a_disk_in_another_machine_is_refused_until_a_person_says_that_it_is_the
     unsaid = machine.this_is("n2")
     assert (unsaid.returncode, "crm cluster this-is n2 --i-have-checked" in unsaid.stderr) == (107, True), unsaid.stderr
     assert machine.daemon().returncode == 66
-    said = machine.this_is("n2", "--i-have-checked")
-    assert (said.returncode, "this machine is n2 now" in said.stderr) == (0, True), said.stderr
+    ended = machine.this_is("n2", "--i-have-checked")
+    assert (ended.returncode, "this machine is n2 now" in ended.stderr) == (0, True), ended.stderr
     again = machine.this_is("n2", "--i-have-checked")
     assert (again.returncode, "nothing to do" in again.stdout + again.stderr) == (0, True), again.stderr
     machine.start()

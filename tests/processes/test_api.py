@@ -487,10 +487,10 @@ def test_a_body_of_a_gigabyte_is_refused_before_it_is_read(api: Api) -> None:
     announced = f"{head}Content-Type: application/json\r\nContent-Length: {2**30}\r\n\r\n".encode()
     assert sent_raw(api.port, announced).startswith(b"HTTP/1.1 413 ")
     for unreadable in (f"{head}X: {'y' * 100_000}\r\n\r\n".encode(), b"no HTTP at all\r\n\r\n"):
-        said = sent_raw(api.port, unreadable)
-        assert b" 400 " in said[:20]
-        assert b"application/problem+json" in said
-        assert b"yyyy" not in said
+        reply = sent_raw(api.port, unreadable)
+        assert b" 400 " in reply[:20]
+        assert b"application/problem+json" in reply
+        assert b"yyyy" not in reply
 
 
 def test_thousands_of_connections_and_clients_that_read_nothing_leave_room(scenario: Scenario, api: Api) -> None:

@@ -61,8 +61,8 @@ def test_a_promoted_role_moves_and_a_ticket_is_obeyed(running: Scenario, tmp_pat
 
     assert crm(running, "ticket", "revoke", "paris", "--force", "--wait").returncode == 0
     assert nodes(running, "ip") == []
-    said = [event["text"] for event in asked(running, "history", "events")["events"]]
-    assert any("ticket paris: revoke by" in text for text in said)
+    texts = [event["text"] for event in asked(running, "history", "events")["events"]]
+    assert any("ticket paris: revoke by" in text for text in texts)
 
 
 def test_the_configuration_is_changed_in_an_editor(running: Scenario, tmp_path: Path) -> None:

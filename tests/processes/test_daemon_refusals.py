@@ -134,10 +134,10 @@ def test_a_configuration_file_that_cannot_be_used(
     file = tmp_path / "haclusterd.yaml"
     file.write_text(text)
     assert main(["--configuration", str(file)]) == 78
-    said = capsys.readouterr().err
-    assert str(file) in said
-    assert wanted in said
-    assert "Traceback" not in said
+    printed = capsys.readouterr().err
+    assert str(file) in printed
+    assert wanted in printed
+    assert "Traceback" not in printed
 
 
 def test_a_foreign_certificate_is_let_in_by_nobody(scenario: Scenario, tmp_path: Path) -> None:

@@ -33,6 +33,11 @@ NOT_HERE: Mapping[str, str] = {
     r"crm (cluster this-is|history diff|resource why)": SENTENCE,
     r"crm fencing test NODE|crm resource why RSC --on NODE|crm configure \w+ .*(NAME=VALUE|PROVIDER).*": SENTENCE,
     r"crm configure (load \w+|verify) FILE.yaml|crm cluster invite --authority DIR": SENTENCE,
+    r"crm cluster (start|stop|restart|enable|disable|run|copy|diff)\b.*": "for machines: tests/unit/cli/own",
+    r"crm (options|script|template|history (session|source)) .*": "of one person: tests/unit/cli/own",
+    r"crm cibstatus (save|load cib.xml).*": "it writes and reads files: tests/unit/cli/own",
+    r"crm sbd (device|enable) .*": "it has neither disks nor watchdogs: tests/unit/commands/node",
+    r"crm cluster add n4": "crm cluster invite n4 --valid 30min does the same",
     r"crm agent .*": "its programs have no cluster: tests/agents/test_crm_agent.py runs it",
     r"crm cluster (init|join)\b.*": "as root, it makes a node of the machine: tests/processes/test_life_cycle.py",
     r"crm cluster this-is .*": "the daemon must be stopped: tests/processes/test_another_machine.py",
@@ -249,12 +254,12 @@ def test_it_works(play: str, line: str, stage: Stage, monkeypatch: pytest.Monkey
     monkeypatch.setenv("EDITOR", "true")
     stage.begin(play, line)
     if re.fullmatch(ASKS, line):
-        status, said = stage.type(line)
-        assert (status, "--force" in said) == (ASKED, True), said
+        status, printed = stage.type(line)
+        assert (status, "--force" in printed) == (ASKED, True), printed
     options = ["--force"] if re.fullmatch(ASKS, line) else []
-    status, said = stage.type(f"{line} {found(OPTIONS, line) or ''}", *options)
+    status, printed = stage.type(f"{line} {found(OPTIONS, line) or ''}", *options)
     expected, words = found(REFUSED, line) or (0, "")
-    assert (status, words in said) == (expected, True), said
+    assert (status, words in printed) == (expected, True), printed
 
 
 def test_every_reason_is_for_a_line_that_is_shown() -> None:

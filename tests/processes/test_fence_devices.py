@@ -189,8 +189,8 @@ def test_a_dead_device_holds_until_a_person_confirms(running: Scenario, tmp_path
     assert f"NO FAILOVER for {victim}" in headline(running, "NO FAILOVER")
     assert running.holder() is None
 
-    said = running.answer("fencing.confirm", node=victim)
-    assert said.exit != 0, "not without a look"
+    answered = running.answer("fencing.confirm", node=victim)
+    assert answered.exit != 0, "not without a look"
     assert running.holder() is None
     running.until("it to be silent long enough to be believed", lambda: confirms(running, victim))
     running.until("the service on another node", lambda: running.holder() is not None)

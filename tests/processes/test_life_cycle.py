@@ -79,8 +79,8 @@ def test_a_node_leaves_for_good_and_another_takes_its_place(cluster: GrowingClus
     holder = cluster.holder()
     assert holder is not None
     asker = next(name for name in ("n1", "n2", "n3") if name != holder and name != cluster.dc())
-    said = cluster.must_crm(asker, "cluster", "remove", holder, "--reason", "worn out")
-    assert f"{holder} is removed" in said
+    printed = cluster.must_crm(asker, "cluster", "remove", holder, "--reason", "worn out")
+    assert f"{holder} is removed" in printed
     assert cluster.brain(holder).wait(10) == 67
     assert "was removed from the cluster" in cluster.log(holder)
     cluster.forget(holder)
@@ -100,8 +100,8 @@ def test_a_dead_node_is_replaced_under_a_new_name(cluster: GrowingCluster) -> No
     cluster.begin("n1").grow("n2", "n3")
     cluster.with_service()
     cluster.cluster.power_off("n3")
-    said = cluster.must_crm("n1", "cluster", "remove", "n3")
-    assert "n3 is removed" in said
+    printed = cluster.must_crm("n1", "cluster", "remove", "n3")
+    assert "n3 is removed" in printed
     assert [event["node"] for event in cluster.events("node-fenced")] == ["n3"]
     cluster.forget("n3")
     cluster.grow("n4")

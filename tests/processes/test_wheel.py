@@ -76,8 +76,8 @@ def test_an_installed_agent_runs_alone(environment: Path, agent: Path) -> None:
     installed = environment / "share/haclusterd/resource_agents" / agent.name
     assert os.access(installed, os.X_OK)
     is_fence_agent = agent.name.startswith("fence_")
-    said = run(installed, given="action=metadata\n") if is_fence_agent else run(installed, "meta-data")
-    assert said.strip().startswith("<?xml")
+    printed = run(installed, given="action=metadata\n") if is_fence_agent else run(installed, "meta-data")
+    assert printed.strip().startswith("<?xml")
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from haclusterd.cib.commands import PutResource, RequestLeader
+from haclusterd.cib.commands import Delete, PutResource, RequestLeader
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
@@ -35,11 +35,22 @@ def make_dc(cluster: Cluster, node: NodeName) -> None:
         cluster.until_settled(SETTLED_MS, "settled under another DC")
 
 
-def migrating(rules: SafetyRules = ALL_RULES, *, fate: Fate = MIGRATION) -> Cluster:
-    """Return a cluster in which a service is on its way from n1 to n2; n3 is DC."""
+def migrating(
+    rules: SafetyRules = ALL_RULES, *, fate: Fate = MIGRATION, has_run_there: bool = False
+) -> Cluster:
+    """Return a cluster in which a service is on its way from n1 to n2; n3 is DC.
+
+    `has_run_there`: it ran on n2 before, and was stopped there, which is the last that n2 has done.
+    """
     cluster = Cluster(1, rules=rules).form()
-    cluster.configure([configurations.migratable(), configurations.prefers(VM, SOURCE)])
+    first = TARGET if has_run_there else SOURCE
+    cluster.configure([configurations.migratable(), configurations.prefers(VM, first)])
     cluster.until_settled(SETTLED_MS, "the service settled")
+    if has_run_there:
+        cluster.configure([Delete("constraint", f"{VM}-on-{TARGET}"), configurations.prefers(VM, SOURCE, 300)])
+        cluster.until(lambda: cluster.truth.active_nodes(VM) == (SOURCE,), 10_000, "the service on n1")
+        cluster.configure([configurations.prefers(VM, SOURCE)])
+        cluster.until_settled(SETTLED_MS, "the service settled on n1")
     make_dc(cluster, THIRD)
     cluster.fates.write(VM, "migrate_to", fate, times=1)
     cluster.fates.write(VM, "migrate_from", Fate(duration_ms=1000), times=1)

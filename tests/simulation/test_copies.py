@@ -4,7 +4,7 @@ import pytest
 
 from haclusterd.cib.commands import CleanUp, Delete
 from haclusterd.model.ids import NodeName
-from haclusterd.model.ocf import ActionName
+from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.hosts.fence_devices import FaultMode
@@ -159,3 +159,35 @@ def test_a_demote_that_outlives_its_daemon_is_waited_for(code: int | None) -> No
     cluster.kill_brain(TARGET)
     cluster.until_settled(SETTLED_MS, "settled")
     assert cluster.truth.active_nodes(promoted(PG)) == (NodeName("n1"),)
+
+
+MISSED_ARRIVALS: dict[str, tuple[str, tuple[tuple[str, NodeName], ...]]] = {
+    "source's daemon dies while it sends": ("moved", (("daemon", SOURCE),)),
+    "target's daemon dies while it receives": ("receiving", (("daemon", TARGET),)),
+    "source dies, and target's daemon, while it receives": ("receiving", (("power", SOURCE), ("daemon", TARGET))),
+    "source dies when it has sent": ("moved", (("power", SOURCE),)),
+}
+"""In which phase of a migration what fails, so that only a probe of the target can say whether it has arrived."""
+
+
+@pytest.mark.parametrize("exit_code", [2, 5, 6])
+@pytest.mark.parametrize("has_run_there", [False, True], ids=["new there", "stopped there before"])
+@pytest.mark.parametrize("missed", MISSED_ARRIVALS)
+def test_what_may_have_arrived_is_not_forgotten_by_a_probe_that_could_not_look(
+    missed: str, has_run_there: bool, exit_code: int
+) -> None:
+    phase, faults = MISSED_ARRIVALS[missed]
+    cluster = migrating(has_run_there=has_run_there)
+    cluster.fates.write(VM, "monitor", Fate(20, exit_code=exit_code, has_effect=False), node=TARGET)
+    cluster.until(lambda: MIGRATION_PHASES[phase](cluster), 10_000, phase)
+    assert cluster.truth.active_nodes(VM) == (TARGET,)
+    for fault, node in faults:
+        FAULTS[fault](cluster, node)
+    cluster.edit([configurations.prefers(VM, THIRD, 600)])
+    cluster.until(lambda: TARGET not in cluster.truth.active_nodes(VM), BACK_MS, "it is stopped where it may be")
+    if exit_code == ExitCode.NOT_CONFIGURED:
+        cluster.run_for(10_000)  # Then it may run nowhere, until a person has looked.
+        return
+    cluster.until(lambda: cluster.runs_once(VM) and cluster.node_of(VM) == THIRD, BACK_MS, "the service is back")
+    cluster.heal()
+    cluster.until_settled(SETTLED_MS, "settled")

@@ -121,3 +121,12 @@ def test_a_service_that_is_renamed_has_stopped_before_it_starts_under_its_new_na
     meanwhile(cluster, holder)
     cluster.until(lambda: cluster.runs_once("shop"), 60_000, "it runs")
     cluster.until_settled(60_000, "settled")
+
+
+def test_a_renamed_service_does_not_start_where_what_is_no_longer_configured_is_left_alone() -> None:
+    cluster = formed(service("db"), configurations.properties(**{"stop-removed-resources": "false"}))
+    (holder,) = cluster.truth.active_nodes(DB)
+    constraints = [Delete("constraint", name) for name in ("cache-with-db", "db-then-cache", "db-on-n1")]
+    cluster.edit([*constraints, Delete("resource", DB), service("shop")])
+    cluster.until_settled(60_000, "settled")
+    assert (cluster.truth.active_nodes(DB), cluster.truth.active_nodes(SHOP)) == ((holder,), ())

@@ -141,8 +141,8 @@ def features_of(level: Path) -> set[Feature]:
 def unnamed(since: Mapping[Feature, int], older: Path, newer: Path, level: int) -> set[Feature]:
     """Return what is new in a level and not said to be."""
     new = features_of(newer) - features_of(older)
-    said = {feature for feature, number in since.items() if number == level}
-    return {each for each in new if each not in said and not (isinstance(each, tuple) and each[0] in said)}
+    listed = {feature for feature, number in since.items() if number == level}
+    return {each for each in new if each not in listed and not (isinstance(each, tuple) and each[0] in listed)}
 
 
 def test_what_a_level_brings_is_found_in_its_samples() -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from haclusterd.adapters.agent_checks.family import wait
-from haclusterd.adapters.agents.ocf import last_words, read_exit_reason
+from haclusterd.adapters.agents.results import last_words, read_exit_reason
 from haclusterd.adapters.agents.surroundings import Surroundings
 from haclusterd.agents.process_table import ORDER_MARK
 from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
@@ -89,7 +89,7 @@ class Answer:
 
 
 def code_name(code: int) -> str:
-    """Return `0 (ok)`, `7 (not running)`; what OCF does not define is said to be so."""
+    """Return `0 (ok)`, `7 (not running)`; a code that OCF does not define is named as such."""
     try:
         return f"{code} ({ExitCode(code).name.lower().replace('_', ' ')})"
     except ValueError:

@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from haclusterd.adapters.machine.real_time import run_first
 from haclusterd.agents.process_table import (
     ORDER_MARK,
     is_running,
@@ -100,9 +101,13 @@ class ActionRecords:
         try:
             _thread.start_new_thread(self._remove_ended, ())
         except RuntimeError:  # No more threads on this machine.
-            self._remove_ended()
+            self._remove_all_ended()
 
     def _remove_ended(self) -> None:
+        run_first()
+        self._remove_all_ended()
+
+    def _remove_all_ended(self) -> None:
         while True:
             with self._removing:
                 if not self._ended:

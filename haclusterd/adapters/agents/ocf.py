@@ -3,9 +3,6 @@
 Invariants (agents-and-fencing.md §1.1-1.9): the argument vector is the agent's path and the action, everything else is
 environment; before the exec the action is recorded; a resource's next action waits for processes of the last one that
 SIGKILL did not end at once, and fails when they do not go.
-
-This room never judges an exit code: what was expected is the scheduler's and the executor's business. Those of init
-scripts are said in OCF's words first.
 """
 
 import asyncio
@@ -17,19 +14,18 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from signal import Signals
 
 from haclusterd.adapters.agents.action_records import ActionRecord, ActionRecords, find_process
 from haclusterd.adapters.agents.init_scripts import (
     HEADER_MAX,
     argument_of,
-    ocf_code,
     read_header,
 )
 from haclusterd.adapters.agents.metadata import MetadataError, read_agent_metadata
+from haclusterd.adapters.agents.results import to_result
 from haclusterd.adapters.agents.service_groups import ServiceGroups
 from haclusterd.adapters.agents.service_watch import ServiceWatch
-from haclusterd.adapters.agents.surroundings import EXIT_REASON_PREFIX, AgentDirectories, Surroundings
+from haclusterd.adapters.agents.surroundings import AgentDirectories, Surroundings
 from haclusterd.adapters.agents.tools import missing_tools
 from haclusterd.adapters.processes.running import Ended, Ending, Hooks, Processes, Program, RunningProgram
 from haclusterd.adapters.processes.spawner_link import Spawner
@@ -44,10 +40,6 @@ from haclusterd.ports.clock import Clock, Timer
 _log = logging.getLogger(__name__)
 
 METADATA_TIMEOUT_MS = 30_000
-LAST_WORDS_MAX = 200
-"""Characters of what an agent wrote that stand for its reason."""
-SELF_EXPLAINED = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED})
-"""Exit codes that need no reason; every other says that something is wrong, and not what."""
 METADATA_WAIT_MS = 2000
 """How long the result of a start waits for the agent's meta-data, the first time."""
 METADATA_LIMIT = 1024 * 1024
@@ -258,7 +250,7 @@ class OcfAgents:
         )
 
         def ended(result: Ended) -> None:
-            answer = _to_result(call, result)
+            answer = to_result(call, result)
             is_answer = answer.status is ExecutionStatus.DONE
             done(Validation(answer.exit_code if is_answer else None, answer.exit_reason))
 
@@ -348,7 +340,7 @@ class OcfAgents:
             return
         if ended.ending is Ending.EXITED:
             self._executed.add(call.agent)
-        result = _to_result(call, ended)
+        result = to_result(call, ended)
         result = replace(result, queued_ms=result.queued_ms + elapsed_ms(waiting.asked_at, begun))
         if _has_parameters(call) and result.exit_code == ExitCode.OK:
             self._add_restart_parameters(call.agent, result, waiting.done)
@@ -517,83 +509,8 @@ def _read_header_of(path: Path, agent: AgentReference) -> AgentMetadata | None:
         return None
 
 
-def read_exit_reason(stderr: str) -> str:
-    """Return what follows the last `ocf-exit-reason:` that is followed by anything, up to the end of its line."""
-    lines = [line for line in stderr.splitlines() if EXIT_REASON_PREFIX in line]
-    reasons = [line.rpartition(EXIT_REASON_PREFIX)[2].strip() for line in lines]
-    return next((reason for reason in reversed(reasons) if reason), "")
-
-
-def last_words(stderr: str) -> str:
-    """Return the last line that an agent wrote, for one that failed and gave no reason; shortened."""
-    lines = [line.strip() for line in stderr.splitlines()]
-    return next((line[:LAST_WORDS_MAX] for line in reversed(lines) if line), "")
-
-
-def describe_timeout(action: str, timeout_ms: int) -> str:
-    """Return the reason of an action that took too long."""
-    span = f"{timeout_ms // 1000}s" if timeout_ms % 1000 == 0 else f"{timeout_ms}ms"
-    return f"{action} did not complete within {span}"
-
-
-def _to_result(call: AgentCall, ended: Ended) -> AgentResult:
-    code, status, reason = _classify(call, ended)
-    return AgentResult(
-        key=call.key,
-        exit_code=code,
-        status=status,
-        exit_reason=reason,
-        stdout=ended.stdout,
-        stderr=ended.stderr,
-        queued_ms=ended.queued_ms,
-        executed_ms=ended.executed_ms,
-        still_alive=ended.still_alive,
-        is_begun=ended.ending is not Ending.NOT_PERMITTED,
-    )
-
-
 def _recurs(call: AgentCall) -> bool:
     return call.meta.get("interval", "0") not in {"", "0"}
-
-
-def _classify(call: AgentCall, ended: Ended) -> tuple[int, ExecutionStatus, str]:
-    match ended.ending:
-        case Ending.EXITED:
-            return _classify_exit(call, ended)
-        case Ending.SIGNALLED:
-            return int(ExitCode.ERROR), ExecutionStatus.ERROR, f"interrupted by {_name_signal(ended.number)}"
-        case Ending.TIMED_OUT:
-            return int(ExitCode.ERROR), ExecutionStatus.TIMEOUT, describe_timeout(call.action, call.timeout_ms)
-        case Ending.KILLED:
-            return int(ExitCode.ERROR), ExecutionStatus.CANCELLED, "cancelled"
-        case Ending.NOT_PREPARED:
-            reason = f"the action could not be recorded: {os.strerror(ended.number)}"
-            return int(ExitCode.ERROR), ExecutionStatus.ERROR, reason
-        case Ending.NOT_PERMITTED:
-            return int(ExitCode.ERROR), ExecutionStatus.CANCELLED, "this node's lease ended before it began"
-        case Ending.NOT_STARTED:
-            return _classify_errno(call, ended.number)
-
-
-def _classify_exit(call: AgentCall, ended: Ended) -> tuple[int, ExecutionStatus, str]:
-    is_script = call.agent.standard == "lsb"
-    code = int(ocf_code(call.action, ended.number)) if is_script else ended.number
-    reason = "" if is_script else read_exit_reason(ended.stderr)
-    if not reason and code not in SELF_EXPLAINED:
-        # Init scripts explain themselves to a person, on standard output.
-        reason = last_words(ended.stderr) or (last_words(ended.stdout) if is_script else "")
-        if is_script:
-            reason = f"{reason} (exit status {ended.number})".strip()
-    return code, ExecutionStatus.DONE, reason
-
-
-def _classify_errno(call: AgentCall, number: int) -> tuple[int, ExecutionStatus, str]:
-    reason = f"{call.agent}: {os.strerror(number)}"
-    if number in {errno.ENOENT, errno.ENOTDIR, errno.ENOEXEC}:
-        return int(ExitCode.NOT_INSTALLED), ExecutionStatus.NOT_INSTALLED, reason
-    if number in {errno.EACCES, errno.EPERM}:
-        return int(ExitCode.PERMISSIONS), ExecutionStatus.ERROR, reason
-    return int(ExitCode.ERROR), ExecutionStatus.ERROR, reason
 
 
 def _restart_parameters(metadata: AgentMetadata | None) -> tuple[str, ...] | None:
@@ -601,9 +518,3 @@ def _restart_parameters(metadata: AgentMetadata | None) -> tuple[str, ...] | Non
     if metadata is None or RELOAD_ACTION not in metadata.actions:
         return None
     return tuple(sorted(name for name, facts in metadata.parameters.items() if not facts.is_reloadable))
-
-
-def _name_signal(number: int) -> str:
-    with suppress(ValueError):
-        return Signals(number).name
-    return f"signal {number}"

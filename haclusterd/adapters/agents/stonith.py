@@ -10,7 +10,7 @@ This room never fences: that is the fencer's.
 from collections.abc import Callable
 
 from haclusterd.adapters.agents.fence_agents import StdinFenceAgents
-from haclusterd.adapters.agents.ocf import describe_timeout
+from haclusterd.adapters.agents.results import describe_timeout
 from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.instants import Instant, after, elapsed_ms

@@ -83,7 +83,7 @@ def validated(
 ) -> tuple[str, int | None]:
     """Have an OCF agent judge parameters (`validate-all`); return what it says and its exit code. Raises OSError.
 
-    None: it did not end in time.
+    None: it did not end in time, or printed more than METADATA_LIMIT.
     """
     given = {f"OCF_RESKEY_{name}": value for name, value in parameters.items()}
     return _answer([str(path), "validate-all"], {**environment_of(agent, directories), **given}, subprocess.STDOUT)
@@ -121,7 +121,8 @@ def _answer(
                 if not part:
                     break
                 answer += part
-            while asked.poll() is None and time.monotonic() < deadline:
+            # One that has printed too much may print without end: nothing more of it is wanted.
+            while asked.poll() is None and len(answer) < METADATA_LIMIT and time.monotonic() < deadline:
                 time.sleep(END_LOOK_S)
             code = asked.poll()
         finally:

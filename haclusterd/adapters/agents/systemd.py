@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from haclusterd.adapters.agents.action_records import ActionRecord, ActionRecords
-from haclusterd.adapters.agents.ocf import describe_timeout
+from haclusterd.adapters.agents.results import describe_timeout
 from haclusterd.adapters.agents.systemd_bus import SystemdBus
 from haclusterd.adapters.agents.systemd_units import RUNNING, Answer, Units, Work, unit_name
 from haclusterd.adapters.agents.unit_files import DIRECTORIES, UnitFiles

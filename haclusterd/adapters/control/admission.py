@@ -16,6 +16,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from haclusterd.adapters.machine.real_time import run_first
+
 CONTROL_GROUP = "haclient"
 API_USER = "haclusterd-api"
 """As whom `haclusterd-api` runs."""
@@ -59,7 +61,7 @@ class ClientRecognition:
     """Tells who somebody is, and whether they are permitted; at most two look-ups wait for the name service at once."""
 
     def __init__(self) -> None:
-        self._looking_up = ThreadPoolExecutor(2, "names")
+        self._looking_up = ThreadPoolExecutor(2, "names", initializer=run_first)
         self._own = os.geteuid()
         self._own_author = _look_up(self._own).author
 

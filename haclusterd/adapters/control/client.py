@@ -47,7 +47,7 @@ class ControlClient:
         except TimeoutError:
             self.close()
             seconds = int(SILENCE_TIMEOUT_S)
-            return _failed(request, "OUTCOME_UNKNOWN", problem=f"the daemon said nothing for {seconds} s")
+            return _failed(request, "OUTCOME_UNKNOWN", problem=f"no answer from the daemon for {seconds} s")
         except OSError:
             self.close()
             return _failed(request, "DISCONNECTED")

@@ -98,7 +98,7 @@ class ControlLink:
             left_s = call.heard_at + SILENCE_TIMEOUT_S - loop.time()
             if left_s <= 0:
                 connection.writer.close()
-                problem = f"the daemon said nothing for {int(SILENCE_TIMEOUT_S)} s"
+                problem = f"no answer from the daemon for {int(SILENCE_TIMEOUT_S)} s"
                 return _failed(call.request, Code.OUTCOME_UNKNOWN, problem=problem)
             with suppress(TimeoutError):
                 async with asyncio.timeout(left_s):

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from haclusterd.adapters.machine.real_time import run_first
+
 LOOKUP_TIMEOUT_S = 2.0
 THREADS = 2
 ANSWERS_MAX = 8
@@ -63,7 +65,7 @@ class NameResolver:
         if found is None:
             loop = asyncio.get_running_loop()
             if self._threads is None:
-                self._threads = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="names")
+                self._threads = ThreadPoolExecutor(THREADS, "names", initializer=run_first)
             found = loop.run_in_executor(self._threads, partial(_look_up, *address))
             found.add_done_callback(partial(self._ended, address))
             self._under_way[address] = found

@@ -85,7 +85,7 @@ async def _require_opening(connection: socket.socket) -> None:
     """Wait until the first record of a handshake is there, whole; nothing is taken from the connection."""
     header = await _peek(connection, RECORD_HEADER_BYTES)
     if not header:
-        raise NoHandshakeError("it said nothing")
+        raise NoHandshakeError("it sent nothing")
     size = int.from_bytes(header[3:], "big")
     is_handshake = len(header) == RECORD_HEADER_BYTES and header.startswith(HANDSHAKE_MARK)
     if not is_handshake or not 0 < size <= RECORD_BYTES_MAX:

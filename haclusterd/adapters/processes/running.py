@@ -320,6 +320,7 @@ class Processes:
     # On a thread that looks for the process of a stuck exec.
 
     def _find_on_thread(self, running: RunningProgram, thread_id: int) -> None:
+        run_first()
         with running.telling, suppress(OSError):
             pid = started_by(thread_id)
             if pid is None or running.reported_pid is not None:

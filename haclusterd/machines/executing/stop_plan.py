@@ -26,7 +26,8 @@ def stops_before(
     """Return, for each active resource, the active resources that must have stopped first.
 
     The later members of a group stop before the earlier ones; of a symmetrical ordering, `then` stops before `first`
-    (Pacemaker Explained, "Resource Sets": symmetrical). A cycle is broken by leaving out what closes it. An active
+    (Pacemaker Explained, "Resource Sets": symmetrical), also where its lifetime is over: this node's clock decides
+    nothing, and to stop in order is never wrong. A cycle is broken by leaving out what closes it. An active
     instance of a unique clone (`ip:0`) stands for its primitive.
     """
     present = sorted(active)

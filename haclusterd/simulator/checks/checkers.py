@@ -515,7 +515,8 @@ class DisprovedFencingIsRepeated(Checker):
 class RebootsClear(Checker):
     """Nothing of an older boot is believed after a Join with a new boot id (safety.md §6).
 
-    What is being migrated to the node, or from it, by an order on another one, is known by its name alone.
+    What is being migrated to the node, or from it, by an order on another one, is known by its name and
+    as expected.
     """
 
     def first_accepted(self, accepted: Accepted) -> None:
@@ -525,7 +526,8 @@ class RebootsClear(Checker):
             return
         old, new = accepted.before.status.nodes[command.node], accepted.after.status.nodes[command.node]
         is_reboot = old.incarnation is None or old.incarnation.boot_id != command.incarnation.boot_id
-        is_anything_recorded = any(history.records for history in new.histories.values())
+        records = (record for history in new.histories.values() for record in history.records.values())
+        is_anything_recorded = any(not record.is_expected_arrival for record in records)
         if is_reboot and (is_anything_recorded or new.attributes or new.orders or new.probed):
             self.object_to(f"{command.node} has rebooted, but its status of the older boot is kept")
 

@@ -50,7 +50,7 @@ def copy_in_its_place(chance: Chance, _nodes: Nodes) -> Fault:
     place = chance.random()
     alone_ms, lasts_ms = chance.choice((200, 2_000, chance.randint(1_000, 15_000))), chance.randint(1_000, 20_000)
     is_whole = chance.random() < WHOLE_SHARE
-    said_ms = chance.randint(0, alone_ms)
+    declared_after_ms = chance.randint(0, alone_ms)
 
     def begin(cluster: Cluster) -> End | None:
         copies = Copies.of(cluster)
@@ -60,7 +60,7 @@ def copy_in_its_place(chance: Chance, _nodes: Nodes) -> Fault:
         first = cluster.hosts[copy.node]
         first.power_off()
         copies.begin(copy)
-        cluster.world.after(said_ms * MS, lambda: copies.say_it_is_the_node(copy))
+        cluster.world.after(declared_after_ms * MS, lambda: copies.say_it_is_the_node(copy))
         cluster.world.after(alone_ms * MS, first.power_on)
         return lambda: copies.end(copy)
 

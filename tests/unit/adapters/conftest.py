@@ -14,7 +14,7 @@ import pytest
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.agents.process_table import list_pids, read_marks
 from haclusterd.entry_points.free_ports import free_ports
-from tests.unit.adapters.hands import Hands, end_all
+from tests.unit.adapters.scripted_agents import ScriptedAgents, end_all
 
 
 @pytest.fixture
@@ -80,8 +80,8 @@ def hold_exec() -> Iterator[Callable[[Path], Callable[[], None]]]:
 
 
 @pytest.fixture
-async def hands(clock: BoottimeClock, tmp_path: Path) -> AsyncIterator[Hands]:
-    yield Hands(clock, tmp_path)
+async def agents(clock: BoottimeClock, tmp_path: Path) -> AsyncIterator[ScriptedAgents]:
+    yield ScriptedAgents(clock, tmp_path)
     end_all(tmp_path)
 
 

@@ -8,13 +8,29 @@ from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.changes import RefusalCode
 from haclusterd.model.activity import migrating_to_or_from, possibly_promoted
-from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.configuration import AttributeSet, Clone
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.history import OperationRecord
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
-from tests.unit.situations import DB, N1, N2, N3, Cluster, Log, issue, life, lose, order, probe, record, result, started
+from tests.unit.situations import (
+    DB,
+    N1,
+    N2,
+    N3,
+    Cluster,
+    Log,
+    issue,
+    life,
+    lose,
+    order,
+    primitive,
+    probe,
+    record,
+    result,
+    started,
+)
 
 MOVE = {"migrate_source": "n2", "migrate_target": "n3"}
 
@@ -146,7 +162,9 @@ def test_what_was_cut_off_is_recorded_at_the_target_and_survives_a_clean_up(
     answer = result("to", "migrate_to", ExitCode.UNKNOWN, kind=ResultKind.UNKNOWN, call_id=60)
     log.must(commands.RecordResults(N2, life("n2", token=2), (replace(answer, status=status),)))
     log.must(commands.CleanUp(DB, None))
-    assert (_arrival(log) is not None) == is_cut_off
+    arrival = _arrival(log)
+    assert arrival is not None
+    assert arrival.is_undecided == is_cut_off
 
 
 def test_what_a_fenced_node_was_sending_is_cut_off(log: Log) -> None:
@@ -158,6 +176,29 @@ def test_what_a_fenced_node_was_sending_is_cut_off(log: Log) -> None:
     assert (arrival.migrate_source, arrival.status) == (N2, ExecutionStatus.UNKNOWN)
     probed(log, N3, ExitCode.NOT_RUNNING)
     assert _arrival(log) is None
+
+
+def test_a_probe_that_could_not_look_does_not_fall_back_on_one_from_before_the_arrival(log: Log) -> None:
+    log.must(issue(send()))
+    probed(log, N3, ExitCode.NOT_RUNNING, "too early")
+    log.must(sent(ExitCode.UNKNOWN, kind=ResultKind.UNKNOWN))
+    probed(log, N2, ExitCode.NOT_RUNNING, "source")
+    probed(log, N3, ExitCode.NOT_INSTALLED, "target")
+    assert is_doubted(log), "it may have arrived after the first answer"
+    assert refuses_start(log)
+    probed(log, N3, ExitCode.NOT_RUNNING, "later")
+    assert not refuses_start(log)
+
+
+def test_a_migrate_from_whose_end_nobody_knows_is_not_forgotten_by_a_probe_that_could_not_look(log: Log) -> None:
+    log.must(issue(send()))
+    log.must(sent())
+    probed(log, N3, ExitCode.NOT_RUNNING, "too early")
+    log.must(issue(receive()))
+    log.must(record(result("from", "migrate_from", ExitCode.UNKNOWN, kind=ResultKind.UNKNOWN, call_id=70), N3))
+    probed(log, N2, ExitCode.NOT_RUNNING, "source")
+    probed(log, N3, ExitCode.NOT_INSTALLED, "target")
+    assert refuses_start(log)
 
 
 def _arrival(log: Log) -> OperationRecord | None:
@@ -235,6 +276,38 @@ def test_an_unknown_demote_leaves_a_promoted_instance_possible(log: Log) -> None
     log.must(issue(order("demote", ActionName.DEMOTE, node=N2)))
     log.must(record(result("demote", "demote", ExitCode.UNKNOWN, kind=ResultKind.UNKNOWN, call_id=3)))
     assert possibly_promoted(log.cib.status.nodes[N2], DB)
+
+
+def _unique(log: Log, promoted_max: int) -> commands.ChangeConfiguration:
+    pairs = (("globally-unique", "true"), ("promotable", "true"), ("promoted-max", str(promoted_max)))
+    clone = Clone(ResourceId("dbs"), DB, meta=(AttributeSet("dbs-meta", (*pairs, ("clone-node-max", "2"))),))
+    edits = commands.PutResource(primitive("db")), commands.PutResource(clone)
+    return commands.ChangeConfiguration(log.cib.version.epoch, edits, "test", "")
+
+
+@pytest.mark.parametrize("node", [N2, N3], ids=["beside it", "on another node"])
+@pytest.mark.parametrize(("promoted_max", "is_refused"), [(1, True), (2, False)])
+@pytest.mark.parametrize("first", ["open", "done", "demote unknown"])
+def test_instances_of_a_unique_clone_count_together_in_the_promoted_role(
+    first: str, promoted_max: int, is_refused: bool, node: NodeName
+) -> None:
+    log = Cluster()
+    log.must(_unique(log, promoted_max))
+    one, other = ResourceId("db:0"), ResourceId("db:1")
+    for key, name, where in (("a", one, N2), ("b", other, node)):
+        log.must(issue(order(key, node=where, resource=name)))
+        log.must(record(replace(result(key), resource=name), where))
+    log.must(issue(order("p", ActionName.PROMOTE, node=N2, resource=one)))
+    if first != "open":
+        log.must(record(replace(_promoted(2, "p"), resource=one)))
+    if first == "demote unknown":
+        log.must(issue(order("d", ActionName.DEMOTE, node=N2, resource=one)))
+        unknown = result("d", "demote", ExitCode.UNKNOWN, kind=ResultKind.UNKNOWN, call_id=3)
+        log.must(record(replace(unknown, resource=one)))
+    applied = log.put(issue(order("q", ActionName.PROMOTE, node=node, resource=other)))
+    assert (applied.refusal is not None) == is_refused
+    if applied.refusal is not None:
+        assert applied.refusal.text == "db:1 may be promoted on n2 as db:0"
 
 
 def test_a_monitor_that_fails_says_nothing_about_the_role(log: Log) -> None:

@@ -10,7 +10,8 @@ import pytest
 from haclusterd.cib.codec import decode_cib, encode_cib
 from tests.administered_clusters import running
 
-SLOW = ("asyncio", "yaml", "haclusterd.commands", "haclusterd.cib", "haclusterd.scheduler", "haclusterd.formats", "ssl")
+SLOW = ("asyncio", "yaml", "haclusterd.commands", "haclusterd.cib", "haclusterd.scheduler", "haclusterd.formats", "ssl",
+        "difflib")  # fmt: skip
 
 
 def crm(*words: str, stdin: str = "", **environment: str) -> "subprocess.CompletedProcess[str]":

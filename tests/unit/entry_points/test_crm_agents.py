@@ -46,7 +46,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OCF_RA_PATH", str(tmp_path))
 
 
-def said(command: str, **arguments: object) -> str:
+def printed(command: str, **arguments: object) -> str:
     """Return what a command shows, and of a refusal its message."""
     response = COMMANDS[command](arguments)
     reports = [f"{each.message}" for each in response.reports]
@@ -55,19 +55,19 @@ def said(command: str, **arguments: object) -> str:
 
 
 def test_classes_and_lists() -> None:
-    assert "ocf / acme haclusterd other" in said("classes").splitlines()
-    assert said("list", **{"class": "ocf", "provider": "acme"}) == "web"
-    assert said("list", **{"class": "ocf", "provider": "other"}).split() == ["odd", "silent", "slow", "web"]
-    assert "http-service" in said("list", **{"class": "ocf"})
-    assert "fence_local" in said("list", **{"class": "stonith"})
-    assert "PROVIDER" in said("list", **{"class": "ocf", "provider": "acem"})
-    assert "has none" in said("list", **{"class": "systemd", "provider": "acme"})
-    assert said("providers", type="web").split() == ["acme", "other"]
-    assert "no agent nothing" in said("providers", type="nothing")
+    assert "ocf / acme haclusterd other" in printed("classes").splitlines()
+    assert printed("list", **{"class": "ocf", "provider": "acme"}) == "web"
+    assert printed("list", **{"class": "ocf", "provider": "other"}).split() == ["odd", "silent", "slow", "web"]
+    assert "http-service" in printed("list", **{"class": "ocf"})
+    assert "fence_local" in printed("list", **{"class": "stonith"})
+    assert "PROVIDER" in printed("list", **{"class": "ocf", "provider": "acem"})
+    assert "has none" in printed("list", **{"class": "systemd", "provider": "acme"})
+    assert printed("providers", type="web").split() == ["acme", "other"]
+    assert "no agent nothing" in printed("providers", type="nothing")
 
 
 def test_what_an_agent_tells_of_itself() -> None:
-    assert said("info", agent="ocf:acme:web") == "\n".join([
+    assert printed("info", agent="ocf:acme:web") == "\n".join([
         "A web server (ocf:acme:web)", "", "Serves pages & more.", "", "Slowly.", "",
         "Parameters (*: required, []: default):", "",
         "port* (integer): TCP port", "    Where it listens.", "",
@@ -75,8 +75,8 @@ def test_what_an_agent_tells_of_itself() -> None:
         "Operations' defaults (advisory minimum):", "",
         "    start         timeout=20s", "    monitor       timeout=10s interval=5s",
     ])  # fmt: skip
-    assert said("info", agent="web").startswith("A web server (ocf:acme:web)")
-    assert "(stonith:fence_local)" in said("info", agent="stonith:fence_local")
+    assert printed("info", agent="web").startswith("A web server (ocf:acme:web)")
+    assert "(stonith:fence_local)" in printed("info", agent="stonith:fence_local")
 
 
 @pytest.mark.parametrize(
@@ -89,19 +89,19 @@ def test_what_an_agent_tells_of_itself() -> None:
     ],
 )  # fmt: skip
 def test_an_agent_that_is_not_there_or_says_nothing_is_named(agent: str, expected: str) -> None:
-    assert expected in said("info", agent=agent)
+    assert expected in printed("info", agent=agent)
 
 
 def test_parameters_are_judged_by_the_agent() -> None:
-    assert "finds no fault" in said("validate", agent="ocf:acme:web", parameters=["port=80"])
-    output = said("validate", agent="ocf:acme:web", parameters=["port=81"])
+    assert "finds no fault" in printed("validate", agent="ocf:acme:web", parameters=["port=80"])
+    output = printed("validate", agent="ocf:acme:web", parameters=["port=81"])
     assert "exit code 6 (not configured)" in output
     assert "port 81 is taken" in output
-    assert "write NAME=VALUE" in said("validate", agent="ocf:acme:web", parameters=["port"])
-    assert "class ocf" in said("validate", agent="stonith:fence_local")
+    assert "write NAME=VALUE" in printed("validate", agent="ocf:acme:web", parameters=["port"])
+    assert "class ocf" in printed("validate", agent="stonith:fence_local")
 
 
 def test_an_agent_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent_survey, "METADATA_TIMEOUT_MS", 300)
-    assert "it printed no XML" in said("info", agent="ocf:other:slow")
-    assert "did not end in time" in said("validate", agent="ocf:other:slow")
+    assert "it printed no XML" in printed("info", agent="ocf:other:slow")
+    assert "did not end in time" in printed("validate", agent="ocf:other:slow")

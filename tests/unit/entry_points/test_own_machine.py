@@ -13,16 +13,16 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root installs un
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand-ins for systemd's tools, first on PATH; return where they write what they were asked."""
-    directory, said = tmp_path / "tools", tmp_path / "said"
+    directory, log = tmp_path / "tools", tmp_path / "said"
     directory.mkdir()
     for name in ("systemctl", "systemd-sysusers", "systemd-tmpfiles"):
         tool = directory / name
         refusal = f"test ! -e {tmp_path}/broken || {{ echo no >&2; exit 1; }}"
-        tool.write_text(f'#!/bin/sh\necho "{name} $*" >> {said}\n{refusal}\n')
+        tool.write_text(f'#!/bin/sh\necho "{name} $*" >> {log}\n{refusal}\n')
         tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
     (tmp_path / "root" / "run" / "systemd" / "system").mkdir(parents=True)
-    return said
+    return log
 
 
 @needs_root
@@ -65,9 +65,9 @@ def test_what_systemd_refuses_is_said(tools: Path, tmp_path: Path) -> None:
 
 
 def test_without_systemd_a_person_is_shown_what_to_start(tmp_path: Path) -> None:
-    said = start_services(tmp_path)
-    assert "No systemd runs here" in said[0]
-    assert [line.strip() for line in said[1:]] == ["haclusterd-pacer", "haclusterd"]
+    log = start_services(tmp_path)
+    assert "No systemd runs here" in log[0]
+    assert [line.strip() for line in log[1:]] == ["haclusterd-pacer", "haclusterd"]
 
 
 def test_addresses_and_name_of_this_machine() -> None:

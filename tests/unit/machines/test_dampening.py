@@ -21,12 +21,12 @@ def cib(**attributes: str) -> Cib:
     return cluster.cib
 
 
-def put(dampening: Dampening, value: str | None, at: int, said: Cib | None = None) -> None:
-    dampening.put(SetTransientAttribute(N1, "ping", value), SPAN, Instant(at), said or cib())
+def put(dampening: Dampening, value: str | None, at: int, state: Cib | None = None) -> None:
+    dampening.put(SetTransientAttribute(N1, "ping", value), SPAN, Instant(at), state or cib())
 
 
-def due(dampening: Dampening, at: int, said: Cib | None = None) -> list[str | None]:
-    return [command.value for command in dampening.due(Instant(at), said or cib())]
+def due(dampening: Dampening, at: int, state: Cib | None = None) -> list[str | None]:
+    return [command.value for command in dampening.due(Instant(at), state or cib())]
 
 
 def test_a_value_waits_its_span_and_is_written_once() -> None:
@@ -84,11 +84,11 @@ def test_a_newer_value_waits_until_the_older_one_is_written() -> None:
     assert due(dampening, 3 * SPAN, cib(ping="1")) == ["2"]
 
 
-@pytest.mark.parametrize("said", [{}, {"ping": "1"}])
-def test_a_deletion_is_dampened_too(said: dict[str, str]) -> None:
+@pytest.mark.parametrize("state", [{}, {"ping": "1"}])
+def test_a_deletion_is_dampened_too(state: dict[str, str]) -> None:
     dampening = Dampening()
-    put(dampening, None, 0, cib(**said))
-    assert due(dampening, SPAN, cib(**said)) == ([None] if said else [])
+    put(dampening, None, 0, cib(**state))
+    assert due(dampening, SPAN, cib(**state)) == ([None] if state else [])
 
 
 def test_what_is_dropped_is_forgotten_even_in_flight() -> None:

@@ -213,8 +213,8 @@ def test_the_reason_of_a_failure_is_reported_and_that_of_a_success_is_not(node: 
         node.cluster.issue(order(key))
         node.see()
         del node.at_work[key]
-        said = replace(ended(key, exit_code), exit_reason="no disk")
-        node.perform(node.executor.agent_finished(said, node.moment()))
+        with_reason = replace(ended(key, exit_code), exit_reason="no disk")
+        node.perform(node.executor.agent_finished(with_reason, node.moment()))
         assert node.reported[-1].exit_reason == expected
         node.see()
 

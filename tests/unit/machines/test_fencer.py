@@ -348,9 +348,9 @@ def test_a_device_does_one_thing_at_a_time() -> None:
 
 def test_a_device_made_from_a_template_is_called_with_its_words() -> None:
     executor = Executor({"port": "7"})
-    said = AttributeSet("t-params", (("ip", "10.0.0.9"), ("port", "1")))
+    parameters = AttributeSet("t-params", (("ip", "10.0.0.9"), ("port", "1")))
     agent = AgentReference("stonith", None, "fence_test")
-    executor.cluster.configure(commands.PutTemplate(Template(ResourceId("t"), agent, (said,))))
+    executor.cluster.configure(commands.PutTemplate(Template(ResourceId("t"), agent, (parameters,))))
     power = replace(primitive("power", "stonith:fence_test", {"port": "7"}), template=ResourceId("t"))
     executor.cluster.configure(commands.PutResource(power))
     executor.ordered()

@@ -22,9 +22,13 @@ from haclusterd.machines.transition import (
 )
 from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.runtime.dialogue import STAGES
+from haclusterd.runtime.event_followers import FOLLOWS, Follow, FollowEvent
+from haclusterd.runtime.leaving import PRESENCES, Presence, PresenceEvent
 from haclusterd.runtime.member_change import CHANGES
 
-TABLES = (OFFICES, PLANS, TRANSITIONS, ACTIONS, QUEUES, LIVES, STEPS, RESETS, JOINING, STAGES, CHANGES)
+TABLES = (
+    OFFICES, PLANS, TRANSITIONS, ACTIONS, QUEUES, LIVES, STEPS, RESETS, JOINING, STAGES, CHANGES, PRESENCES, FOLLOWS,
+)  # fmt: skip
 
 
 class Door(StrEnum):
@@ -77,6 +81,11 @@ IMPOSSIBLE: tuple[tuple[TransitionTable[Any, Any], StrEnum, StrEnum], ...] = (
     (ACTIONS, ActionState.OPEN, ActionEvent.ORDER),
     (ACTIONS, ActionState.SPECULATED, ActionEvent.ORDER),
     (ACTIONS, ActionState.ORDERED, ActionEvent.SUCCEED),
+    # One that waits asks twice at once, and the first answer hides what the second has seen.
+    (FOLLOWS, Follow.ASKING, FollowEvent.LOOK),
+    # A daemon that drains for others says twice that it has left, or does so although it takes part.
+    (PRESENCES, Presence.STAYING, PresenceEvent.EMPTY),
+    (PRESENCES, Presence.LEFT, PresenceEvent.EMPTY),
     # A walk goes on after its end.
     (TRANSITIONS, TransitionState.ABORTED, TransitionEvent.COMPLETE),
 )

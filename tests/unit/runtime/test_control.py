@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from itertools import count
+from typing import Never
 
 import pytest
 
@@ -85,12 +86,12 @@ def test_all_other_users_together_leave_room_for_root() -> None:
 
 
 MAY_BE_ROOT = {
-    "api.token_add", "api.token_list", "api.token_revoke",
+    "api.token_add", "api.token_list", "api.token_revoke", "assist.template", "assist.weak_bond",
     "cluster.address", "cluster.backup", "cluster.certificates", "cluster.export", "cluster.invite", "cluster.remove",
     "cluster.vote", "configure.apply", "configure.default_timeouts", "configure.delete", "configure.erase",
     "configure.load", "configure.modgroup", "configure.rename", "configure.rollback", "configure.script",
     "configure.set", "configure.statement", "configure.validate_all", "fencing.confirm", "fencing.test", "node.fence",
-    "node.utilization", "resource.setting",
+    "node.utilization", "resource.setting", "resource.trace", "sbd.device", "sbd.watchdog",
 }  # fmt: skip
 """What names agents and parameters, lets machines in, switches them off, or gives secrets away."""
 
@@ -317,7 +318,7 @@ def test_what_happened_since_a_while_ago_is_read_once_however_long_that_takes() 
     assert history.queries == 1
 
 
-def endless(context: Context, _arguments: Arguments) -> Outcome:
+def endless(context: Context, _arguments: Arguments) -> Outcome[Never]:
     """Ask for something else whenever it is run."""
     assert context.past is not None
     context.past.recall(HistoryQuery(limit=next(ENDLESS)))
@@ -571,12 +572,12 @@ def test_after_a_wait_that_ended_in_the_midst_of_a_look_the_next_wait_looks_agai
 ) -> None:
     """As `resource restart` does: it waits for the stop, for a while, and then for the start."""
 
-    def then(_: Cib, is_met: bool) -> Outcome:
+    def then(_: Cib, is_met: bool) -> Outcome[Never]:
         assert not is_met
         return Outcome(until=lambda *_: True, until_plans=True, waits_by_default=True, wait_ms_max=60_000, commands=(
             commands.SetTransientAttribute(N2, "started", "1"),))  # fmt: skip
 
-    def run(_: Arguments, __: Context) -> Outcome:
+    def run(_: Arguments, __: Context) -> Outcome[Never]:
         return Outcome(
             commands=(commands.SetTransientAttribute(N2, "stopped", "1"),),
             until=lambda *_: False, until_plans=True, waits_by_default=True, wait_ms_max=5000, afterwards=then,

@@ -7,7 +7,7 @@ from haclusterd.adapters.agents.fence_agents import StdinFenceAgents
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.fencing import FenceCall, FenceCallResult, FenceMetadata
-from tests.unit.adapters.hands import INCARNATION, SHIPPED
+from tests.unit.adapters.scripted_agents import INCARNATION, SHIPPED
 
 
 class Switches:

@@ -26,7 +26,7 @@ R1 = ResourceId("r1")
 
 
 class Bench:
-    """A bus, a manager, and the hands of one life after the other."""
+    """A bus, a manager, and the runner of one life after the other."""
 
     def __init__(self, clock: BoottimeClock, directory: Path) -> None:
         self.clock = clock

@@ -20,7 +20,7 @@ from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.ports.agents import AgentCall, AgentMetadata, AgentResult
 from haclusterd.ports.fencing import FenceCall
 from tests.unit.adapters.agents.fence_switches import Switches
-from tests.unit.adapters.hands import Hands, end_all
+from tests.unit.adapters.scripted_agents import ScriptedAgents, end_all
 
 SECRET = "hunter2-secret"
 
@@ -263,13 +263,13 @@ async def test_without_the_guard_no_agent_runs(switches: Switches, monkeypatch: 
 class Devices:
     """AgentsByClass with a device agent that answers as it is set."""
 
-    def __init__(self, switches: Switches, hands: Hands) -> None:
+    def __init__(self, switches: Switches, agents: ScriptedAgents) -> None:
         self.switches = switches
         self.answer = switches.directory / "answer"
         self.log = switches.directory / "log"
         switches.write(f"#!/bin/sh\ncat >>{self.log}\nexit $(cat {self.answer})\n")
         self.stonith = StonithAgents(switches.clock, switches.agents)
-        self.runner = AgentsByClass(switches.clock, {"ocf": hands.agents, "stonith": self.stonith})
+        self.runner = AgentsByClass(switches.clock, {"ocf": agents.runner, "stonith": self.stonith})
         self.counter = 0
 
     async def run(self, action: str, answer: int = 0, agent: str = "stonith:fence_test", **changes) -> AgentResult:
@@ -294,8 +294,8 @@ class Devices:
 
 
 @pytest.fixture
-async def devices(switches: Switches, hands: Hands) -> Devices:
-    return Devices(switches, hands)
+async def devices(switches: Switches, agents: ScriptedAgents) -> Devices:
+    return Devices(switches, agents)
 
 
 PROBE = {"meta": {"interval": "0"}}
@@ -348,8 +348,8 @@ async def test_an_unknown_action_of_a_device(devices: Devices) -> None:
     assert (await devices.run("promote")).exit_code == 3
 
 
-async def test_classes_are_distinguished(devices: Devices, hands: Hands) -> None:
-    hands.write("a", "#!/bin/sh\nexit 9\n")
+async def test_classes_are_distinguished(devices: Devices, agents: ScriptedAgents) -> None:
+    agents.write("a", "#!/bin/sh\nexit 9\n")
     assert (await devices.run("monitor", agent="ocf:test:a")).exit_code == 9
     unknown = await devices.run("monitor", agent="upstart:thing")
     assert (unknown.exit_code, unknown.status) == (5, ExecutionStatus.NOT_INSTALLED)
@@ -373,11 +373,11 @@ async def test_metadata_by_class(devices: Devices, agent: str, name: str | None)
         assert name in metadata.parameters
 
 
-async def test_killing_by_key_reaches_the_right_class(devices: Devices, hands: Hands, until) -> None:
-    hands.write("slow", "#!/bin/sh\nexec sleep 5006\n")
+async def test_killing_by_key_reaches_the_right_class(devices: Devices, agents: ScriptedAgents, until) -> None:
+    agents.write("slow", "#!/bin/sh\nexec sleep 5006\n")
     devices.switches.write("#!/bin/sh\nexec sleep 5007\n")
     task = asyncio.create_task(devices.run("start", agent="ocf:test:slow"))
-    await until(hands.recorded_pids)
+    await until(agents.recorded_pids)
     devices.runner.kill("s1")
     assert (await task).status is ExecutionStatus.CANCELLED
     task = asyncio.create_task(devices.run("start"))

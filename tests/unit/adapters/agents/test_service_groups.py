@@ -16,7 +16,7 @@ from haclusterd.agents.process_table import read_arguments
 from haclusterd.model.ids import NodeName, ResourceId
 from tests.control_groups import delegated, unified_mount
 from tests.unit.adapters.agents.watched_services import R1, Deaths, watched_pids
-from tests.unit.adapters.hands import Hands
+from tests.unit.adapters.scripted_agents import ScriptedAgents
 
 IN_GROUP = "until grep -q resource.r1 /proc/self/cgroup; do sleep 0.01; done"
 HASTY = "#!/bin/sh\n[ $1 = start ] || exit 0\nsetsid env -i sleep 3101 >/dev/null 2>&1 &\nexit 0\n"
@@ -59,36 +59,36 @@ async def test_a_service_that_wipes_its_environment_is_watched(
 ) -> None:
     """From its first instruction on, where the agent is cloned into the group."""
     with closing(Spawner()) if way == "spawned" else nullcontext() as spawner:
-        await wipe_and_watch(Hands(clock, tmp_path, service_group=group, spawner=spawner), until)
+        await wipe_and_watch(ScriptedAgents(clock, tmp_path, service_group=group, spawner=spawner), until)
 
 
-async def wipe_and_watch(hands: Hands, until) -> None:
+async def wipe_and_watch(agents: ScriptedAgents, until) -> None:
     deaths = Deaths()
-    hands.write("forgetful", HASTY if hands.agents._processes._spawner is not None else FORGETFUL)
-    assert (await hands.run("forgetful", "start")).exit_code == 0
-    hands.agents.watch(R1, "r1", deaths.report_death)
+    agents.write("forgetful", HASTY if agents.runner._processes._spawner is not None else FORGETFUL)
+    assert (await agents.run("forgetful", "start")).exit_code == 0
+    agents.runner.watch(R1, "r1", deaths.report_death)
     try:
-        await until(lambda: watched_pids(hands))
+        await until(lambda: watched_pids(agents))
     finally:
-        for pid in hands.agents._groups.processes(R1):
+        for pid in agents.runner._groups.processes(R1):
             os.kill(pid, 9)
     await until(lambda: deaths.count)
-    hands.agents._groups.forget_empty()
-    await until(lambda: hands.agents._groups.processes(R1) == frozenset())
+    agents.runner._groups.forget_empty()
+    await until(lambda: agents.runner._groups.processes(R1) == frozenset())
 
 
 async def test_what_an_agent_runs_is_no_service(clock, tmp_path: Path, group: Path, until) -> None:
     """Not even what it runs without an environment, in the group of the resource."""
-    hands = Hands(clock, tmp_path, service_group=group)
-    hands.write("slow", f"#!/bin/sh\n[ $1 = start ] || exit 0\n{IN_GROUP}\nenv -i sleep 3102\nexit 0\n")
-    action = hands.begin(hands.call("slow", "start"))
+    agents = ScriptedAgents(clock, tmp_path, service_group=group)
+    agents.write("slow", f"#!/bin/sh\n[ $1 = start ] || exit 0\n{IN_GROUP}\nenv -i sleep 3102\nexit 0\n")
+    action = agents.begin(agents.call("slow", "start"))
 
     def sleeping() -> list[int]:
-        return [pid for pid in hands.agents._groups.processes(R1) if read_arguments(pid) == ["sleep", "3102"]]
+        return [pid for pid in agents.runner._groups.processes(R1) if read_arguments(pid) == ["sleep", "3102"]]
 
     try:
         await until(sleeping)
-        pids = hands.agents._groups.processes(R1)
+        pids = agents.runner._groups.processes(R1)
         assert len(pids) == 2
         assert scan_group(pids, "r1", ()) == []
     finally:

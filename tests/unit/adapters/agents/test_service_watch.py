@@ -13,7 +13,7 @@ from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.agents.process_table import list_pids, read_arguments
 from haclusterd.model.ids import AgentReference, NodeName
 from tests.unit.adapters.agents.watched_services import R1, Deaths, watched_pids
-from tests.unit.adapters.hands import Hands
+from tests.unit.adapters.scripted_agents import ScriptedAgents
 
 EXEC = AgentReference("ocf", "haclusterd", "exec")
 HTTP = AgentReference("ocf", "haclusterd", "http-service")
@@ -46,114 +46,120 @@ def deaths() -> Deaths:
     return Deaths()
 
 
-def service_pids(hands: Hands, instance: str = "r1") -> list[int]:
-    return [found.pid for found in scan_marked(hands.node, str(hands.directory)) if found.instance == instance]
+def service_pids(agents: ScriptedAgents, instance: str = "r1") -> list[int]:
+    return [found.pid for found in scan_marked(agents.node, str(agents.directory)) if found.instance == instance]
 
 
-def sleeping(hands: Hands, seconds: int) -> list[int]:
+def sleeping(agents: ScriptedAgents, seconds: int) -> list[int]:
     """The service processes that sleep so long: those that have done their exec, within which no mark can be seen."""
     found = [pid for pid in list_pids() if read_arguments(pid) == ["sleep", str(seconds)]]
-    return sorted(set(found).intersection(service_pids(hands)))
+    return sorted(set(found).intersection(service_pids(agents)))
 
 
-async def start(hands: Hands, agent: AgentReference, **parameters: str) -> None:
-    result = await hands.run("x", "start", agent=agent, parameters=parameters)
+async def start(agents: ScriptedAgents, agent: AgentReference, **parameters: str) -> None:
+    result = await agents.run("x", "start", agent=agent, parameters=parameters)
     assert result.exit_code == 0, result.stderr
 
 
-async def start_sleep(hands: Hands, until, seconds: int) -> int:
+async def start_sleep(agents: ScriptedAgents, until, seconds: int) -> int:
     """Start a service; return its process, which can be found from now on."""
-    await start(hands, EXEC, command="sleep", args=str(seconds))
-    await until(lambda: sleeping(hands, seconds))
-    [pid] = service_pids(hands)
+    await start(agents, EXEC, command="sleep", args=str(seconds))
+    await until(lambda: sleeping(agents, seconds))
+    [pid] = service_pids(agents)
     return pid
 
 
-async def test_a_killed_service_is_reported_at_once(hands: Hands, deaths: Deaths, until) -> None:
+async def test_a_killed_service_is_reported_at_once(agents: ScriptedAgents, deaths: Deaths, until) -> None:
     """Nothing but its exit tells: no monitor runs here, and what is looked up again is so only after a death."""
-    await start_sleep(hands, until, 3001)
-    hands.agents.watch(R1, "r1", deaths.report_death)
-    await until(lambda: watched_pids(hands))
-    os.kill(watched_pids(hands)[0], 9)
+    await start_sleep(agents, until, 3001)
+    agents.runner.watch(R1, "r1", deaths.report_death)
+    await until(lambda: watched_pids(agents))
+    os.kill(watched_pids(agents)[0], 9)
     await until(lambda: deaths.count)
-    assert (await hands.run("x", agent=EXEC, parameters={"command": "sleep"})).exit_code == 7
+    assert (await agents.run("x", agent=EXEC, parameters={"command": "sleep"})).exit_code == 7
 
 
-async def test_a_killed_http_service_is_reported_at_once(hands: Hands, deaths: Deaths, until, free_port: int) -> None:
+async def test_a_killed_http_service_is_reported_at_once(
+    agents: ScriptedAgents, deaths: Deaths, until, free_port: int
+) -> None:
     command = f"python3 -S -E -m http.server --bind 127.0.0.1 {free_port}"
-    await start(hands, HTTP, command=command, ready_url=f"http://127.0.0.1:{free_port}/")
-    hands.agents.watch(R1, "r1", deaths.report_death)
-    await until(lambda: watched_pids(hands))
-    os.kill(watched_pids(hands)[0], 9)
+    await start(agents, HTTP, command=command, ready_url=f"http://127.0.0.1:{free_port}/")
+    agents.runner.watch(R1, "r1", deaths.report_death)
+    await until(lambda: watched_pids(agents))
+    os.kill(watched_pids(agents)[0], 9)
     await until(lambda: deaths.count)
 
 
-async def test_a_stock_service_that_keeps_the_agents_marks_is_watched(hands: Hands, deaths: Deaths, until) -> None:
-    hands.write("stock", "#!/bin/sh\n[ $1 = start ] && { setsid sleep 3002 >/dev/null 2>&1 & }\nexit 0\n")
-    assert (await hands.run("stock", "start")).exit_code == 0
-    await until(lambda: sleeping(hands, 3002))
-    hands.agents.watch(R1, "r1", deaths.report_death)
-    await until(lambda: watched_pids(hands))
-    os.kill(watched_pids(hands)[0], 9)
+async def test_a_stock_service_that_keeps_the_agents_marks_is_watched(
+    agents: ScriptedAgents, deaths: Deaths, until
+) -> None:
+    agents.write("stock", "#!/bin/sh\n[ $1 = start ] && { setsid sleep 3002 >/dev/null 2>&1 & }\nexit 0\n")
+    assert (await agents.run("stock", "start")).exit_code == 0
+    await until(lambda: sleeping(agents, 3002))
+    agents.runner.watch(R1, "r1", deaths.report_death)
+    await until(lambda: watched_pids(agents))
+    os.kill(watched_pids(agents)[0], 9)
     await until(lambda: deaths.count)
 
 
-async def test_agents_at_work_are_not_taken_for_services(hands: Hands, deaths: Deaths, until) -> None:
-    hands.write("busy", "#!/bin/sh\nsleep 0.05 & setsid sleep 0.05 & sleep 0.02; wait; exit 0\n")
-    service = await start_sleep(hands, until, 3003)
+async def test_agents_at_work_are_not_taken_for_services(agents: ScriptedAgents, deaths: Deaths, until) -> None:
+    agents.write("busy", "#!/bin/sh\nsleep 0.05 & setsid sleep 0.05 & sleep 0.02; wait; exit 0\n")
+    service = await start_sleep(agents, until, 3003)
     for _ in range(10):
-        ended = hands.begin(hands.call("busy"))
-        hands.agents.watch(R1, "r1", deaths.report_death)
-        hands.agents.watch(R1, "r1", deaths.report_death)
+        ended = agents.begin(agents.call("busy"))
+        agents.runner.watch(R1, "r1", deaths.report_death)
+        agents.runner.watch(R1, "r1", deaths.report_death)
         assert (await ended).exit_code == 0
-    await until(lambda: watched_pids(hands) == [service])
+    await until(lambda: watched_pids(agents) == [service])
     assert deaths.count == 0
 
 
 @pytest.mark.parametrize(("cluster", "node"), [("", "n2"), ("another", "n1")])
 async def test_the_other_node_on_this_kernel_is_another_matter(
-    hands: Hands, deaths: Deaths, until, clock: BoottimeClock, tmp_path: Path, cluster: str, node: str
+    agents: ScriptedAgents, deaths: Deaths, until, clock: BoottimeClock, tmp_path: Path, cluster: str, node: str
 ) -> None:
-    other = Hands(clock, tmp_path / cluster, node=node)
+    other = ScriptedAgents(clock, tmp_path / cluster, node=node)
     foreign = await start_sleep(other, until, 3005)
-    own = await start_sleep(hands, until, 3004)
-    hands.agents.watch(R1, "r1", deaths.report_death)
-    await until(lambda: watched_pids(hands))
-    assert watched_pids(hands) == [own]
+    own = await start_sleep(agents, until, 3004)
+    agents.runner.watch(R1, "r1", deaths.report_death)
+    await until(lambda: watched_pids(agents))
+    assert watched_pids(agents) == [own]
     os.kill(foreign, 9)
     await until(lambda: not service_pids(other))
     await asyncio.sleep(0)
     assert deaths.count == 0
 
 
-async def test_after_unwatch_nothing_is_reported(hands: Hands, deaths: Deaths, until) -> None:
-    await start_sleep(hands, until, 3006)
-    hands.agents.watch(R1, "r1", deaths.report_death)
-    await until(lambda: watched_pids(hands))
-    [(pid, pidfd)] = hands.agents._watch._watched[R1].pidfds.items()
-    hands.agents.unwatch(R1)
+async def test_after_unwatch_nothing_is_reported(agents: ScriptedAgents, deaths: Deaths, until) -> None:
+    await start_sleep(agents, until, 3006)
+    agents.runner.watch(R1, "r1", deaths.report_death)
+    await until(lambda: watched_pids(agents))
+    [(pid, pidfd)] = agents.runner._watch._watched[R1].pidfds.items()
+    agents.runner.unwatch(R1)
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(pidfd)
     os.kill(pid, 9)
-    await until(lambda: not service_pids(hands))
+    await until(lambda: not service_pids(agents))
     assert deaths.count == 0
 
 
-async def test_a_service_that_replaces_its_process_is_found_again(hands: Hands, deaths: Deaths, until) -> None:
-    hands.write("phoenix", "#!/bin/sh\n(setsid sleep 3007 &) >/dev/null 2>&1\nexit 0\n")
-    assert (await hands.run("phoenix", "start")).exit_code == 0
-    await until(lambda: sleeping(hands, 3007))
-    hands.agents.watch(R1, "r1", deaths.report_death)
-    await until(lambda: watched_pids(hands))
-    first = watched_pids(hands)
+async def test_a_service_that_replaces_its_process_is_found_again(
+    agents: ScriptedAgents, deaths: Deaths, until
+) -> None:
+    agents.write("phoenix", "#!/bin/sh\n(setsid sleep 3007 &) >/dev/null 2>&1\nexit 0\n")
+    assert (await agents.run("phoenix", "start")).exit_code == 0
+    await until(lambda: sleeping(agents, 3007))
+    agents.runner.watch(R1, "r1", deaths.report_death)
+    await until(lambda: watched_pids(agents))
+    first = watched_pids(agents)
     # It is looked for once after the death: the next process is there by then.
-    assert (await hands.run("phoenix", "start")).exit_code == 0
-    await until(lambda: len(sleeping(hands, 3007)) == 2)
-    assert watched_pids(hands) == first
+    assert (await agents.run("phoenix", "start")).exit_code == 0
+    await until(lambda: len(sleeping(agents, 3007)) == 2)
+    assert watched_pids(agents) == first
     os.kill(first[0], 9)
     await until(lambda: deaths.count)
-    await until(lambda: watched_pids(hands) and watched_pids(hands) != first)
-    os.kill(watched_pids(hands)[0], 9)
+    await until(lambda: watched_pids(agents) and watched_pids(agents) != first)
+    os.kill(watched_pids(agents)[0], 9)
     await until(lambda: deaths.count == 2)
 
 

@@ -1,7 +1,7 @@
 """Services that are started by their agents, and what is noticed of their deaths."""
 
 from haclusterd.model.ids import ResourceId
-from tests.unit.adapters.hands import Hands
+from tests.unit.adapters.scripted_agents import ScriptedAgents
 
 R1 = ResourceId("r1")
 
@@ -17,6 +17,6 @@ class Deaths:
         self.count += 1
 
 
-def watched_pids(hands: Hands) -> list[int]:
-    watched = hands.agents._watch._watched.get(R1)
+def watched_pids(agents: ScriptedAgents) -> list[int]:
+    watched = agents.runner._watch._watched.get(R1)
     return list(watched.pidfds) if watched else []

@@ -321,9 +321,9 @@ def codes_for_another_user(path: Path, requests: tuple[Request, ...]) -> list[st
         os._exit(0)
     os.close(sending)
     with os.fdopen(receiving) as stream:
-        said = stream.read()
+        codes = stream.read()
     os.waitpid(pid, 0)
-    return said.split("\n")
+    return codes.split("\n")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="being another user is root's")
@@ -345,10 +345,10 @@ async def test_another_user_of_the_control_group_operates_and_names_no_agent(mon
             Request("3", "resource.setting", {"resource": "x", "section": "params", "action": "set", "name": "a"}),
             Request("4", "node.standby", {"node": "n2", "lifetime": "reboot"}, Options(dry_run=True)),
         )
-        said = await asyncio.get_running_loop().run_in_executor(None, codes_for_another_user, path, requests)
+        codes = await asyncio.get_running_loop().run_in_executor(None, codes_for_another_user, path, requests)
         serving.stop()
-    assert said[:3] == ["", "NOT_PERMITTED", "NOT_PERMITTED"]
-    assert "DRY_RUN" in said[3]
+    assert codes[:3] == ["", "NOT_PERMITTED", "NOT_PERMITTED"]
+    assert "DRY_RUN" in codes[3]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="being another user is root's")
@@ -371,6 +371,6 @@ async def test_the_user_of_the_api_does_nothing_but_what_a_token_may(monkeypatch
             Request("3", "node.show", credential="hacl_watcher"),
             Request("4", "node.standby", standby, Options(dry_run=True), credential="hacl_watcher"),
         )
-        said = await asyncio.get_running_loop().run_in_executor(None, codes_for_another_user, path, requests)
+        codes = await asyncio.get_running_loop().run_in_executor(None, codes_for_another_user, path, requests)
         serving.stop()
-    assert said == ["NOT_AUTHENTICATED", "NOT_AUTHENTICATED", "", "NOT_PERMITTED"]
+    assert codes == ["NOT_AUTHENTICATED", "NOT_AUTHENTICATED", "", "NOT_PERMITTED"]

@@ -119,15 +119,15 @@ def test_a_wrong_secret_is_refused(tmp_path: Path) -> None:
 
 def test_nothing_is_said_to_another_cluster(tmp_path: Path) -> None:
     async def scene(house: House) -> None:
-        said: list[Hello] = []
+        hellos: list[Hello] = []
 
         def application(hello: Hello) -> Apply:
-            said.append(hello)
+            hellos.append(hello)
             raise AssertionError("the joiner spoke")
 
         with pytest.raises(WrongAuthorityError, match="another cluster"):
             await asyncio.to_thread(enrol, replace(house.token, pin=b"x" * 32), application, print)
-        assert said == house.applicants == []
+        assert hellos == house.applicants == []
 
     live(tmp_path, scene)
 

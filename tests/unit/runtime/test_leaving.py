@@ -3,7 +3,7 @@
 import pytest
 
 from haclusterd.model.instants import NEVER, Instant
-from haclusterd.runtime.draining import Draining
+from haclusterd.runtime.leaving import Leaving, Presence
 from tests.unit.runtime.one_daemon import Daemon
 
 BEGIN = 50_000
@@ -16,19 +16,19 @@ BEGIN = 50_000
 def test_it_gives_up_after_the_span_or_without_a_leader_for_a_lease(
     is_led: bool, after_ms: int, gives_up: bool
 ) -> None:
-    draining = Draining(Instant(BEGIN + 2000))
-    draining.begin(10_000, Instant(BEGIN))
+    leaving = Leaving(Instant(BEGIN + 2000))
+    leaving.drain(10_000, Instant(BEGIN))
     now = Instant(BEGIN + after_ms)
-    assert bool(draining.why_to_give_up(is_led=is_led, now=now)) is gives_up
-    due = draining.deadline(is_led=is_led, now=now)
+    assert bool(leaving.why_to_give_up(is_led=is_led, now=now)) is gives_up
+    due = leaving.deadline(is_led=is_led, now=now)
     assert due > now
     assert gives_up or due == BEGIN + (10_000 if is_led else 2000)
 
 
 def test_a_daemon_that_does_not_leave_waits_for_nothing() -> None:
-    draining = Draining(Instant(BEGIN))
-    assert draining.why_to_give_up(is_led=False, now=Instant(BEGIN + 99_999)) == ""
-    assert draining.deadline(is_led=False, now=Instant(BEGIN)) == NEVER
+    leaving = Leaving(Instant(BEGIN))
+    assert leaving.why_to_give_up(is_led=False, now=Instant(BEGIN + 99_999)) == ""
+    assert leaving.deadline(is_led=False, now=Instant(BEGIN)) == NEVER
 
 
 def test_a_daemon_whose_drain_nobody_ends_leaves_after_the_bound() -> None:
@@ -38,3 +38,15 @@ def test_a_daemon_whose_drain_nobody_ends_leaves_after_the_bound() -> None:
     assert not daemon.has_left
     daemon.clock.run(2 * 60_000)
     assert daemon.has_left
+
+
+def test_a_signal_while_the_process_ends_begins_nothing() -> None:
+    leaving = Leaving(Instant(BEGIN))
+    leaving.drain(10_000, Instant(BEGIN))
+    leaving.left()
+    leaving.drain(10_000, Instant(BEGIN + 1))
+    assert leaving.presence is Presence.LEFT
+    leaving.stop()
+    leaving.drain(10_000, Instant(BEGIN + 2))
+    assert leaving.presence is Presence.STOPPED
+    assert leaving.deadline(is_led=False, now=Instant(BEGIN)) == NEVER

@@ -1,4 +1,4 @@
-"""One node's hands, for tests: OcfAgents with a directory of scripts for provider `test`."""
+"""One node runs agents, for tests: OcfAgents with a directory of scripts for provider `test`."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ INCARNATION = Incarnation("boot-1", "00000000000000aa")
 SHIPPED = Path(__file__).parents[3] / "resource_agents"
 
 
-class Hands:
+class ScriptedAgents:
     """Starts actions and collects what becomes of them."""
 
     def __init__(
@@ -37,7 +37,7 @@ class Hands:
         self.has_lease = True
         self.runtime = directory / ("run" if node == "n1" else f"run-{node}")
         (directory / "ra" / "test").mkdir(parents=True, exist_ok=True)
-        self.agents = OcfAgents(
+        self.runner = OcfAgents(
             clock,
             asyncio.get_running_loop(),
             runtime_directory=self.runtime,
@@ -79,7 +79,7 @@ class Hands:
 
     def begin(self, call: AgentCall) -> asyncio.Future[AgentResult]:
         ended: asyncio.Future[AgentResult] = asyncio.get_running_loop().create_future()
-        self.agents.run(call, ended.set_result)
+        self.runner.run(call, ended.set_result)
         assert not ended.done()
         return ended
 
@@ -88,7 +88,7 @@ class Hands:
 
     async def metadata(self, agent: AgentReference) -> AgentMetadata | None:
         answer: asyncio.Future[AgentMetadata | None] = asyncio.get_running_loop().create_future()
-        self.agents.metadata(agent, answer.set_result)
+        self.runner.metadata(agent, answer.set_result)
         return await answer
 
     def records(self) -> list[Path]:
@@ -100,7 +100,7 @@ class Hands:
 
 
 def end_all(directory: Path) -> None:
-    """Kill everything that any Hands of this directory started."""
+    """Kill everything that any ScriptedAgents of this directory started."""
     for pid in list_pids():
         if read_marks(pid).get("HACLUSTERD_LOCAL_CLUSTER") == str(directory):
             with suppress(ProcessLookupError):
