@@ -599,6 +599,24 @@ EXECUTOR = (
         "a stop that failed proves the node empty: its watchdog is fed",
     ),
     Mutant(
+        "ActingAlone.ended",
+        "is_whole and result.exit_code == ExitCode.NOT_RUNNING",
+        "result.exit_code == ExitCode.NOT_RUNNING",
+        "a probe that was cut off proves an unmanaged database stopped: its file system is taken away",
+    ),
+    Mutant(
+        "ActingAlone.stop_what_nothing_holds",
+        "not waiting or self._in(Step.TO_LOOK, Step.LOOKING)",
+        "not waiting",
+        "a file system is taken away before all that may use it was looked at",
+    ),
+    Mutant(
+        "ActingAlone.stop_what_nothing_holds",
+        "waiting & (untouched | held_by(before, untouched))",
+        "waiting & untouched",
+        "a file system is taken away from under an unmanaged database that was seen to run",
+    ),
+    Mutant(
         "ActingAlone._unmanaged",
         "unmanaged(situation.cib, self._node, active, situation.wall)",
         "frozenset()",
@@ -624,7 +642,7 @@ EXECUTOR = (
     ),
     Mutant(
         "ActingAlone.is_proven_empty",
-        "self._in(Step.LEFT_ALONE) and self._rules.unmanaged_is_not_empty",
+        "self._in(*NOT_OURS) and self._rules.unmanaged_is_not_empty",
         "self.untouched and self._rules.unmanaged_is_not_empty",
         "a node counts as empty though something became unmanaged in the midst of its stops",
     ),
@@ -666,7 +684,7 @@ EXECUTOR = (
     ),
     Mutant(
         "ActingAlone.is_proven_empty",
-        "self._in(Step.LEFT_ALONE) and self._rules.unmanaged_is_not_empty",
+        "self._in(*NOT_OURS) and self._rules.unmanaged_is_not_empty",
         "False",
         "a node on which something unmanaged runs is fed as empty, and believed to be dead",
     ),

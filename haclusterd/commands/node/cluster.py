@@ -9,10 +9,11 @@ from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status.status import node_answer
 from haclusterd.commands.ticket import ticket_names
 from haclusterd.commands.verb import answers, carry_out_by
-from haclusterd.machines.executing.stop_plan import stop_timeout_ms
+from haclusterd.machines.executing.stop_plan import timeout_of
 from haclusterd.model import timing
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ActionName
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.watchdog import longest_stop_ms
 from haclusterd.verbs.answers.answer import extended
@@ -97,7 +98,7 @@ def _long_stops(cib: Cib, now: WallTime) -> tuple[LongStop, ...]:
         return ()
     fits_ms = longest_stop_ms(min(timeouts))
     stops = [
-        (primitive.id, stop_timeout_ms(cib.in_force, primitive.id, now))
+        (primitive.id, timeout_of(ActionName.STOP, cib.in_force, primitive.id, now))
         for primitive in cib.configuration.primitives()
         if primitive.agent.standard != "stonith"
     ]

@@ -2,7 +2,8 @@
 
 Each resource that may be active here goes through states of its own, as the tables below say. Stops keep the order of
 the constraints; what is not ordered is stopped in parallel. What is unmanaged is left alone, and so is what would have
-to stop after it. With no-quorum-policy=demote what can be promoted is only demoted, and runs on.
+to stop after it: a monitor looks first whether it runs at all, since no other one recurs here. With
+no-quorum-policy=demote what can be promoted is only demoted, and runs on.
 
 Invariant: nothing is started or promoted here. What was not proven to have stopped counts as possibly active for as
 long as this life lasts.
@@ -15,13 +16,14 @@ from typing import Final
 
 from haclusterd.cib.activity import known_promoted
 from haclusterd.machines.effects import Condemn, Effect
-from haclusterd.machines.executing.stop_plan import held_by, stop_timeout_ms, stops_before
+from haclusterd.machines.executing.stop_plan import held_by, stops_before, timeout_of
 from haclusterd.machines.no_quorum import LonePolicy, promotable_resources
 from haclusterd.model.activity import migrating_to_or_from
+from haclusterd.model.agent_calls import AgentResult
 from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.model.ocf import ActionName
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.scheduler.unpack.management import unmanaged
@@ -41,6 +43,10 @@ class Step(StrEnum):
     STOPPED = "stopped"
     KEPT = "runs on unpromoted"
     LEFT_ALONE = "left alone"
+    TO_LOOK = "unmanaged, to be looked at"
+    LOOKING = "unmanaged, being looked at"
+    FOUND_STOPPED = "unmanaged, found stopped"
+    HELD = "to be stopped after what is looked at"
     UNKNOWN = "may be active"
 
 
@@ -51,12 +57,16 @@ class StepEvent(StrEnum):
     ENDED_WELL = "the agent has succeeded"
     ENDED_BADLY = "the agent has failed"
     UNMANAGED = "it is unmanaged, or held by what is"
+    FOUND_STOPPED = "the monitor has not found it"
+    MAY_RUN = "the monitor has found it, or has failed"
 
 
 WAITING: Final = (Step.TO_DEMOTE, Step.TO_DEMOTE_ONLY, Step.TO_STOP)
 """An agent is to be called when its turn comes."""
 UNFINISHED: Final = (*WAITING, Step.DEMOTING)
 """An agent is still to be called, now or after the one that runs."""
+NOT_OURS: Final = (Step.LEFT_ALONE, Step.TO_LOOK, Step.LOOKING, Step.FOUND_STOPPED, Step.HELD)
+"""A person has it in hand, or what must stop before it. A person may start what was found stopped."""
 POLICY_KEEPS: Final = (Step.TO_DEMOTE_ONLY, Step.DEMOTING_ONLY, Step.KEPT)
 """It is not stopped, because of no-quorum-policy=demote."""
 
@@ -65,7 +75,7 @@ STEPS: Final = TransitionTable(
     "A resource of a node that acts alone",
     "From when a node must stop by itself to when its life ends. A node that is recorded as fenced begins once more "
     "with what it kept or left alone.",
-    (*WAITING, Step.KEPT, Step.LEFT_ALONE, Step.UNKNOWN),
+    (*WAITING, Step.KEPT, Step.LEFT_ALONE, Step.TO_LOOK, Step.HELD, Step.UNKNOWN),
     (
         Transition((Step.TO_DEMOTE,), StepEvent.TURN, Step.DEMOTING),
         Transition((Step.TO_DEMOTE_ONLY,), StepEvent.TURN, Step.DEMOTING_ONLY),
@@ -77,8 +87,17 @@ STEPS: Final = TransitionTable(
         Transition((Step.STOPPING,), StepEvent.ENDED_WELL, Step.STOPPED),
         Transition((Step.STOPPING,), StepEvent.ENDED_BADLY, Step.UNKNOWN),
         Transition(UNFINISHED, StepEvent.UNMANAGED, Step.LEFT_ALONE),
+        Transition((Step.TO_LOOK,), StepEvent.TURN, Step.LOOKING),
+        Transition((Step.LOOKING,), StepEvent.FOUND_STOPPED, Step.FOUND_STOPPED),
+        Transition((Step.LOOKING,), StepEvent.MAY_RUN, Step.LEFT_ALONE),
+        # What it would have to stop after runs, or it is unmanaged itself; otherwise its stop is planned.
+        Transition((Step.HELD,), StepEvent.UNMANAGED, Step.LEFT_ALONE),
         # What was begun before the plan for this resource was made again, or was given up, changes nothing.
-        *(Transition((step,), event, step) for step in (*WAITING, Step.LEFT_ALONE, Step.UNKNOWN) for event in _ENDED),
+        *(
+            Transition((step,), event, step)
+            for step in (*WAITING, Step.LEFT_ALONE, Step.TO_LOOK, Step.HELD, Step.UNKNOWN)
+            for event in (*_ENDED, StepEvent.FOUND_STOPPED, StepEvent.MAY_RUN)
+        ),
     ),
 )
 
@@ -128,6 +147,9 @@ class ResetWish:
             return (Condemn(is_condemned=is_wanted),)
         return ()
 
+
+_ACTIONS: Final = {Step.TO_STOP: ActionName.STOP, Step.TO_LOOK: ActionName.MONITOR}
+"""What is called in these steps; in the other ones that wait, a demotion."""
 
 Origin = Callable[[ResourceId], tuple[AgentReference, Mapping[str, str]] | None]
 """With which agent and parameters a resource may have been started here; None: nobody knows."""
@@ -188,7 +210,9 @@ class ActingAlone:
         """What is unmanaged at the beginning: not even an action that is under way is ended."""
         self.held = held_by(before, self.untouched)
         """What would have to stop after it."""
-        self._steps.update(dict.fromkeys(self.untouched | self.held, Step.LEFT_ALONE))
+        self._steps.update(dict.fromkeys(self.untouched, Step.LEFT_ALONE))
+        self._steps.update(dict.fromkeys(self.held, Step.HELD))
+        self._plan_looks(before, situation, origin)
         self._plan(active - self.untouched - self.held, before, situation, origin)
 
     def describe(self, active: frozenset[ResourceId]) -> str:
@@ -205,7 +229,7 @@ class ActingAlone:
         """Whether everything that may have been active here is proven to have stopped."""
         if self._arriving or self._in(*UNFINISHED, *POLICY_KEEPS, Step.UNKNOWN):
             return False
-        return not (self._in(Step.LEFT_ALONE) and self._rules.unmanaged_is_not_empty)
+        return not (self._in(*NOT_OURS) and self._rules.unmanaged_is_not_empty)
 
     def _in(self, *steps: Step) -> frozenset[ResourceId]:
         return frozenset(resource for resource, step in self._steps.items() if step in steps)
@@ -217,20 +241,25 @@ class ActingAlone:
         unfinished = {*self._in(*UNFINISHED), *stopping}
         ready = [
             resource
-            for resource in sorted(self._in(*WAITING))
+            for resource in sorted(self._in(*WAITING, Step.TO_LOOK))
             if is_free(resource) and not self._ways[resource].before & unfinished
         ]
         return [self._begin(resource) for resource in ready]
 
     def _begin(self, resource: ResourceId) -> LoneAction:
-        is_stop = self._steps[resource] is Step.TO_STOP
+        action = _ACTIONS.get(self._steps[resource], ActionName.DEMOTE)
         self._happened(resource, StepEvent.TURN)
         way = self._ways[resource]
-        action = ActionName.STOP if is_stop else ActionName.DEMOTE
         return LoneAction(resource, action, way.agent, way.parameters, way.timeout_ms)
 
-    def ended(self, resource: ResourceId, *, is_well: bool) -> bool:
+    def ended(self, resource: ResourceId, action: str, result: AgentResult) -> bool:
         """An agent called by `next_actions` has ended; return whether the resource is proven to have stopped."""
+        is_whole = result.status is ExecutionStatus.DONE
+        if action == ActionName.MONITOR:
+            is_stopped = is_whole and result.exit_code == ExitCode.NOT_RUNNING
+            self._happened(resource, StepEvent.FOUND_STOPPED if is_stopped else StepEvent.MAY_RUN)
+            return False
+        is_well = is_whole and result.exit_code == ExitCode.OK
         is_proof = is_well and not (self._steps[resource] is Step.STOPPING and resource in self._arriving)
         self._happened(resource, StepEvent.ENDED_WELL if is_proof else StepEvent.ENDED_BADLY)
         return self._steps[resource] is Step.STOPPED
@@ -238,11 +267,26 @@ class ActingAlone:
     def _happened(self, resource: ResourceId, event: StepEvent) -> None:
         self._steps[resource] = STEPS.after(self._steps[resource], event)
 
+    def stop_what_nothing_holds(
+        self, situation: Situation, active: Callable[[], frozenset[ResourceId]], origin: Origin
+    ) -> frozenset[ResourceId]:
+        """When all has been looked at, stop what nothing holds that may run; leave the rest alone. Return the first."""
+        waiting = self._in(Step.HELD)
+        if not waiting or self._in(Step.TO_LOOK, Step.LOOKING):
+            return frozenset()
+        before = stops_before(situation.cib.in_force, active() | waiting)
+        untouched = self._unmanaged(waiting, situation) | self._in(Step.LEFT_ALONE)
+        left = waiting & (untouched | held_by(before, untouched))
+        for resource in left:
+            self._happened(resource, StepEvent.UNMANAGED)
+        self._plan(waiting - left, before, situation, origin)
+        return waiting - left
+
     def end_what_was_left(
         self, situation: Situation, active: Callable[[], frozenset[ResourceId]], origin: Origin
     ) -> frozenset[ResourceId]:
         """Stop what this node has left alone too, once it is recorded as fenced; return what that is."""
-        left = self._in(Step.LEFT_ALONE, *POLICY_KEEPS)
+        left = self._in(*NOT_OURS, *POLICY_KEEPS)
         if not left or not situation.is_recorded_dead or not self._rules.recorded_death_ends_all:
             return frozenset()
         before = stops_before(situation.cib.in_force, active() | left)
@@ -289,6 +333,20 @@ class ActingAlone:
             return frozenset()
         return unmanaged(situation.cib, self._node, active, situation.wall)
 
+    def _plan_looks(
+        self, before: Mapping[ResourceId, frozenset[ResourceId]], situation: Situation, origin: Origin
+    ) -> None:
+        """Have a monitor look at what is unmanaged and must stop before something that is not."""
+        holding = frozenset[ResourceId]().union(*(before[resource] for resource in self.held))
+        for resource in sorted(self.untouched & holding):
+            found = origin(resource)
+            if found is None:
+                continue
+            agent, parameters = found
+            timeout_ms = timeout_of(ActionName.MONITOR, situation.cib.in_force, resource, situation.wall)
+            self._ways[resource] = _Way(agent, parameters, timeout_ms, frozenset())
+            self._steps[resource] = Step.TO_LOOK
+
     def _plan(
         self,
         active: frozenset[ResourceId],
@@ -307,7 +365,7 @@ class ActingAlone:
             agent, parameters = found
             if agent.standard == "stonith":
                 continue
-            timeout_ms = stop_timeout_ms(configuration, resource, situation.wall)
+            timeout_ms = timeout_of(ActionName.STOP, configuration, resource, situation.wall)
             self._ways[resource] = _Way(agent, parameters, timeout_ms, before[resource])
             is_promotable = ResourceId(resource.partition(":")[0]) in promotable
             is_promoted = in_force is not None and (
@@ -335,6 +393,6 @@ def described(
     parts = (
         ("stopping", stopped, ""),
         ("leaving alone", untouched, " (unmanaged)"),
-        ("not stopping", held, " (it must stop after what is unmanaged)"),
+        ("not stopping", held, " (it must stop after what is unmanaged, if that runs)"),
     )
     return "; ".join(f"{what} {', '.join(sorted(names))}{why}" for what, names, why in parts if names)

@@ -221,7 +221,7 @@ class ExecutorMachine:
         agent, state = queue.end()
         effects: list[Effect] = []
         if state is QueueState.ACTING_ALONE:
-            self._own_stop_ended(queue.resource, result)
+            self._own_action_ended(queue.resource, agent, result)
         elif state in WANTED:
             effects.extend(self._conclude(queue, agent, state, result, moment))
         elif result.status is ExecutionStatus.DONE:
@@ -578,6 +578,9 @@ class ExecutorMachine:
         if ended:
             effects.append(Note("acting-alone", f"{RECORDED_DEAD}; {described(ended)}"))
             effects.extend(self._kill_agents_of(ended, moment))
+        freed = alone.stop_what_nothing_holds(situation, self._possibly_active_here, self._origin)
+        if freed:
+            effects.append(Note("acting-alone", f"what they wait for is unmanaged, and has stopped; {described(freed)}"))
         come = alone.stop_what_has_come(situation, self._possibly_active_here, self._origin)
         if come:
             effects.extend(self._condemn_by_policy())
@@ -597,13 +600,17 @@ class ExecutorMachine:
         effects: list[Effect] = []
         for queue in (self._queue(resource) for resource in sorted(resources)):
             agent = queue.at_work
-            if agent is not None and queue.state is not QueueState.ACTING_ALONE and agent.action != ActionName.STOP:
+            is_own = queue.state is QueueState.ACTING_ALONE and agent is not None and agent.action != ActionName.MONITOR
+            if agent is not None and not is_own and agent.action != ActionName.STOP:
                 effects.append(KillAgent(agent.key))
             effects.extend(queue.kill_adopted(moment.now))
         return effects
 
     def _act_alone(self, action: LoneAction, moment: Moment) -> Effect:
         self._runs += 1
+        meta = {"timeout": str(action.timeout_ms), "name": str(action.action), "on_node": str(self._node)}
+        if action.action is ActionName.MONITOR:
+            meta["interval"] = "0"
         call = AgentCall(
             key=f"alone-{self._incarnation.token}-{self._runs}",
             resource=action.resource,
@@ -611,7 +618,7 @@ class ExecutorMachine:
             agent=action.agent,
             action=action.action,
             parameters=action.parameters,
-            meta={"timeout": str(action.timeout_ms), "name": str(action.action), "on_node": str(self._node)},
+            meta=meta,
             timeout_ms=action.timeout_ms,
             incarnation=self._incarnation,
         )
@@ -619,9 +626,8 @@ class ExecutorMachine:
         self._queue(action.resource).begin(QueueEvent.BEGIN_ALONE, agent)
         return RunAgent(call)
 
-    def _own_stop_ended(self, resource: ResourceId, result: AgentResult) -> None:
-        is_well = result.status is ExecutionStatus.DONE and result.exit_code == ExitCode.OK
-        if self._alone is not None and self._alone.ended(resource, is_well=is_well):
+    def _own_action_ended(self, resource: ResourceId, agent: AgentAtWork, result: AgentResult) -> None:
+        if self._alone is not None and self._alone.ended(resource, agent.action, result):
             self._stopped_alone.add(resource)
 
 

@@ -17,7 +17,7 @@ from haclusterd.scheduler.model.defaults import OperationDefaults
 from haclusterd.scheduler.model.readings import duration_ms
 from haclusterd.scheduler.model.rules import RuleContext, by_strength, merge
 
-DEFAULT_STOP_TIMEOUT_MS = 20_000
+DEFAULT_TIMEOUT_MS = 20_000
 
 
 def stops_before(
@@ -60,22 +60,25 @@ def held_by(
     return frozenset(held - unmanaged)
 
 
-def stop_timeout_ms(configuration: Configuration, resource: ResourceId, now: WallTime) -> int:
-    """Return how long a stop may take, as a plan made now would say it: the operation, its meta-attributes, defaults.
+def timeout_of(action: ActionName, configuration: Configuration, resource: ResourceId, now: WallTime) -> int:
+    """Return how many milliseconds a stop, a demotion or a probe may take, as a plan made now would say it.
 
-    An instance of a unique clone is configured under the name before its colon.
+    The operation, its meta-attributes, the defaults. A probe that is not configured takes as long as the monitor that
+    recurs most often (Pacemaker Explained, "Operation Properties"). An instance of a unique clone is configured under
+    the name before its colon.
     """
     found = configuration.resources.get(ResourceId(resource.partition(":")[0]))
     if not isinstance(found, Primitive):
-        return DEFAULT_STOP_TIMEOUT_MS
-    stop = next((each for each in expanded(found, configuration).operations if each.name == ActionName.STOP), None)
-    if stop is not None and stop.timeout_ms is not None:
-        return stop.timeout_ms
+        return DEFAULT_TIMEOUT_MS
+    named = [each for each in expanded(found, configuration).operations if each.name == action]
+    operation = min(named, key=lambda each: each.interval_ms, default=None)
+    if operation is not None and operation.timeout_ms is not None:
+        return operation.timeout_ms
     time = EffectiveTime(now)
-    own = merge(by_strength(stop.meta), RuleContext(time, operation=ActionName.STOP)) if stop is not None else {}
-    defaults = OperationDefaults(configuration.operation_defaults, time).of(found.agent, ActionName.STOP, 0)
+    own = merge(by_strength(operation.meta), RuleContext(time, operation=action)) if operation is not None else {}
+    defaults = OperationDefaults(configuration.operation_defaults, time).of(found.agent, action, 0)
     stated = duration_ms(own.get("timeout", defaults.get("timeout")), 0)
-    return stated if stated > 0 else DEFAULT_STOP_TIMEOUT_MS
+    return stated if stated > 0 else DEFAULT_TIMEOUT_MS
 
 
 def _pairs(configuration: Configuration) -> Iterable[tuple[ResourceId, ResourceId]]:

@@ -615,10 +615,14 @@ class NodesWithoutLeaseStop(Checker):
         self._policies: dict[NodeName, tuple[Configuration | None, LonePolicy]] = {}
         """As each node's configuration says that it was read from last."""
         self._tried: set[tuple[NodeName, ResourceId]] = set()
+        self._found: dict[NodeName, set[ResourceId]] = {}
+        """What was unmanaged and ran when the node looked at it: it looks once."""
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """See `Checker`."""
-        if call.action == "stop":
+        if call.action == "monitor" and call.key.startswith("alone-") and call.resource in self.scene.services_on(node):
+            self._found.setdefault(node, set()).add(call.resource)
+        elif call.action == "stop":
             self._tried.add((node, call.resource))
         elif call.action in ACTIVATING:
             self._tried.discard((node, call.resource))
@@ -631,6 +635,7 @@ class NodesWithoutLeaseStop(Checker):
         may_run_on = policy.keeps_running or self.scene.lease_left_ms(node) > 0
         if may_run_on or not self.scene.is_at_work(node):
             self._without_since_us.pop(node, None)
+            self._found.pop(node, None)
             return
         since_us = self._without_since_us.setdefault(node, now_us)
         if now_us - since_us < self.LIMIT_MS * 1000:
@@ -640,7 +645,8 @@ class NodesWithoutLeaseStop(Checker):
             kept = promotable_resources(cib.in_force)
         running = frozenset(self.scene.services_on(node))
         wrong = {resource for resource in running - kept if (node, resource) not in self._tried}
-        for resource in sorted(wrong - left_alone(self.scene, node, running)) if wrong else ():
+        found = running.union(self._found.get(node, ()))
+        for resource in sorted(wrong - left_alone(self.scene, node, found)) if wrong else ():
             self.object_to(f"{node} has had no lease for {(now_us - since_us) // 1000} ms, and runs {resource} on")
 
     def _policy_of(self, node: NodeName, cib: Cib | None) -> LonePolicy:

@@ -7,7 +7,7 @@ import pytest
 from haclusterd.cib import commands
 from haclusterd.machines.executing.executor import UNDYING_MS, ExecutorMachine
 from haclusterd.model.agent_calls import AdoptedAction
-from haclusterd.model.configuration import AttributeSet, Clone, Group, Operation, Primitive
+from haclusterd.model.configuration import AttributeSet, Clone, Group, Operation, Ordering, Primitive
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import AgentReference, OrderKey, ResourceId
 from haclusterd.model.instants import Instant, WallTime
@@ -143,17 +143,87 @@ def test_in_maintenance_mode_nothing_is_stopped_and_nothing_is_killed(node: Node
     assert node.killed == []
 
 
-@pytest.mark.parametrize(("unmanaged", "stopped"), [("db", ["web"]), ("web", [])])
-def test_what_must_stop_after_something_unmanaged_runs_on(node: Node, unmanaged: str, stopped: list[str]) -> None:
-    """Pacemaker: "Stop fs due to unrunnable db stop (blocked)"."""
-    members = [managed(name, "false" if name == unmanaged else "true") for name in ("db", "web")]
+def in_a_group(node: Node, **managed_by: str) -> None:
+    """Have db and web run, web after db; of each, whether it is managed."""
     node.cluster.configure(
-        *(commands.PutResource(each) for each in members), commands.PutResource(Group(ResourceId("g"), (DB, WEB)))
+        *(commands.PutResource(managed(name, value)) for name, value in managed_by.items()),
+        commands.PutResource(Group(ResourceId("g"), (DB, WEB))),
     )
     start(node)
     start(node, WEB)
+
+
+def test_what_must_stop_before_something_unmanaged_is_stopped(node: Node) -> None:
+    in_a_group(node, db="false", web="true")
     node.lose_lease()
-    assert node.begun()[2:] == [(name, "stop") for name in stopped]
+    assert node.begun()[2:] == [("web", "stop")], "nobody looks at db, which holds nothing"
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "status"),
+    [
+        (ExitCode.OK, ExecutionStatus.DONE),
+        (ExitCode.ERROR, ExecutionStatus.DONE),
+        (ExitCode.NOT_RUNNING, ExecutionStatus.TIMEOUT),
+        (ExitCode.NOT_RUNNING, ExecutionStatus.CANCELLED),
+    ],
+)
+def test_what_must_stop_after_something_unmanaged_that_may_run_runs_on(
+    node: Node, exit_code: int, status: ExecutionStatus
+) -> None:
+    """Pacemaker: "Stop fs due to unrunnable db stop (blocked)"."""
+    in_a_group(node, db="true", web="false")
+    node.lose_lease()
+    assert node.begun()[2:] == [("web", "monitor")], "db must stop after it, if it runs"
+    assert node.calls[-1].meta["interval"] == "0", "a probe"
+    node.finish(node.calls[-1].key, exit_code, status)
+    assert node.begun()[3:] == []
+    assert not node.executor.is_stopping_alone
+    assert not node.is_empty()
+
+
+def test_what_must_stop_after_something_unmanaged_that_has_died_is_stopped(node: Node) -> None:
+    """No monitor recurs on a node that acts alone: it would never learn that nothing holds db."""
+    in_a_group(node, db="true", web="false")
+    node.lose_lease()
+    node.finish(node.calls[-1].key, ExitCode.NOT_RUNNING)
+    assert node.begun()[2:] == [("web", "monitor"), ("db", "stop")]
+    node.finish(node.calls[-1].key)
+    assert not node.executor.is_stopping_alone
+    assert not node.is_empty(), "a person may start web at any moment"
+
+
+def test_one_that_has_died_does_not_free_what_another_one_holds(node: Node) -> None:
+    ip, app = ResourceId("ip"), ResourceId("app")
+    node.cluster.configure(
+        *(commands.PutResource(primitive(name)) for name in ("ip", "db")),
+        *(commands.PutResource(managed(name, "false")) for name in ("web", "app")),
+        commands.PutResource(Group(ResourceId("g"), (ip, DB, WEB))),
+        commands.PutConstraint(Ordering("o", ip, app)),
+    )
+    for name in (ip, DB, WEB, app):
+        start(node, name)
+    node.lose_lease()
+    assert node.begun()[4:] == [("app", "monitor"), ("web", "monitor")]
+    looks = {str(call.resource): call.key for call in node.calls[4:]}
+    node.finish(looks["web"], ExitCode.NOT_RUNNING)
+    assert node.begun()[6:] == [], "ip is held, and app was not looked at"
+    node.finish(looks["app"])
+    assert node.begun()[6:] == [("db", "stop")]
+    node.finish(node.calls[-1].key)
+    assert node.begun()[7:] == [], "app runs, and ip must stop after it"
+
+
+def test_what_was_looked_at_when_the_node_is_recorded_as_fenced_is_stopped(node: Node) -> None:
+    in_a_group(node, db="true", web="false")
+    node.lose_lease()
+    look = node.calls[-1].key
+    node.cluster.lose(N2)
+    fenced(node)
+    node.see()
+    assert node.killed == [look]
+    node.finish(look, 1, ExecutionStatus.CANCELLED)
+    assert node.begun()[3:] == [("web", "stop")]
 
 
 def test_what_becomes_unmanaged_while_another_stops_is_left_alone(node: Node) -> None:
@@ -197,13 +267,14 @@ def test_what_was_left_alone_is_stopped_when_the_node_is_recorded_as_fenced_late
     node.lose_lease()
     node.cluster.lose(N2)
     node.see()
-    assert node.begun()[2:] == [], "web is unmanaged, and db must stop after it"
+    node.finish(node.calls[-1].key)
+    assert node.begun()[3:] == [], "web is unmanaged and runs, and db must stop after it"
     fenced(node)
     node.see()
-    assert node.begun()[2:] == [("web", "stop")]
+    assert node.begun()[3:] == [("web", "stop")]
     assert not node.is_empty()
     node.finish(node.calls[-1].key)
-    assert node.begun()[3:] == [("db", "stop")]
+    assert node.begun()[4:] == [("db", "stop")]
     node.finish(node.calls[-1].key)
     assert not node.executor.is_stopping_alone
     assert node.is_empty()

@@ -101,7 +101,7 @@ def test_what_would_break_a_promise_has_no_line(
 
 def test_what_a_lone_node_has_begun_comes_to_an_end() -> None:
     """No resource can be demoted or stopped for ever: along any line that changes the state an end is reached."""
-    ends = {Step.STOPPED, Step.KEPT, Step.LEFT_ALONE, Step.UNKNOWN}
+    ends = {Step.STOPPED, Step.KEPT, Step.LEFT_ALONE, Step.FOUND_STOPPED, Step.UNKNOWN}
     following: dict[Step, set[Step]] = {step: set() for step in Step}
     for each in STEPS.transitions:
         for source in each.sources:
