@@ -159,6 +159,11 @@ class Noticing:
     test: str
     """As pytest names it; of one with long arguments, the function."""
 
+    @property
+    def function(self) -> str:
+        """The function, without its arguments."""
+        return self.test.partition("[")[0]
+
 
 def load_noticed(file: Path) -> Mapping[str, Noticing]:
     """Return which test noticed which mutant, by the mutant's name."""
@@ -200,17 +205,35 @@ def _ask_first(case: Case, place: Workplace, answers: Answers, known: Noticing |
     return judgement.verdict is Verdict.NOTICED
 
 
+NEIGHBOURS_MAX = 8
+
+
+def neighbours(case: Case, level: Level, cases: Sequence[Case], answers: Answers) -> list[str]:
+    """Return tests of a level that have noticed other mutants of the same file: of the same function first."""
+    near = [each for each in cases if each.place.path == case.place.path and each is not case]
+    near.sort(key=lambda each: each.name.partition(":")[0] != case.name.partition(":")[0])
+    found = (noticing(each, answers) for each in near)
+    tests = dict.fromkeys(each.function for each in found if each is not None and each.level is level)
+    return [*tests][:NEIGHBOURS_MAX]
+
+
 def judge(
-    case: Case, free: "SimpleQueue[Workplace]", answers: Answers, known: Noticing | None, options: argparse.Namespace
+    case: Case,
+    free: "SimpleQueue[Workplace]",
+    cases: Sequence[Case],
+    answers: Answers,
+    known: Noticing | None,
+    options: argparse.Namespace,
 ) -> Case:
-    """Ask the levels about a mutant; what they say is kept."""
+    """Ask the levels about a mutant, one of `cases`; what they say is kept."""
     place = free.get()
     try:
         with place.with_mutant(case.place, case.after):
             for level in () if _ask_first(case, place, answers, known) else TESTS:
                 judgement = answers.of(case, level)
                 if judgement is None:
-                    judgement = place.judge(case.place.path, level, seed=0, swarm_seconds=0)
+                    first = neighbours(case, level, cases, answers)
+                    judgement = place.judge(case.place.path, level, seed=0, swarm_seconds=0, first=first)
                     answers.keep(case, level, judgement)
                 if judgement.verdict is Verdict.NOTICED:
                     break
@@ -268,13 +291,13 @@ def run(options: argparse.Namespace) -> int:
         return 2
     with workplaces(options.jobs) as free, ThreadPoolExecutor(options.jobs) as pool:
         noticed = load_noticed(NOTICED)
-        waiting = [pool.submit(judge, case, free, answers, noticed.get(case.name), options) for case in cases]
+        waiting = [pool.submit(judge, case, free, cases, answers, noticed.get(case.name), options) for case in cases]
         for number, future in enumerate(as_completed(waiting), start=1):
             case = future.result()
             by = ", ".join(noticed_by(case, answers, options)) or "SURVIVED"
             print(f"[{number}/{len(cases)} {time.monotonic() - began:5.0f} s] {by}: {case.name}", flush=True)
-    if options.write_noticed:
-        write_noticed(NOTICED, cases, answers)
+            if options.write_noticed:
+                write_noticed(NOTICED, cases, answers)
     return report(cases, answers, options, time.monotonic() - began)
 
 

@@ -113,6 +113,18 @@ class Workplace:
                 shutil.copytree(source, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
             elif source.exists():
                 shutil.copy(source, directory / name)
+        self._prepare_bytecode()
+
+    def _prepare_bytecode(self) -> None:
+        """Have everything compiled once: a run with a mutant compiles that file only.
+
+        Of the package, bytecode that is held against a hash of the source (PEP 552): a mutant may be as long as what it
+        replaces, and as old.
+        """
+        compiles = ("-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "haclusterd")
+        collects = (*_PYTEST, "--collect-only", "tests")
+        for command, environment in ((compiles, {}), (collects, {"PYTHONDONTWRITEBYTECODE": ""})):
+            self._run(command, LIMIT_S, environment)
 
     @contextmanager
     def with_mutant(self, place: Place, after: str) -> Iterator[None]:
@@ -132,13 +144,19 @@ class Workplace:
         verdict = Verdict.SURVIVED if says_nothing else Verdict.NOTICED
         return Judgement(verdict, time.monotonic() - began, "" if says_nothing else _words(output, code))
 
-    def judge(self, path: Path, level: Level, *, seed: int, swarm_seconds: int) -> Judgement:
-        """Ask one level about what is in the copy; `path` is the file that was changed."""
+    def judge(
+        self, path: Path, level: Level, *, seed: int, swarm_seconds: int, first: Sequence[str] = ()
+    ) -> Judgement:
+        """Ask one level about what is in the copy; `path` is the file that was changed.
+
+        `first`: those of its tests, by their pytest ids, that are asked before all others.
+        """
         began = time.monotonic()
         if level is Level.SWARM:
             commands = [_swarm(path, seed, swarm_seconds)]
         else:
-            commands = [(*_PYTEST, *group) for group in files_for(path, level, self.directory)]
+            groups = (first, *files_for(path, level, self.directory))
+            commands = [(*_PYTEST, *group) for group in groups if group]
         code, output = 0, ""
         for command in commands:
             code, output = self._run(command, LIMIT_S + swarm_seconds)
@@ -149,12 +167,14 @@ class Workplace:
         verdict = Verdict.SURVIVED if code == 0 else Verdict.NOTICED
         return Judgement(verdict, time.monotonic() - began, "" if code == 0 else _words(output, code))
 
-    def _run(self, command: Sequence[str], limit_s: float) -> tuple[int, str]:
+    def _run(
+        self, command: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
+    ) -> tuple[int, str]:
         with tempfile.TemporaryFile("w+") as output:
             process = subprocess.Popen(
                 [sys.executable, *command],
                 cwd=self.directory,
-                env=_environment(),
+                env={**_environment(), **(environment or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import Answers, cases_of, load_noticed, main, noticing, parser, write_noticed
+from tests.mutants.__main__ import (
+    Answers,
+    cases_of,
+    load_noticed,
+    main,
+    neighbours,
+    noticing,
+    parser,
+    write_noticed,
+)
 from tests.mutants.curated import CURATED
 from tests.mutants.generated import all_generated, sample
 from tests.mutants.noticing import CHECKOUT, Judgement, Level, Verdict, files_for
@@ -84,6 +93,20 @@ def test_what_is_no_test_is_not_written_down(tmp_path: Path, words: str) -> None
     answers = Answers(tmp_path / "answers")
     answers.keep(case, Level.UNITS, Judgement(Verdict.NOTICED, 900.0, words))
     assert noticing(case, answers) is None
+
+
+def test_what_noticed_mutants_of_the_same_file_is_asked_first(tmp_path: Path) -> None:
+    cases = [case for case in cases_of(parser().parse_args([])) if case.name.startswith("ActingAlone.")]
+    same = [case for case in cases if case.name.startswith("ActingAlone.ended:")]
+    asked, near, far = same[0], same[1], next(case for case in cases if case not in same)
+    answers = Answers(tmp_path / "answers")
+    for case, test in ((far, "test_far"), (near, "test_near[1]"), (asked, "test_asked")):
+        answers.keep(case, Level.UNITS, Judgement(Verdict.NOTICED, 1.0, f"tests/unit/test_it.py::{test}"))
+    assert neighbours(asked, Level.UNITS, cases, answers) == [
+        "tests/unit/test_it.py::test_near",
+        "tests/unit/test_it.py::test_far",
+    ]
+    assert neighbours(asked, Level.SCENARIOS, cases, answers) == []
 
 
 @pytest.mark.slow

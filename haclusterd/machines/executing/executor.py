@@ -580,7 +580,7 @@ class ExecutorMachine:
             effects.extend(self._kill_agents_of(ended, moment))
         freed = alone.stop_what_nothing_holds(situation, self._possibly_active_here, self._origin)
         if freed:
-            effects.append(Note("acting-alone", f"what they wait for is unmanaged, and has stopped; {described(freed)}"))
+            effects.append(Note("acting-alone", f"nothing unmanaged runs that must stop first; {described(freed)}"))
         come = alone.stop_what_has_come(situation, self._possibly_active_here, self._origin)
         if come:
             effects.extend(self._condemn_by_policy())
