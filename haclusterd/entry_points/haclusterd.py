@@ -47,6 +47,7 @@ from haclusterd.adapters.machine.installation import (
 )
 from haclusterd.adapters.machine.machine_identity import machine_marks
 from haclusterd.adapters.machine.machine_load import KernelLoad
+from haclusterd.adapters.machine.ready_threads import ready_pool
 from haclusterd.adapters.machine.real_time import LOOP_PRIORITY, run_first
 from haclusterd.adapters.machine.service_notification import notify
 from haclusterd.adapters.network.authority_files import AuthorityFiles
@@ -61,7 +62,6 @@ from haclusterd.adapters.processes.measured_loops import MeasuredLoops
 from haclusterd.adapters.processes.own_command import own_command
 from haclusterd.adapters.processes.planner_process import PlannerProcess
 from haclusterd.adapters.processes.program_check import why_not_to_go_on
-from haclusterd.adapters.processes.ready_threads import ready_pool
 from haclusterd.adapters.processes.spawner_link import Spawner
 from haclusterd.adapters.raft.thread import EXIT_CODE_IO_ERROR, RaftThread
 from haclusterd.cib.codec import iter_fragments

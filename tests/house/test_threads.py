@@ -1,7 +1,8 @@
 """Every thread of the daemon takes its turn before ordinary processes.
 
 One that does not, and has the interpreter when a busy machine takes the CPU from it, holds up the main loop and Raft
-for as long as the machine likes: elections are the consequence.
+for as long as the machine likes: elections are the consequence. A new thread is such a one until it first runs, so
+none is made for a piece of work: ready_threads.py has them made before.
 """
 
 import ast
@@ -14,6 +15,15 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("adapters", "runtime", "raft", "machines")
 OF_CRM = {"adapters/agents/survey.py", "adapters/network/cluster_probe.py"}
 """Threads of a command that a person typed: no daemon has them."""
+LIVE_LONG = {
+    "adapters/agents/systemd_bus.py",
+    "adapters/history/event_log.py",
+    "adapters/history/sqlite.py",
+    "adapters/machine/ready_threads.py",
+    "adapters/processes/worker_process.py",
+    "adapters/raft/thread.py",
+}
+"""Who makes threads: for the whole life of the daemon, or of a worker process."""
 STARTERS = {"start_new_thread", "Thread", "ThreadPoolExecutor"}
 
 
@@ -57,6 +67,10 @@ def test_a_thread_takes_its_turn_before_ordinary_processes(path: Path) -> None:
     tree = ast.parse(path.read_text())
     late = [ast.unparse(call) for call in started(tree) if not takes_its_turn_first(body_of(call), tree)]
     assert late == []
+
+
+def test_no_thread_is_made_for_a_piece_of_work() -> None:
+    assert {str(path.relative_to(ROOT / "haclusterd")) for path in FILES} == LIVE_LONG
 
 
 def test_a_thread_that_does_not_is_found() -> None:

@@ -7,7 +7,6 @@ Invariant: whatever an earlier incarnation started and still runs is found here,
 the daemon died before it could write them, by the mark in the agent's environment.
 """
 
-import _thread
 import hashlib
 import json
 import os
@@ -18,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from haclusterd.adapters.machine.real_time import run_first
+from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.agents.process_table import (
     ORDER_MARK,
     is_running,
@@ -50,8 +49,9 @@ class ActionRecord:
 class ActionRecords:
     """The records in one directory. Only `remove_soon` does not wait for the file system. Any thread may call them."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, threads: ReadyThreads) -> None:
         self._directory = directory
+        self._threads = threads
         self._known: dict[str, ActionRecord] = {}
         """What is on disk, as far as this process wrote or read it."""
         self._lock = threading.Lock()
@@ -99,13 +99,9 @@ class ActionRecords:
         if is_removing:
             return
         try:
-            _thread.start_new_thread(self._remove_ended, ())
+            self._threads.do(self._remove_all_ended)
         except RuntimeError:  # No more threads on this machine.
             self._remove_all_ended()
-
-    def _remove_ended(self) -> None:
-        run_first()
-        self._remove_all_ended()
 
     def _remove_all_ended(self) -> None:
         while True:

@@ -21,6 +21,7 @@ from pathlib import Path
 from haclusterd.adapters.agents.action_records import ActionRecord, ActionRecords, find_process
 from haclusterd.adapters.agents.metadata import MetadataError, read_agent_metadata, read_fence_metadata
 from haclusterd.adapters.machine.installation import INTERPRETER_DIRECTORY
+from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.adapters.processes.running import Ended, Ending, Hooks, Processes, Program, RunningProgram
 from haclusterd.agents.process_table import (
     LOCAL_CLUSTER_MARK,
@@ -41,6 +42,7 @@ AGENT_NAME = re.compile(r"fence_[A-Za-z0-9_.-]+\Z")
 METADATA_TIMEOUT_MS = 30_000
 METADATA_LIMIT = 1024 * 1024
 SECRET_NAME = re.compile(r"pass|secret|token|credential|private|_key\Z|\Akey\Z|community", re.IGNORECASE)
+THREADS_KEPT = 3
 GUARD = "timeout"
 """Of coreutils; it leads the agent's process group, and kills it."""
 DYNAMIC = "dynamic"
@@ -84,8 +86,9 @@ class StdinFenceAgents:
         self._allows_development = allows_development
         self._own_environment = dict(own_environment)
         self._has_lease = has_lease
-        self._records = ActionRecords(runtime_directory / "fence-actions")
-        self._processes = Processes(clock, loop)
+        threads = ReadyThreads(THREADS_KEPT)
+        self._records = ActionRecords(runtime_directory / "fence-actions", threads)
+        self._processes = Processes(clock, loop, threads)
         self._running: dict[str, RunningProgram] = {}
         self._texts: dict[str, tuple[tuple[str, int, int], str]] = {}
 

@@ -27,6 +27,7 @@ from haclusterd.adapters.agents.service_groups import ServiceGroups
 from haclusterd.adapters.agents.service_watch import ServiceWatch
 from haclusterd.adapters.agents.surroundings import AgentDirectories, Surroundings
 from haclusterd.adapters.agents.tools import missing_tools
+from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.adapters.processes.running import Ended, Ending, Hooks, Processes, Program, RunningProgram
 from haclusterd.adapters.processes.spawner_link import Spawner
 from haclusterd.agents.process_table import LOCAL_CLUSTER_MARK, ORDER_MARK
@@ -50,6 +51,8 @@ STARTS_NOTHING = frozenset({MONITOR, "stop", VALIDATE})
 """Actions that leave no process behind."""
 TAKES_PARAMETERS = frozenset({"start", "migrate_from", RELOAD_ACTION})
 """Actions after which the resource runs with the parameters that they were given."""
+THREADS_KEPT = 8
+"""For programs that begin at a time, looks for those that are stuck, what is removed, and the scan of processes."""
 UNDYING_WAIT_MS = 5000
 """How long a resource's next action waits for killed processes of the one before."""
 ENDS_ACTIVITY = frozenset({"stop", "demote", "migrate_to"})
@@ -102,8 +105,9 @@ class OcfAgents:
         self._has_lease = has_lease
         self._state_directory = runtime_directory / "agent-state"
         self._surroundings = Surroundings(node, directories, self._state_directory)
-        self._records = ActionRecords(runtime_directory / "actions")
-        self._processes = Processes(clock, loop, spawner)
+        threads = ReadyThreads(THREADS_KEPT)
+        self._records = ActionRecords(runtime_directory / "actions", threads)
+        self._processes = Processes(clock, loop, threads, spawner)
         self._running: dict[str, RunningProgram | None] = {}
         self._undying: dict[ResourceId, set[str]] = {}
         self._waiting: dict[ResourceId, list[_Waiting]] = {}
@@ -124,7 +128,7 @@ class OcfAgents:
         self._groups.forget_empty()
         local_cluster = directories.own_environment.get(LOCAL_CLUSTER_MARK)
         self._watch = ServiceWatch(
-            clock, loop, node, self._running.keys, self._groups, local_cluster=local_cluster
+            clock, loop, node, self._running.keys, self._groups, threads=threads, local_cluster=local_cluster
         )
 
     # AgentRunner

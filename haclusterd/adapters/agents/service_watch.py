@@ -10,13 +10,12 @@ What is on another node of the same kernel is distinguished by the node's mark a
 
 import asyncio
 import os
-import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from haclusterd.adapters.agents.service_groups import ServiceGroups
-from haclusterd.adapters.machine.real_time import run_first
+from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.agents.process_table import (
     INSTANCE_MARK,
     LOCAL_CLUSTER_MARK,
@@ -111,6 +110,7 @@ class ServiceWatch:
         at_work: Callable[[], Collection[str]],
         groups: ServiceGroups,
         *,
+        threads: ReadyThreads,
         local_cluster: str | None = None,
     ) -> None:
         self._clock = clock
@@ -118,6 +118,7 @@ class ServiceWatch:
         self._node = node
         self._at_work = at_work
         self._groups = groups
+        self._threads = threads
         self._local_cluster = local_cluster
         self._watched: dict[ResourceId, _Watched] = {}
         self._wanted: set[ResourceId] = set()
@@ -156,14 +157,12 @@ class ServiceWatch:
         wanted, self._wanted = self._wanted, set()
         self._begun_since = set(self._at_work())
         instances = {each: self._watched[each].instance for each in sorted(wanted & self._watched.keys())}
-        thread = threading.Thread(target=self._scan_on_thread, args=(wanted, instances), name="scan-proc", daemon=True)
         try:
-            thread.start()
+            self._threads.do(lambda: self._scan_on_thread(wanted, instances))
         except RuntimeError:  # No more threads on this machine: the recurring monitor has to do.
             self._is_scanning = False
 
     def _scan_on_thread(self, wanted: set[ResourceId], instances: Mapping[ResourceId, str]) -> None:
-        run_first()
         processes = scan_marked(self._node, self._local_cluster)
         marked = frozenset(process.pid for process in processes)
         for each, instance in instances.items():

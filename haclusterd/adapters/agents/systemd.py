@@ -22,6 +22,7 @@ from haclusterd.adapters.agents.results import describe_timeout
 from haclusterd.adapters.agents.systemd_bus import SystemdBus
 from haclusterd.adapters.agents.systemd_units import RUNNING, Answer, Units, Work, unit_name
 from haclusterd.adapters.agents.unit_files import DIRECTORIES, UnitFiles
+from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult
 from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
@@ -80,7 +81,7 @@ class SystemdAgents:
         self._incarnation = incarnation
         self._places = places
         self._has_lease = has_lease
-        self._records = ActionRecords(runtime_directory / "unit-actions")
+        self._records = ActionRecords(runtime_directory / "unit-actions", ReadyThreads(1))
         self._files = UnitFiles(places.unit_files)
         self._bus = SystemdBus(places.bus_address)
         self._units = Units(self._bus, places.runtime_units, places.control_groups)

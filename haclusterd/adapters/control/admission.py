@@ -13,10 +13,9 @@ import pwd
 import socket
 import struct
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from haclusterd.adapters.machine.real_time import run_first
+from haclusterd.adapters.machine.ready_threads import ready_pool
 
 CONTROL_GROUP = "haclient"
 API_USER = "haclusterd-api"
@@ -61,7 +60,7 @@ class ClientRecognition:
     """Tells who somebody is, and whether they are permitted; at most two look-ups wait for the name service at once."""
 
     def __init__(self) -> None:
-        self._looking_up = ThreadPoolExecutor(2, "names", initializer=run_first)
+        self._looking_up = ready_pool(2, "names")
         self._own = os.geteuid()
         self._own_author = _look_up(self._own).author
 

@@ -1,1 +1,1 @@
-"""This machine: its clocks, its load, its watchdog, its files, real-time scheduling, and how systemd is notified."""
+"""This machine: clocks, load, watchdog, files, real-time scheduling, ready threads, how systemd is notified."""

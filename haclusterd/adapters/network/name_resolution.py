@@ -8,10 +8,9 @@ stands in for one that fails, so that a cluster outlives its name server.
 import asyncio
 import socket
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from haclusterd.adapters.machine.real_time import run_first
+from haclusterd.adapters.machine.ready_threads import ready_pool
 
 LOOKUP_TIMEOUT_S = 2.0
 THREADS = 2
@@ -34,7 +33,7 @@ class NameResolver:
     """Looks names up for one loop."""
 
     def __init__(self) -> None:
-        self._threads: ThreadPoolExecutor | None = None
+        self._threads = ready_pool(THREADS, "names")
         self._found: dict[Address, tuple[Address, ...]] = {}
         self._under_way: dict[Address, asyncio.Future[tuple[Address, ...]]] = {}
 
@@ -64,8 +63,6 @@ class NameResolver:
         found = self._under_way.get(address)
         if found is None:
             loop = asyncio.get_running_loop()
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(THREADS, "names", initializer=run_first)
             found = loop.run_in_executor(self._threads, partial(_look_up, *address))
             found.add_done_callback(partial(self._ended, address))
             self._under_way[address] = found
@@ -79,8 +76,7 @@ class NameResolver:
 
     def close(self) -> None:
         """Begin no more lookups; one that hangs ends by itself."""
-        if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _look_up(host: str, port: int) -> tuple[Address, ...]:

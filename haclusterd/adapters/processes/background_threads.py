@@ -14,9 +14,9 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TypeVar
 
+from haclusterd.adapters.machine.ready_threads import ready_pool
 from haclusterd.adapters.processes.collector import FULL_COLLECTIONS
 from haclusterd.adapters.processes.forked_work import ForkedWork
-from haclusterd.adapters.processes.ready_threads import ready_pool
 from haclusterd.ports.background import WorkFailed
 
 T = TypeVar("T")

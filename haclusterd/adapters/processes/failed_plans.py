@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from haclusterd.adapters.machine.real_time import run_first
+from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.model.cluster import Cib
 
 KEPT = 3
@@ -22,17 +22,17 @@ class FailedPlans:
         """`fragments` writes a CIB piece by piece."""
         self._directory = directory
         self._fragments = fragments
+        self._threads = ReadyThreads(1)
         self._writing = threading.Lock()
         """One writes at a time, so that nobody counts what another is about to remove."""
 
     def keep(self, cib: Cib) -> Path:
         """Begin to write a CIB; return where it will be."""
         path = self._directory / f"index-{cib.index}.cib"
-        threading.Thread(target=self._write, args=(cib, path), name="failed-plan", daemon=True).start()
+        self._threads.do(lambda: self._write(cib, path))
         return path
 
     def _write(self, cib: Cib, path: Path) -> None:
-        run_first()
         with self._writing, suppress(OSError):
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             unfinished = path.with_suffix(".unfinished")

@@ -2,8 +2,8 @@
 
 Invariants:
 
-* The main loop never waits for a program: it is started on a thread of its own, which waits until the exec is done. A
-  stuck exec delays only its own action; its process is found, reported and killed all the same.
+* The main loop never waits for a program: it is started on another thread, which waits until the exec is done. A stuck
+  exec delays only its own action; its process is found, reported and killed all the same.
 * What is to be in a control group is there from its first instruction, where there is a spawner.
 * A few start at a time, each for no longer than a moment: who is held up lets the next one begin.
 * Completion is the exit of the direct child, seen through a pidfd, not the end of its output.
@@ -21,7 +21,6 @@ import errno
 import fcntl
 import os
 import signal
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -31,9 +30,9 @@ from enum import StrEnum
 from io import FileIO
 from pathlib import Path
 
-from haclusterd.adapters.machine.real_time import run_first
+from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.adapters.processes.spawner_link import Spawner, SpawnerUnusableError
-from haclusterd.adapters.processes.spawning import spawn, started_by
+from haclusterd.adapters.processes.spawning import children_of, spawn, started_by
 from haclusterd.agents.process_table import ORDER_MARK, list_pids, read_marks, read_stat
 from haclusterd.model.instants import Instant, after, elapsed_ms
 from haclusterd.ports.clock import Clock, Timer
@@ -117,7 +116,7 @@ class Hooks:
 
 class RunningProgram:
     """One start in progress. Its fields belong to the main loop, except `is_cancelled`, which the starting thread
-    reads, `thread_id`, which it writes, and what `telling` guards."""
+    reads, `thread_id` and `earlier`, which it writes, and what `telling` guards."""
 
     def __init__(self, program: Program, hooks: Hooks, asked_at: Instant) -> None:
         self.program = program
@@ -131,6 +130,8 @@ class RunningProgram:
         self.is_executing = False
         self.thread_id: int | None = None
         """Of the starting thread, while it is inside the exec."""
+        self.earlier: frozenset[int] = frozenset()
+        """What that thread has started before, and is not reaped."""
         self.telling = threading.Lock()
         self.reported_pid: int | None = None
         """The process id that the hooks got, from the thread that saw the process first; guarded by `telling`."""
@@ -144,10 +145,13 @@ class RunningProgram:
 class Processes:
     """This process's children: all of them start and end here."""
 
-    def __init__(self, clock: Clock, loop: asyncio.AbstractEventLoop, spawner: Spawner | None = None) -> None:
+    def __init__(
+        self, clock: Clock, loop: asyncio.AbstractEventLoop, threads: ReadyThreads, spawner: Spawner | None = None
+    ) -> None:
         """`spawner`: what programs are cloned of that are to be in a control group."""
         self._clock = clock
         self._loop = loop
+        self._threads = threads
         self._spawner = spawner
         self._urgent: deque[RunningProgram] = deque()
         self._background: deque[RunningProgram] = deque()
@@ -176,8 +180,7 @@ class Processes:
         self._trim_later(running)
         running.is_begun = True
         try:
-            # Thread.start() would wait until the thread has begun, which on a busy machine takes its time.
-            _thread.start_new_thread(self._live_on_thread, (running,))
+            self._threads.do(lambda: self._start_on_thread(running))
         except RuntimeError:  # No more threads on this machine.
             self._clock.call_soon(lambda: self._not_started(running, Ending.NOT_STARTED, errno.EAGAIN))
 
@@ -246,14 +249,6 @@ class Processes:
 
     # On the starting thread.
 
-    def _live_on_thread(self, running: RunningProgram) -> None:
-        run_first()
-        try:
-            self._start_on_thread(running)
-        except Exception:
-            threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), None)))
-            raise
-
     def _start_on_thread(self, running: RunningProgram) -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         ending = Ending.NOT_PREPARED
@@ -298,7 +293,9 @@ class Processes:
 
             with suppress(SpawnerUnusableError):
                 return self._spawner.spawn(program.arguments, program.environment, standard, group, forked)
-        running.thread_id = _thread.get_native_id()
+        thread_id = _thread.get_native_id()
+        running.earlier = children_of(thread_id)
+        running.thread_id = thread_id
         stdin, stdout, stderr = standard
         pid = spawn(program.arguments, program.environment, stdin=stdin, stdout=stdout, stderr=stderr)
         if group is not None:
@@ -320,14 +317,13 @@ class Processes:
     # On a thread that looks for the process of a stuck exec.
 
     def _find_on_thread(self, running: RunningProgram, thread_id: int) -> None:
-        run_first()
         with running.telling, suppress(OSError):
-            pid = started_by(thread_id)
+            pid = started_by(thread_id, running.earlier)
             if pid is None or running.reported_pid is not None:
                 return
             pidfd = os.pidfd_open(pid)
-            # If the exec failed in between, the number may be another's by now.
-            if started_by(thread_id) == pid:
+            # If the exec failed in between, the number may be another's by now, and the thread may start another one.
+            if started_by(thread_id, running.earlier) == pid and running.thread_id is not None:
                 self._tell(running, pid, pidfd)
             else:
                 os.close(pidfd)
@@ -423,7 +419,7 @@ class Processes:
         thread_id = running.thread_id
         if thread_id is not None and running.reported_pid is None:
             with suppress(RuntimeError):  # No more threads on this machine: it is found when the exec is done.
-                _thread.start_new_thread(self._find_on_thread, (running, thread_id))
+                self._threads.do(lambda: self._find_on_thread(running, thread_id))
 
     def _deliver(self, running: RunningProgram, ending: Ending, number: int, *, still_alive: bool = False) -> None:
         if running.is_delivered:

@@ -55,16 +55,21 @@ def spawn(  # One argument for each thing that a child inherits.
     return pid.value
 
 
-def started_by(thread_id: int) -> int | None:
-    """Return the child that a thread of this process has started and that is not reaped yet, if it has just one.
+def children_of(thread_id: int) -> frozenset[int]:
+    """Return the children that a thread of this process has started and that are not reaped yet."""
+    try:
+        return frozenset(map(int, Path(f"/proc/self/task/{thread_id}/children").read_text().split()))
+    except OSError:  # The thread is gone, or the kernel was built without CONFIG_PROC_CHILDREN.
+        return frozenset()
+
+
+def started_by(thread_id: int, earlier: frozenset[int]) -> int | None:
+    """Return the child of a thread that is not one of its earlier ones, if there is just one.
 
     While a thread is inside `spawn`, that is the one whose exec is not done.
     """
-    try:
-        children = Path(f"/proc/self/task/{thread_id}/children").read_text().split()
-    except OSError:  # The thread is gone, or the kernel was built without CONFIG_PROC_CHILDREN.
-        return None
-    return int(children[0]) if len(children) == 1 else None
+    children = children_of(thread_id) - earlier
+    return next(iter(children)) if len(children) == 1 else None
 
 
 def _terminated(text: str) -> bytes:

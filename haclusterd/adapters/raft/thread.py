@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from haclusterd.adapters.machine.files_directory import FilesDirectory
+from haclusterd.adapters.machine.ready_threads import ready_pool
 from haclusterd.adapters.machine.real_time import LOOP_PRIORITY, run_first
 from haclusterd.adapters.network.certificates import NODE_CERTIFICATE, NODE_KEY, tls_context
 from haclusterd.adapters.network.peer_messages import RaftPeerMessages
 from haclusterd.adapters.processes.collector import keep_what_is_built
-from haclusterd.adapters.processes.ready_threads import ready_pool
 from haclusterd.adapters.raft.library import supported_library
 from haclusterd.adapters.raft.transport import Address, Links, RaftTransport
 from haclusterd.model.ids import NodeName, Term

@@ -42,6 +42,6 @@ main(["--check"])
 def test_it_takes_its_turn_before_it_loads_what_takes_time() -> None:
     soft, _ = resource.getrlimit(resource.RLIMIT_RTPRIO)
     if os.geteuid() != 0 and soft == 0:
-        pytest.skip("real time is not permitted to this user")
+        pytest.skip("real time is root's")
     done = subprocess.run([sys.executable, "-c", WATCH], check=True, capture_output=True, text=True)
     assert done.stdout.split() == [str(os.SCHED_RR)]

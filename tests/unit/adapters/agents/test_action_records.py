@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from haclusterd.adapters.agents.action_records import ActionRecord, ActionRecords, find_process
+from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.agents.process_table import ORDER_MARK, read_arguments, read_marks
 from haclusterd.model.ids import Incarnation, ResourceId
 from haclusterd.model.instants import Instant
@@ -41,26 +42,26 @@ def test_a_service_that_inherited_the_mark_of_its_agent_is_not_taken_for_the_age
 
 
 def test_what_was_taken_away_is_written_again_and_nothing_else(tmp_path: Path) -> None:
-    records = ActionRecords(tmp_path / "actions")
+    records = ActionRecords(tmp_path / "actions", ReadyThreads(1))
     for key in ("a", "b", "c"):
         records.write(record(key))
     assert records.write_again() == 0
     records.remove("c")
     shutil.rmtree(tmp_path / "actions")
     assert records.write_again() == 2
-    assert {each.key for each in ActionRecords(tmp_path / "actions").read_all()} == {"a", "b"}
+    assert {each.key for each in ActionRecords(tmp_path / "actions", ReadyThreads(1)).read_all()} == {"a", "b"}
 
 
 def test_what_an_earlier_daemon_left_is_kept_too(tmp_path: Path) -> None:
-    ActionRecords(tmp_path / "actions").write(record("a"))
-    later = ActionRecords(tmp_path / "actions")
+    ActionRecords(tmp_path / "actions", ReadyThreads(1)).write(record("a"))
+    later = ActionRecords(tmp_path / "actions", ReadyThreads(1))
     later.read_all()
     shutil.rmtree(tmp_path / "actions")
     assert later.write_again() == 1
 
 
 def test_forgetting_waits_for_nobody_while_the_file_system_does_not_answer(tmp_path: Path) -> None:
-    records = ActionRecords(tmp_path / "actions")
+    records = ActionRecords(tmp_path / "actions", ReadyThreads(1))
     records.write(record("ended"))
     [path] = (tmp_path / "actions").glob("*.json")
     records.write(record("stuck"))

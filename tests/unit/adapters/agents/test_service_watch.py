@@ -10,6 +10,7 @@ import pytest
 from haclusterd.adapters.agents.service_groups import ServiceGroups
 from haclusterd.adapters.agents.service_watch import MarkedProcess, ServiceWatch, find_roots, scan_marked
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
+from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.agents.process_table import list_pids, read_arguments
 from haclusterd.model.ids import AgentReference, NodeName
 from tests.unit.adapters.agents.watched_services import R1, Deaths, watched_pids
@@ -166,7 +167,7 @@ async def test_a_service_that_replaces_its_process_is_found_again(
 @pytest.fixture
 async def alone(clock: BoottimeClock, tmp_path: Path) -> ServiceWatch:
     groups = ServiceGroups(None, NodeName("n77"), tmp_path)
-    return ServiceWatch(clock, asyncio.get_running_loop(), NodeName("n77"), set, groups)
+    return ServiceWatch(clock, asyncio.get_running_loop(), NodeName("n77"), set, groups, threads=ReadyThreads(1))
 
 
 async def test_a_process_that_dies_between_scan_and_watch_is_reported(

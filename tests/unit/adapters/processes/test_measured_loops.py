@@ -2,12 +2,10 @@
 
 import asyncio
 import gc
-import threading
 import time
 
 from haclusterd.adapters.processes.collector import FullCollections, keep_what_is_built
 from haclusterd.adapters.processes.measured_loops import MeasuredLoops
-from haclusterd.adapters.processes.ready_threads import ready_pool
 from haclusterd.ports.loop_stalls import LoopStall
 
 
@@ -64,11 +62,6 @@ def test_the_gaps_between_heartbeats_stand_beside_the_holds() -> None:
     for gap_ms in (50, 120, 60):
         sent(gap_ms)
     assert [(each.loop, each.longest_ms) for each in loops.longest()] == [("heartbeats", 120)]
-
-
-def test_a_ready_pool_has_all_its_threads_before_it_is_asked_for_anything() -> None:
-    with ready_pool(3, "spare"):
-        assert [each.name.rpartition("_")[0] for each in threading.enumerate()].count("spare") == 3
 
 
 def test_no_full_collection_while_anybody_builds_something() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
+from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.adapters.processes import running as processes
 from haclusterd.adapters.processes.running import (
     BEGINNING_MAX,
@@ -34,7 +35,7 @@ class Starter:
     """Starts programs and collects what becomes of them."""
 
     def __init__(self, clock: BoottimeClock, mark: str, spawner: Spawner | None = None) -> None:
-        self.processes = Processes(clock, asyncio.get_running_loop(), spawner)
+        self.processes = Processes(clock, asyncio.get_running_loop(), ReadyThreads(2), spawner)
         # Not a control group, and so not entered; but what wants one is cloned.
         self.hooks = {} if spawner is None else {"group": lambda: Path("/proc")}
         self.environment = {"PATH": PATH, "TEST_MARK": mark}
@@ -440,7 +441,7 @@ async def test_many_at_once_leave_nothing_behind(starter: Starter, mark: str) ->
 async def test_adopted_process_is_seen_to_end(starter: Starter, until) -> None:
     running, _ended = starter.begin("/bin/sleep", "60")
     await until(lambda: running.is_executing)
-    other = Processes(starter.processes._clock, asyncio.get_running_loop())
+    other = Processes(starter.processes._clock, asyncio.get_running_loop(), ReadyThreads(1))
     gone = asyncio.Event()
     start_time = read_stat(running.pid).start_time
     assert other.adopt(running.pid, start_time, starter.processes._clock.now() + 300, gone.set)
