@@ -23,6 +23,9 @@ _OWN_MACHINE = (
 )  # fmt: skip
 
 OF_THE_ROOT = (
+    Command("monitor", "Show the cluster as it changes; ? shows the keys, q ends it", "", (),
+            (Option("--once", "once", "print one picture and end, as where there is no terminal"),),
+            examples=("crm monitor", "crm monitor --once")),
     Command("completion", "Print the completion script of a shell", "",
             (Parameter("shell", completes=Completes.CHOICE, choices=("bash",)),),
             examples=('eval "$(crm completion bash)"',)),

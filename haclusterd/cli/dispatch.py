@@ -57,6 +57,12 @@ def _services(session: Session, invocation: Invocation) -> int:
     return session.show(serve(session, invocation))
 
 
+def _monitor(session: Session, invocation: Invocation) -> int:
+    from haclusterd.cli.live.monitor import monitor
+
+    return monitor(session, invocation)
+
+
 def _completion(session: Session, _: Invocation) -> int:
     from haclusterd.cli.completion import BASH_SCRIPT
 
@@ -126,6 +132,7 @@ def _token(session: Session, invocation: Invocation) -> int:
 _SPECIAL: Mapping[tuple[str, str], Callable[[Session, Invocation], int]] = {
     ("", "simulate"): _simulate,
     ("", "report"): _report,
+    ("", "monitor"): _monitor,
     ("configure", "simulate"): _simulate,
     ("configure", "edit"): _edit,
     ("configure", "filter"): _filter,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.dispatch import carry_out
@@ -15,7 +16,7 @@ from haclusterd.cli.settings import Settings, read_settings
 from haclusterd.cli.shadow_files import VARIABLE, Shadows, directory_of
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response, ShownReport
-from haclusterd.ports.control import CommandClient
+from haclusterd.ports.control import CommandClient, DaemonLink
 
 DEFAULT_SOCKET = "/run/haclusterd/control.sock"
 INTERRUPTED = 130
@@ -36,6 +37,8 @@ class World:
     version: Callable[[], str]
     tools: Mapping[str, Callable[[Mapping[str, Json]], Response]] = field(default_factory=dict)
     """What works without asking anybody, by the command with its level: `cluster init`, `ra list`."""
+    link: Callable[[str], DaemonLink] | None = None
+    """To the daemon that listens on a socket, on an event loop."""
 
 
 def run(argv: Sequence[str], world: World) -> int:
@@ -76,6 +79,7 @@ def _session(options: GlobalOptions, world: World) -> Session:
         is_json=options.output == "json",
         setup=world.setup,
         tools=world.tools,
+        link=partial(world.link, socket) if world.link and not cib_file and not shadow else None,
         environment=world.environment,
         shadows=shadows,
         settings=settings,

@@ -30,7 +30,6 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "corosync": f"{_NO_COROSYNC}: crm cluster members, crm cluster timing",
         "dr": "not supported: crm cluster backup FILE, and a second cluster made of it",
         "host": "nodes join with a token: crm cluster invite NODE",
-        "monitor": "a live view is: watch -n1 crm status",
         "nodes": "crm node show",
         "pcsd": f"there is one daemon: {_SERVICE} status haclusterd",
         "property": "crm configure property NAME=VALUE",

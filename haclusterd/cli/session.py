@@ -21,7 +21,7 @@ from haclusterd.cli.settings import Settings
 from haclusterd.cli.shadow_files import Shadows
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response, ShownReport
-from haclusterd.ports.control import CommandClient
+from haclusterd.ports.control import CommandClient, DaemonLink
 from haclusterd.verbs.answers.crm import PastView
 
 SHOW_PROGRESS_AFTER_MS = 1500
@@ -68,6 +68,8 @@ class Session:
     """Makes the files of a new cluster."""
     tools: Mapping[str, Callable[[Mapping[str, Json]], Response]] = field(default_factory=dict)
     """What works without asking anybody, by the command with its level."""
+    link: Callable[[], DaemonLink] | None = None
+    """Reaches the daemon on an event loop; None: no daemon is asked."""
     environment: Mapping[str, str] = field(default_factory=dict)
     shadows: Shadows | None = None
     settings: Settings = field(default_factory=Settings)

@@ -10,7 +10,7 @@ from haclusterd.cli.main import World, run
 from haclusterd.cli.session import Streams
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
-from haclusterd.ports.control import CommandClient
+from haclusterd.ports.control import CommandClient, DaemonLink
 
 
 def main() -> int:
@@ -30,6 +30,7 @@ def world() -> World:
         open_file=_open_file,
         setup=_setup,
         version=_version,
+        link=_link,
         tools={
             "cluster restore": _restore, "cluster recover": _recover, "cluster init": _init, "cluster join": _join,
             "cluster this-is": _this_is,
@@ -52,6 +53,12 @@ def _open_file(path: str) -> CommandClient:
     from haclusterd.cli.offline import OfflineClient
 
     return OfflineClient(path, author())
+
+
+def _link(socket: str) -> DaemonLink:
+    from haclusterd.adapters.control.link import ControlLink
+
+    return ControlLink(socket, 1)
 
 
 def _version() -> str:

@@ -17,6 +17,10 @@ class DaemonLink(Protocol):
         """Carry out a request; its id is chosen on the way."""
         ...
 
+    def close(self) -> None:
+        """Hang up; what is under way is not answered any more."""
+        ...
+
 
 class CommandClient(Protocol):
     """One end of a dialogue in verbs."""

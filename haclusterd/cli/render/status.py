@@ -20,15 +20,15 @@ _STALE_MS = 3000
 
 def render(screen: Screen, data: Status) -> list[str]:
     """Write the whole status."""
-    lines = [*_headlines(screen, data), *_summary(screen, data), ""]
+    lines = [*headline_lines(screen, data), *_summary(screen, data), ""]
     for title, found in (
         ("Nodes", node_lines(screen, data.nodes, data.now)),
         ("Resources", resource_lines(screen, data.resources)),
         ("Tickets", _tickets(screen, data)),
-        ("In flight", _in_flight(screen, data)),
-        ("Moves and bans", _moves(screen, data)),
-        ("Failures", _failures(screen, data)),
-        ("Fencing", _fencing(screen, data)),
+        ("In flight", in_flight_lines(screen, data)),
+        ("Moves and bans", move_lines(screen, data)),
+        ("Failures", failure_lines(screen, data)),
+        ("Fencing", fencing_lines(screen, data)),
         ("Warnings", [f"  {each}" for each in data.warnings]),
     ):
         if found:
@@ -36,19 +36,20 @@ def render(screen: Screen, data: Status) -> list[str]:
     return lines[:-1]
 
 
-def _headlines(screen: Screen, data: Status) -> list[str]:
+def headline_lines(screen: Screen, data: Status, width: int = WIDTH) -> list[str]:
+    """Write what is to be known first, each with what to do about it."""
     found = data.headlines
     lines: list[str] = []
     for headline in found[:_MAX_HEADLINES]:
         verdict = headline.verdict
         remedy = headline.remedy
-        folded_lines = folded(f"{verdict}: {headline.text}", later="  ")
+        folded_lines = folded(f"{verdict}: {headline.text}", width=width, later="  ")
         folded_lines[0] = folded_lines[0].replace(
             verdict, screen.paint(verdict, _GRAVITY.get(headline.gravity)), 1
         )
         lines += folded_lines
         if remedy:
-            lines += folded(f"-> {remedy}", indent="  ", later="     ")
+            lines += folded(f"-> {remedy}", width=width, indent="  ", later="     ")
     if len(found) > _MAX_HEADLINES:
         lines.append(f"and {len(found) - _MAX_HEADLINES} more of this kind, below")
     return lines
@@ -93,7 +94,7 @@ _STATES = {
 def node_lines(screen: Screen, nodes: Sequence[Node], now: int) -> list[str]:
     """Write one line a node, and below it its warnings."""
     rows: list[list[Cell | str]] = [
-        [Cell(node.name, Colour.BOLD), _node_state(node), ", ".join(_remarks(node, now))] for node in nodes
+        [Cell(node.name, Colour.BOLD), node_state(node), ", ".join(_remarks(node, now))] for node in nodes
     ]
     lines: list[str] = []
     for node, line in zip(nodes, columns(screen, rows, indent=2), strict=True):
@@ -102,7 +103,8 @@ def node_lines(screen: Screen, nodes: Sequence[Node], now: int) -> list[str]:
     return lines
 
 
-def _node_state(node: Node) -> Cell:
+def node_state(node: Node) -> Cell:
+    """Say in a word how a node is."""
     word, colour = _STATES.get(node.state, (node.state, Colour.YELLOW))
     if word == "online":
         if node.is_witness:
@@ -190,21 +192,32 @@ def _add_resource(rows: list[list[Cell | str]], details: list[list[str]], resour
     agent = resource.agent.rpartition(":")[2]
     instances: Sequence[ShownInstance] = resource.instances or ()
     is_summed_up = bool(resource.is_cloned and instances)
-    state = _instance(instances[0]) if instances else _stopped(resource)
+    state = state_cell(resource)
     if is_summed_up:
-        state, instances = _of_clone(resource, instances)
+        _, instances = _of_clone(resource, instances)
+    note = management_note(resource)
+    rows.append([Cell(name, Colour.BOLD), agent, state, *([Cell(note, Colour.YELLOW)] if note else [])])
+    below = [each.detail for each in instances if each.state in ("failed", "blocked")]
+    others = instances if is_summed_up else instances[1:]
+    details.append([*(_also(each) for each in others), *below])
+
+
+def state_cell(resource: ShownResource) -> Cell:
+    """Say where a primitive runs; of a clone's, where its instances do."""
+    instances = resource.instances or ()
+    if not instances:
+        return _stopped(resource)
+    return _of_clone(resource, instances)[0] if resource.is_cloned else _instance(instances[0])
+
+
+def management_note(resource: ShownResource) -> str:
+    """Say what keeps the cluster's hands off a resource; empty: nothing."""
     notes = []
     if not resource.is_managed:
         notes.append("unmanaged")
     if resource.is_maintenance:
         notes.append("maintenance")
-    row: list[Cell | str] = [Cell(name, Colour.BOLD), agent, state]
-    if notes:
-        row.append(Cell(f"({', '.join(notes)})", Colour.YELLOW))
-    rows.append(row)
-    below = [each.detail for each in instances if each.state in ("failed", "blocked")]
-    others = instances if is_summed_up else instances[1:]
-    details.append([*(_also(each) for each in others), *below])
+    return f"({', '.join(notes)})" if notes else ""
 
 
 def _of_clone(resource: ShownResource, instances: Sequence[ShownInstance]) -> tuple[Cell, Sequence[ShownInstance]]:
@@ -257,7 +270,8 @@ def _tickets(screen: Screen, data: Status) -> list[str]:
 # What is going on
 
 
-def _in_flight(screen: Screen, data: Status) -> list[str]:
+def in_flight_lines(screen: Screen, data: Status) -> list[str]:
+    """Write what is under way."""
     now = data.now
     progress = data.transition
     lines = []
@@ -280,7 +294,8 @@ def _in_flight(screen: Screen, data: Status) -> list[str]:
     return [screen.paint(line, Colour.CYAN) for line in lines]
 
 
-def _moves(screen: Screen, data: Status) -> list[str]:
+def move_lines(screen: Screen, data: Status) -> list[str]:
+    """Write the constraints that `move` and `ban` left, each with what ends it."""
     rows: list[list[Cell | str]] = []
     for move in data.moves:
         words = "banned from" if move.is_ban else "moved to"
@@ -291,7 +306,8 @@ def _moves(screen: Screen, data: Status) -> list[str]:
     return columns(screen, rows, indent=2)
 
 
-def _failures(screen: Screen, data: Status) -> list[str]:
+def failure_lines(screen: Screen, data: Status) -> list[str]:
+    """Write the failures that are not forgotten."""
     lines: list[str] = []
     now = data.now
     for failure in data.failures:
@@ -318,7 +334,8 @@ def _failure(screen: Screen, failure: ShownFailure, now: int) -> str:
     return what
 
 
-def _fencing(screen: Screen, data: Status) -> list[str]:
+def fencing_lines(screen: Screen, data: Status) -> list[str]:
+    """Write what is being fenced, what was fenced lately, and how far devices are proven."""
     fencing = data.fencing
     now = data.now
     lines: list[str] = []

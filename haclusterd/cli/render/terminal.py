@@ -20,6 +20,7 @@ class Colour(Enum):
     BAD = "1;31"
     GOOD = "1;32"
     WARN = "1;33"
+    CHOSEN = "7"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""`crm monitor`: the cluster on a whole terminal, as it changes."""
