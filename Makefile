@@ -148,6 +148,7 @@ packages: setup  ## dist/*.deb and dist/*.rpm; RELEASE=1 PACKAGER='NAME <ADDRESS
 
 reference: setup  ## the pages of docs that are made from tables of the program
 	@$(BIN)/python docs/reference/render.py
+	@$(BIN)/python docs/reference/render_man.py
 	@$(BIN)/python docs/design/render_rules.py
 
 lock: setup  ## requirements.lock made again from pyproject.toml

@@ -21,7 +21,7 @@ from importlib import metadata
 from pathlib import Path
 
 from haclusterd.cli.completion import BASH_SCRIPT
-from packages import man_pages
+from packages.man_pages import agents
 
 CHECKOUT = Path(__file__).parents[1]
 HERE = Path(__file__).parent
@@ -53,12 +53,6 @@ def make(root: Path, *, release: str, program: Path) -> str:
 def version() -> str:
     """Return the program's version."""
     return metadata.version("haclusterd")
-
-
-def agents() -> list[Path]:
-    """Return the resource agents that come with the program; its fence agents are for demonstrations only."""
-    found = (CHECKOUT / "resource_agents").iterdir()
-    return sorted(each for each in found if not each.suffix and not each.name.startswith("fence_"))
 
 
 def needed() -> dict[str, str]:
@@ -251,11 +245,9 @@ def _links(root: Path) -> None:
 
 
 def _pages(root: Path) -> None:
-    pages = man_pages.of_programs(Path(sys.executable).parent)
-    pages |= dict(man_pages.of_agent(agent) for agent in agents())
-    for name, page in pages.items():
-        place = root / "usr/share/man" / f"man{name[-1]}" / f"{name}.gz"
-        _write(place, gzip.compress(page.encode(), mtime=0))
+    for page in (CHECKOUT / "docs/reference/man").iterdir():
+        place = root / "usr/share/man" / f"man{page.suffix[1:]}" / f"{page.name}.gz"
+        _write(place, gzip.compress(page.read_bytes(), mtime=0))
     _write(root / "usr/share/bash-completion/completions/crm", BASH_SCRIPT.encode())
 
 

@@ -3,6 +3,9 @@
 import re
 import runpy
 import shlex
+import shutil
+import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -77,11 +80,37 @@ def test_every_howto_is_listed() -> None:
     assert [path.name for path in (CHECKOUT / "docs" / "howto").glob("*.md") if path.name not in text] == []
 
 
-@pytest.mark.parametrize("program", ["docs/reference/render.py", "docs/design/render_rules.py"])
+@pytest.mark.parametrize(
+    "program", ["docs/reference/render.py", "docs/reference/render_man.py", "docs/design/render_rules.py"]
+)
 def test_pages_made_from_the_program_are_current(program: str) -> None:
     pages = runpy.run_path(str(CHECKOUT / program))["PAGES"]
     places = {name: (CHECKOUT / program).parent / name for name in pages}
-    assert [name for name, page in pages.items() if places[name].read_text() != page()] == [], "make reference"
+    stale = [name for name, page in pages.items() if not places[name].exists() or places[name].read_text() != page()]
+    assert stale == [], "make reference"
+    rooms = {place.parent for name, place in places.items() if name.startswith("man/")}
+    assert {each for room in rooms for each in room.iterdir()} <= set(places.values()), "of what there is no longer"
+
+
+@pytest.mark.parametrize("page", sorted((CHECKOUT / "docs/reference/man").iterdir()), ids=lambda page: page.name)
+def test_the_formatter_of_manual_pages_objects_to_nothing(page: Path) -> None:
+    if shutil.which("groff") is None:
+        pytest.skip("groff is not installed")
+    command = ["groff", "-man", "-ww", "-rCHECKSTYLE=3", "-Tutf8", "-z", page]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_every_command_and_program_has_its_manual_page() -> None:
+    room = CHECKOUT / "docs/reference/man"
+    programs = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]["scripts"]
+    assert [name for name in programs if not (room / f"{name}.8").is_file()] == []
+    missing = []
+    for level in (ROOT, *LEVELS):
+        text = (room / ("-".join(each for each in ("crm", level.name) if each) + ".8")).read_text()
+        missing += [each.name for each in level.commands if f"\n.SS {each.name}\n".replace("-", "\\-") not in text]
+    assert missing == []
+    assert [level.name for level in LEVELS if f".BR crm\\-{level.name} (8)\n" not in (room / "crm.8").read_text()] == []
 
 
 def glossary() -> list[tuple[str, str, str]]:

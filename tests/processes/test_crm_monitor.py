@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.model.ids import NodeName
 from tests.processes.daemons import Scenario
 from tests.processes.watched_terminal import WatchedTerminal
 
@@ -23,7 +24,7 @@ def watched(running: Scenario) -> Iterator[Open]:
     opened: list[WatchedTerminal] = []
 
     def open_(node: str, *size: int, **environment: str) -> WatchedTerminal:
-        socket = running.cluster.nodes[node].socket  # type: ignore[index]
+        socket = running.cluster.nodes[NodeName(node)].socket
         opened.append(WatchedTerminal(socket, *size, environment=environment))
         return opened[-1]
 
@@ -146,7 +147,7 @@ def test_it_draws_at_most_five_times_a_second_while_keys_are_held(running: Scena
 
 @pytest.mark.parametrize("words", [(), ("--once",)])
 def test_where_there_is_no_terminal_it_prints_one_picture(running: Scenario, words: tuple[str, ...]) -> None:
-    socket = running.cluster.nodes[running.cluster.names[0]].socket  # type: ignore[index]
+    socket = running.cluster.nodes[NodeName(running.cluster.names[0])].socket
     done = subprocess.run(
         [sys.executable, "-m", "haclusterd.entry_points.crm", "monitor", *words], capture_output=True, text=True,
         stdin=subprocess.DEVNULL, timeout=60, check=False, cwd=Path(__file__).parents[2],

@@ -55,6 +55,8 @@ def test_the_wheel_holds_no_tests_and_everything_else(wheel: Path) -> None:
     tools = (f"shims/{tool}" for tool in TOOLS)
     for name in ("systemd/haclusterd.service", *tools, *(f"resource_agents/{agent.name}" for agent in AGENTS)):
         assert any(each.endswith(f"data/share/haclusterd/{name}") for each in names), name
+    for page in (CHECKOUT / "docs/reference/man").iterdir():
+        assert any(each.endswith(f"data/share/man/man{page.suffix[1:]}/{page.name}") for each in names), page.name
     modules = {str(path.relative_to(CHECKOUT)) for path in (CHECKOUT / "haclusterd").rglob("*.py")}
     page = {str(path.relative_to(CHECKOUT)) for path in (CHECKOUT / "haclusterd" / "api" / "page").iterdir()}
     assert modules | page <= set(names)
