@@ -5,53 +5,29 @@ The file holds one CIB as `cib.codec` writes it (`crm cluster export` makes one)
 never written.
 """
 
-import gc
 import os
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from haclusterd.cib.apply import apply
 from haclusterd.cib.codec import CodecError, decode_cib, encode_cib
 from haclusterd.cib.commands import Command, Envelope
+from haclusterd.cli.without_cluster import response_to, wall_clock, without_collector
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
-from haclusterd.commands.outcome import AnyOutcome, Outcome
+from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.planning.planning import context_of
 from haclusterd.commands.planning.preview import preview
 from haclusterd.formats.cib_xml.document import CibReading, read_cib
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
-from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Options, Progress, Request, Response
-from haclusterd.protocol.control import shown_report
+from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.reports.codes import Code, Severity
-from haclusterd.reports.items import ReportItem, exit_status, report
+from haclusterd.reports.items import ReportItem, report
 
 PROPOSER = NodeName("offline")
-
-
-def wall_clock() -> WallTime:
-    """Return this machine's wall clock."""
-    return WallTime(time.time_ns() // 1_000_000)
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Keep the garbage collector off: what one request makes of a file is needed until it is answered.
-
-    For a plan of 1,000 resources it would take a quarter of the time.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 class OfflineClient:
@@ -70,24 +46,24 @@ class OfflineClient:
 
     def call(self, request: Request, _progress: Callable[[Progress], None]) -> Response:
         """Carry out a request."""
-        with _without_collector():
+        with without_collector():
             return self._answered(request)
 
     def _answered(self, request: Request) -> Response:
         cib = self._read()
         if isinstance(cib, ReportItem):
-            return _answer(request, Outcome((cib,)))
+            return response_to(request, Outcome((cib,)))
         context = self._context(cib, request)
         outcome = registry.run(request.verb, request.arguments, context)
         if request.options.dry_run:
             outcome = preview(context, outcome)
         if outcome.is_refused or not outcome.commands:
-            return _answer(request, outcome)
+            return response_to(request, outcome)
         if self._foreign is not None:
             objection = "Pacemaker's is only read; a cluster takes it with: crm configure load xml replace FILE"
-            return _answer(request, Outcome((report(Code.INPUT_OUTPUT, what=self._path, problem=objection),)))
+            return response_to(request, Outcome((report(Code.INPUT_OUTPUT, what=self._path, problem=objection),)))
         problem = self._change(cib, outcome.commands, context.now)
-        return _answer(request, outcome if problem is None else Outcome((problem,)))
+        return response_to(request, outcome if problem is None else Outcome((problem,)))
 
     def _context(self, cib: Cib, request: Request) -> Context:
         context = Context(
@@ -137,15 +113,3 @@ class OfflineClient:
         except BaseException:
             os.unlink(name)
             raise
-
-
-def ask_without_cluster(verb: str, arguments: Mapping[str, Json], options: Options) -> Response:
-    """Carry out a verb that brings everything it needs with it."""
-    context = Context(Cib(), wall_clock(), "offline", options.reason, is_forced=options.force)
-    with _without_collector():
-        return _answer(Request("", verb, arguments, options), registry.run(verb, arguments, context))
-
-
-def _answer(request: Request, outcome: AnyOutcome) -> Response:
-    status = int(exit_status(outcome.reports)) or outcome.exit_status or 0
-    return Response(request.id, status, tuple(map(shown_report, outcome.reports)), outcome.data)

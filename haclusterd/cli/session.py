@@ -5,9 +5,6 @@ status says whether it is so.
 """
 
 import os
-import shlex
-import shutil
-import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TextIO
@@ -119,7 +116,7 @@ class Session:
         """Write lines to the standard output; what is longer than a terminal goes through the person's pager."""
         text_ = "".join(f"{line}\n" for line in lines)
         pager = self.settings.get("pager")
-        is_long = self.streams.stdout.isatty() and text_.count("\n") >= shutil.get_terminal_size().lines
+        is_long = self.streams.stdout.isatty() and text_.count("\n") >= _terminal_lines()
         if pager and is_long and _paged(pager, text_):
             return
         self.streams.stdout.write(text_)
@@ -202,8 +199,17 @@ class Session:
         return response
 
 
+def _terminal_lines() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().lines
+
+
 def _paged(pager: str, shown: str) -> bool:
     """Show a text through a program; say whether there is such a program."""
+    import shlex
+    import subprocess
+
     try:
         subprocess.run(shlex.split(pager), input=shown.encode(), check=False)
     except (OSError, ValueError):

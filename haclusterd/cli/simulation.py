@@ -55,13 +55,14 @@ def _refuse_words(words: Json) -> None:
 
 def _planned(session: Session, name: str, question: Mapping[str, Json]) -> Response:
     """Plan for one file of Pacemaker."""
-    from haclusterd.cli.offline import ask_without_cluster
+    from haclusterd.cli.without_cluster import ask_without_cluster
+    from haclusterd.commands.simulate import SIMULATE
 
     text = read_text(name, session.streams.stdin)
     if isinstance(text, Response):
         return text
     asked = {"text": text or " ", "source": shown_name(name), **question}
-    return ask_without_cluster("simulate", asked, session.options)
+    return ask_without_cluster(SIMULATE, asked, session.options)
 
 
 def _write_json(session: Session, answers: Sequence[tuple[str, Response]]) -> None:

@@ -5,18 +5,20 @@ Invariant: a verb sees nothing but its context and its arguments. Offline there 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from haclusterd.cib.changes import Change
-from haclusterd.machines.tally import Counted
 from haclusterd.model.agents import AgentFacts, Validation, ValidationQuestion
 from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
+from haclusterd.model.counted import Counted
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.remembered import Comparison, FollowQuery, HistoryQuery, Missing, Position
 from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
+
+if TYPE_CHECKING:
+    from haclusterd.cib.changes import Change
 
 NO_TERM = Term(0)
 UNKNOWN_TIME = WallTime(0)
@@ -28,7 +30,7 @@ class Event:
 
     index: int
     at: WallTime
-    change: Change
+    change: "Change"
     author: str = ""
     """Who wanted it; empty: the cluster itself."""
     reason: str = ""

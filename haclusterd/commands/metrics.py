@@ -18,9 +18,9 @@ from haclusterd.commands.status.overview import Overview
 from haclusterd.commands.status.resource_state import Instance, InstanceState, base_of, node_flag
 from haclusterd.commands.status.status import acting_dc
 from haclusterd.commands.verb import answers, carry_out_by
-from haclusterd.machines.tally import BUCKETS_MS, Spans
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Bundle, Clone, Group, Location, Primitive, effective
+from haclusterd.model.counted import BUCKETS_MS, Spans
 from haclusterd.model.fencing import DeviceProof
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import read_boolean

@@ -9,15 +9,17 @@ that is refused; with waiting it asks `until` after every change of the CIB, and
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Literal, Never, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Never, TypeVar
 
-from haclusterd.cib.commands import Command
 from haclusterd.commands.context import LiveView
 from haclusterd.model.cluster import Cib
 from haclusterd.model.enrolment import InvitationTerms
 from haclusterd.model.json_value import Json
 from haclusterd.reports.items import ReportItem, has_errors
 from haclusterd.verbs.answers.answer import Answer, as_json
+
+if TYPE_CHECKING:
+    from haclusterd.cib.commands import Command
 
 Condition = Callable[[Cib, LiveView | None], bool]
 AnswerT_co = TypeVar("AnswerT_co", bound=Answer, covariant=True)
@@ -29,7 +31,7 @@ class Outcome(Generic[AnswerT_co]):
     """The answer of a verb."""
 
     reports: tuple[ReportItem, ...] = ()
-    commands: tuple[Command, ...] = ()
+    commands: "tuple[Command, ...]" = ()
     answer: AnswerT_co | None = None
     """For who asked; None where reports say it all."""
     until: Condition | None = None

@@ -1,10 +1,10 @@
 """The table of verbs with what carries them out: what the control socket and tests may call.
 
-Invariant: `run` is the only way in. It never raises for what a caller sends; it answers with reports.
+Invariant: `run` is the only way in to a verb by its name. It never raises for what a caller sends; it answers with
+reports.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from haclusterd.commands import api_tokens, certificates, metrics, simulate, ticket, validation
 from haclusterd.commands.configure import assistance, configure, declaration, schema
@@ -31,12 +31,12 @@ from haclusterd.commands.resource import operations, resource, tracing
 from haclusterd.commands.resource import settings as resource_settings
 from haclusterd.commands.status import status
 from haclusterd.commands.tools import tools
-from haclusterd.commands.verb import RunnableVerb
+from haclusterd.commands.verb import RunnableVerb, run_verb
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
-from haclusterd.reports.items import each_once, report
+from haclusterd.reports.items import report
 from haclusterd.verbs import table as described
-from haclusterd.verbs.arguments import MAX_SHOWN, check
+from haclusterd.verbs.arguments import MAX_SHOWN
 
 VERBS: Mapping[str, RunnableVerb] = {
     verb.name: verb
@@ -59,18 +59,10 @@ def find(name: str) -> RunnableVerb | None:
 
 
 def run(name: str, arguments: Mapping[str, Json], context: Context) -> AnyOutcome:
-    """Check the arguments and ask the verb."""
+    """Find the verb, check the arguments and ask it."""
     verb = find(name)
     if verb is None:
         shown = name[:MAX_SHOWN]
         remedy = "crm and this daemon are of different versions; see: crm --help"
         return refusal(report(Code.UNKNOWN_VERB, verb=repr(shown), remedy=remedy))
-    checked, objections = check(name, verb.arguments, arguments)
-    if objections:
-        return refusal(*objections)
-    version = context.cib.version
-    if context.if_version not in (None, version.epoch):
-        return refusal(report(Code.CONFLICT, author=version.author or "somebody", version=version.epoch))
-    outcome = verb.function(context, checked)
-    assert not (outcome.is_refused and outcome.commands), name
-    return replace(outcome, reports=each_once(outcome.reports))
+    return run_verb(verb, arguments, context)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from haclusterd.commands.configure.script import read_script
 from haclusterd.commands.configure.settling import bad_values, settle
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
@@ -35,6 +34,8 @@ def simulate(context: Context, arguments: Arguments) -> Outcome[Simulation]:
         return refusal(date)
     wanted = {name: arguments.words(name) for name in SUPPOSITIONS}
     if arguments.word("pending"):
+        from haclusterd.commands.configure.script import read_script
+
         made = read_script(context, arguments.word("pending"), "uncommitted changes")
         if has_errors(made.reports):
             return Outcome(made.reports)
@@ -105,4 +106,5 @@ def _moment(text: str) -> WallTime | ReportItem | None:
         return report(Code.BAD_ARGUMENT, name="date", problem=problem)
 
 
-VERBS = (carry_out_by("simulate", simulate, answers(Simulation)),)
+SIMULATE = carry_out_by("simulate", simulate, answers(Simulation))
+VERBS = (SIMULATE,)

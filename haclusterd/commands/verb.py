@@ -1,14 +1,16 @@
 """A verb of `verbs/` with the pure function that carries it out."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, Never, TypeVar, overload
 
 from haclusterd.commands.context import Context
-from haclusterd.commands.outcome import AnyOutcome, Outcome
+from haclusterd.commands.outcome import AnyOutcome, Outcome, refusal
 from haclusterd.model.json_value import Json
+from haclusterd.reports.codes import Code
+from haclusterd.reports.items import each_once, report
 from haclusterd.verbs.answers.answer import Answer, name_of
-from haclusterd.verbs.arguments import Arguments
+from haclusterd.verbs.arguments import Arguments, check
 from haclusterd.verbs.table import VERBS
 from haclusterd.verbs.verb import Cost, Verb
 
@@ -68,3 +70,16 @@ def carry_out_by(
     judged = {"cost": cost, "fences": fences, "only_asks": only_asks}
     known = {key: judge for key, judge in judged.items() if judge is not None}
     return RunnableVerb(**{**described, **known}, function=function)
+
+
+def run_verb(verb: RunnableVerb, arguments: Mapping[str, Json], context: Context) -> AnyOutcome:
+    """Check the arguments and ask the verb; never raises for what a caller sends."""
+    checked, objections = check(verb.name, verb.arguments, arguments)
+    if objections:
+        return refusal(*objections)
+    version = context.cib.version
+    if context.if_version not in (None, version.epoch):
+        return refusal(report(Code.CONFLICT, author=version.author or "somebody", version=version.epoch))
+    outcome = verb.function(context, checked)
+    assert not (outcome.is_refused and outcome.commands), verb.name
+    return replace(outcome, reports=each_once(outcome.reports))

@@ -120,7 +120,7 @@ def _limit(session: Session, arguments: Mapping[str, Json]) -> Response:
 
 def _moment(written: str) -> str | None:
     """Return a time as the verb takes it; None: it is none."""
-    from haclusterd.cli.offline import wall_clock
+    from haclusterd.cli.without_cluster import wall_clock
 
     if not written:
         return ""

@@ -231,7 +231,7 @@ def _save(session: Session, name: str) -> Response:
 def _encoded(session: Session) -> bytes | Response:
     """Return the state with what is supposed, as a state file."""
     from haclusterd.cib.codec import CodecError, decode_cib, encode_cib
-    from haclusterd.cli.offline import wall_clock
+    from haclusterd.cli.without_cluster import wall_clock
     from haclusterd.commands.planning.injection import SUPPOSITIONS, suppose
     from haclusterd.formats.cib_xml.document import read_cib
     from haclusterd.protocol.control import shown_report

@@ -14,7 +14,6 @@ from typing import TypeVar
 
 from haclusterd.commands.attribute_sets import every_block
 from haclusterd.formats.cib_xml.notes import AS_IN_PACEMAKER
-from haclusterd.formats.crm.constraint_writer import NEXT, write_constraint
 from haclusterd.model import durations
 from haclusterd.model.configuration import (
     AttributeSet,
@@ -340,17 +339,23 @@ def _constraints(work: _Settling, configuration: Configuration) -> Iterator[tupl
     """Yield the constraints that mean anything; Pacemaker ignores the others."""
     known = {*configuration.resources, *configuration.templates, *configuration.tags}
     for id_, constraint in configuration.constraints.items():
-        written = " ".join(write_constraint(constraint).replace(NEXT, " ").split())
         missing = [each for each in _named(constraint) if each not in known]
         if missing:
             kept, problem = _without(constraint, missing[0], configuration)
-            work.left_out(("constraint", id_), problem, f"once it is defined: crm configure {written}")
+            work.left_out(("constraint", id_), problem, f"once it is defined: crm configure {_written(constraint)}")
             if kept is not None:
                 yield id_, kept
         elif _is_with_itself(constraint):
             work.left_out(("constraint", id_), f"constraint {id_}: it relates a resource to itself", "name two")
         else:
             yield id_, constraint
+
+
+def _written(constraint: Constraint) -> str:
+    """Return a constraint as one line of crm text."""
+    from haclusterd.formats.crm.constraint_writer import NEXT, write_constraint
+
+    return " ".join(write_constraint(constraint).replace(NEXT, " ").split())
 
 
 def _without(

@@ -57,22 +57,27 @@ def executed(plan: Plan) -> Iterator[GraphAction]:
     What only asks comes as late as may be, so that its answer is newer than a stop which nothing puts after it.
     """
     actions = plan.graph.actions
-    missing = {number: len(action.inputs) for number, action in actions.items()}
-    followers: dict[int, list[int]] = {number: [] for number in actions}
+    late = max(actions, default=0) + 1  # what is added to the number of a probe, so that it comes after all others
+    missing: dict[int, int] = {}
+    followers: dict[int, list[int]] = {}
+    ready: list[int] = []
     for number, action in actions.items():
-        for before in action.inputs:
-            followers[before].append(number)
-    ready = [(action.is_probe, number) for number, action in actions.items() if not action.inputs]
+        if action.inputs:
+            missing[number] = len(action.inputs)
+            for before in action.inputs:
+                followers.setdefault(before, []).append(number)
+        else:
+            ready.append(number + late if action.is_probe else number)
     heapify(ready)
     while ready:
-        _, number = heappop(ready)
+        number = heappop(ready) % late
         if number in plan.held_back:
             continue
         yield actions[number]
-        for follower in followers[number]:
+        for follower in followers.get(number, ()):
             missing[follower] -= 1
             if not missing[follower]:
-                heappush(ready, (actions[follower].is_probe, follower))
+                heappush(ready, follower + late if actions[follower].is_probe else follower)
 
 
 def ended_on_guests(plan: Plan) -> tuple[set[NodeName], set[tuple[str, NodeName]]]:
@@ -95,25 +100,36 @@ def _add_result(
 ) -> None:
     assert action.resource is not None
     assert action.agent is not None
-    history = _history(histories, action) or ResourceHistory(action.resource, action.agent)
+    history = _history(histories, action)
     suffix = _suffix(action.name, action.interval_ms)
     base = _base(action.resource)
+    if history is None:
+        history = ResourceHistory(action.resource, action.agent)
+        histories[action.resource] = with_records(history, [_result(action, f"{base}_{suffix}", node, now)])
+        return
     names = {f"{name}_{suffix}" for name in (base, action.resource, history.resource)}
     call_id = max(0, *(each.call_id for each in history.records.values()), 0) + 1
-    code = action.target_exit_code
     marks = [each.pacemaker for each in history.records.values() if each.pacemaker is not None]
     made_on = marks[0].on_node if marks else node
     known = [_marked(each, base, made_on) for each in history.records.values()]
     others = [each for mark, each in known if mark.id not in names]
-    record = OperationRecord(
+    record = _result(action, f"{base}_{suffix}", made_on, now, call_id=call_id, sequence=len(others) + 1)
+    histories[history.resource] = with_records(history, [*reversed(others), record])
+
+
+def _result(
+    action: GraphAction, id_: str, made_on: str, now: WallTime, *, call_id: int = 1, sequence: int = 1
+) -> OperationRecord:
+    """Return the record of an action that ended as it was to end."""
+    code = action.target_exit_code
+    return OperationRecord(
         action.name, action.interval_ms, call_id, code, ExecutionStatus.DONE, code, now, now,
         digest=action.digest,
         migrate_source=_other_node(action, "migrate_source"),
         migrate_target=_other_node(action, "migrate_target"),
-        pacemaker=PacemakerMark(f"{base}_{suffix}", made_on, _MAGIC.format(code=int(code), number=call_id)),
-        sequence=len(others) + 1,
+        pacemaker=PacemakerMark(id_, made_on, _MAGIC.format(code=int(code), number=call_id)),
+        sequence=sequence,
     )  # fmt: skip
-    histories[history.resource] = with_records(history, [*reversed(others), record])
 
 
 def _suffix(name: str, interval_ms: int) -> str:

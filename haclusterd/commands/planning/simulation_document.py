@@ -240,7 +240,7 @@ def _action(action: GraphAction) -> PlannedAction:
         interval=action.interval_ms or None,
         notify=action.notification or None,
         timeout=action.timeout_ms if calls_agent else None,
-        params=dict(action.parameters) if calls_agent else None,
+        params=action.parameters if calls_agent else None,
         reason=action.reason,
         after=tuple(action.inputs),
     )

@@ -5,7 +5,6 @@ What the model holds twice under one id was a reference in the text, and is writ
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from xml.sax.saxutils import escape
 
 from haclusterd.model import scores
 from haclusterd.model.configuration import AttributeSet
@@ -17,6 +16,7 @@ from haclusterd.model.rules import (
     ResourceExpression,
     Rule,
 )
+from haclusterd.wire.xml_text import escape
 
 Attributes = Mapping[str, str | None]
 """Attributes without a value are left out."""

@@ -7,7 +7,6 @@ from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.orders import LOCKS, Order
-from haclusterd.model.properties import is_own_meta
 from haclusterd.scheduler.graph.claims import Claims
 from haclusterd.scheduler.graph.reasons import reason_of
 from haclusterd.scheduler.graph.selection import Selected
@@ -40,26 +39,36 @@ MAX_CAUSES = 50
 """Failures that are named with one fencing."""
 _FENCE_PRIORITY = 1_000_000
 
+_LastingMeta = dict[int, Mapping[str, str]]
+"""By the identity of a resource, what each action of it has in its meta: worked out once, for there may be many."""
+
 
 def build_graph(selected: Selected, claims: Claims, digests: Digests, settings: Settings) -> TransitionGraph:
     """Number the actions from 1 in an order that respects their inputs."""
     numbers = {action.id: index for index, action in enumerate(selected.actions, start=1)}
     reduced = _reduced(selected)
     actions: dict[int, GraphAction] = {}
+    lasting_meta: _LastingMeta = {}
     for action in selected.actions:
         inputs = tuple(sorted(numbers[before] for before in reduced[action.id]))
-        made = _made(action, claims, digests, settings)
+        made = _made(action, claims, digests, settings, lasting_meta)
         made["inputs"] = inputs
         actions[numbers[action.id]] = GraphAction(id=numbers[action.id], **made)  # type: ignore[arg-type]  # made by the field
     return TransitionGraph(actions)
 
 
-def _made(action: Action, claims: Claims, digests: Digests, settings: Settings) -> dict[str, object]:
+def _made(
+    action: Action, claims: Claims, digests: Digests, settings: Settings, lasting_meta: _LastingMeta
+) -> dict[str, object]:
     if action.is_fence and not action.is_pseudo:
         return _fence(action, settings)
     if action.is_pseudo or action.is_cluster or action.resource is None:
         return _of_any(action, ActionKind.CLUSTER if action.is_cluster else ActionKind.PSEUDO)
-    return _of_resource(action, action.resource, claims, digests, settings)
+    made = _of_resource(action, action.resource, claims, digests, settings)
+    if id(action.resource) not in lasting_meta:
+        lasting_meta[id(action.resource)] = {**action.resource.definition.own_meta, **_instance_meta(action.resource)}
+    made["meta"] = _meta(action, action.resource, lasting_meta[id(action.resource)], str(made["timeout_ms"]))
+    return made
 
 
 def _of_any(action: Action, kind: ActionKind) -> dict[str, object]:
@@ -123,7 +132,6 @@ def _of_resource(
 ) -> dict[str, object]:
     operation = MONITOR if action.task == CANCEL else action.task
     agent, lasting, own, definition = _asked(action, resource, operation, digests, settings)
-    timeout = timeout_ms(resource, operation, action.interval_ms, settings)
     is_start = action.task == START
     digest = definition if is_start or action.is_probe or action.task == RELOAD_AGENT else ""
     assert action.node is not None
@@ -134,8 +142,7 @@ def _of_resource(
         "agent": agent,
         "parameters": {**lasting, **own} if own else lasting,
         "resource_parameters": lasting if own else None,
-        "meta": _meta(action, resource, operation, timeout),
-        "timeout_ms": timeout,
+        "timeout_ms": timeout_ms(resource, operation, action.interval_ms, settings),
         "start_delay_ms": start_delay_ms(resource, operation, action.interval_ms, settings),
         "target_exit_code": action.expected,
         "digest": digest,
@@ -201,16 +208,15 @@ def _is_other(
     return bool(lasting) and lasting != resource_parameters(resource, node, settings)
 
 
-def _meta(action: Action, resource: Resource, operation: str, timeout: int) -> dict[str, str]:
-    """What the agent finds in OCF_RESKEY_CRM_meta_* (docs/design: agents)."""
+def _meta(action: Action, resource: Resource, lasting: Mapping[str, str], timeout: str) -> dict[str, str]:
+    """What the agent finds in OCF_RESKEY_CRM_meta_* (docs/design: agents); `lasting` is that of the resource."""
     assert action.node is not None
     meta = {
-        **{name: value for name, value in resource.definition.meta.items() if is_own_meta(name)},
-        "name": operation,
+        **lasting,
+        "name": MONITOR if action.task == CANCEL else action.task,
         "on_node": action.node.name,
         "on_node_uuid": action.node.name,
-        "timeout": str(timeout),
-        **_instance_meta(resource),
+        "timeout": timeout,
         **action.meta,
     }
     if action.task == STOP and action.node.is_shutting_down and resource.scores.lock_node is action.node:

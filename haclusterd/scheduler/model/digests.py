@@ -9,7 +9,6 @@ import hashlib
 import json
 from collections.abc import Mapping
 from enum import Enum
-from xml.sax.saxutils import escape
 
 from haclusterd.model.history import OperationRecord
 from haclusterd.scheduler.model.entities import UNAME, Node, Resource
@@ -20,6 +19,7 @@ from haclusterd.scheduler.model.operation_settings import (
     timeout_ms,
 )
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.wire.xml_text import escape
 
 _encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 

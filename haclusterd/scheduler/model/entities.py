@@ -251,6 +251,8 @@ class Definition:
 
     meta: Mapping[str, str] = field(default_factory=dict)
     """All meta-attributes, resolved."""
+    own_meta: Mapping[str, str] = field(default_factory=dict)
+    """Those of them that are the administrator's own."""
     agent: AgentReference | None = None
     operations: tuple[Operation, ...] = ()
     parameters: Mapping[str, str] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from haclusterd.model.configuration import AttributeSet, Operation
 from haclusterd.model.ids import AgentReference
 from haclusterd.model.ocf import Role
+from haclusterd.model.properties import is_own_meta
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.model.entities import Definition, MultipleActive, Needs, Resource, Variant
 from haclusterd.scheduler.model.readings import boolean, duration_ms, pacemakers_score
@@ -83,6 +84,7 @@ def define(
     interval_ms = duration_ms(interval, 0)
     return Definition(
         meta=meta,
+        own_meta={name: value for name, value in meta.items() if is_own_meta(name)},
         agent=agent,
         operations=operations,
         parameters=parameters,

@@ -7,7 +7,7 @@ passed over.
 
 import operator
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import cache
@@ -17,6 +17,7 @@ from haclusterd.model.json_value import Json
 
 PLAIN: Mapping[Any, str] = {str: "string", int: "integer", bool: "boolean"}
 """Types that are what they are in JSON, and what JSON Schema calls them."""
+_AS_THEY_ARE = frozenset({*PLAIN, types.NoneType})
 _EMPTY: Mapping[Any, Any] = {str: "", int: 0, bool: False}
 
 
@@ -65,29 +66,51 @@ def name_of(schema: str) -> str:
 
 
 def _written(value: Any) -> dict[str, Any]:
-    found = {}
     kind: Any = type(value)
+    found = {}
     for name, get, may_be_absent in _getters(kind):
         part = get(value)
-        if part is not None or not may_be_absent:
-            found[name] = _plain(part)
+        of: Any = type(part)
+        if of in _AS_THEY_ARE:
+            if part is None and may_be_absent:
+                continue
+            found[name] = part
+        else:
+            found[name] = _writer(of)(part)
     return found
 
 
 def _plain(value: Any) -> Any:
-    if value is None or type(value) in PLAIN:
-        return value
-    if isinstance(value, Answer):
-        return as_json(value)
-    if is_dataclass(value):
-        return _written(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, str | int):
-        return value
-    return [_plain(each) for each in value]
+    kind: Any = type(value)
+    return value if kind in _AS_THEY_ARE else _writer(kind)(value)
+
+
+@cache
+def _writer(kind: type) -> Callable[[Any], Any]:
+    """Return what writes a value of exactly this type, which is none of those that stay as they are."""
+    if issubclass(kind, Answer):
+        return as_json
+    if is_dataclass(kind):
+        return _written
+    if issubclass(kind, Mapping):
+        return _written_mapping
+    if issubclass(kind, Enum):
+        return operator.attrgetter("value")
+    if issubclass(kind, str | int):
+        return _unchanged
+    return _written_list
+
+
+def _written_mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(key): _plain(each) for key, each in value.items()}
+
+
+def _written_list(value: Iterable[Any]) -> list[Any]:
+    return [each if type(each) in _AS_THEY_ARE else _plain(each) for each in value]
+
+
+def _unchanged(value: Any) -> Any:
+    return value
 
 
 @cache

@@ -16,7 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from haclusterd.api.metrics import DOWN, exposition
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context, Hold
-from haclusterd.machines.tally import CAUSES, Counted, Spans
+from haclusterd.machines.tally import CAUSES
+from haclusterd.model.counted import Counted, Spans
 from tests.administered_clusters import NOW, SITUATIONS, Cluster, ListedPast, running
 
 MONITORING = Path(__file__).parents[3] / "monitoring"

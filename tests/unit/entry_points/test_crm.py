@@ -9,6 +9,7 @@ import pytest
 
 from haclusterd.cib.codec import decode_cib, encode_cib
 from tests.administered_clusters import running
+from tests.written_cibs import cib
 
 SLOW = ("asyncio", "yaml", "haclusterd.commands", "haclusterd.cib", "haclusterd.scheduler", "haclusterd.formats", "ssl",
         "difflib")  # fmt: skip
@@ -34,6 +35,25 @@ def test_asking_a_daemon_imports_nothing_slow() -> None:
         env={"HACLUSTERD_SOCKET": "/nowhere", "PYTHONPATH": str(Path(__file__).parents[3])},
     )  # fmt: skip
     assert [name for name in result.stdout.split() if name in SLOW] == []
+
+
+def test_planning_for_a_file_imports_only_what_that_needs(tmp_path: Path) -> None:
+    file = tmp_path / "empty.xml"
+    file.write_text(cib())
+    program = (
+        f"import sys; sys.argv = ['crm', 'simulate', '--cib', {str(file)!r}]\n"
+        "from haclusterd.entry_points.crm import main\n"
+        "assert main() == 0\n"
+        "print('MODULES', *sys.modules)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60,
+        env={"PYTHONPATH": str(Path(__file__).parents[3])},
+    )  # fmt: skip
+    modules = result.stdout.partition("MODULES")[2].split()
+    others = ("asyncio", "yaml", "http.client", "ssl", "haclusterd.commands.registry", "haclusterd.cib.commands")
+    assert "haclusterd.scheduler.schedule" in modules
+    assert [name for name in modules if name in others] == []
 
 
 def test_no_daemon() -> None:
