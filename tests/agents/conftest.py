@@ -1,6 +1,7 @@
 """Shipped agents, run as plain executables: nothing of this project is on their path but what they find themselves."""
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -184,6 +185,14 @@ def make_mount(place: MountNamespace, make_agent) -> Callable[..., AgentUnderTes
         return agent
 
     return make
+
+
+@pytest.fixture
+def make_proxy(make_agent) -> Iterator[Callable[[], AgentUnderTest]]:
+    """Make an agent for a proxy with one backend, which takes connections and says nothing."""
+    listen, backend = free_ports("127.0.0.1", 2)
+    with socket.create_server(("127.0.0.1", backend)):
+        yield lambda: make_agent("tcp-proxy", listen=f"127.0.0.1:{listen}", backends=f"127.0.0.1:{backend}")
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ network, mounts, `/etc`, `/run` and `/var` are its own (see `__main__`).
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -17,6 +18,8 @@ INTERFACE, NEIGHBOUR = "lab0", "lab1"
 OWN_ADDRESS, PREFIX = "10.77.0.1", 24
 PORTS = iter(range(23500, 24500))
 HERE = Path(__file__).parent
+ANSWERING: list[socket.socket] = []
+"""Ports that take connections as long as this process lives."""
 
 PROMOTABLE = {
     "clone": "0", "clone_max": "2", "clone_node_max": "1", "globally_unique": "false", "notify": "true",
@@ -290,9 +293,16 @@ def own_inference(here: Path) -> Mapping[str, str]:
             "url": served["ready_url"].rstrip("/")}  # fmt: skip
 
 
+def own_proxy(here: Path) -> Mapping[str, str]:
+    backend = port()
+    ANSWERING.append(socket.create_server(("127.0.0.1", backend)))
+    return {"listen": f"127.0.0.1:{port()}", "backends": f"127.0.0.1:{backend}", "pidfile": f"{here}/pid"}
+
+
 NO_ENGINE = "it needs a container engine"
 CASES = (
-    Case(f"{OWN}:dummy"), Case(f"{OWN}:stateful", meta=PROMOTABLE), Case(f"{OWN}:exec", own_exec),
+    Case(f"{OWN}:dummy"), Case(f"{OWN}:stateful", meta=PROMOTABLE), Case(f"{OWN}:flaky", meta=PROMOTABLE),
+    Case(f"{OWN}:tcp-proxy", own_proxy, level="10"), Case(f"{OWN}:exec", own_exec),
     Case(f"{OWN}:http-service", own_http), Case(f"{OWN}:vip", given(ip="10.77.0.52"), level="10"),
     Case(f"{OWN}:mount", own_mount, level="20"), Case(f"{OWN}:inference-server", own_inference, level="20"),
     Case(f"{OWN}:container", why_not=NO_ENGINE), Case(f"{OWN}:sys-health", meta=CLONE),
