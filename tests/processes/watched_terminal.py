@@ -9,12 +9,13 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.emulated_terminal import EmulatedTerminal
 
+MONITOR = (sys.executable, "-m", "haclusterd.entry_points.crm", "monitor")
 WAIT_S_MAX = 30.0
 PICTURE_S = 0.05
 """After so long without a byte a picture is whole: two are 0.2 s apart."""
@@ -24,18 +25,18 @@ class WatchedTerminal:
     """A terminal with `crm monitor` in it."""
 
     def __init__(
-        self, socket: Path, columns: int = 80, rows: int = 24, environment: Mapping[str, str] | None = None
-    ) -> None:
+        self, socket: Path, columns: int = 80, rows: int = 24, *, environment: Mapping[str, str],
+        command: Sequence[str] = MONITOR,
+    ) -> None:  # fmt: skip
         self.controller, self.terminal = pty.openpty()
         self.screen = EmulatedTerminal(columns, rows)
         self._set_size(columns, rows)
         self.before = termios.tcgetattr(self.terminal)
         self.written = ""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "haclusterd.entry_points.crm", "monitor"],
-            stdin=self.terminal, stdout=self.terminal, stderr=self.terminal, cwd=Path(__file__).parents[2],
+            command, stdin=self.terminal, stdout=self.terminal, stderr=self.terminal, cwd=Path(__file__).parents[2],
             env={"PATH": os.environ["PATH"], "TERM": "xterm", "LANG": "C.UTF-8", "HACLUSTERD_SOCKET": str(socket),
-                 **(environment or {})},
+                 **environment},
             start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - this test has one thread
         )  # fmt: skip

@@ -6,6 +6,7 @@ who announces what happens, it prints one picture and ends as `crm status` does.
 
 import asyncio
 import signal
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -84,7 +85,8 @@ class _Monitor:
         watch = Watch(link, first, self.is_due.set)
         asking = loop.create_task(watch.run())
         ticking = loop.create_task(self._tick())
-        loop.add_reader(0, self._read_keys, watch)
+        keyboard = sys.stdin.fileno()
+        loop.add_reader(keyboard, self._read_keys, watch)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._end, number)
         loop.add_signal_handler(signal.SIGWINCH, self._resized)
@@ -93,7 +95,7 @@ class _Monitor:
             while not self.view.is_over:
                 await self._draw_when_due(watch, asking)
         finally:
-            loop.remove_reader(0)
+            loop.remove_reader(keyboard)
             for task in (asking, ticking):
                 task.cancel()
             await asyncio.gather(asking, ticking, return_exceptions=True)

@@ -44,7 +44,7 @@ class WholeTerminal:
 
     def __enter__(self) -> "WholeTerminal":
         with suppress(locale.Error):
-            locale.setlocale(locale.LC_ALL, "")
+            locale.setlocale(locale.LC_CTYPE, "")
         self._encoding = locale.nl_langinfo(locale.CODESET) or "ascii"
         try:
             # curses ends the process where it does not know the terminal; this says so.

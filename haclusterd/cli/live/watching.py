@@ -1,8 +1,8 @@
 """Asking the daemon for what the picture shows: as soon as something happens, and otherwise seldom.
 
 Events are followed; each lets the status be asked for again. What no event announces (a quorum that is lost, a daemon
-that falls behind, ages) is found by asking every IDLE_S. A daemon that is away is asked again until it answers; what
-was known stays, with its age.
+that falls behind, ages) is found by asking every IDLE_S, or TROUBLED_S while something is wrong. A daemon that is away
+is asked again until it answers; what was known stays, with its age.
 """
 
 import asyncio
@@ -25,6 +25,8 @@ OFTEN_S = 0.2
 """Between two questions for the status while much happens."""
 IDLE_S = 5.0
 """Between two questions while nothing happens."""
+TROUBLED_S = 2.0
+"""The same while something is wrong: the end of much that is wrong is no event."""
 ASIDE_S = 2.0
 """Between two questions for a pane: the scheduler may have to run for its answer."""
 EVENTS_MAX = 500
@@ -109,7 +111,7 @@ class Watch:
     async def _refresh(self) -> None:
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(IDLE_S if self._is_well() else RETRY_S):
+                async with asyncio.timeout(self._pause_s()):
                     await self._news.wait()
             self._news.clear()
             response = await self._ask("status", {})
@@ -122,8 +124,10 @@ class Watch:
                 self._learn(replace(self._known, problem=problem.message, remedy=problem.remedy))
             await asyncio.sleep(OFTEN_S)
 
-    def _is_well(self) -> bool:
-        return self._known.is_followed and not self._known.problem and self._known.status.stale_ms <= OLD_MS
+    def _pause_s(self) -> float:
+        if not self._known.is_followed or self._known.problem or self._known.status.stale_ms > OLD_MS:
+            return RETRY_S
+        return TROUBLED_S if self._known.status.gravity else IDLE_S
 
     # What a pane needs
 
