@@ -18,7 +18,7 @@ from haclusterd.simulator.drawn_configurations import TICKET
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import OTHER, SERVICE
-from haclusterd.simulator.hosts.truth import PIDFILE
+from haclusterd.simulator.hosts.truth import PIDFILE, UNIQUE
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
 
@@ -86,6 +86,16 @@ def add_clone(chance: Chance, _nodes: Nodes) -> Fault:
     interleave = chance.choice(("true", "false"))
     text = f"primitive copy {SERVICE} op monitor interval=2s timeout=5s\nclone copies copy meta interleave={interleave}"
     return _drawn(chance, "a clone is added", _loading(text), _deletion("copies", "copy"))
+
+
+def add_unique_clone(chance: Chance, _nodes: Nodes) -> Fault:
+    """A new service with instances that differ, each of which runs once in the cluster."""
+    most, on_node = chance.choice((("2", "1"), ("3", "1"), ("3", "2"), ("4", "4")))
+    text = (
+        f"primitive {UNIQUE} {SERVICE} op monitor interval=2s timeout=5s\n"
+        f"clone numbers {UNIQUE} meta globally-unique=true clone-max={most} clone-node-max={on_node}"
+    )
+    return _drawn(chance, f"a unique clone of {most} is added", _loading(text), _deletion("numbers", UNIQUE))
 
 
 def delete_object(chance: Chance, _nodes: Nodes) -> Fault:
@@ -478,6 +488,7 @@ OF_EDITS: tuple[Kind[Cluster], ...] = _kinds(
     ("add a primitive", 2, add_primitive),
     ("add a group", 1, add_group),
     ("add a clone", 1, add_clone),
+    ("add a unique clone", 1, add_unique_clone),
     ("delete an object", 2, delete_object),
     ("modify a primitive", 2, modify_primitive),
     ("change an agent", 2, change_agent),

@@ -55,6 +55,8 @@ class Witness(Protocol):
 PROMOTED_MARK = "^promoted"
 PIDFILE = "pidfile"
 """The parameter by which simulated agents find what runs."""
+UNIQUE = "number"
+"""A primitive of which each instance is a service of its own: that of a unique clone with several instances."""
 
 
 def promoted(resource: ResourceId) -> ResourceId:
@@ -215,7 +217,8 @@ class Truth:
 
     def _tell(self, resource: ResourceId) -> None:
         starting = {holding for holding, count in self._starting.items() if count}
-        holders = _nodes_of(resource.partition(":")[0], self._services | starting)
+        base = resource.partition(":")[0]
+        holders = _nodes_of(resource if base == UNIQUE else base, self._services | starting)
         for witness in self._witnesses:
             witness.holders_changed(resource, holders)
 
