@@ -22,7 +22,6 @@ import select
 import selectors
 import signal
 import socket
-import sys
 import syslog
 import time
 from collections import deque
@@ -512,7 +511,3 @@ def main(arguments: list[str] | None = None) -> int:
     except OSError as error:
         say(f"cannot use {directory}: {error}", syslog.LOG_CRIT)
         return EXIT_UNUSABLE
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,6 @@
 """One life of a brain: the production runtime over simulated ports.
 
-This is the simulator's composition root; `entry_points.haclusterd` is the other one. What they share is everything
+This is the simulator's composition root; `entry_points.daemon` is the other one. What they share is everything
 below the ports.
 """
 
@@ -298,7 +298,7 @@ class BrainProcess:
         return self.main_life.is_running and self.raft_life.is_running
 
     def objection(self, peer: NodeName, boot_id: str) -> str:
-        """See `Greeting.objection`; as in `entry_points.haclusterd`."""
+        """See `Greeting.objection`; as in `entry_points.daemon`."""
         runtime = self.runtime
         return runtime.copied_nodes.objection(
             peer,

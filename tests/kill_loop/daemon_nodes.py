@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from haclusterd.adapters.raft.thread import EXIT_CODE_IO_ERROR
-from haclusterd.entry_points.haclusterd import EXIT_REFUSED
+from haclusterd.entry_points.daemon import EXIT_REFUSED
 from haclusterd.entry_points.local_cluster import LocalCluster, LocalNode
 from haclusterd.model.ids import NodeName
 from tests.kill_loop.daemon_clients import Administrator

@@ -11,7 +11,7 @@ import pytest
 
 from haclusterd.adapters.network.certificates import AUTHORITY_CERTIFICATE, NODE_CERTIFICATE, NODE_KEY
 from haclusterd.entry_points.cluster_setup import SetupRefusedError, make_bundles
-from haclusterd.entry_points.haclusterd import main
+from haclusterd.entry_points.daemon import main
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NodeName
 from tests.processes.daemons import Scenario

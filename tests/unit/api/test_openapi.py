@@ -42,7 +42,7 @@ def test_every_reference_leads_somewhere() -> None:
 
 def test_neither_the_daemon_nor_crm_loads_the_http_library() -> None:
     program = (
-        "import sys; import haclusterd.entry_points.haclusterd, haclusterd.entry_points.crm; "
+        "import sys; import haclusterd.entry_points.daemon, haclusterd.entry_points.crm; "
         "sys.exit(any(name.split('.')[0] == 'aiohttp' or name == 'haclusterd.api' for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -5,7 +5,7 @@ import sys
 
 PROGRAM = """
 import sys
-import haclusterd.entry_points.haclusterd
+import haclusterd.entry_points.daemon
 from haclusterd.commands.planning.planning import load_scheduler
 print("haclusterd.scheduler.schedule" in sys.modules)
 load_scheduler()
