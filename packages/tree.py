@@ -20,7 +20,7 @@ import zipfile
 from importlib import metadata
 from pathlib import Path
 
-from haclusterd.cli.completion import BASH_SCRIPT
+from haclusterd.cli.completing.completion_scripts import SCRIPTS
 from packages.man_pages import agents
 
 CHECKOUT = Path(__file__).parents[1]
@@ -30,6 +30,13 @@ TOP = "usr/lib/haclusterd"
 SHARE = "share/haclusterd"
 PROGRAMS = {"crm": "usr/bin", "haclusterd": "usr/sbin", "haclusterd-pacer": "usr/sbin", "haclusterd-api": "usr/sbin"}
 AGENTS = "usr/lib/ocf/resource.d/haclusterd"
+COMPLETIONS = {
+    "usr/share/bash-completion/completions/crm": "bash",
+    "usr/share/fish/vendor_completions.d/crm.fish": "fish",
+    "usr/share/zsh/vendor-completions/_crm": "zsh",
+    "usr/share/zsh/site-functions/_crm": "zsh",
+}
+"""Where each shell looks; zsh in the first place on Debian, in the second on others."""
 CONFIGURATION_FILES = ("etc/needrestart/conf.d/haclusterd.conf",)
 DOCUMENTS = ("README.md", "docs/ARCHITECTURE.md", "docs/GLOSSARY.md", "docs/tour.md", "docs/howto/*.md",
              "docs/howto/pictures/*", "docs/reference/*.md", "docs/reference/agents/*.md", "docs/design/*.md",
@@ -248,7 +255,8 @@ def _pages(root: Path) -> None:
     for page in (CHECKOUT / "docs/reference/man").iterdir():
         place = root / "usr/share/man" / f"man{page.suffix[1:]}" / f"{page.name}.gz"
         _write(place, gzip.compress(page.read_bytes(), mtime=0))
-    _write(root / "usr/share/bash-completion/completions/crm", BASH_SCRIPT.encode())
+    for place, shell in COMPLETIONS.items():
+        _write(root / place, SCRIPTS[shell].encode())
 
 
 def _documents(root: Path, program: Path, release: str) -> None:

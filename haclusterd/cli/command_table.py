@@ -27,8 +27,8 @@ OF_THE_ROOT = (
             (Option("--once", "once", "print one picture and end, as where there is no terminal"),),
             examples=("crm monitor", "crm monitor --once")),
     Command("completion", "Print the completion script of a shell", "",
-            (Parameter("shell", completes=Completes.CHOICE, choices=("bash",)),),
-            examples=('eval "$(crm completion bash)"',)),
+            (Parameter("shell", completes=Completes.CHOICE, choices=("bash", "fish", "zsh")),),
+            examples=('eval "$(crm completion bash)"', "crm completion zsh", "crm completion fish")),
 )  # fmt: skip
 OF_CLUSTER = (
     Command("restore", "Make the files of a new cluster from a backup", "",

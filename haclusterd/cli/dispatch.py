@@ -63,10 +63,10 @@ def _monitor(session: Session, invocation: Invocation) -> int:
     return monitor(session, invocation)
 
 
-def _completion(session: Session, _: Invocation) -> int:
-    from haclusterd.cli.completion import BASH_SCRIPT
+def _completion(session: Session, invocation: Invocation) -> int:
+    from haclusterd.cli.completing.completion_scripts import SCRIPTS
 
-    session.write(BASH_SCRIPT.splitlines())
+    session.write(SCRIPTS[str(invocation.arguments["shell"])].splitlines())
     return 0
 
 

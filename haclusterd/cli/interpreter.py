@@ -5,10 +5,11 @@ nothing of the configuration; a person sees at once what is wrong with a stateme
 """
 
 import shlex
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from haclusterd.cli.command_table import ROOT
+from haclusterd.cli.command_table import BELOW, LEVELS, ROOT
 from haclusterd.cli.dispatch import carry_out
 from haclusterd.cli.grammar import Invocation, Level
 from haclusterd.cli.help import help_for
@@ -16,9 +17,13 @@ from haclusterd.cli.options import parse_globals
 from haclusterd.cli.parsing import UsageError, find_level, level_inside, parse
 from haclusterd.cli.session import Session, is_unsafe
 from haclusterd.model.requests import Response, ShownReport
+from haclusterd.verbs.table import VERBS
+from haclusterd.verbs.verb import Permission
 
 _LEAVE = ("quit", "exit", "bye")
 _UP = ("up", "..", "end", "back")
+_OF_CRM_ITSELF = ("agent", "history", "migrate", "options", "ra")
+"""Levels whose own commands change nothing of the cluster."""
 _FORCE = ("-f", "-F", "--force")
 _TO_BE_JUDGED_LATER = (0, 78, 107)
 """What a commit may still correct or is asked about: a reference that comes later, something unsafe."""
@@ -74,16 +79,44 @@ class Interpreter:
         if first in _UP or words in (["cd"], ["cd", ".."]):
             return self._up()
         if first == "cd":
+            if len(words) == 2 and "/" in words[1]:
+                return self._go(words[1])
             words = words[1:]
         if first in ("help", "?"):
             return self._print(help_for(self.session.screen, words[1:], self.level))
         if first == "ls":
-            return self._print([" ".join(command.name for command in self.level.commands)])
+            return self._print(self._here())
         below = self._below(words)
         if below is not None:
             self.levels.append(below)
             return 0
         return self._with_options(words, line, number)
+
+    def _go(self, path: str) -> int:
+        """Go to a level by its path, as `cd` does: `../node`, `configure/ra`, `/`."""
+        while path.startswith("/") and len(self.levels) > 1:
+            status = self._up()
+            if status:
+                return status
+        for step in filter(None, path.split("/")):
+            if step == "..":
+                status = self._up()
+                if status:
+                    return status
+                continue
+            below = self._below([step])
+            if below is None:
+                raise UsageError(f"there is no level {step} here", "see: ls")
+            self.levels.append(below)
+        return 0
+
+    def _here(self) -> list[str]:
+        """Return the commands of the level; for a person in columns, with levels."""
+        commands = [command.name for command in self.level.commands]
+        if self.is_script:
+            return [" ".join(commands)]
+        levels = [level.name for level in LEVELS] if self.level is ROOT else ["..", *BELOW.get(self.level.name, ())]
+        return in_columns(sorted({*levels, *commands}), shutil.get_terminal_size().columns)
 
     def _below(self, words: list[str]) -> Level | None:
         """Return the level that is entered by naming it."""
@@ -123,10 +156,15 @@ class Interpreter:
             return self._statement(invocation, line, number)
         if invocation.level == "configure":
             return self._of_configure(invocation)
-        status = self._commit_if_pending()
-        if status:
-            return status
-        return carry_out(self.session, invocation)
+        status = 0 if self._is_apart(invocation) else self.leave_configure()
+        return status or carry_out(self.session, invocation)
+
+    def _is_apart(self, invocation: Invocation) -> bool:
+        """Tell whether a person may do this while changes wait: it changes nothing of the cluster."""
+        if self.is_script:
+            return False
+        verb = VERBS.get(invocation.command.verb)
+        return invocation.level in _OF_CRM_ITSELF or (verb is not None and verb.permission is Permission.READ)
 
     def _of_configure(self, invocation: Invocation) -> int:
         """Carry out what is no statement: some of it looks at the waiting changes, some commits them first."""
@@ -139,7 +177,7 @@ class Interpreter:
             case "diff":
                 return self._diff()
             case "load" | "apply" | "edit" | "filter" | "rollback":
-                status = self._commit_if_pending()
+                status = self.leave_configure()
                 return status or carry_out(self.session, invocation)
             case _:
                 return carry_out(self.session, invocation)
@@ -154,6 +192,14 @@ class Interpreter:
         self.session.pending.append((number, name + typed[len(invocation.words[0]) :] + cascade))
         if self.is_script or self.session.settings.get("check-frequency") != "always":
             return 0
+        try:
+            return self._judge(invocation)
+        except (KeyboardInterrupt, EOFError):
+            self.session.pending.pop()
+            raise
+
+    def _judge(self, invocation: Invocation) -> int:
+        """Judge the newest of the waiting changes with the others; keep it when it may become right."""
         arguments = {"text": self.session.pending_text(), "source": "uncommitted changes"}
         judged = self.session.ask("configure.script", arguments, replace(self.session.options, dry_run=True))
         found = {each.message for each in judged.reports if each.severity == "error"}
@@ -203,9 +249,13 @@ class Interpreter:
         return 1
 
     def _ask(self, question: str) -> str:
+        """Ask a person; raises EOFError where the input has ended."""
         self.session.streams.stderr.write(question)
         self.session.streams.stderr.flush()
-        return self.session.streams.stdin.readline().strip().lower()
+        answer = self.session.streams.stdin.readline()
+        if not answer:
+            raise EOFError
+        return answer.strip().lower()
 
     def _commit_if_pending(self) -> int:
         return self.session.show(self.session.commit()) if self.session.pending else 0
@@ -213,6 +263,13 @@ class Interpreter:
     def _print(self, lines: list[str]) -> int:
         self.session.streams.stdout.write("".join(f"{line}\n" for line in lines))
         return 0
+
+
+def in_columns(words: Sequence[str], width: int) -> list[str]:
+    """Return words below each other, in as many columns as a width in characters holds."""
+    widest = max(map(len, words), default=0) + 2
+    rows = -(-len(words) // max(1, width // widest))
+    return ["".join(f"{word:<{widest}}" for word in words[row::rows]).rstrip() for row in range(rows)]
 
 
 def logical_lines(text: str) -> Iterator[tuple[int, str]]:

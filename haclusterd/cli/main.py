@@ -43,8 +43,8 @@ class World:
 
 def run(argv: Sequence[str], world: World) -> int:
     """Run one `crm`; return its exit status."""
-    if argv[:1] == ["--complete"]:
-        return _complete(list(argv[1:]), world)
+    if argv[:1] in (["--complete"], ["--complete-with-help"]):
+        return _complete(list(argv[1:]), world, has_help=argv[0] == "--complete-with-help")
     options = GlobalOptions()
     try:
         options = parse_globals(argv)
@@ -133,7 +133,7 @@ def _named_level(words: Sequence[str]) -> Level | None:
 
 def _run_level(world: World, session: Session, level: Level) -> int:
     if world.streams.stdin.isatty():
-        from haclusterd.cli.shell import run_shell
+        from haclusterd.cli.interactive.shell import run_shell
 
         return run_shell(session, level)
     return _run_text(STANDARD_INPUT, world, session, level)
@@ -152,15 +152,15 @@ def _run_text(name: str, world: World, session: Session, level: Level) -> int:
     return session.show(text) if isinstance(text, Response) else run_script(session, text, shown_name(name), level)
 
 
-def _complete(words: list[str], world: World) -> int:
-    from haclusterd.cli.completion import candidates
-    from haclusterd.cli.shell import lookup_names
+def _complete(words: list[str], world: World, *, has_help: bool) -> int:
+    from haclusterd.cli.completing.completion import offers
+    from haclusterd.cli.completing.known_names import KnownNames
 
     try:
         options = parse_globals(words)
         session = _session(options, world)
     except UsageError:
         return 0
-    for word in candidates(words, lookup_names(session)):
-        world.streams.stdout.write(word + "\n")
+    for offer in offers(words, KnownNames(session)):
+        world.streams.stdout.write(f"{offer.word}\t{offer.help}\n" if has_help and offer.help else f"{offer.word}\n")
     return 0

@@ -76,6 +76,21 @@ HELP = (
 )
 
 
+def flag_help(flag: str) -> str:
+    """Return what an option of every command means, in one line."""
+    meaning = (_FLAGS | _VALUES)[flag]
+    for usage, help_ in HELP:
+        names = [word.strip(",").partition("[")[0] for word in usage.split() if word.startswith("-")]
+        if any((_FLAGS | _VALUES).get(name) == meaning for name in names):
+            return help_
+    return ""
+
+
+def takes_value(word: str) -> bool:
+    """Tell whether a word is an option of every command whose value is the next word."""
+    return word in _VALUES
+
+
 def parse_globals(argv: Sequence[str]) -> GlobalOptions:
     """Take the options of every command out of the words."""
     options = GlobalOptions()

@@ -71,6 +71,9 @@ def test_every_agent_is_where_managers_look_for_it_and_has_its_page(made: Path) 
 
 def test_completions_policies_tools_and_documents_are_there(made: Path) -> None:
     assert "complete -F _crm crm" in (made / "usr/share/bash-completion/completions/crm").read_text()
+    assert "complete -c crm" in (made / "usr/share/fish/vendor_completions.d/crm.fish").read_text()
+    for room in ("vendor-completions", "site-functions"):
+        assert (made / "usr/share/zsh" / room / "_crm").read_text().startswith("#compdef crm\n")
     share = made / tree.TOP / "package/share/haclusterd"
     for room in ("policies", "shims", "monitoring", "systemd"):
         assert {each.name for each in (share / room).iterdir()} == {each.name for each in (CHECKOUT / room).iterdir()}

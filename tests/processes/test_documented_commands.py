@@ -48,7 +48,7 @@ NOT_HERE: Mapping[str, str] = {
     r"crm configure primitive (pdu|poison) .*|crm ra info (IPaddr2|stonith:fence_ipmilan)": "agents of other packages",
     r"crm configure primitive web systemd:nginx .*": "units of other packages",
     r"crm migrate check --live": "no Pacemaker runs: tests/unit/entry_points/test_crm_migrate.py has one",
-    r"eval .*": "for a shell: tests/unit/cli/test_completion.py",
+    r"eval .*": "for a shell: tests/unit/cli/completing/test_completion.py",
     r"commit|discard|diff": "for the interactive shell: tests/unit/cli/test_session.py",
 }
 """What is not typed here, and why."""

@@ -1,13 +1,17 @@
 """Line by line: levels, waiting changes, leaving; as a person types it and as a script has it."""
 
 import io
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from haclusterd.cli.interpreter import Interpreter, LeftInterpreterError, run_script
+from haclusterd.cli.interpreter import Interpreter, LeftInterpreterError, in_columns, run_script
 from haclusterd.cli.render.terminal import Screen
 from haclusterd.cli.session import Session, Streams
+from haclusterd.cli.shadow_files import Shadows
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.requests import Progress, Request, Response
 from tests.administered_clusters import Cluster, ClusterClient, running
 
 ON_IT = "op monitor interval=10s"
@@ -128,6 +132,93 @@ def test_quitting_asks_too() -> None:
     assert terminal.type("configure", f"primitive x ocf:haclusterd:dummy {ON_IT}", "quit") == [0, 0, 1]
     with pytest.raises(LeftInterpreterError):
         terminal.type("quit")
+
+
+def test_the_end_of_input_is_no_answer() -> None:
+    terminal = Terminal(running())
+    terminal.type("configure", f"primitive x ocf:haclusterd:dummy {ON_IT}")
+    with pytest.raises(EOFError):
+        terminal.type("up")
+    assert (terminal.level, terminal.has("x"), len(terminal.session.pending)) == ("configure", False, 1)
+
+
+@pytest.mark.parametrize("line", ["resource stop db", "cib use live", "configure load update -", "configure edit"])
+@pytest.mark.parametrize(("answer", "waits"), [("s\n", 1), ("n\n", 0)])
+def test_nothing_is_committed_by_the_way(
+    line: str, answer: str, waits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITOR", "true")
+    monkeypatch.delenv("VISUAL", raising=False)
+    terminal = Terminal(running(), answer)
+    terminal.session.shadows = Shadows(Path("/nowhere"), lambda _: terminal.client, terminal.client)
+    terminal.type(f"configure primitive x ocf:haclusterd:dummy {ON_IT}", line)
+    assert "not committed" in terminal.err.getvalue()
+    assert (terminal.has("x"), len(terminal.session.pending)) == (False, waits)
+
+
+@pytest.mark.parametrize("line", ["status", "resource status", "verify", "options show", "history events"])
+def test_looking_does_not_ask_about_waiting_changes(line: str) -> None:
+    terminal = Terminal(running())
+    terminal.type(f"configure primitive x ocf:haclusterd:dummy {ON_IT}", line)
+    assert "not committed" not in terminal.err.getvalue()
+    assert len(terminal.session.pending) == 1
+
+
+class Interrupting:
+    """A client whose caller is interrupted by ^C when it asks this verb."""
+
+    def __init__(self, client: ClusterClient, verb: str) -> None:
+        self.client, self.verb = client, verb
+
+    def describe(self) -> str:
+        return self.client.describe()
+
+    def call(self, request: Request, progress: Callable[[Progress], None]) -> Response:
+        if request.verb == self.verb:
+            raise KeyboardInterrupt
+        return self.client.call(request, progress)
+
+
+def test_a_statement_that_is_interrupted_does_not_wait() -> None:
+    terminal = Terminal(running())
+    terminal.type("configure", f"primitive x ocf:haclusterd:dummy {ON_IT}")
+    terminal.session.client = Interrupting(terminal.client, "configure.script")
+    with pytest.raises(KeyboardInterrupt):
+        terminal.type(f"primitive y ocf:haclusterd:dummy {ON_IT}")
+    assert [statement.split()[1] for _, statement in terminal.session.pending] == ["x"]
+
+
+def test_paths_of_levels() -> None:
+    terminal = Terminal(running())
+    found = []
+    for path in ("configure/ra", "..", "../node", "/", "/resource/", "../configure/cib/cibstatus", "/"):
+        assert terminal.type(f"cd {path}") == [0]
+        found.append("/".join(level.name for level in terminal.interpreter.levels))
+    assert found == [
+        "/configure/ra", "/configure", "/node", "", "/resource", "/configure/cib/cibstatus", ""
+    ]  # fmt: skip
+    assert terminal.type("cd configure/nothing") == [64]
+    assert "there is no level nothing" in terminal.err.getvalue()
+
+
+def test_what_is_here_in_columns_for_a_person_and_in_one_line_for_a_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    terminal = Terminal(running())
+    terminal.type("ls")
+    lines = terminal.out.getvalue().splitlines()
+    assert {"configure", "status", "why"} <= set(" ".join(lines).split())
+    assert max(map(len, lines)) <= 40
+    script = Terminal(running(), is_script=True)
+    script.type("cd maintenance", "ls")
+    assert script.out.getvalue().count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "width", "lines"),
+    [([], 20, []), (["a", "b", "c"], 6, ["a  c", "b"]), (["a-long-word", "b"], 5, ["a-long-word", "b"])],
+)
+def test_columns(words: list[str], width: int, lines: list[str]) -> None:
+    assert in_columns(words, width) == lines
 
 
 def test_what_is_unsafe_is_asked() -> None:

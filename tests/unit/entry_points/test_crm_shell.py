@@ -3,12 +3,13 @@
 import fcntl
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,14 +21,26 @@ from tests.administered_clusters import running
 WAIT_S_MAX = 30.0
 
 
+CRM = (sys.executable, "-m", "haclusterd.entry_points.crm")
+WITHOUT_LIBRARY = (
+    "import sys; sys.argv = ['crm']; sys.modules['prompt_toolkit'] = None\n"
+    "from haclusterd.entry_points.crm import main\n"
+    "sys.exit(main())"
+)
+PAINTED = re.compile(r"\x1b\[[0-9;]*?(?:3[0-7]|9[0-7])[0-9;]*m")
+"""A colour is switched on."""
+
+
 class Terminal:
     """A shell on a pseudo-terminal, and somebody who types."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, command: Sequence[str] = CRM, **variables: str) -> None:
         controller, terminal = pty.openpty()
         environment = {"PATH": os.environ["PATH"], "TERM": "dumb", "CIB_file": str(state), "HOME": str(state.parent)}
+        # A pseudo-terminal that nobody emulates answers no question about the cursor.
+        environment |= {"PROMPT_TOOLKIT_NO_CPR": "1", **variables}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "haclusterd.entry_points.crm"],
+            command,
             stdin=terminal, stdout=terminal, stderr=terminal, env=environment, cwd=Path(__file__).parents[3],
             start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - this test has one thread
@@ -85,7 +98,7 @@ def test_a_change_from_prompt_to_prompt(terminal: Terminal, state: Path) -> None
     terminal.expect("crm(state.cib)configure# ")
     terminal.type("property \\\nnode-timeout=3s\n")
     terminal.expect("> ")
-    terminal.expect("crm(state.cib)configure*# ")
+    terminal.expect("crm(state.cib*)configure# ")
     terminal.type("up\n")
     terminal.expect("Commit them? [y]es, [n]o, [s]tay: ")
     terminal.type("y\n")
@@ -118,3 +131,85 @@ def test_interrupt_clears_the_line_and_end_of_input_leaves(terminal: Terminal) -
     terminal.expect("crm(state.cib)# ")
     terminal.type("\x04")
     assert terminal.process.wait(WAIT_S_MAX) == 0
+
+
+def finished(terminal: Terminal) -> str:
+    """Leave; return what was shown until then."""
+    terminal.type("quit\r")
+    shown = terminal.seen
+    while True:
+        try:
+            more = os.read(terminal.controller, 65536)
+        except OSError:
+            # So Linux says that the other end is closed.
+            break
+        shown += more.decode()
+    assert terminal.process.wait(WAIT_S_MAX) == 0
+    terminal.close()
+    return shown
+
+
+def test_what_is_typed_is_kept_for_its_owner_alone(terminal: Terminal, state: Path) -> None:
+    terminal.expect("crm(state.cib)# ")
+    terminal.type("node\n")
+    terminal.expect("crm(state.cib)node# ")
+    history = state.parent / ".local/state/haclusterd/crm_history"
+    assert (history.read_text(), history.stat().st_mode & 0o777) == ("node\n", 0o600)
+
+
+def test_a_dumb_terminal_shows_why_there_are_no_menus(terminal: Terminal) -> None:
+    assert "INFO: plain input, without menus: the terminal is dumb (TERM)" in terminal.expect("crm(state.cib)# ")
+
+
+def test_without_the_library_lines_are_plain(state: Path) -> None:
+    terminal = Terminal(state, (sys.executable, "-c", WITHOUT_LIBRARY), TERM="xterm")
+    assert "plain input, without menus: prompt_toolkit is not installed" in terminal.expect("crm(state.cib)# ")
+    assert "quit" in finished(terminal)
+
+
+@pytest.mark.parametrize("locale", ["", "C", "POSIX", "tr_TR.ISO-8859-9"])
+def test_no_locale_is_no_obstacle(state: Path, locale: str) -> None:
+    terminal = Terminal(state, TERM="xterm", LC_ALL=locale)
+    terminal.expect("crm(state.cib)")
+    terminal.type("help \u00fcber\r")
+    shown = finished(terminal)
+    assert "there is no command" in shown
+    assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_painted"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_colours(state: Path, variables: dict[str, str], is_painted: bool) -> None:
+    terminal = Terminal(state, **{"TERM": "xterm", **variables})
+    before = terminal.expect("crm(state.cib)")
+    terminal.type("configure property node-timeout=3s\rstatus\rconfigure discard\r")
+    shown = before + terminal.expect("crm(state.cib*)") + finished(terminal)
+    assert bool(PAINTED.search(shown)) is is_painted
+
+
+def test_pasted_lines_are_statements(state: Path) -> None:
+    terminal = Terminal(state, TERM="xterm")
+    terminal.expect("crm(state.cib)")
+    terminal.type("\x1b[200~configure\nproperty node-timeout=3s\nproperty brain-timeout=20s\ncommit\x1b[201~\r")
+    terminal.expect("version 7 -> 8")
+    finished(terminal)
+    assert decode_cib(state.read_bytes()).version.epoch == 8
+
+
+def test_an_answer_into_a_closed_pipe(state: Path) -> None:
+    command = f"{' '.join(CRM)} | head -1; echo ${{PIPESTATUS[0]}}"
+    terminal = Terminal(state, ("bash", "-c", command), TERM="xterm")
+    terminal.type("status\nstatus\nstatus\n")
+    terminal.expect("\r\n0\r\n")
+    terminal.close()
+
+
+def test_the_terminal_goes_away(state: Path) -> None:
+    terminal = Terminal(state, ("sh", "-c", f"trap '' HUP; exec {' '.join(CRM)}"), TERM="xterm")
+    terminal.expect("crm(state.cib)")
+    terminal.type("configure property node-timeout=3s\r")
+    terminal.expect("crm(state.cib*)")
+    os.close(terminal.controller)
+    terminal.process.wait(WAIT_S_MAX)
+    assert decode_cib(state.read_bytes()).version.epoch == 7

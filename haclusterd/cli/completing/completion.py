@@ -1,0 +1,180 @@
+"""What may come next, and what it means: one function for the interactive shell, bash, zsh and fish.
+
+The words of commands come from the command table, what stands in a statement from `statement_words`, names and what
+agents say of their parameters from a `Source`.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from haclusterd.cli.command_table import BELOW, LEVELS, ROOT
+from haclusterd.cli.completing.offers import Offer, Source
+from haclusterd.cli.completing.statement_words import meta_names, of_statement, parameter_names, property_names
+from haclusterd.cli.grammar import Command, Level
+from haclusterd.cli.options import GLOBAL_FLAGS, flag_help, takes_value
+from haclusterd.cli.parsing import UsageError, find_command, find_level, level_inside
+from haclusterd.verbs.words import Completes, Option, OptionValue, Parameter, Takes
+
+SHELL_WORDS = (
+    Offer("..", "One level up"),
+    Offer("back", "One level up"),
+    Offer("cd", "Go to another level: cd .., cd ../node, cd /"),
+    Offer("end", "One level up"),
+    Offer("help", "Help on a command or level"),
+    Offer("ls", "List the commands and levels that are here"),
+    Offer("quit", "Leave crm"),
+    Offer("up", "One level up"),
+)
+"""What the shell knows in every level."""
+_FROM_THE_CLUSTER = frozenset({
+    Completes.NODE, Completes.RESOURCE, Completes.OBJECT, Completes.TICKET, Completes.VERSION, Completes.TRANSITION,
+})  # fmt: skip
+_TYPED = re.compile(r"""(?:"(?:\\.|[^"])*"?|'[^']*'?|\\.|[^\s"'\\])+""")
+
+
+def typed_words(line: str) -> list[str]:
+    """Split what was typed so far; the last word is the one under the cursor, and may be empty."""
+    text = line.replace("\\\n", " ")
+    words = list(_TYPED.finditer(text))
+    found = [word[0] for word in words]
+    return found if words and words[-1].end() == len(text) else [*found, ""]
+
+
+def candidates(words: Sequence[str], source: Source, level: Level = ROOT) -> list[str]:
+    """Return what the last word, which may be empty, can become after the words before it."""
+    return [offer.word for offer in offers(words, source, level)]
+
+
+def offers(words: Sequence[str], source: Source, level: Level = ROOT, *, in_shell: bool = False) -> list[Offer]:
+    """Return the same, each with what it means; `in_shell`: the words of the interactive shell too."""
+    *before, current = words or [""]
+    found = _next_offers(before, current, source, level)
+    if in_shell:
+        found = [*found, *_of_the_shell(before, level)]
+    by_word = {offer.word: offer for offer in found if offer.word.startswith(current)}
+    return sorted(by_word.values())
+
+
+def _of_the_shell(before: list[str], level: Level) -> Sequence[Offer]:
+    below = [find_level(name) for name in BELOW.get(level.name, ())]
+    levels = [Offer(each.name, each.help) for each in below if each is not None]
+    if not before:
+        return [*SHELL_WORDS, *levels]
+    if before[0] == "help" and len(before) == 2:
+        named = _level_below(level, before[1])
+        return [] if named is None else _named(named.commands)
+    if len(before) > 1 or before[0] not in ("cd", "help"):
+        return []
+    if level is ROOT:
+        levels = [Offer(each.name, each.help) for each in LEVELS]
+    if before[0] == "cd":
+        return [*levels, Offer("..", "One level up")] if level is not ROOT else levels
+    return [*levels, *_named(level.commands)]
+
+
+def _named(commands: Iterable[Command]) -> list[Offer]:
+    return [Offer(command.name, command.help) for command in commands]
+
+
+def _next_offers(before: list[str], current: str, source: Source, level: Level) -> Sequence[Offer]:
+    before = _without_global_options(before)
+    if before:
+        below = _level_below(level, before[0])
+        if below is not None:
+            return _next_offers(before[1:], current, source, below)
+    if not before:
+        levels = [Offer(each.name, each.help) for each in LEVELS] if level is ROOT else []
+        return [*_named(level.commands), *(_global_flags() if current.startswith("-") else ()), *levels]
+    try:
+        command = find_command(level, before[0])
+    except UsageError:
+        return []
+    return _of_command(command, before[1:], current, source)
+
+
+def _level_below(level: Level, word: str) -> Level | None:
+    if level is not ROOT:
+        return level_inside(level, word)
+    return None if word in [command.name for command in ROOT.commands] else find_level(word)
+
+
+def _global_flags() -> list[Offer]:
+    return [Offer(flag, flag_help(flag)) for flag in GLOBAL_FLAGS]
+
+
+def _without_global_options(words: list[str]) -> list[str]:
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        if skip:
+            skip = False
+        elif takes_value(word) and (word != "-f" or not kept):
+            skip = True
+        elif not (word.startswith("-") and word.partition("=")[0] in GLOBAL_FLAGS):
+            kept.append(word)
+    return kept
+
+
+def _of_command(command: Command, given: list[str], current: str, source: Source) -> Sequence[Offer]:
+    if command.is_statement and command.parameters[0].takes is Takes.REST:
+        return of_statement(command.name, given, current, source)
+    options = {each.flag: each for each in command.options}
+    option = options.get(given[-1]) if given else None
+    if option is not None and option.takes is not OptionValue.NOTHING:
+        return _values(option, source)
+    if current.startswith("-"):
+        return [*(Offer(each.flag, each.help) for each in command.options), *_global_flags()]
+    words = _without_options(given, options)
+    before, parameters = _keyword_before(command)
+    if before and words[:1] == [before]:
+        words, before = words[1:], ""
+    found = [Offer(before)] if before and not words else []
+    for index, parameter in enumerate(parameters):
+        if index == len(words) or (index < len(words) and parameter.takes is Takes.MANY):
+            if parameter.name == "name" and command.fixed.get("section") and words[1] in ("set", "delete", "show"):
+                return [*found, *_settings(str(command.fixed["section"]), words, source)]
+            return [*found, *(offer for offer in _values(parameter, source) if offer.word not in given)]
+    return found
+
+
+def _settings(section: str, words: list[str], source: Source) -> Sequence[Offer]:
+    """Return the names that a setting of a resource may have."""
+    if section == "meta":
+        return meta_names("")
+    return parameter_names(source, source.agent_of(words[0]), "") if section == "params" else []
+
+
+def _without_options(given: list[str], options: dict[str, Option]) -> list[str]:
+    """Return the words that are neither options nor their values."""
+    kept: list[str] = []
+    skip = False
+    for word in given:
+        option = options.get(word)
+        if skip or option is not None or word.startswith("-"):
+            skip = not skip and option is not None and option.takes is not OptionValue.NOTHING
+        else:
+            kept.append(word)
+    return kept
+
+
+def _keyword_before(command: Command) -> tuple[str, tuple[Parameter, ...]]:
+    """Return the word that may stand before the others and may be left out, and the parameters without it."""
+    first, *others = command.parameters or (Parameter(""),)
+    if first.is_optional and len(first.choices) == 1 and others:
+        return first.choices[0], tuple(others)
+    return "", command.parameters
+
+
+def _values(what: Parameter | Option, source: Source) -> Sequence[Offer]:
+    if what.choices:
+        return list(map(Offer, what.choices))
+    if what.completes in _FROM_THE_CLUSTER:
+        return list(map(Offer, source.names(what.completes.value)))
+    if what.completes is Completes.PROPERTY:
+        return property_names("")
+    if what.completes is Completes.KIND:
+        from haclusterd.model.change_kinds import ChangeKind
+
+        return [Offer(str(kind)) for kind in ChangeKind]
+    is_agent = isinstance(what, Parameter) and what.name == "agent"
+    return list(map(Offer, source.names("agent"))) if is_agent else []

@@ -1,0 +1,30 @@
+"""What completion offers, and of whom it asks names."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from haclusterd.cli.render.fields import Fields
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Offer:
+    """One word that may come next."""
+
+    word: str
+    """As it is typed; one that ends in `=` goes on."""
+    help: str = ""
+    """One line."""
+
+
+class Source(Protocol):
+    """What is known beside the command table; everything is empty when nobody can be asked."""
+
+    def names(self, kind: str) -> Sequence[str]:
+        """Return the names of one kind: node, resource, object, agent, ticket, version, transition."""
+
+    def description(self, agent: str) -> Fields:
+        """Return what an agent says of itself (schema `haclusterd.agent/1`)."""
+
+    def agent_of(self, resource: str) -> str:
+        """Return the agent of a primitive or template."""
