@@ -11,7 +11,7 @@ from haclusterd.model.configuration import AttributeSet, Operation
 from haclusterd.model.ocf import ActionName
 from haclusterd.scheduler.model.dates import parse_date
 from haclusterd.scheduler.model.entities import DEMOTE, LRM_DELETE, MONITOR, PROMOTE, START, STOP, UNAME, Node, Resource
-from haclusterd.scheduler.model.readings import duration_ms
+from haclusterd.scheduler.model.readings import duration_ms, pacemakers_timeout_ms
 from haclusterd.scheduler.model.rules import RuleContext, by_strength, merge
 from haclusterd.scheduler.model.settings import Settings
 
@@ -223,14 +223,16 @@ def _timeouts(
     """Yield what is said about the timeout, the strongest first; None: nothing."""
     if operation is not None:
         yield operation.timeout_ms
-        yield _as_duration(_said_apart(operation, "timeout", settings))
+        yield _as_timeout(_said_apart(operation, "timeout", settings), settings)
     if name == MONITOR and interval_ms == 0:
         yield _shortest_monitor_timeout(resource)
-    yield _as_duration(_default(resource, name, interval_ms, "timeout", settings))
+    yield _as_timeout(_default(resource, name, interval_ms, "timeout", settings), settings)
 
 
-def _as_duration(text: str | None) -> int | None:
-    return None if text is None else duration_ms(text, 0)
+def _as_timeout(text: str | None, settings: Settings) -> int | None:
+    if text is None:
+        return None
+    return pacemakers_timeout_ms(text) if settings.options.is_pacemaker_compatible else duration_ms(text, 0)
 
 
 def _shortest_monitor_timeout(resource: Resource) -> int | None:

@@ -41,6 +41,19 @@ def duration_ms(text: str | None, default: int) -> int:
         return default
 
 
+_TIMEOUT = re.compile(r"\s*([0-9]+)(?:\.[0-9]*)?\s*([a-zA-Z]*)")
+
+
+def pacemakers_timeout_ms(text: str) -> int:
+    """Read a timeout of a CIB that Pacemaker reads, in ms; 0 when it is none there.
+
+    What counts is the number with which it begins, without a fraction, and the unit behind that; ISO 8601, which counts
+    where an interval stands, is none (seen with crm_simulate 2.1.5).
+    """
+    found = _TIMEOUT.match(text)
+    return 0 if found is None else duration_ms(f"{found[1]}{found[2]}", 0)
+
+
 _INTEGER = re.compile(r"\s*([+-]?[0-9]{1,18})(?![0-9])")
 
 

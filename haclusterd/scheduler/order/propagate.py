@@ -321,8 +321,11 @@ class Propagation:
         if self._table.relate(first, then, effect.flag) is not None:
             changed = FIRST_CHANGED | THEN_CHANGED
         assert then.resource is not None
+        was_runnable = then.is_runnable
         passed = replace(effect, passed=self._seen(first, effect.node))
         changed |= self._handle(then.resource, first, then, passed)
+        if was_runnable:
+            self._block_dependents(then)  # with the last instance that cannot start, the clone cannot
         if changed & FIRST_CHANGED:
             self._changed(first)
         if changed & THEN_CHANGED:

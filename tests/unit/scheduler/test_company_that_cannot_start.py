@@ -56,6 +56,18 @@ def in_a_row(names: tuple[str, ...], *, runs: bool) -> str:
     )
 
 
+def after_a_clone(*, interleave: str) -> str:
+    """A clone that runs on both nodes, with one that comes after a third, which cannot start."""
+    middle = f'<clone id="mid">{meta("mid", interleave=interleave)}{primitive("m")}</clone>'
+    return cib(
+        properties=NO_FENCING,
+        resources=OFF + clone("base", primitive("b")) + middle + clone("app", primitive("a")),
+        constraints='<rsc_order id="o1" first="off" then="base"/>' + ORDER + beside("app", "mid"),
+        status="".join(member(number, *running("a"), *known("off", "b", "m")) for number in (1, 2)),
+    )
+
+
+STOPPED_CLONE = ("stop a@n1", "stop a@n2", "~stop app@", "~stopped app@")
 GROUP = f'<group id="app">{primitive("a1")}{primitive("a2")}</group>'
 CASES = (
     Case(
@@ -77,6 +89,12 @@ CASES = (
         ("stop a1@n2", "stop a2@n2", "~stop app@", "~stopped app@"),
         ("stop a2@n2 < stop a1@n2",),
     ),
+    Case(
+        "a clone stops with one whose instances each come after one that cannot start",
+        after_a_clone(interleave="true"),
+        STOPPED_CLONE,
+    ),
+    Case("and with one that waits as a whole", after_a_clone(interleave="false"), STOPPED_CLONE),
     Case(
         "what must run with the one that waits, waits too",
         split_clones(primitive("app") + primitive("more"), beside("more", "app"), ("app", "more"), runs=False),

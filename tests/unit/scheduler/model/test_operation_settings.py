@@ -14,7 +14,8 @@ from haclusterd.scheduler.model.operation_settings import (
     start_delay_ms,
     timeout_ms,
 )
-from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.model.options import ScheduleOptions
+from haclusterd.scheduler.model.settings import Settings, unpack_settings
 from tests.unpacked_cibs import NOW, block, found, meta, primitive, unpacked
 from tests.written_cibs import cib, pair, read
 
@@ -65,6 +66,37 @@ FOR_MONITORS = '<rule id="r"><op_expression id="e" name="monitor" interval="10s"
 def test_a_timeout(operations: str, more: str, name: str, interval_ms: int, expected: int) -> None:
     resource, settings, _ = made(operations, more=more)
     assert timeout_ms(resource, name, interval_ms, settings) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "own"),
+    [
+        ("9s", 9_000, 9_000),
+        ("2min", 120_000, 120_000),
+        ("3 hours", 10_800_000, 10_800_000),
+        ("5000us", 5, 5),
+        ("1.5s", 1_000, 20_000),
+        ("PT1M30S", 20_000, 90_000),
+        ("P40S", 20_000, 40_000),
+        ("1e3", 20_000, 20_000),
+        ("+5", 20_000, 20_000),
+        ("-5", 20_000, 20_000),
+        ("abc", 20_000, 20_000),
+    ],
+)
+def test_a_timeout_in_a_cib_of_pacemaker_is_read_as_there(text: str, expected: int, own: int) -> None:
+    resource, settings, _ = made(op("start", inside=meta("x", timeout=text)))
+    assert timeout_ms(resource, "start", 0, settings) == expected
+    resource, settings, _ = made("", more=op_defaults(timeout=text))
+    assert timeout_ms(resource, "start", 0, settings) == expected
+    resource, settings, _ = made("", more=op_defaults(timeout=text))
+    ours = unpack_settings(read(cib(more=op_defaults(timeout=text))).cib.configuration, NOW, ScheduleOptions())
+    assert timeout_ms(resource, "start", 0, ours) == own
+
+
+def test_what_stands_behind_the_unit_of_a_default_timeout_says_nothing_in_a_cib_of_pacemaker() -> None:
+    resource, settings, _ = made("", more=op_defaults(timeout="2m 3s"))
+    assert timeout_ms(resource, "start", 0, settings) == 120_000
 
 
 def test_a_fence_device_is_started_and_asked_with_its_own_timeout() -> None:
