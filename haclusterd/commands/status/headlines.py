@@ -35,8 +35,6 @@ from haclusterd.model.watchdog import WATCHDOG
 
 MAX_NAMED = 5
 """Names in one headline."""
-SILENT_MS = 1000
-"""A node that was not heard for so long is spoken of, before it counts as lost."""
 
 
 class Gravity(IntEnum):
@@ -160,10 +158,13 @@ def _last_quorum(cib: Cib, live: LiveView) -> Iterator[Headline]:
 def _cut_links(cib: Cib, live: LiveView) -> Iterator[Headline]:
     """Name the nodes that are heard here and that too few voters can echo, which have no lease; else who is cut from
     whom, though all may be heard here."""
-    voters = cib.voters()
+    voters, limit_ms = cib.voters(), _node_timeout_ms(cib)
     online = [name for name, status in sorted(cib.status.nodes.items())
               if status.state is NodeState.ONLINE and name in cib.members]  # fmt: skip
-    cut = {name: [other for other in online if other != name and not _are_linked(live, name, other)] for name in online}
+    cut = {
+        name: [other for other in online if other != name and not _are_linked(live, name, other, limit_ms)]
+        for name in online
+    }
     barred = []
     for name in online:
         away = [voter for voter in voters if voter != name and (voter in cut[name] or voter not in online)]
@@ -180,19 +181,26 @@ def _cut_links(cib: Cib, live: LiveView) -> Iterator[Headline]:
         yield Headline(Gravity.WARNING, "DEGRADED", text, "check the network between them")
 
 
-def _are_linked(live: LiveView, one: NodeName, other: NodeName) -> bool:
-    """Tell whether two nodes hear each other, as far as is known here; who says nothing of others is not judged."""
-    return _hears(live, one, other) and _hears(live, other, one)
+def _are_linked(live: LiveView, one: NodeName, other: NodeName, limit_ms: int) -> bool:
+    """Tell whether two nodes hear each other, as far as is known here; who says nothing of others is not judged.
+
+    An age that another node has reported is up to three heartbeats old where all is well, a third of node-timeout.
+    """
+    return _hears(live, one, other, limit_ms) and _hears(live, other, one, limit_ms)
 
 
-def _hears(live: LiveView, listener: NodeName, speaker: NodeName) -> bool:
+def _hears(live: LiveView, listener: NodeName, speaker: NodeName, limit_ms: int) -> bool:
     if listener == live.node:
         heard = live.heard.get(speaker)
-        return heard is None or heard.age_ms is None or heard.age_ms < SILENT_MS
+        return heard is None or heard.age_ms is None or heard.age_ms < limit_ms
     known = live.heard.get(listener)
-    if known is None or known.age_ms is None or known.age_ms >= SILENT_MS or not known.hears:
+    if known is None or known.age_ms is None or known.age_ms >= limit_ms or not known.hears:
         return True
-    return known.hears.get(speaker, SILENT_MS) < SILENT_MS
+    return known.hears.get(speaker, limit_ms) < limit_ms
+
+
+def _node_timeout_ms(cib: Cib) -> int:
+    return ClusterProperties(cib.in_force).duration_ms("node-timeout")
 
 
 def _failover(cib: Cib) -> Iterator[Headline]:
@@ -311,11 +319,12 @@ def _attended(context: Context, status: NodeStatus) -> Iterator[Headline]:
     if name not in cib.members:
         return
     heard = context.live.heard.get(name) if context.live is not None else None
+    silent_ms = (heard.age_ms or 0) if heard is not None else 0
     if status.state is NodeState.ONLINE and heard is not None and heard.brain in _BRAIN_WORDS:
         text = f"the daemon of {name} {_BRAIN_WORDS[heard.brain]}, for {span(heard.brain_since_ms)}"
         yield Headline(Gravity.WARNING, "DEGRADED", text, f"on {name}: systemctl status haclusterd")
-    elif status.state is NodeState.ONLINE and heard is not None and (heard.age_ms or 0) >= SILENT_MS:
-        yield Headline(Gravity.WARNING, "DEGRADED", f"{name} has not been heard for {span(heard.age_ms or 0)}")
+    elif status.state is NodeState.ONLINE and 2 * silent_ms >= _node_timeout_ms(cib):
+        yield Headline(Gravity.WARNING, "DEGRADED", f"{name} has not been heard for {span(silent_ms)}")
     fenced = fenced_lately(cib, name, context.now)
     if len(fenced) > 1:
         ago = span(context.now - fenced[-1].ended_at)
