@@ -9,6 +9,7 @@ from functools import partial
 
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.hosts.configurations import SERVICES
+from haclusterd.simulator.hosts.hosts import Host
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
 
@@ -45,8 +46,10 @@ def begin_again(cluster: Cluster, settles_within_ms: int) -> None:
         if cluster.world.chance("restore").random() < BOOTED_SHARE:
             _give_away_all_but(cluster)
         else:
-            for host in cluster.hosts.values():
+            for name, host in cluster.hosts.items():
                 host.brain.disable()
+                if name not in cluster.names:
+                    _give_away(host)
             cluster.coverage.count("recovery", "restored in the same boot")
         cluster.run_for(chance.choice(PAUSES_MS))
         cluster.restore_backup()
@@ -69,5 +72,9 @@ def _give_away_all_but(cluster: Cluster, kept: NodeName | None = None) -> None:
     """Pull the plugs: no fence device gives them power again."""
     for name, host in cluster.hosts.items():
         if name != kept:
-            host.power_off()
-            host.is_unplugged = True
+            _give_away(host)
+
+
+def _give_away(host: Host) -> None:
+    host.power_off()
+    host.is_unplugged = True
