@@ -89,6 +89,12 @@ class DegradedError(ActionError):
     exit_code = DEGRADED
 
 
+class DegradedPromotedError(ActionError):
+    """The resource is promoted, and not as it should be."""
+
+    exit_code = DEGRADED_PROMOTED
+
+
 class Notification:
     """What a notify action tells of (Pacemaker Explained, "Clone notifications").
 

@@ -294,14 +294,18 @@ class ServiceAgent(Agent):
             raise ActionError(f"the service ended while starting{self._last_words()}")
 
     def _last_words(self) -> str:
+        words = self._last_lines()
+        return f"; its log ends with: {words[-1][:300]}" if words else ""
+
+    def _last_lines(self) -> list[str]:
+        """Return the last lines that it wrote into its log."""
         try:
             with open(self.text("log_file"), "rb") as stream:
                 stream.seek(-min(os.fstat(stream.fileno()).st_size, 2000), 2)
                 lines = stream.read().decode("utf-8", "replace").split("\n")
         except OSError:
-            return ""
-        words = [line.strip() for line in lines if line.strip()]
-        return f"; its log ends with: {words[-1][:300]}" if words else ""
+            return []
+        return [line.strip() for line in lines if line.strip()]
 
     # Stop
 

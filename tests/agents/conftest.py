@@ -1,9 +1,11 @@
 """Shipped agents, run as plain executables: nothing of this project is on their path but what they find themselves."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from zlib import crc32
@@ -11,6 +13,7 @@ from zlib import crc32
 import pytest
 
 from haclusterd.entry_points.free_ports import free_ports
+from tests.agents import postgres_nodes
 from tests.agents.answering_daemon import AnsweringDaemon
 from tests.agents.engine_stand_in import SCRIPT as ENGINE
 from tests.agents.mount_namespace import MountNamespace
@@ -18,6 +21,7 @@ from tests.agents.network import Segment
 
 AGENTS = Path(__file__).parents[2] / "resource_agents"
 NODE = "n1"
+POSTGRES_BYTES = 1 << 30
 
 SERVER = """
 import socket, sys
@@ -193,6 +197,30 @@ def make_proxy(make_agent) -> Iterator[Callable[[], AgentUnderTest]]:
     listen, backend = free_ports("127.0.0.1", 2)
     with socket.create_server(("127.0.0.1", backend)):
         yield lambda: make_agent("tcp-proxy", listen=f"127.0.0.1:{listen}", backends=f"127.0.0.1:{backend}")
+
+
+@pytest.fixture(scope="session")
+def postgres_base() -> Iterator[Path]:
+    """Make the copy that all begin with, where the server's user may go; in memory where there is some."""
+    why = postgres_nodes.obstacle()
+    if why:
+        pytest.skip(why)
+    memory = Path("/dev/shm")
+    is_large = memory.is_dir() and shutil.disk_usage(memory).free > POSTGRES_BYTES
+    directory = Path(tempfile.mkdtemp(prefix="pg-", dir=memory if is_large else None))
+    directory.chmod(0o711)
+    postgres_nodes.build(directory / "base")
+    yield directory / "base"
+    shutil.rmtree(directory)
+
+
+@pytest.fixture
+def make_postgres(postgres_base: Path, make_agent) -> Iterator[Callable[[], AgentUnderTest]]:
+    """Make an agent for a server alone."""
+    place = Path(tempfile.mkdtemp(prefix="pg-", dir=postgres_base.parent))
+    yield lambda: make_agent("postgres", **postgres_nodes.alone(place, postgres_base))
+    postgres_nodes.crash(place / "data")
+    shutil.rmtree(place)
 
 
 @pytest.fixture

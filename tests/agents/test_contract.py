@@ -20,13 +20,13 @@ from tests.agents.conftest import AGENTS, AgentUnderTest
 
 OK, ERROR, UNIMPLEMENTED, NOT_INSTALLED, NOT_CONFIGURED, NOT_RUNNING = 0, 1, 3, 5, 6, 7
 RESOURCE_AGENTS = [
-    "container", "dummy", "exec", "flaky", "gpu-health", "http-service", "inference-server", "mount", "stateful",
-    "sys-health", "tcp-proxy", "vip",
+    "container", "dummy", "exec", "flaky", "gpu-health", "http-service", "inference-server", "mount", "postgres",
+    "stateful", "sys-health", "tcp-proxy", "vip",
 ]  # fmt: skip
 WITH_DAEMON = ["gpu-health", "stateful", "sys-health"]
 MAKERS = {
     "container": "make_container", "http-service": "make_http", "inference-server": "make_inference",
-    "mount": "make_mount", "tcp-proxy": "make_proxy", "vip": "make_vip",
+    "mount": "make_mount", "postgres": "make_postgres", "tcp-proxy": "make_proxy", "vip": "make_vip",
 }  # fmt: skip
 """Fixtures that make an agent with what it needs around it."""
 WITH_PROCESS = ["exec", "http-service", "inference-server"]
@@ -157,7 +157,8 @@ def test_a_hung_service_can_be_stopped(agent: AgentUnderTest) -> None:
 
 @pytest.mark.parametrize(
     ("agent", "required"),
-    [("http-service", "command"), ("http-service", "ready_url"), ("exec", "command"), ("tcp-proxy", "listen")],
+    [("http-service", "command"), ("http-service", "ready_url"), ("exec", "command"), ("tcp-proxy", "listen"),
+     ("postgres", "pgdata")],
     indirect=["agent"],
 )
 def test_a_missing_parameter_is_wrong_everywhere_and_stop_still_works(agent: AgentUnderTest, required: str) -> None:

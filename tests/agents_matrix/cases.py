@@ -299,10 +299,23 @@ def own_proxy(here: Path) -> Mapping[str, str]:
     return {"listen": f"127.0.0.1:{port()}", "backends": f"127.0.0.1:{backend}", "pidfile": f"{here}/pid"}
 
 
+def own_postgres(here: Path) -> Mapping[str, str]:
+    found = pgsql(here)
+    bind = f"-c unix_socket_directories={here}/data -c port={found['pgport']} -c listen_addresses=127.0.0.1"
+    return {"pgdata": found["pgdata"], "bindir": str(Path(found["pgctl"]).parent), "pidfile": f"{here}/pid",
+            "options": f"{bind} -c fsync=off"}  # fmt: skip
+
+
+def own_postgres_clone(here: Path) -> Mapping[str, str]:
+    return {**own_postgres(here), "node_list": "node-a"}
+
+
 NO_ENGINE = "it needs a container engine"
 CASES = (
     Case(f"{OWN}:dummy"), Case(f"{OWN}:stateful", meta=PROMOTABLE), Case(f"{OWN}:flaky", meta=PROMOTABLE),
     Case(f"{OWN}:tcp-proxy", own_proxy, level="10"), Case(f"{OWN}:exec", own_exec),
+    Case(f"{OWN}:postgres", own_postgres),
+    Case(f"{OWN}:postgres", own_postgres_clone, meta=PROMOTABLE, variant="clone"),
     Case(f"{OWN}:http-service", own_http), Case(f"{OWN}:vip", given(ip="10.77.0.52"), level="10"),
     Case(f"{OWN}:mount", own_mount, level="20"), Case(f"{OWN}:inference-server", own_inference, level="20"),
     Case(f"{OWN}:container", why_not=NO_ENGINE), Case(f"{OWN}:sys-health", meta=CLONE),

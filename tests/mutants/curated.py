@@ -1478,6 +1478,45 @@ RECORDS = (
     ),
 )
 
+COPIES = (
+    Mutant(
+        "check_entitled",
+        "node != last.node and node not in last.standbys",
+        "False",
+        "PostgreSQL: a standby that no commit waited for is promoted, and what it lacks is lost",
+    ),
+    Mutant(
+        "check_entitled",
+        "not copy.holds(last.timeline, last.lsn)",
+        "False",
+        "PostgreSQL: an older copy that was put in a standby's place is promoted",
+    ),
+    Mutant(
+        "Copy.holds",
+        "lsn <= until and lsn <= self.lsn",
+        "lsn <= self.lsn",
+        "PostgreSQL: a copy that left the last primary's timeline before its end is promoted",
+    ),
+    Mutant(
+        "Records.next_timeline",
+        "max([copy.timeline, *copy.forks, *known, *self._taken.values()]) + 1",
+        "copy.timeline + 1",
+        "PostgreSQL: two promotions take the same timeline, and a copy of one follows the other",
+    ),
+    Mutant(
+        "Records.rival",
+        "each != node and self._taken[each] > timeline",
+        "False",
+        "PostgreSQL: a primary goes on alone while another node is promoted",
+    ),
+    Mutant(
+        "Record.is_left_by",
+        "copy.lsn > self.forks.get(copy.timeline, -1)",
+        "False",
+        "PostgreSQL: a former primary with commits of its own is started beside the others",
+    ),
+)
+
 CURATED = (
     *ACTIVITY,
     *APPLY,
@@ -1494,5 +1533,6 @@ CURATED = (
     *OTHER_ENDS,
     *OPTIONS,
     *RECORDS,
+    *COPIES,
 )
 """All of them, in the order of the table."""
