@@ -164,6 +164,10 @@ class ClusterProperties:
         """Return a property's value as text."""
         return self._values.get(name, _PROPERTIES[name].default)
 
+    def default(self, name: str) -> str:
+        """Return the value that counts where none is written."""
+        return _PROPERTIES[name].default
+
     def boolean(self, name: str) -> bool:
         """Return a boolean property."""
         return read_boolean(self.text(name))

@@ -41,10 +41,15 @@ def as_in_pacemaker(text: str) -> int:
     (`5.0` is 5), and 0 where there is none (`inf`, `mandatory`). More digits than fit are INFINITY, as in 3.0.0; 2.1.5
     reads 0.
     """
+    return found_in_pacemaker(text) or 0
+
+
+def found_in_pacemaker(text: str) -> int | None:
+    """Read a score as `as_in_pacemaker` does; None where there is none, and a default may count."""
     if text in _PACEMAKERS_WORDS:
         return _PACEMAKERS_WORDS[text]
     found = _LEADING.match(text)
-    return parse(found[0]) if found is not None else 0
+    return parse(found[0]) if found is not None else None
 
 
 def render(score: int) -> str:

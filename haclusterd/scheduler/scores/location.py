@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
-from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.model.entities import Discovery, Inventory, Node, Resource, RoleLocation, Variant
 from haclusterd.scheduler.model.settings import Settings
@@ -31,9 +30,9 @@ class Preference:
     discovery: Discovery = Discovery.ALWAYS
 
 
-def unpack_health(inventory: Inventory, properties: ClusterProperties) -> list[Preference]:
+def unpack_health(inventory: Inventory, settings: Settings) -> list[Preference]:
     """Judge the nodes' health and make the preferences of every resource at the top that follow from it."""
-    judge_health(inventory.nodes, unpack_health_strategy(properties))
+    judge_health(inventory.nodes, unpack_health_strategy(settings))
     return [
         Preference(top, health_words(node), {node.name: node.health})
         for node in inventory.nodes

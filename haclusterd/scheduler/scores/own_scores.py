@@ -46,7 +46,7 @@ def apply_own_scores(cib: Cib, inventory: Inventory, failures: Failures, setting
     colocations = unpack_colocations(inventory, configuration, settings.time, binds_to_itself=compatible)
     locks = apply_shutdown_locks(inventory, settings)
     apply_tickets(inventory, configuration, cib.status.tickets, settings)
-    health = unpack_health(inventory, settings.properties)
+    health = unpack_health(inventory, settings)
     apply_locations([*health, *unpack_locations(inventory, configuration, settings), *locks.preferences])
     apply_stickiness(inventory, settings)
     ban_after_failures(inventory, failures)

@@ -8,10 +8,11 @@ location constraint of every resource at the top; a resource with `allow-unhealt
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from haclusterd.model.properties import ClusterProperties
-from haclusterd.model.scores import INFINITY, add, parse
+from haclusterd.model.scores import INFINITY, add, found_in_pacemaker, parse
 from haclusterd.scheduler.model.entities import Node
+from haclusterd.scheduler.model.readings import pacemakers_score
 from haclusterd.scheduler.model.readings import score as read_score
+from haclusterd.scheduler.model.settings import Settings
 
 PREFIX = "#health"
 _COLOURS = ("red", "yellow", "green")
@@ -27,18 +28,35 @@ class HealthStrategy:
 
     base: int
     colours: Mapping[str, int]
+    is_pacemakers: bool = False
+    """Whether numbers are read as in a CIB of Pacemaker, where `inf` is none."""
 
 
-def unpack_health_strategy(properties: ClusterProperties) -> HealthStrategy | None:
+def unpack_health_strategy(settings: Settings) -> HealthStrategy | None:
     """Read the properties; None when health does not count."""
+    properties = settings.properties
     name = properties.text("node-health-strategy")
     if name == "none":
         return None
+    is_pacemakers = settings.options.is_pacemaker_compatible
     fixed = _FIXED.get(name)
     if fixed is not None:
-        return HealthStrategy(0, fixed)
-    colours = {colour: parse(properties.text(f"node-health-{colour}")) for colour in _COLOURS}
-    return HealthStrategy(parse(properties.text("node-health-base")) if name == "progressive" else 0, colours)
+        return HealthStrategy(0, fixed, is_pacemakers)
+    colours = {colour: _score(settings, f"node-health-{colour}") for colour in _COLOURS}
+    base = _score(settings, "node-health-base") if name == "progressive" else 0
+    return HealthStrategy(base, colours, is_pacemakers)
+
+
+def _score(settings: Settings, name: str) -> int:
+    """Read a property that is a score; in a CIB of Pacemaker that with which its value begins, else the default.
+
+    Seen with crm_simulate 2.1.5: of `7.5` that is 7, and of `inf` nothing.
+    """
+    written = settings.properties.written.get(name)
+    if written is None or not settings.options.is_pacemaker_compatible:
+        return parse(settings.properties.text(name))
+    found = found_in_pacemaker(written)
+    return parse(settings.properties.default(name)) if found is None else found
 
 
 def judge_health(nodes: tuple[Node, ...], strategy: HealthStrategy | None) -> None:
@@ -58,7 +76,9 @@ def _health(node: Node, strategy: HealthStrategy) -> int:
 
 def _worth(value: str, strategy: HealthStrategy) -> int:
     colour = strategy.colours.get(value.strip().lower())
-    return colour if colour is not None else read_score(value, 0)
+    if colour is not None:
+        return colour
+    return pacemakers_score(value, 0) if strategy.is_pacemakers else read_score(value, 0)
 
 
 def health_words(node: Node) -> str:

@@ -147,6 +147,35 @@ def test_the_health_strategy_holds_while_its_rule_is_true(operation: str, expect
     assert changes(text.replace("</crm_config>", ruled)) == expected
 
 
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [
+        ("5", "n1"),
+        ("5x", "n1"),
+        ("7.5", "n1"),
+        ("1e3", "n1"),
+        ("+INFINITY", "n1"),
+        ("-5x", "n2"),
+        ("inf", "n2"),
+        ("infinity", "n2"),
+        ("abc", "n2"),
+        ("", "n2"),
+    ],
+)
+def test_of_a_health_score_that_counts_with_which_it_begins_or_the_default(value: str, place: str) -> None:
+    """`crm_simulate` 2.1.5 decides the same; the default of node-health-red is -INFINITY."""
+    properties = NO_FENCING + pair("node-health-strategy", "custom") + pair("node-health-red", value)
+    health = member(1, **{"#health-disk": "red"}) + member(2)
+    assert changes(cib(properties=properties, resources=primitive("b"), status=health)) == [f"start b {place}"]
+
+
+@pytest.mark.parametrize(("value", "place"), [("5x", "n2"), ("+INFINITY", "n2"), ("inf", "n1"), ("-5", "n1")])
+def test_a_number_in_the_place_of_a_colour_is_read_likewise(value: str, place: str) -> None:
+    properties = NO_FENCING + pair("node-health-strategy", "custom")
+    health = member(1) + member(2, **{"#health-disk": value})
+    assert changes(cib(properties=properties, resources=primitive("b"), status=health)) == [f"start b {place}"]
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_changes(case: Case) -> None:
     assert changes(case.text) == sorted(case.changes)
