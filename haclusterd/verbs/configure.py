@@ -58,9 +58,11 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
     Verb("configure.apply", Permission.ADMINISTER, "Make it what a file says; status 10: something changed", (
         _TEXT, _SOURCE, _FORMAT, _VARIABLES,
         Argument("prune", Kind.WORD, "a tag; its objects that the file lacks are removed", flag="--prune"),
+        Argument("difference", Kind.FLAG, "answer the unified difference as well", flag="--diff"),
     ), (
-        Words(("crm configure apply web.yaml", "crm configure apply web.crm --prune site-a --dry-run"),
-              takes=(_FILE, "prune", "format", "variables"), is_guessed=False),
+        Words(("crm configure apply web.yaml", "crm configure apply web.crm --prune site-a --dry-run",
+               "crm configure apply web.yaml --diff --dry-run"),
+              takes=(_FILE, "prune", "difference", "format", "variables"), is_guessed=False),
     ), answers=("change",)),
     Verb("configure.verify", Permission.READ, "Check the configuration, or a file as if it were loaded", (
         Argument("text", Kind.TEXT, "the text of a file; left out: what is configured"),

@@ -7,10 +7,13 @@ defined is ever removed.
 from dataclasses import replace
 from typing import Any
 
+from haclusterd.cib.commands import ChangeConfiguration
+from haclusterd.cib.edits import apply_edits
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.configure.configure import read_text
 from haclusterd.commands.configure.removal import removal
 from haclusterd.commands.configure.script import Reading, every_error
+from haclusterd.commands.configure.view import unified
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import answers, carry_out_by
@@ -28,7 +31,7 @@ _KINDS = frozenset({"resource", "constraint", "template", "tag"})
 
 
 def apply(context: Context, arguments: Arguments) -> Outcome[Change]:
-    """Make what a text says so (schema `haclusterd.change/1`, with `changed`)."""
+    """Make what a text says so (schema `haclusterd.change/1`, with `changed`, and the difference if asked for it)."""
     base, tag = context.cib.configuration, arguments.word("prune")
     if tag and not NCNAME.match(tag):
         return refusal(report(Code.BAD_ID, id=tag))
@@ -47,7 +50,18 @@ def apply(context: Context, arguments: Arguments) -> Outcome[Change]:
         return outcome
     is_changed = bool(outcome.commands)
     answer = replace(outcome.answer, changed=is_changed)
+    if arguments.flag("difference"):
+        answer = replace(answer, difference="\n".join(_difference(context, outcome, answer)))
     return replace(outcome, answer=answer, exit_status=CHANGED if is_changed else None)
+
+
+def _difference(context: Context, outcome: Outcome[Change], answer: Change) -> list[str]:
+    """Return what the edits do: not all that a text says is kept as it is written there."""
+    base = new = context.cib.configuration
+    for command in outcome.commands:
+        if isinstance(command, ChangeConfiguration):
+            new = apply_edits(new, command.edits)
+    return unified(base, new, (answer.from_version, answer.to_version), context.agents)
 
 
 def _without(base: Configuration, ids: tuple[str, ...]) -> Configuration:

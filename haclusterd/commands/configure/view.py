@@ -2,10 +2,13 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from difflib import unified_diff
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from haclusterd.commands.configure.dependants import TOPOLOGY
+from haclusterd.formats.crm.syntax import Arrangement
+from haclusterd.formats.crm.syntax import show as show_crm
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.configuration import AttributeSet, Configuration, Operation, Primitive, Resource, Template
 from haclusterd.model.ids import ResourceId
@@ -49,6 +52,19 @@ def masked(
     resources = {key: _masked(each, agents or {}, patterns) for key, each in configuration.resources.items()}
     templates = {key: _masked_template(each, agents or {}, patterns) for key, each in configuration.templates.items()}
     return replace(configuration, resources=resources, templates=templates)
+
+
+def unified(
+    old: Configuration, new: Configuration, versions: tuple[int, int], agents: Mapping[str, AgentFacts] | None
+) -> list[str]:
+    """Return the lines of the unified difference as crm statements, with secrets hidden.
+
+    A changed secret alone shows no line.
+    """
+    before, after = (
+        show_crm(masked(each, agents), arrangement=Arrangement.DOCUMENT).splitlines() for each in (old, new)
+    )
+    return list(unified_diff(before, after, f"version {versions[0]}", f"version {versions[1]}", lineterm="", n=2))
 
 
 def revealed(

@@ -6,11 +6,10 @@ out of the history.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from difflib import unified_diff
 
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.configure.removal import removal
-from haclusterd.commands.configure.view import masked
+from haclusterd.commands.configure.view import masked, unified
 from haclusterd.commands.context import Context, ListedVersion, Versions
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import answers, carry_out_by
@@ -112,8 +111,7 @@ def compared(context: Context, arguments: Arguments) -> Outcome[Difference]:
 
 def difference(context: Context, contents: Mapping[int, Configuration], old: int, new: int) -> list[str]:
     """Return the unified difference of two versions, with secrets hidden; a changed secret alone shows no line."""
-    texts = [_text(masked(contents[number], context.agents)).splitlines() for number in (old, new)]
-    return list(unified_diff(texts[0], texts[1], f"version {old}", f"version {new}", lineterm="", n=2))
+    return unified(contents[old], contents[new], (old, new), context.agents)
 
 
 def _heading(context: Context, number: int) -> ComparedVersion:

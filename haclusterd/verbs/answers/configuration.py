@@ -21,7 +21,7 @@ class Change(Answer):
     changed: bool | None = absent()
     """Of `configure.apply`: whether anything did."""
     difference: str | None = absent()
-    """Of `configure.rollback`: the unified difference of the two versions."""
+    """The unified difference of the two versions: of `configure.rollback`, and of `configure.apply` on request."""
 
 
 @dataclass(frozen=True, slots=True)

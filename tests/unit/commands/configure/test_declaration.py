@@ -79,3 +79,30 @@ def test_what_is_wrong_with_a_text_changes_nothing() -> None:
     refused = asked(cluster, WEB + "primitive\ncolocation c inf: web nothing\n")
     assert refused.is_refused
     assert refused.commands == ()
+
+
+def test_the_difference_is_answered_where_it_is_asked_for_and_a_preview_has_the_same() -> None:
+    cluster = formed()
+    assert done(cluster, WEB)
+    text = WEB.replace("20s", "30s") + LOG
+    context = Context(cluster.cib, NOW, "root@n1", live=cluster.live, is_preview=True)
+    shown = preview(context, registry.run("configure.apply", {"text": text, "difference": True}, context))
+    assert isinstance(shown.data, dict)
+    asked_for = asked(cluster, text, difference=True)
+    assert isinstance(asked_for.data, dict)
+    difference = str(asked_for.data["difference"])
+    assert shown.data["change"]["difference"] == difference
+    lines = difference.splitlines()
+    assert lines[:2] == ["--- version 1", "+++ version 2"]
+    assert any(line.startswith("+primitive log") for line in lines)
+    assert "+\top monitor interval=10s timeout=30s" in lines
+    assert "difference" not in (asked(cluster, text).data or {})
+    assert (asked(cluster, WEB, difference=True).data or {})["difference"] == ""
+
+
+def test_the_difference_hides_secrets() -> None:
+    text = "primitive pdu stonith:fence_apc params ip=192.0.2.9 username=cluster password=swordfish\n"
+    answer = asked(formed(), text, difference=True)
+    assert not answer.is_refused, answer.reports
+    assert "+primitive pdu" in str(answer.data)
+    assert "swordfish" not in str(answer.data)
