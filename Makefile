@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-databases bench-large bench-snapshot tour api-contract bench-api wheel packages agents-matrix reference lock
+.PHONY: help setup demo test compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-databases bench-large bench-snapshot tour api-contract bench-api ansible wheel packages agents-matrix reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -139,6 +139,9 @@ browser: setup  ## the web page in a headless Chromium over real daemons (Debian
 	@command -v chromium chromium-browser google-chrome >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null \
 		|| apt-get install --quiet --yes --no-install-recommends chromium fonts-dejavu-core >/dev/null
 	@$(BIN)/python -m tests.browser $(if $(PICTURES),--pictures $(PICTURES)) $(if $(AXE),--axe $(AXE))
+
+ansible: setup  ## the Ansible collection, linted, and run on real daemons: check mode, changes, no second change; exit 77: no Ansible to be had
+	@$(BIN)/python -m tests.ansible_collection
 
 wheel: setup  ## dist/haclusterd-*.whl
 	@$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

@@ -25,7 +25,7 @@ DOCUMENTS = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
 SHOWING = [*DOCUMENTS, *sorted((CHECKOUT / "resource_agents").glob("*.md"))]
 """Pages that show what can be typed."""
 GRAMMAR = "docs/design/cli.md"
-ROOMS = ("haclusterd", "resource_agents", "packages", "policies", "systemd", "tests", "docs")
+ROOMS = ("ansible", "haclusterd", "resource_agents", "packages", "policies", "systemd", "tests", "docs")
 
 
 def prose(path: Path) -> str:

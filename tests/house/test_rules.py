@@ -27,7 +27,7 @@ def tracked(*patterns: str) -> list[Path]:
 
 
 PROGRAM = tracked("haclusterd/*.py")
-PYTHON = [*PROGRAM, *tracked("tests/*.py", "resource_agents/*.py", "packages/*.py")]
+PYTHON = [*PROGRAM, *tracked("ansible/*.py", "tests/*.py", "resource_agents/*.py", "packages/*.py")]
 
 
 @cache
@@ -69,7 +69,10 @@ def test_every_module_says_why_it_exists() -> None:
 
 
 AT_THE_ROOT = {".ci", ".gitignore", "LICENSE", "Makefile", "README.md", "pyproject.toml", "requirements.lock"}
-ROOMS = {"docs", "haclusterd", "monitoring", "packages", "policies", "resource_agents", "shims", "systemd", "tests"}
+ROOMS = {
+    "ansible", "docs", "haclusterd", "monitoring", "packages", "policies", "resource_agents", "shims", "systemd",
+    "tests",
+}  # fmt: skip
 
 
 def test_nothing_stands_at_the_root_that_does_not_belong_there() -> None:

@@ -1,0 +1,1 @@
+"""The Ansible collection, tried by Ansible itself on real daemons."""
