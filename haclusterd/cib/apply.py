@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from haclusterd.cib import (
+    apply_alerts,
     apply_api_tokens,
     apply_clean_up,
     apply_configuration,
@@ -25,6 +26,7 @@ from haclusterd.cib import (
     apply_watchdog,
     commands,
 )
+from haclusterd.cib.alert_events import with_alerts
 from haclusterd.cib.changes import Applied, Change, ChangeKind, Refusal, RefusalCode
 from haclusterd.cib.history_facts import marked
 from haclusterd.cib.levels import level_of, rules_at
@@ -77,6 +79,7 @@ _HANDLERS: dict[type, _Handler] = {
     commands.RevokeApiToken: apply_api_tokens.revoke_api_token,
     commands.RequestLeader: apply_leadership.request_leader,
     commands.ReadBarrier: apply_leadership.read_barrier,
+    commands.RecordAlerts: apply_alerts.record_alerts,
     commands.ChangeConfiguration: apply_configuration.change_configuration,
     commands.StageChange: apply_staged.stage_change,
     commands.ActivateStaged: apply_staged.activate_staged,
@@ -148,7 +151,10 @@ NODES_OWN = (MemoryError, RecursionError, OSError, SystemError)
 def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:
     try:
         verdict = _HANDLERS[type(command)](cib, command, entry)
-        return apply_restarts.with_restarts_ended(verdict) if verdict.changes else verdict
+        if verdict.changes:
+            verdict = apply_restarts.with_restarts_ended(verdict)
+            verdict = _with_alerts(cib, verdict, command, entry)
+        return verdict
     except NODES_OWN as trouble:
         # What another node may not meet must never become a refusal that the others do not make.
         raise RuntimeError(f"entry {entry.index} was not applied: {type(trouble).__name__} on this node") from trouble
@@ -157,6 +163,18 @@ def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:
             raise
         detail = f"internal error in apply: {type(bug).__name__}"
         return Verdict(cib, (), Refusal(RefusalCode.INTERNAL_ERROR, detail))
+
+
+def _with_alerts(before: Cib, verdict: Verdict, command: commands.Command, entry: Entry) -> Verdict:
+    """Add what alerts are to be sent; a mistake there loses an alert, and never what was done."""
+    try:
+        return replace(verdict, cib=with_alerts(before, verdict.cib, command, entry.at))
+    except NODES_OWN:
+        raise
+    except Exception:
+        if not entry.rules.raising_apply_is_a_refusal:
+            raise
+        return verdict
 
 
 def _remember(known: tuple[RequestId, ...], request: RequestId) -> tuple[RequestId, ...]:

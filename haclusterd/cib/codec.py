@@ -63,7 +63,7 @@ _TAG: Final = re.compile(
 
 SPREAD: Final[Mapping[type, frozenset[str]]] = {
     Cib: frozenset({"members", "configuration", "status", "requests", "refused", "staged"}),
-    Configuration: frozenset({"nodes", "resources", "constraints", "templates", "tags"}),
+    Configuration: frozenset({"nodes", "resources", "constraints", "templates", "tags", "alerts"}),
     Status: frozenset({"nodes", "fence_orders", "abandoned_fencings", "fencing_history", "proofs"}),
     NodeStatus: frozenset({"attributes", "histories", "probed", "unverified", "orders"}),
 }

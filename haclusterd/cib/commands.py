@@ -11,6 +11,7 @@ from enum import StrEnum
 from haclusterd.model.api_tokens import ApiToken
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Member
 from haclusterd.model.configuration import (
+    Alert,
     AttributeSet,
     Constraint,
     FencingLevel,
@@ -300,6 +301,13 @@ class PutTag:
 
 
 @dataclass(frozen=True, slots=True)
+class PutAlert:
+    """Add or replace an alert."""
+
+    alert: Alert
+
+
+@dataclass(frozen=True, slots=True)
 class PutFencingLevels:
     """Replace the fencing levels of all targets."""
 
@@ -316,7 +324,7 @@ class PutSets:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove an object of one kind (`node`, `template`, `resource`, `constraint`, `tag`)."""
+    """Remove an object of one kind (`node`, `template`, `resource`, `constraint`, `tag`, `alert`)."""
 
     kind: str
     id: str
@@ -330,7 +338,10 @@ class Arrange:
     ids: tuple[str, ...]
 
 
-Edit = PutNode | PutTemplate | PutResource | PutConstraint | PutTag | PutFencingLevels | PutSets | Delete | Arrange
+Edit = (
+    PutNode | PutTemplate | PutResource | PutConstraint | PutTag | PutAlert | PutFencingLevels | PutSets | Delete
+    | Arrange
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,6 +448,15 @@ class SetTicket:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordAlerts:
+    """How far the DC of `term` has delivered alerts; refused when the term is not the CIB's."""
+
+    term: Term
+    delivered: Mapping[str, int]
+    """By recipient: the sequence number of the newest event up to which it has everything."""
+
+
+@dataclass(frozen=True, slots=True)
 class RestartResource:
     """Stop a resource everywhere, then let it run again as configured; any DC finishes it."""
 
@@ -528,6 +548,7 @@ Command = (
     | RevokeApiToken
     | RequestLeader
     | ReadBarrier
+    | RecordAlerts
 )
 
 

@@ -15,6 +15,7 @@ from haclusterd.cib.commands import (
     Arrange,
     Delete,
     Edit,
+    PutAlert,
     PutConstraint,
     PutFencingLevels,
     PutNode,
@@ -47,6 +48,9 @@ def difference(old: Configuration, new: Configuration) -> tuple[Edit, ...]:
     edits += _deletions("tag", old.tags, new.tags)
     edits += [PutTag(tag) for tag in _changed(old.tags, new.tags)]
     edits += _arrangement("tag", old.tags, new.tags)
+    edits += _deletions("alert", old.alerts, new.alerts)
+    edits += [PutAlert(alert) for alert in _changed(old.alerts, new.alerts)]
+    edits += _arrangement("alert", old.alerts, new.alerts)
     if new.fencing_levels != old.fencing_levels:
         edits.append(PutFencingLevels(new.fencing_levels))
     for section, sets in _sections(new).items():
@@ -113,11 +117,12 @@ _MAPPINGS: Final = {
     "resource": "resources",
     "constraint": "constraints",
     "tag": "tags",
+    "alert": "alerts",
 }
 """Where the objects of a kind stand."""
 
 
-def _put(edit: PutNode | PutTemplate | PutResource | PutConstraint | PutTag) -> tuple[str, str, object]:
+def _put(edit: PutNode | PutTemplate | PutResource | PutConstraint | PutTag | PutAlert) -> tuple[str, str, object]:
     """Return kind, key and object of what is put."""
     match edit:
         case PutNode(entry):
@@ -130,6 +135,8 @@ def _put(edit: PutNode | PutTemplate | PutResource | PutConstraint | PutTag) -> 
             return "constraint", constraint.id, constraint
         case PutTag(tag):
             return "tag", tag.id, tag
+        case PutAlert(alert):
+            return "alert", alert.id, alert
 
 
 def _put_sets(configuration: Configuration, section: str, sets: tuple[AttributeSet, ...]) -> Configuration:

@@ -51,6 +51,7 @@ COMMANDS: Final[Mapping[type, str]] = {
     commands.EndRestart: "EndRestart",
     commands.RequestLeader: "RequestLeader",
     commands.ReadBarrier: "ReadBarrier",
+    commands.RecordAlerts: "RecordAlerts",
 }
 EDITS: Final[Mapping[type, str]] = {
     commands.PutNode: "PutNode",
@@ -58,6 +59,7 @@ EDITS: Final[Mapping[type, str]] = {
     commands.PutResource: "PutResource",
     commands.PutConstraint: "PutConstraint",
     commands.PutTag: "PutTag",
+    commands.PutAlert: "PutAlert",
     commands.PutFencingLevels: "PutFencingLevels",
     commands.PutSets: "PutSets",
     commands.Delete: "Delete",

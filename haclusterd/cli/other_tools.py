@@ -13,7 +13,7 @@ _SUPPOSE = "crm simulate"
 _AGENT = "crm ra info AGENT"
 _SETTINGS = "the tool has no settings of its own; crm --help shows its options"
 _NO_ACL = "not supported: members of group haclient may operate, root may administer"
-_NO_ALERTS = "not supported: read what happens with crm history events"
+_ALERTS = "crm configure alert NAME PATH to RECIPIENT"
 _NO_GEO = "no booth here: a site's ticket is granted by hand, crm ticket grant TICKET"
 _NO_QDEVICE = "a third vote is a witness: crm cluster witness NODE"
 _WATCHDOG = "without sbd: crm configure property watchdog-fencing=true; with a shared disk: the agent stonith:fence_sbd"
@@ -23,7 +23,7 @@ _SHOWN = "crm configure show"
 OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
     "": {
         "acl": _NO_ACL,
-        "alert": _NO_ALERTS,
+        "alert": _ALERTS,
         "booth": _NO_GEO,
         "client": "not needed: who is root or in group haclient may ask this node's daemon",
         "constraint": "crm configure location, crm configure colocation, crm configure order",
@@ -44,9 +44,11 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
          "user"),
         _NO_ACL,
     ),
-    "alert": dict.fromkeys(
-        ("add", "config", "create", "delete", "recipient", "remove", "show", "update"), _NO_ALERTS
-    ),
+    "alert": {
+        **dict.fromkeys(("add", "create", "recipient", "update"), _ALERTS),
+        **dict.fromkeys(("config", "show"), "crm configure show type:alert"),
+        **dict.fromkeys(("delete", "remove"), "crm configure delete NAME"),
+    },
     "booth": dict.fromkeys(
         ("cib", "config", "create", "delete", "destroy", "disable", "enable", "pull", "remove", "restart", "setup",
          "start", "status", "stop", "sync", "ticket"),
@@ -87,7 +89,6 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "acl_group": _NO_ACL,
         "acl_permission": _NO_ACL,
         "acl_target": _NO_ACL,
-        "alert": _NO_ALERTS,
         "role": _NO_ACL,
         "rsctest": "not supported: run the agent by hand on a node where nothing of it runs",
         "show_property": "crm configure get_property NAME",

@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
+from haclusterd.adapters.agents.alert_agents import ProcessAlertAgents
 from haclusterd.adapters.agents.by_class import AgentsByClass
 from haclusterd.adapters.agents.copies import copy_agents
 from haclusterd.adapters.agents.fence_agents import StdinFenceAgents
@@ -250,6 +251,7 @@ class Daemon:
             pacer=self._pacer,
             agents=self._agents_by_class(clock, incarnation, has_lease, StonithAgents(clock, fence_agents)),
             fence_agents=fence_agents,
+            alerts=ProcessAlertAgents(clock, loop, own_environment=marks),
             log=self._log,
             history=SqliteHistory(
                 installation.state_directory / "history.sqlite",

@@ -12,6 +12,7 @@ from haclusterd.formats.generated_ids import LEVEL_ID, allocate, operation_base
 from haclusterd.formats.references import Referred
 from haclusterd.formats.statements import AddOperation, Define, DefineLevels, MergeSet, Statement
 from haclusterd.model.configuration import (
+    Alert,
     AttributeSet,
     Bundle,
     Clone,
@@ -64,6 +65,7 @@ class _Draft:
     constraints: dict[ConstraintId, Constraint]
     templates: dict[ResourceId, Template]
     tags: dict[str, Tag]
+    alerts: dict[str, Alert]
     fencing_levels: tuple[FencingLevel, ...]
     sets: dict[str, tuple[AttributeSet, ...]]
     mode: Mode
@@ -76,7 +78,7 @@ class _Draft:
         """Return the ids of one kind."""
         kinds: Mapping[str, Container[str]] = {
             "node": self.nodes, "template": self.templates, "tag": self.tags, "constraint": self.constraints,
-            "resource": self.resources,
+            "resource": self.resources, "alert": self.alerts,
         }  # fmt: skip
         return kinds[kind]
 
@@ -91,6 +93,7 @@ class _Draft:
             templates=self.templates,
             tags=self.tags,
             fencing_levels=self.fencing_levels,
+            alerts=self.alerts,
         )
 
 
@@ -112,6 +115,7 @@ def assemble(
         constraints=dict(start.constraints),
         templates=dict(start.templates),
         tags=dict(start.tags),
+        alerts=dict(start.alerts),
         fencing_levels=start.fencing_levels,
         sets={
             "properties": start.properties,
@@ -150,13 +154,15 @@ def _apply(draft: _Draft, statement: Define | MergeSet) -> None:
             draft.templates[made.id] = made
         case Tag():
             draft.tags[made.id] = made
+        case Alert():
+            draft.alerts[made.id] = made
         case Location() | Colocation() | Ordering() | TicketConstraint():
             draft.constraints[made.id] = made
         case Primitive() | Group() | Clone() | Bundle():
             draft.resources[made.id] = made
 
 
-def _kind(made: NodeEntry | Resource | Constraint | Template | Tag) -> str:
+def _kind(made: NodeEntry | Resource | Constraint | Template | Tag | Alert) -> str:
     """Return the first word of the path of such an object."""
     match made:
         case NodeEntry():
@@ -165,6 +171,8 @@ def _kind(made: NodeEntry | Resource | Constraint | Template | Tag) -> str:
             return "template"
         case Tag():
             return "tag"
+        case Alert():
+            return "alert"
         case Location() | Colocation() | Ordering() | TicketConstraint():
             return "constraint"
         case _:
@@ -216,6 +224,9 @@ def _resolve_one(draft: _Draft, referred: Referred, statement: Define) -> None:
             draft.templates[made.id] = referred.resolved(made, statement.place)
         case Primitive():
             draft.resources[made.id] = _with_agent(draft, referred.resolved(made, statement.place), statement)
+        case Alert():
+            recipients = tuple(referred.resolved(each, statement.place) for each in made.recipients)
+            draft.alerts[made.id] = replace(referred.resolved(made, statement.place), recipients=recipients)
         case Location():
             draft.constraints[made.id] = referred.resolved(made, statement.place)
         case Group() | Clone() | Bundle():

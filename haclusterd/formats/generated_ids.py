@@ -63,6 +63,11 @@ def set_base(constraint: str, number: int) -> str:
     return f"{constraint}-{number}"
 
 
+def recipient_base(alert: str) -> str:
+    """Return the id of an alert's first recipient."""
+    return f"{alert}-recipient"
+
+
 def mapping_base(bundle: str, kind: str) -> str:
     """Return the id of a bundle's first `port` or `storage` mapping."""
     return f"{bundle}-{kind}-mapping"

@@ -11,6 +11,8 @@ from typing import TypeVar
 
 from haclusterd.formats.statements import PAIR_REFERENCE, REFERENCE
 from haclusterd.model.configuration import (
+    Alert,
+    AlertRecipient,
     AttributeSet,
     Bundle,
     Clone,
@@ -28,7 +30,10 @@ from haclusterd.model.rules import Rule
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import Place, ReportItem, report
 
-Owner = NodeEntry | Primitive | Template | Group | Clone | Bundle | Location | Colocation | Ordering
+Owner = (
+    NodeEntry | Primitive | Template | Group | Clone | Bundle | Location | Colocation | Ordering
+    | Alert | AlertRecipient
+)  # fmt: skip
 _Owner = TypeVar("_Owner", bound=Owner)
 _Part = TypeVar("_Part")
 
@@ -174,6 +179,9 @@ def _owners(configuration: Configuration) -> Iterator[tuple[str, object]]:
         if isinstance(resource, Primitive | Template):
             yield from ((operation.id, operation) for operation in resource.operations)
     yield from configuration.constraints.items()
+    for alert in configuration.alerts.values():
+        yield alert.id, alert
+        yield from ((each.id, each) for each in alert.recipients)
     for sets in (configuration.properties, configuration.resource_defaults, configuration.operation_defaults):
         yield from ((block.id, _Section((block,))) for block in sets)
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from haclusterd.model.configuration import (
+    Alert,
     AttributeSet,
     Constraint,
     FencingLevel,
@@ -34,7 +35,7 @@ PAIR_REFERENCE = "@"
 class Define:
     """Make one object."""
 
-    object: NodeEntry | Resource | Constraint | Template | Tag
+    object: NodeEntry | Resource | Constraint | Template | Tag | Alert
     place: Place
     places: Mapping[Path, Place] = field(default_factory=dict)
     comments: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from haclusterd.model.alerts import AlertQueue
 from haclusterd.model.api_tokens import ApiToken
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.dated_blocks import dated_blocks, with_judged
@@ -177,6 +178,8 @@ class Status:
     """None: no rule on dates was ever judged, and no block under one is in force."""
     restarts: Mapping[ResourceId, Restart] = field(default_factory=dict)
     """Those that are under way, by the resource that is to be restarted."""
+    alerts: AlertQueue = field(default_factory=AlertQueue)
+    """What alerts' agents are to be called for."""
 
 
 @dataclass(frozen=True, slots=True)

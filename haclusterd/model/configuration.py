@@ -309,6 +309,43 @@ class FencingLevel:
     target_value: str = ""
 
 
+class AlertKind(StrEnum):
+    """What alerts may be about (Pacemaker Explained, "Alert Filters"): the words of `select`."""
+
+    NODES = "nodes"
+    FENCING = "fencing"
+    RESOURCES = "resources"
+    ATTRIBUTES = "attributes"
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRecipient:
+    """One address that an alert's agent is called for."""
+
+    id: str
+    value: str
+    description: str = ""
+    parameters: tuple[AttributeSet, ...] = ()
+    """Environment variables of the agent, before those of the alert."""
+    meta: tuple[AttributeSet, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A program that is called for what happens in the cluster, once for each recipient; without any, once."""
+
+    id: str
+    path: str
+    description: str = ""
+    select: tuple[AlertKind, ...] | None = None
+    """In the order of `AlertKind`; None: not written, which means nodes, fencing and resources."""
+    attribute_names: tuple[str, ...] = ()
+    """Of the kind `attributes`: these names only; empty: all."""
+    parameters: tuple[AttributeSet, ...] = ()
+    meta: tuple[AttributeSet, ...] = ()
+    recipients: tuple[AlertRecipient, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class NodeEntry:
     """What is configured about a node (its membership is in the CIB's `members`)."""
@@ -343,6 +380,7 @@ class Configuration:
     templates: Mapping[ResourceId, Template] = field(default_factory=dict)
     tags: Mapping[str, Tag] = field(default_factory=dict)
     fencing_levels: tuple[FencingLevel, ...] = ()
+    alerts: Mapping[str, Alert] = field(default_factory=dict)
 
     def primitives(self) -> Iterator[Primitive]:
         """Yield every primitive in document order."""

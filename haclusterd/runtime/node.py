@@ -62,6 +62,7 @@ from haclusterd.ports.store import (
     StoreEvent,
     VoterLinks,
 )
+from haclusterd.runtime.alerts.delivery import AlertDelivery
 from haclusterd.runtime.hand_over import HandOver
 from haclusterd.runtime.history_keeper import HistoryKeeper
 from haclusterd.runtime.history_rows import rows_of, version_of
@@ -155,6 +156,7 @@ class NodeRuntime:
         self._monitors: set[str] = set()
         """Keys of monitors that are being run; they are many, and mostly no news."""
         self._keeper = HistoryKeeper(node, ports.clock, ports.history, lambda: self._cib, self._propose)
+        self._alerts = AlertDelivery(node, self._incarnation, ports, propose=self._propose, wake=self._wake)
 
     # -- life -------------------------------------------------------------------------------------------------------
 
@@ -468,6 +470,7 @@ class NodeRuntime:
         self._step_membership()
         self._step_executor_and_fencer()
         self._step_controller(changes)
+        self._alerts.step(self._cib)
         now, read = self._ports.clock.now(), self._ports.load.read
         self._perform_all(self._load_watch.step(self._cib, self._incarnation, read, now))
         if self._appended is not None:
@@ -511,6 +514,7 @@ class NodeRuntime:
         self._proposer.forget_scope(Scope.INCARNATION)
         self._joining.reincarnated(self._incarnation)
         self._fencer.reincarnated(self._incarnation)
+        self._alerts.reincarnated(self._incarnation)
         self._controller.reincarnated(self._incarnation)
         self._perform_all(self._executor.reincarnated(self._incarnation, self.moment()))
         self._ports.pacer.configure(self._pacer_settings())
@@ -577,6 +581,7 @@ class NodeRuntime:
             self._proposer.deadline(),
             self._learners.deadline() if self._controller.is_dc else NEVER,
             self._load_watch.deadline(),
+            self._alerts.deadline(),
             self._hand_over.deadline() if self._leadership.is_self else NEVER,
             self._leaving.deadline(is_led=self._leadership.leader is not None, now=moment.now),
         )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from haclusterd.ports.agents import AgentRunner
+from haclusterd.ports.alerts import AlertAgents
 from haclusterd.ports.background import Background
 from haclusterd.ports.clock import Clock, Entropy
 from haclusterd.ports.crashes import CrashRecords
@@ -32,4 +33,5 @@ class NodePorts:
     holds: LoopStalls
     background: Background
     crashes: CrashRecords
+    alerts: AlertAgents
     load: LoadMeter

@@ -48,6 +48,7 @@ from haclusterd.simulator.checks.coverage import Coverage
 from haclusterd.simulator.checks.folding import SharedFolding
 from haclusterd.simulator.checks.observed import ObservedMachine, ObservedRuntime, ObservedStore
 from haclusterd.simulator.hosts.agents import HostAgents, SimulatedAgents
+from haclusterd.simulator.hosts.alert_agents import DeliveredAlert, SimulatedAlertAgents
 from haclusterd.simulator.hosts.clocks import ProcessClock, SeededEntropy
 from haclusterd.simulator.hosts.fence_devices import PowerSwitch, SimulatedFenceAgents
 from haclusterd.simulator.hosts.hosts import Boot, Host
@@ -93,6 +94,8 @@ class Surroundings:
     snapshot_every: int = 1000
     actions_max: int = 16
     watchdog_ms: int = 0
+    alerts: list[DeliveredAlert] = field(default_factory=list)
+    """Calls of alerts' agents, in the order in which they began."""
     feature_levels: Mapping[NodeName, int] = field(default_factory=dict)
     """What brains of older versions read, where one is installed."""
 
@@ -267,6 +270,7 @@ class BrainProcess:
             pacer=pacer,
             agents=SimulatedAgents(hosted, boot, self.main_life, around.truth),
             fence_agents=SimulatedFenceAgents(world, around.switch, boot, self.main_life, host.name),
+            alerts=SimulatedAlertAgents(host, boot, self.main_life, around.alerts),
             log=StoryLog(world, host.name),
             history=NoHistory(),
             planner=SimulatedPlanner(

@@ -43,6 +43,7 @@ from haclusterd.simulator.checks.folding import SharedFolding
 from haclusterd.simulator.disabled_rules import seen_by
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import AgentFates, HostAgents, Manners
+from haclusterd.simulator.hosts.alert_agents import DeliveredAlert
 from haclusterd.simulator.hosts.clocks import EPOCH_MS
 from haclusterd.simulator.hosts.fence_devices import PowerSwitch
 from haclusterd.simulator.hosts.hosts import Boot, Host
@@ -192,6 +193,11 @@ class Cluster:
             self.slowest = derive(node_timeout_ms, self.shape.brain_timeout_ms)
         if node_timeout_ms < self.fastest.node_timeout_ms:
             self.fastest = derive(node_timeout_ms, self.shape.brain_timeout_ms)
+
+    @property
+    def alerts(self) -> list[DeliveredAlert]:
+        """Calls of alerts' agents, in the order in which they began."""
+        return self._surroundings.alerts
 
     def add_host(self) -> NodeName:
         """Bring a machine that knows who the members are, and is none itself yet; return its name."""

@@ -107,6 +107,10 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
         _statement("fencing_topology", "Say which fence devices are tried, in which order",
                    "[NODE:] DEVICE[,DEVICE...]...",
                    "crm configure fencing_topology n1: ipmi1 pdu-a,pdu-b"),
+        _statement("alert", "Have a program called for what happens",
+                   "ID PATH [attributes NAME=VALUE...] [meta NAME=VALUE...] [select nodes|fencing|resources|attributes"
+                   "...] [to RECIPIENT]...",
+                   "crm configure alert mail /usr/share/pacemaker/alerts/alert_smtp.sh to admin@example.org"),
         _statement("xml", "Define one object as Pacemaker's CIB writes it",
                    "ELEMENT",
                    'crm configure xml \'<rsc_order id="o1" first="db" then="web"/>\''),

@@ -21,11 +21,9 @@ DIFFERENT = {
     "024-sap-ascs-ers": "the id of the element around a resource's operations is not kept",
     "054-acl-roles": "access control lists are refused",
     "055-acl-advanced": "access control lists are refused",
-    "058-alerts": "alerts are refused",
     "065-nvpair-ref": "what a reference to a pair means is put in its place",
     "071-xml-embedded": "the id of a pair is not kept",
     "076-empty-values": "an attribute without a value is left out, with a warning",
-    "085-mixed-order": "alerts are refused",
 }
 """Scripts that mean something else here, each with the reason."""
 

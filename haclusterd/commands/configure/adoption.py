@@ -33,6 +33,7 @@ def _over(base: Configuration, new: Configuration) -> Configuration:
         operation_defaults=_merged(base.operation_defaults, new.operation_defaults),
         templates={**base.templates, **new.templates},
         tags={**base.tags, **new.tags},
+        alerts={**base.alerts, **new.alerts},
         fencing_levels=_levels(base.fencing_levels, new.fencing_levels),
     )
 

@@ -58,7 +58,8 @@ def template(context: Context, arguments: Arguments) -> Outcome[Change]:
     if has_template:
         problem = f"{', '.join(has_template)}: made of a template already"
         return refusal(report(Code.BAD_ARGUMENT, name="resources", problem=problem))
-    taken = (*configuration.resources, *configuration.constraints, *configuration.templates, *configuration.tags)
+    taken = (*configuration.resources, *configuration.constraints, *configuration.templates, *configuration.tags,
+             *configuration.alerts)
     (agent,) = agents
     id_ = ResourceId(arguments.word("id") or _free(f"template-{agent.type.lower()}", taken))
     if id_ in taken:

@@ -11,6 +11,7 @@ from haclusterd.cib.commands import (
     ChangeConfiguration,
     Delete,
     Edit,
+    PutAlert,
     PutConstraint,
     PutFencingLevels,
     PutNode,
@@ -131,7 +132,7 @@ def describe_edits(old: Configuration, edits: tuple[Edit, ...]) -> Iterator[str]
                 yield f"{'~' if is_known else '+'} {kind} {name}"
 
 
-_Put = PutNode | PutResource | PutConstraint | PutTemplate | PutTag
+_Put = PutNode | PutResource | PutConstraint | PutTemplate | PutTag | PutAlert
 
 
 def _put(old: Configuration, edit: _Put) -> tuple[str, str, bool]:
@@ -147,6 +148,8 @@ def _put(old: Configuration, edit: _Put) -> tuple[str, str, bool]:
             return "template", template.id, template.id in old.templates
         case PutTag(tag):
             return "tag", tag.id, tag.id in old.tags
+        case PutAlert(alert):
+            return "alert", alert.id, alert.id in old.alerts
 
 
 def _kind(resource: Resource) -> str:

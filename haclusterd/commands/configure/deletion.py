@@ -48,6 +48,8 @@ def _delete_one(work: _Deletion, id_: str) -> None:
     configuration = work.cib.configuration
     if id_ in configuration.constraints:
         work.configuration = replace(work.configuration, constraints=_without(work.configuration.constraints, id_))
+    elif id_ in configuration.alerts:
+        work.configuration = replace(work.configuration, alerts=_without(work.configuration.alerts, id_))
     elif id_ in configuration.resources or id_ in configuration.templates or id_ in configuration.tags:
         _delete_named(work, id_)
     elif id_ == TOPOLOGY and configuration.fencing_levels:
@@ -56,7 +58,7 @@ def _delete_one(work: _Deletion, id_: str) -> None:
         _delete_node(work, NodeName(id_))
     elif not _delete_set(work, id_):
         known = [*configuration.resources, *configuration.constraints, *configuration.nodes, *configuration.templates,
-                 *configuration.tags]  # fmt: skip
+                 *configuration.tags, *configuration.alerts]  # fmt: skip
         work.reports.append(report(Code.UNKNOWN_OBJECT, id=repr(id_), remedy=did_you_mean(id_, known, SHOW_ALL)))
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from haclusterd.model.configuration import (
+    Alert,
     AttributeSet,
     Bundle,
     Clone,
@@ -75,6 +76,7 @@ def renamed(configuration: Configuration, old: str, new: str) -> Configuration:
             for key, each in configuration.tags.items()
         },
         fencing_levels=tuple(swap.level(level) for level in configuration.fencing_levels),
+        alerts={swap.name(key): swap.alert(each) for key, each in configuration.alerts.items()},
     )
 
 
@@ -136,6 +138,14 @@ class _Swap:
         if operations is not None:
             found["operations"] = tuple(self._operation(owner, each) for each in operations)
         return found
+
+    def alert(self, alert: Alert) -> Alert:
+        recipients = tuple(
+            replace(each, id=self._made(alert.id, each.id), parameters=self._blocks(alert.id, each.parameters),
+                    meta=self._blocks(alert.id, each.meta))
+            for each in alert.recipients
+        )  # fmt: skip
+        return replace(alert, id=self.name(alert.id), recipients=recipients, **self.parts(alert.id, alert))
 
     def resource(self, resource: Resource) -> Resource:
         made = replace(resource, id=self.resource_id(resource.id), **self.parts(resource.id, resource))

@@ -69,6 +69,7 @@ def _changed(configuration: Configuration, before: Configuration) -> Iterator[st
         (_by_name(configuration.resources.items()), _by_name(before.resources.items())),
         (_by_name(configuration.templates.items()), _by_name(before.templates.items())),
         (_by_name(configuration.tags.items()), _by_name(before.tags.items())),
+        (_by_name(configuration.alerts.items()), _by_name(before.alerts.items())),
         (_by_name(configuration.constraints.items()), _by_name(before.constraints.items())),
         (_blocks(configuration), _blocks(before)),
     )
@@ -111,6 +112,7 @@ _TYPES: Mapping[str, Callable[[Configuration], Iterator[str]]] = {
     "bundle": _of_class(Bundle),
     "rsc_template": lambda configuration: iter(configuration.templates),
     "tag": lambda configuration: iter(configuration.tags),
+    "alert": lambda configuration: iter(configuration.alerts),
     "location": _of_class(Location),
     "colocation": _of_class(Colocation),
     "collocation": _of_class(Colocation),

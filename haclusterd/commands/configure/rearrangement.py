@@ -24,7 +24,8 @@ def rename(cib: Cib, words: Sequence[str], *, is_forced: bool) -> Edited:
     if len(words) != 2:
         return configuration, (report(Code.USAGE, problem="rename needs two names: rename OLD NEW"),)
     old, new = words
-    known = {*configuration.resources, *configuration.constraints, *configuration.templates, *configuration.tags}
+    known = {*configuration.resources, *configuration.constraints, *configuration.templates, *configuration.tags,
+             *configuration.alerts}
     if old not in known:
         remedy = did_you_mean(old, sorted(known), SHOW_ALL)
         return configuration, (report(Code.UNKNOWN_OBJECT, id=repr(old), remedy=remedy),)

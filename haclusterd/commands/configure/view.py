@@ -1,7 +1,7 @@
 """What of a configuration is shown: some of its objects, with secrets hidden; and such a text read again."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 from fnmatch import fnmatchcase
 from typing import TypeVar
@@ -10,7 +10,7 @@ from haclusterd.commands.configure.dependants import TOPOLOGY
 from haclusterd.formats.crm.syntax import Arrangement
 from haclusterd.formats.crm.syntax import show as show_crm
 from haclusterd.model.agents import AgentFacts
-from haclusterd.model.configuration import AttributeSet, Configuration, Operation, Primitive, Resource, Template
+from haclusterd.model.configuration import Alert, AttributeSet, Configuration, Operation, Primitive, Resource, Template
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.words import HIDDEN
 from haclusterd.reports.codes import Code
@@ -26,7 +26,8 @@ def ids_of(configuration: Configuration) -> tuple[str, ...]:
     """Return every id and name that can be asked for."""
     sets = (*configuration.properties, *configuration.resource_defaults, *configuration.operation_defaults)
     objects = (*configuration.nodes, *configuration.resources, *configuration.templates, *configuration.tags,
-               *configuration.constraints, *([TOPOLOGY] if configuration.fencing_levels else []))  # fmt: skip
+               *configuration.constraints, *configuration.alerts,
+               *([TOPOLOGY] if configuration.fencing_levels else []))  # fmt: skip
     return (*objects, *(block.id for block in sets))
 
 
@@ -42,6 +43,7 @@ def part_of(configuration: Configuration, ids: Collection[str]) -> Configuration
         templates={key: each for key, each in configuration.templates.items() if key in ids},
         tags={key: each for key, each in configuration.tags.items() if key in ids},
         fencing_levels=configuration.fencing_levels if TOPOLOGY in ids else (),
+        alerts={key: each for key, each in configuration.alerts.items() if key in ids},
     )
 
 
@@ -51,7 +53,8 @@ def masked(
     """Return the configuration with secrets hidden, and parameters that fit a pattern; it must not be loaded again."""
     resources = {key: _masked(each, agents or {}, patterns) for key, each in configuration.resources.items()}
     templates = {key: _masked_template(each, agents or {}, patterns) for key, each in configuration.templates.items()}
-    return replace(configuration, resources=resources, templates=templates)
+    alerts = {key: _masked_alert(each, (*OBSCURED, *patterns)) for key, each in configuration.alerts.items()}
+    return replace(configuration, resources=resources, templates=templates, alerts=alerts)
 
 
 def unified(
@@ -76,27 +79,35 @@ def revealed(
     before stay, and verification refuses them.
     """
     reports: list[ReportItem] = []
+    revealing = _Revealing(places, reports)
     resources: dict[ResourceId, Resource] = {}
     for id_, each in configuration.resources.items():
         was = before.resources.get(id_)
         resources[id_] = each
         if isinstance(each, Primitive) and isinstance(was, Primitive) and each.agent == was.agent:
-            resources[id_] = _revealed(each, was, "resource", places, reports)
+            resources[id_] = _revealed(each, was, "resource", revealing)
     templates = {}
     for id_, template in configuration.templates.items():
         old = before.templates.get(id_)
         is_same = old is not None and old.agent == template.agent
-        templates[id_] = _revealed(template, old, "template", places, reports) if old and is_same else template
-    return replace(configuration, resources=resources, templates=templates), tuple(reports)
+        templates[id_] = _revealed(template, old, "template", revealing) if old and is_same else template
+    alerts = {}
+    for name, alert in configuration.alerts.items():
+        earlier = before.alerts.get(name)
+        is_same = earlier is not None and earlier.path == alert.path
+        alerts[name] = _revealed_alert(alert, earlier, revealing) if earlier and is_same else alert
+    return replace(configuration, resources=resources, templates=templates, alerts=alerts), tuple(reports)
 
 
-_Holder = TypeVar("_Holder", Primitive, Template)
+@dataclass(frozen=True, slots=True)
+class _Revealing:
+    """Puts known values in the place of asterisks, and reports each."""
 
+    places: Places
+    reports: list[ReportItem]
 
-def _revealed(new: _Holder, old: _Holder, kind: str, places: Places, reports: list[ReportItem]) -> _Holder:
-    own: tuple[str, ...] = (kind, new.id)
-
-    def shown(blocks: Blocks, known: Blocks, where: str, path: tuple[str, ...]) -> Blocks:
+    def blocks(self, blocks: Blocks, known: Blocks, where: str, path: tuple[str, ...]) -> Blocks:
+        """Return the blocks with the values that were known; `path` leads to where they stand in the text."""
         values = {name: text for block in known for name, text in block.pairs}
         values |= {f"{block.id} {name}": text for block in known for name, text in block.pairs}
         made = []
@@ -106,20 +117,44 @@ def _revealed(new: _Holder, old: _Holder, kind: str, places: Places, reports: li
                 found = values.get(f"{block.id} {name}", values.get(name, HIDDEN))
                 if found != HIDDEN:
                     pairs[name] = found
-                    place = places.find(*path, name)
-                    reports.append(report(Code.SECRET_KEPT, place=place, name=f"{where}: {name}"))
+                    place = self.places.find(*path, name)
+                    self.reports.append(report(Code.SECRET_KEPT, place=place, name=f"{where}: {name}"))
             made.append(replace(block, pairs=tuple(pairs.items())))
         return tuple(made)
 
+
+def _revealed_alert(new: Alert, old: Alert, revealing: _Revealing) -> Alert:
+    known = {each.id: each for each in old.recipients}
+    recipients = tuple(
+        replace(each, parameters=revealing.blocks(each.parameters, known[each.id].parameters, each.id,
+                                                  ("alert", new.id, "recipient", str(number), "attributes")))
+        if each.id in known else each
+        for number, each in enumerate(new.recipients)
+    )  # fmt: skip
+    own = ("alert", new.id, "attributes")
+    parameters = revealing.blocks(new.parameters, old.parameters, new.id, own)
+    return replace(new, parameters=parameters, recipients=recipients)
+
+
+_Holder = TypeVar("_Holder", Primitive, Template)
+
+
+def _revealed(new: _Holder, old: _Holder, kind: str, revealing: _Revealing) -> _Holder:
+    own: tuple[str, ...] = (kind, new.id)
     by_id = {each.id: each for each in old.operations}
     operations = tuple(
-        replace(each, parameters=shown(each.parameters, by_id[each.id].parameters, f"{new.id}: {each.name}",
-                                       (*own, "operation", str(index), "params")))
+        replace(each, parameters=revealing.blocks(each.parameters, by_id[each.id].parameters, f"{new.id}: {each.name}",
+                                                  (*own, "operation", str(index), "params")))
         if each.id in by_id else each
         for index, each in enumerate(new.operations)
     )  # fmt: skip
-    parameters = shown(new.parameters, old.parameters, new.id, (*own, "params"))
+    parameters = revealing.blocks(new.parameters, old.parameters, new.id, (*own, "params"))
     return replace(new, parameters=parameters, operations=operations)
+
+
+def _masked_alert(alert: Alert, private: tuple[str, ...]) -> Alert:
+    recipients = tuple(replace(each, parameters=_hidden(each.parameters, private)) for each in alert.recipients)
+    return replace(alert, parameters=_hidden(alert.parameters, private), recipients=recipients)
 
 
 def _masked_template(

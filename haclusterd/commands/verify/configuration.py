@@ -8,6 +8,7 @@ here, and everything found is reported at once, in the order of the text.
 from collections.abc import Mapping
 
 from haclusterd.commands.verify.agents import check_agents
+from haclusterd.commands.verify.alerts import check_alerts
 from haclusterd.commands.verify.constraints import check_constraints
 from haclusterd.commands.verify.containment import check_containment
 from haclusterd.commands.verify.fencing import check_fence_devices, check_fencing, check_topology
@@ -40,6 +41,7 @@ CHECKS = (
     check_fencing,
     check_topology,
     check_fence_devices,
+    check_alerts,
 )
 """All checks; each looks at one concern and does not mind what the others find."""
 

@@ -146,6 +146,13 @@ def _ids(judgement: Judgement) -> Iterator[_Found]:
             yield from ((mapping.id, path, None) for mapping in resource.storage)
     yield from _of_constraints(configuration)
     yield from ((tag, ("tag", tag), None) for tag in configuration.tags)
+    for alert in configuration.alerts.values():
+        yield alert.id, ("alert", alert.id), None
+        yield from _of_blocks(alert.parameters + alert.meta, ("alert", alert.id))
+        for number, recipient in enumerate(alert.recipients):
+            own = ("alert", alert.id, "recipient", str(number))
+            yield recipient.id, own, None
+            yield from _of_blocks(recipient.parameters + recipient.meta, own)
     yield from ((level.id, ("fencing_level", str(n)), None) for n, level in enumerate(configuration.fencing_levels))
     for node in configuration.nodes.values():
         yield from _of_blocks(node.attributes + node.utilization, ("node", node.name))

@@ -5,6 +5,7 @@ Tags and fencing levels are read here (Pacemaker Explained, "Tagging Configurati
 
 from collections import Counter
 
+from haclusterd.formats.cib_xml.alerts import AlertReader
 from haclusterd.formats.cib_xml.constraints import ConstraintReader
 from haclusterd.formats.cib_xml.nodes import NodeNames, NodeReader
 from haclusterd.formats.cib_xml.notes import Notes
@@ -12,21 +13,18 @@ from haclusterd.formats.cib_xml.resources import ResourceReader
 from haclusterd.formats.cib_xml.sets import SetReader
 from haclusterd.formats.cib_xml.tree import Element
 from haclusterd.formats.cib_xml.upgrade import schema_of, upgraded
-from haclusterd.model.configuration import AttributeSet, Bundle, Configuration, FencingLevel, Tag
+from haclusterd.model.configuration import Alert, AttributeSet, Bundle, Configuration, FencingLevel, Tag
 from haclusterd.model.ids import ResourceId
 from haclusterd.reports.codes import Code
 
 _SECTIONS = (
     "crm_config", "nodes", "resources", "constraints", "rsc_defaults", "op_defaults", "tags", "fencing-topology",
+    "alerts",
 )  # fmt: skip
 _NOT_OBEYED = {
     "acls": (
         "<acls>, the access control lists: they keep nobody from anything here",
         "take users who may not operate the cluster out of the group haclient; only root administers it",
-    ),
-    "alerts": (
-        "<alerts>: their agents are not called, so that nobody is notified by them",
-        "watch the cluster with crm history events, or the journal of haclusterd",
     ),
 }
 """Sections that the model cannot hold and that no plan depends on: what does not happen, and what to do instead."""
@@ -73,6 +71,7 @@ class ConfigurationReader:
             templates=resources.templates,
             tags=tags,
             fencing_levels=self._fencing_levels(),
+            alerts=self._alerts(),
         )
         return upgraded(made, self._schema), nodes.names()
 
@@ -85,6 +84,12 @@ class ConfigurationReader:
     def _fencing_levels(self) -> tuple[FencingLevel, ...]:
         sections = self._section.all("fencing-topology")
         return tuple(level for section in sections for level in read_fencing_levels(section, self._notes))
+
+    def _alerts(self) -> dict[str, Alert]:
+        reader = AlertReader(self._sets, self._notes)
+        for section in self._section.all("alerts"):
+            reader.read(section)
+        return reader.alerts
 
     def _blocks(self, section: str, tag: str) -> tuple[AttributeSet, ...]:
         found: list[AttributeSet] = []

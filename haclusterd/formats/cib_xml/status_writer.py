@@ -23,7 +23,7 @@ FEATURE_SET = "3.16.2"
 _FEATURE_SET_NAME = "#feature-set"
 _NOT_RECORDED = frozenset({ActionName.CANCEL, ActionName.NOTIFY})
 _NO_UUID = "00000000-0000-0000-0000-000000000000"
-_STATUS: Mapping[ExecutionStatus, int] = {
+OPERATION_STATUS: Mapping[ExecutionStatus, int] = {
     ExecutionStatus.PENDING: -1,
     ExecutionStatus.DONE: 0,
     ExecutionStatus.CANCELLED: 1,
@@ -169,7 +169,7 @@ def _identifier(history: ResourceHistory, record: OperationRecord, used: set[str
 
 
 def _record(node: NodeName, history: ResourceHistory, record: OperationRecord, identifier: str) -> Iterator[str]:
-    status, code = _STATUS[record.status], _code(record)
+    status, code = OPERATION_STATUS[record.status], _code(record)
     key = f"0:0:{_number(record.target_exit_code)}:{_NO_UUID}"
     attributes = {
         "id": identifier,

@@ -13,7 +13,7 @@ from haclusterd.formats.cib_xml.resource_writer import ResourceWriter
 from haclusterd.formats.cib_xml.status_writer import FEATURE_SET, node_numbers, status_lines
 from haclusterd.model import scores
 from haclusterd.model.cluster import Cib
-from haclusterd.model.configuration import Configuration, FencingLevel, NodeEntry, Tag
+from haclusterd.model.configuration import Alert, AlertKind, AlertRecipient, Configuration, FencingLevel, NodeEntry, Tag
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 
@@ -78,6 +78,7 @@ def _sections(configuration: Configuration, blocks: BlockWriter) -> Iterator[tup
     yield "op_defaults", blocks.sets("meta_attributes", configuration.operation_defaults), False
     yield "fencing-topology", (line for each in configuration.fencing_levels for line in _level(each)), False
     yield "tags", (line for tag in configuration.tags.values() for line in _tag(tag)), False
+    yield "alerts", (line for each in configuration.alerts.values() for line in _alert(each, blocks)), False
 
 
 def _node(node: NodeEntry, blocks: BlockWriter) -> Iterator[str]:
@@ -108,3 +109,29 @@ def _level(level: FencingLevel) -> Iterator[str]:
 def _tag(tag: Tag) -> Iterator[str]:
     references = (line for each in tag.references for line in element("obj_ref", {"id": each}))
     return element("tag", {"id": tag.id}, references)
+
+
+def _alert(alert: Alert, blocks: BlockWriter) -> Iterator[str]:
+    inside: list[str] = []
+    if alert.select is not None:
+        selected = (line for kind in alert.select for line in _selected(alert, kind, blocks))
+        inside += element("select", {}, selected)
+    inside += _blocks_of(alert, blocks)
+    inside += (line for each in alert.recipients for line in _recipient(each, blocks))
+    attributes = {"id": alert.id, "path": alert.path, "description": alert.description or None}
+    return element("alert", attributes, inside)
+
+
+def _selected(alert: Alert, kind: AlertKind, blocks: BlockWriter) -> Iterator[str]:
+    names = alert.attribute_names if kind is AlertKind.ATTRIBUTES else ()
+    pairs = [{"id": blocks.fresh(f"{alert.id}-select-{name}"), "name": name} for name in names]
+    return element(f"select_{kind}", {}, (line for each in pairs for line in element("attribute", each)))
+
+
+def _recipient(recipient: AlertRecipient, blocks: BlockWriter) -> Iterator[str]:
+    attributes = {"id": recipient.id, "value": recipient.value, "description": recipient.description or None}
+    return element("recipient", attributes, _blocks_of(recipient, blocks))
+
+
+def _blocks_of(owner: Alert | AlertRecipient, blocks: BlockWriter) -> list[str]:
+    return [*blocks.sets("instance_attributes", owner.parameters), *blocks.sets("meta_attributes", owner.meta)]

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.formats.cib_xml.tree import parse_tree
+from haclusterd.formats.crm.alerts import read_alert
 from haclusterd.formats.crm.blocks import attribute_set, read_block, section_word
 from haclusterd.formats.crm.bundles import read_bundle
 from haclusterd.formats.crm.constraints import read_colocation, read_location, read_order, read_ticket
@@ -50,6 +51,7 @@ _READERS: dict[str, Callable[[Cursor], Statement]] = {
     "order": read_order,
     "rsc_ticket": read_ticket,
     "fencing_topology": read_topology,
+    "alert": read_alert,
 }
 
 _AGENT_READERS: dict[str, Callable[[Cursor, Collection[AgentReference]], Statement]] = {
@@ -63,7 +65,6 @@ NOT_YET = {
     "user": ("an ACL user", _ACCESS),
     "acl_target": ("an ACL target", _ACCESS),
     "acl_group": ("an ACL group", _ACCESS),
-    "alert": ("an alert", "leave it out, and watch: crm history events --follow"),
     "schema": ("a schema", "leave it out: there is one language, and no schema to choose"),
 }
 """Statements of crmsh that cannot be used, what they are, and what to do instead."""
@@ -137,6 +138,7 @@ _SECTIONS: Mapping[str, str] = {
     **dict.fromkeys(("rsc_location", "rsc_colocation", "rsc_order", "rsc_ticket"), "constraints"),
     "tag": "tags",
     "fencing-level": "fencing-topology",
+    "alert": "alerts",
 }
 _FOUND_LATER = frozenset({Code.UNKNOWN_RESOURCE})
 """What one element cannot know: other statements may define it."""
@@ -163,7 +165,7 @@ def _statements(made: Configuration, place: Place, comments: tuple[str, ...]) ->
     found: list[Statement] = [
         Define(each, place, comments=comments)
         for each in (*made.nodes.values(), *made.templates.values(), *made.resources.values(),
-                     *made.constraints.values(), *made.tags.values())
+                     *made.constraints.values(), *made.tags.values(), *made.alerts.values())
     ]  # fmt: skip
     if made.fencing_levels:
         found.append(DefineLevels(made.fencing_levels, place, comments=comments))

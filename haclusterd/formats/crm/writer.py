@@ -8,15 +8,19 @@ order, on which the scheduler's results depend: use it wherever the text is to b
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
+from haclusterd.formats.crm.alerts import OPENING
 from haclusterd.formats.crm.blocks import SECTION_WORDS
 from haclusterd.formats.crm.constraint_writer import NEXT, write_constraint, write_tag, write_topology
 from haclusterd.formats.crm.operations import OTHER_ATTRIBUTES
 from haclusterd.formats.crm.rule_writer import score_word, write_rules
 from haclusterd.formats.crm.rules import OPERATION_KEYS, RANGE_KEYS, RESOURCE_KEYS, SPEC_KEYS
 from haclusterd.formats.crm.tokens import quote, quote_value, quoted
-from haclusterd.formats.generated_ids import are_natural, block_base, mapping_base, natural_operations
+from haclusterd.formats.generated_ids import are_natural, block_base, mapping_base, natural_operations, recipient_base
 from haclusterd.formats.stated import written_interval, written_start_delay, written_timeout
 from haclusterd.model.configuration import (
+    Alert,
+    AlertKind,
+    AlertRecipient,
     AttributeSet,
     Bundle,
     BundleNetwork,
@@ -52,6 +56,7 @@ def show(configuration: Configuration, *, arrangement: Arrangement = Arrangement
         *(_template(template) for template in _arranged_templates(configuration, arrangement)),
         *(write_tag(tag) for tag in _arranged_tags(configuration, arrangement)),
         *(write_constraint(constraint) for constraint in _arranged_constraints(configuration, arrangement)),
+        *(_alert(alert) for alert in _arranged_alerts(configuration, arrangement)),
         *([write_topology(configuration.fencing_levels)] if configuration.fencing_levels else []),
         *(_section("property", block) for block in configuration.properties),
         *(_section("rsc_defaults", block) for block in configuration.resource_defaults),
@@ -81,6 +86,11 @@ def _arranged_templates(configuration: Configuration, arrangement: Arrangement) 
 def _arranged_tags(configuration: Configuration, arrangement: Arrangement) -> Iterable[Tag]:
     tags = configuration.tags.values()
     return tags if arrangement is Arrangement.DOCUMENT else sorted(tags, key=lambda tag: tag.id)
+
+
+def _arranged_alerts(configuration: Configuration, arrangement: Arrangement) -> Iterable[Alert]:
+    alerts = configuration.alerts.values()
+    return alerts if arrangement is Arrangement.DOCUMENT else sorted(alerts, key=lambda alert: alert.id)
 
 
 def _arranged_constraints(configuration: Configuration, arrangement: Arrangement) -> Iterable[Constraint]:
@@ -175,6 +185,27 @@ def _storage(bundle: str, mappings: Sequence[StorageMapping]) -> str:
     return text
 
 
+def _alert(alert: Alert) -> str:
+    text = f"alert {alert.id} {quote(alert.path)}{_description(alert.description)}"
+    if alert.select is not None:
+        words = [str(kind) for kind in alert.select]
+        if AlertKind.ATTRIBUTES in alert.select:
+            # Braces also around no names: what follows would be taken for a section of pairs.
+            words += ["{", *map(quote, alert.attribute_names), "}"]
+        text += NEXT + " ".join(["select", *words])
+    text += _blocks(alert.id, (("attributes", alert.parameters), ("meta", alert.meta)))
+    ids = [each.id for each in alert.recipients]
+    with_ids = not are_natural(ids, [recipient_base(alert.id)] * len(ids))
+    return text + "".join(NEXT + _recipient(each, with_id=with_ids) for each in alert.recipients)
+
+
+def _recipient(recipient: AlertRecipient, *, with_id: bool) -> str:
+    value = quoted(recipient.value) if recipient.value == OPENING else quote(recipient.value)
+    blocks = _blocks(recipient.id, (("attributes", recipient.parameters), ("meta", recipient.meta)), " ")
+    text = (f"$id={recipient.id} " if with_id else "") + value + _description(recipient.description) + blocks
+    return f"to {text}" if text == value else f"to {{ {text} }}"
+
+
 def _words(head: str, values: Mapping[str, str | None]) -> str:
     return " ".join([head, *(f"{name}={quote_value(value)}" for name, value in values.items() if value is not None)])
 
@@ -191,10 +222,10 @@ def _are_natural(owner: str, sections: _Sections) -> bool:
     return are_natural(ids, [block_base(owner, section) for section, sets in sections for _ in sets])
 
 
-def _blocks(owner: str, sections: _Sections) -> str:
+def _blocks(owner: str, sections: _Sections, separator: str = NEXT) -> str:
     with_ids = not _are_natural(owner, sections)
     return "".join(
-        NEXT + " ".join((section, *_body(block, with_id=with_ids))) for section, sets in sections for block in sets
+        separator + " ".join((section, *_body(block, with_id=with_ids))) for section, sets in sections for block in sets
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 
 from haclusterd.formats.generated_ids import DEFAULT_SET_IDS, block_base
+from haclusterd.formats.policy.alerts import ALERT_KINDS
 from haclusterd.formats.policy.blocks import read_blocks
 from haclusterd.formats.policy.constraints import CONSTRAINT_KINDS, read_tags, read_topology
 from haclusterd.formats.policy.fields import Fields, Findings, as_map, as_text, read_id
@@ -21,7 +22,7 @@ SECTIONS = {
     "resource-defaults": "resource_defaults",
     "operation-defaults": "operation_defaults",
 }
-TOP_KEYS = ("nodes", *SECTIONS, "templates", "resources", "tags", "constraints", "fencing-topology")
+TOP_KEYS = ("nodes", *SECTIONS, "templates", "resources", "tags", "constraints", "fencing-topology", "alerts")
 
 _NODE_KEYS = ("id", "description", "type", "score", "attributes", "utilization")
 
@@ -40,6 +41,8 @@ def read_statements(tree: Tree, known_agents: Collection[AgentReference]) -> tup
     for item in top.items("constraints"):
         statements += _object(findings, item, "constraints", CONSTRAINT_KINDS)
     statements += read_topology(findings, top, "fencing-topology")
+    for item in top.items("alerts"):
+        statements += _object(findings, item, "alerts", ALERT_KINDS)
     for key, section in SECTIONS.items():
         statements += _section(findings, top, key, section)
     return statements, findings.reports

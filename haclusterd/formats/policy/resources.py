@@ -14,6 +14,7 @@ from haclusterd.formats.policy.rules import choice, read_words
 from haclusterd.formats.policy.yaml_tree import Map
 from haclusterd.model import durations
 from haclusterd.model.configuration import (
+    Alert,
     AttributeSet,
     Bundle,
     BundleNetwork,
@@ -42,7 +43,7 @@ _BUNDLE_KEYS = (
     "network-mode", "network", "storage", "meta", "parameters", "description",
 )  # fmt: skip
 
-ObjectReader = Callable[[Fields, str], Resource | Template | Constraint]
+ObjectReader = Callable[[Fields, str], Resource | Template | Constraint | Alert]
 
 
 @dataclass(frozen=True, slots=True)

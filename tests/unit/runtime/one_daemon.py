@@ -9,6 +9,7 @@ from haclusterd.cib import commands
 from haclusterd.cib.changes import Applied as CibApplied
 from haclusterd.cib.codec import decode_envelope, encode_envelope
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult, FenceCall, FenceCallResult
+from haclusterd.model.alerts import AlertCall, AlertCallResult
 from haclusterd.model.cluster import Cib, HistoryMark, Member
 from haclusterd.model.graph import Plan, TransitionGraph
 from haclusterd.model.history_chain import chained
@@ -281,6 +282,21 @@ class HandAgents:
         return self.known
 
 
+class HandAlertAgents:
+    """Alert agents that end when a test says so."""
+
+    def __init__(self) -> None:
+        self.calls: list[AlertCall] = []
+        self._done: dict[str, Callable[[AlertCallResult], None]] = {}
+
+    def call(self, call: AlertCall, done: Callable[[AlertCallResult], None]) -> None:
+        self.calls.append(call)
+        self._done[call.key] = done
+
+    def finish(self, key: str, problem: str = "") -> None:
+        self._done.pop(key)(AlertCallResult(int(bool(problem)), problem, 1))
+
+
 class HandFenceAgents:
     """Fence agents that end when a test says so."""
 
@@ -507,6 +523,7 @@ class Daemon:
         self.store = HandLog(Replica(self.pacer))
         self.agents = HandAgents()
         self.fence_agents = HandFenceAgents()
+        self.alerts = HandAlertAgents()
         self.log = ListLog()
         self.crashes = ListCrashes(crashes)
         self.background = ByHand()
@@ -520,6 +537,7 @@ class Daemon:
             pacer=self.pacer,
             agents=self.agents,
             fence_agents=self.fence_agents,
+            alerts=self.alerts,
             log=self.log,
             history=ListHistory(),
             planner=self.planner,

@@ -1,0 +1,69 @@
+"""An event as the environment of an alert agent (Pacemaker Administration, "Alert Agents", "Writing an Alert Agent").
+
+Beyond Pacemaker: `CRM_alert_repeated` is `true` where another DC may have delivered the same event before, and
+`CRM_alert_alike` counts the events that `incident-interval` left out since the last call. Every variable is there as
+`CRM_notify_...` too, for scripts that were written for ClusterMon.
+"""
+
+from typing import Final
+
+from haclusterd.formats.cib_xml.status_writer import OPERATION_STATUS, node_numbers
+from haclusterd.model.alerts import AlertEvent, AlertTarget, render_time
+from haclusterd.model.cluster import Cib
+from haclusterd.model.configuration import AlertKind
+from haclusterd.model.ids import NodeName
+
+VERSION: Final = "2.1.5"
+"""The release of Pacemaker whose interface this is: agents look whether there is one at all."""
+_KINDS: Final = {AlertKind.NODES: "node", AlertKind.FENCING: "fencing", AlertKind.RESOURCES: "resource",
+                 AlertKind.ATTRIBUTES: "attribute"}  # fmt: skip
+_PREFIXES: Final = ("CRM_alert_", "CRM_notify_")
+
+
+def environment_of(
+    cib: Cib, target: AlertTarget, event: AlertEvent, *, is_repeated: bool, alike: int | None
+) -> dict[str, str]:
+    """Return what the agent of a recipient finds in its environment, its own parameters first."""
+    values = {
+        "version": VERSION,
+        "kind": _KINDS[event.kind],
+        "node_sequence": str(event.sequence),
+        "timestamp": render_time(event.at, target.settings.timestamp_format),
+        "timestamp_epoch": str(event.at // 1000),
+        "timestamp_usec": str(event.at % 1000 * 1000),
+        "node": event.node,
+        "repeated": str(is_repeated).lower(),
+        **_own(event),
+    }
+    if target.recipient is not None:
+        values["recipient"] = target.recipient.value
+    if alike is not None:
+        values["alike"] = str(alike)
+    number = node_numbers(cib).get(NodeName(event.node))
+    if number is not None:
+        values["nodeid"] = number
+    variables = {f"{prefix}{name}": value for prefix in _PREFIXES for name, value in values.items()}
+    return {**target.parameters, **variables}
+
+
+def _own(event: AlertEvent) -> dict[str, str]:
+    """Return the variables of one kind of event."""
+    match event.kind:
+        case AlertKind.NODES:
+            return {"desc": event.description}
+        case AlertKind.FENCING:
+            return {"desc": event.description, "task": event.task, "rc": str(event.exit_code)}
+        case AlertKind.ATTRIBUTES:
+            return {"attribute_name": event.attribute, "attribute_value": event.value}
+        case AlertKind.RESOURCES:
+            assert event.status is not None
+            return {
+                "desc": event.description,
+                "rsc": event.resource,
+                "task": event.task,
+                "interval": str(event.interval_ms),
+                "status": str(OPERATION_STATUS[event.status]),
+                "rc": str(event.exit_code),
+                "target_rc": str(event.target_exit_code),
+                "exec_time": str(event.executed_ms),
+            }

@@ -1,0 +1,147 @@
+"""Delivers alerts: the DC calls the agents of every recipient, each in the order of the log (0013-alerts.md).
+
+Invariants: of one recipient one call is under way, of all together `AT_ONCE`; a recipient that is slow or fails holds
+up nobody else. What a DC of an earlier term may have delivered is marked (`CRM_alert_repeated`); within one term
+nothing is delivered twice. Who is not DC begins nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from haclusterd.cib.commands import RecordAlerts
+from haclusterd.machines.alert_environment import environment_of
+from haclusterd.model.alerts import AlertCall, AlertEvent, AlertQueue, AlertTarget, incident_of, targets
+from haclusterd.model.cluster import Cib
+from haclusterd.model.ids import Incarnation, NodeName, Term
+from haclusterd.model.instants import NEVER, Instant, WallTime, after
+
+AT_ONCE: Final = 4
+RECORD_PAUSE_MS: Final = 1_000
+"""Between two records of how far recipients have got. A DC that ends delivers at most so much once more."""
+_INCIDENTS_MAX: Final = 1_000
+
+
+@dataclass(slots=True)
+class _Incident:
+    """The newest incident of one kind for one recipient."""
+
+    begun: WallTime
+    alike: int = 0
+    """How many events were left out since the last call."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertStep:
+    """What is to be done."""
+
+    calls: tuple[AlertCall, ...] = ()
+    record: RecordAlerts | None = None
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """Recipients for whom events were dropped since the last step, and how many."""
+
+
+class AlertingMachine:
+    """One node's part in it; see the module."""
+
+    def __init__(self, node: NodeName, incarnation: Incarnation) -> None:
+        self._node = node
+        self._incarnation = incarnation
+        self._term: Term | None = None
+        """Of which this node is DC."""
+        self._reached: dict[str, int] = {}
+        self._running: dict[str, int] = {}
+        """By recipient: the event that its agent is called for."""
+        self._incidents: dict[tuple[str, ...], _Incident] = {}
+        self._dropped: Mapping[str, int] = {}
+        self._record_at = Instant(0)
+        self._is_unrecorded = False
+
+    def reincarnated(self, incarnation: Incarnation) -> None:
+        """Begin a new life of this node."""
+        self._incarnation = incarnation
+
+    def step(self, cib: Cib, now: Instant) -> AlertStep:
+        """Return the calls to begin, and what is to be recorded."""
+        controller = cib.status.controller
+        mine = (self._node, self._incarnation)
+        if controller is None or (controller.node, controller.incarnation) != mine:
+            self._term, self._is_unrecorded = None, False
+            return AlertStep()
+        queue = cib.status.alerts
+        if controller.term != self._term:
+            self._term, self._reached, self._incidents = controller.term, {}, {}
+            self._dropped = queue.dropped
+        dropped = {key: count - self._dropped.get(key, 0) for key, count in queue.dropped.items()
+                   if count > self._dropped.get(key, 0)}  # fmt: skip
+        self._dropped = queue.dropped
+        calls = self._calls(cib, queue) if queue.pending else ()
+        return AlertStep(calls, self._record(queue, controller.term, now), dropped)
+
+    def finished(self, key: str) -> None:
+        """Count the call of a recipient as ended, however it ended."""
+        sequence = self._running.pop(key, None)
+        if sequence is not None and self._term is not None:
+            self._reached[key] = max(self._reached.get(key, 0), sequence)
+
+    def deadline(self) -> Instant:
+        """Return when to step again although nothing happens."""
+        return self._record_at if self._is_unrecorded else NEVER
+
+    def _calls(self, cib: Cib, queue: AlertQueue) -> tuple[AlertCall, ...]:
+        found: list[AlertCall] = []
+        for target in targets(cib.configuration):
+            key = target.key
+            if key in self._running or key not in queue.delivered:
+                continue
+            if len(self._running) >= AT_ONCE:
+                break
+            event = self._next(target, queue)
+            if event is not None:
+                self._running[key] = event.sequence
+                found.append(self._call(cib, target, event))
+        return tuple(found)
+
+    def _next(self, target: AlertTarget, queue: AlertQueue) -> AlertEvent | None:
+        """Return the next event that a recipient is called for; what it does not want, it has got."""
+        key = target.key
+        reached = max(self._reached.get(key, 0), queue.delivered[key])
+        event = queue.after(reached)
+        while event is not None and (not target.wants(event) or self._is_alike(target, event)):
+            reached = event.sequence
+            event = queue.after(reached)
+        self._reached[key] = reached
+        return event
+
+    def _is_alike(self, target: AlertTarget, event: AlertEvent) -> bool:
+        """Tell whether an event belongs to an incident that this recipient knows."""
+        span_ms = target.settings.incident_ms
+        if not span_ms:
+            return False
+        incident = self._incidents.get((target.key, *incident_of(event)))
+        if incident is None or not 0 <= event.at - incident.begun < span_ms:
+            return False
+        incident.alike += 1
+        return True
+
+    def _call(self, cib: Cib, target: AlertTarget, event: AlertEvent) -> AlertCall:
+        settings = target.settings
+        alike = None
+        if settings.incident_ms:
+            name = (target.key, *incident_of(event))
+            before = self._incidents.pop(name, None)
+            alike = 0 if before is None else before.alike
+            while len(self._incidents) >= _INCIDENTS_MAX:
+                del self._incidents[next(iter(self._incidents))]
+            self._incidents[name] = _Incident(event.at)
+        environment = environment_of(cib, target, event, is_repeated=event.term != self._term, alike=alike)
+        return AlertCall(target.key, event.sequence, target.alert.path, environment, settings.timeout_ms)
+
+    def _record(self, queue: AlertQueue, term: Term, now: Instant) -> RecordAlerts | None:
+        news = {key: reached for key, reached in sorted(self._reached.items())
+                if reached > queue.delivered.get(key, reached)}  # fmt: skip
+        self._is_unrecorded = bool(news)
+        if not news or now < self._record_at:
+            return None
+        self._record_at = after(now, RECORD_PAUSE_MS)
+        return RecordAlerts(term, news)

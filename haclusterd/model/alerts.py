@@ -1,0 +1,208 @@
+"""Alerts: what happened that agents are to be called for, how far each recipient has got, and what its settings are.
+
+Pacemaker Explained, "Alerts". An event stands in the CIB from the entry that made it until every recipient had it; so
+it outlives a DC, a restart of all nodes and a snapshot. At most `PENDING_MAX` are kept: of a recipient that takes
+longer for its events than they take to happen, the oldest are dropped, and counted.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from haclusterd.model import durations
+from haclusterd.model.configuration import Alert, AlertKind, AlertRecipient, Configuration, effective
+from haclusterd.model.ids import Term
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ExecutionStatus
+from haclusterd.model.properties import read_boolean
+
+PENDING_MAX: Final = 1000
+DEFAULT_KINDS: Final = (AlertKind.NODES, AlertKind.FENCING, AlertKind.RESOURCES)
+"""What an alert without `select` is called for."""
+
+TIMEOUT, TIMESTAMP_FORMAT, ENABLED, INCIDENT = "timeout", "timestamp-format", "enabled", "incident-interval"
+DEFAULT_TIMEOUT_MS: Final = 30_000
+LONGEST_TIMEOUT_MS: Final = 3_600_000
+DEFAULT_FORMAT: Final = "%H:%M:%S.%06N"
+_NANOSECONDS = re.compile(r"%(?P<width>0?[1-9])?N|%%")
+
+
+@dataclass(frozen=True, slots=True)
+class AlertEvent:
+    """One thing that agents are called for."""
+
+    sequence: int
+    """Counts up by one; in the order of the log."""
+    term: Term
+    """In which it happened: only the DC of that term can have delivered it without others knowing."""
+    at: WallTime
+    kind: AlertKind
+    node: str
+    description: str = ""
+    task: str = ""
+    """The resource's action, or how the node was fenced."""
+    resource: str = ""
+    interval_ms: int = 0
+    status: ExecutionStatus | None = None
+    exit_code: int = 0
+    target_exit_code: int = 0
+    executed_ms: int = 0
+    attribute: str = ""
+    value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertQueue:
+    """What is to be delivered, and how far each recipient has got, by `AlertTarget.key`."""
+
+    last: int = 0
+    """The sequence number of the newest event."""
+    pending: tuple[AlertEvent, ...] = ()
+    """Without gaps, oldest first."""
+    delivered: Mapping[str, int] = field(default_factory=dict)
+    """Up to which sequence number it has everything."""
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """How many events it will never get."""
+
+    def after(self, sequence: int) -> AlertEvent | None:
+        """Return the oldest event after one."""
+        if not self.pending:
+            return None
+        place = max(0, sequence + 1 - self.pending[0].sequence)
+        return self.pending[place] if place < len(self.pending) else None
+
+
+@dataclass(frozen=True, slots=True)
+class AlertCall:
+    """One call of an agent."""
+
+    key: str
+    sequence: int
+    path: str
+    environment: Mapping[str, str] = field(repr=False)
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class AlertCallResult:
+    """How a call ended."""
+
+    exit_code: int | None
+    """None: it did not end by itself, or was not started."""
+    problem: str
+    """Why it did not succeed; empty when it did."""
+    executed_ms: int
+    output: str = ""
+    """What it printed, its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertTarget:
+    """An alert with one of its recipients, or without any."""
+
+    alert: Alert
+    recipient: AlertRecipient | None
+
+    @property
+    def key(self) -> str:
+        """Its id in the CIB."""
+        return self.alert.id if self.recipient is None else self.recipient.id
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """What the agent finds in its environment; the recipient's come before the alert's."""
+        own = () if self.recipient is None else self.recipient.parameters
+        return {**effective(self.alert.parameters), **effective(own)}
+
+    @property
+    def settings(self) -> "AlertSettings":
+        """How the agent is called."""
+        own = () if self.recipient is None else self.recipient.meta
+        return read_settings({**effective(self.alert.meta), **effective(own)})
+
+    def wants(self, event: AlertEvent) -> bool:
+        """Tell whether the agent is called for this."""
+        return self.settings.is_enabled and selects(self.alert, event.kind, event.attribute)
+
+
+@dataclass(frozen=True, slots=True)
+class AlertSettings:
+    """The meta-attributes of an alert or recipient."""
+
+    timeout_ms: int = DEFAULT_TIMEOUT_MS
+    timestamp_format: str = DEFAULT_FORMAT
+    is_enabled: bool = True
+    incident_ms: int = 0
+    """Events that are alike and happen within this time of the first are one; 0: each is delivered."""
+
+
+def selects(alert: Alert, kind: AlertKind, attribute: str) -> bool:
+    """Tell whether an alert is for events of a kind, and of this node attribute."""
+    if kind not in (DEFAULT_KINDS if alert.select is None else alert.select):
+        return False
+    return kind is not AlertKind.ATTRIBUTES or not alert.attribute_names or attribute in alert.attribute_names
+
+
+def targets(configuration: Configuration) -> Iterator[AlertTarget]:
+    """Yield every alert with each of its recipients."""
+    for alert in configuration.alerts.values():
+        if not alert.recipients:
+            yield AlertTarget(alert, None)
+        yield from (AlertTarget(alert, each) for each in alert.recipients)
+
+
+def _timeout(text: str) -> int:
+    value = durations.parse(text)
+    if not 0 < value <= LONGEST_TIMEOUT_MS:
+        raise ValueError(f"from 1ms to {durations.render(LONGEST_TIMEOUT_MS)}")
+    return value
+
+
+def _format(text: str) -> str:
+    if len(text) > 200:
+        raise ValueError("longer than 200 characters")
+    return text
+
+
+READERS: Final[Mapping[str, Callable[[str], object]]] = {
+    TIMEOUT: _timeout,
+    TIMESTAMP_FORMAT: _format,
+    ENABLED: read_boolean,
+    INCIDENT: durations.parse,
+}
+"""The meta-attributes by name; each raises ValueError for what is none."""
+
+
+def read_settings(meta: Mapping[str, str]) -> AlertSettings:
+    """Return what the meta-attributes say; the default in the place of what is missing or cannot be read."""
+
+    def read(name: str, otherwise: object) -> object:
+        try:
+            return READERS[name](meta[name]) if name in meta else otherwise
+        except ValueError:
+            return otherwise
+
+    return AlertSettings(
+        timeout_ms=int(str(read(TIMEOUT, DEFAULT_TIMEOUT_MS))),
+        timestamp_format=str(read(TIMESTAMP_FORMAT, DEFAULT_FORMAT)),
+        is_enabled=bool(read(ENABLED, otherwise=True)),
+        incident_ms=int(str(read(INCIDENT, 0))),
+    )
+
+
+def render_time(at: WallTime, pattern: str) -> str:
+    """Write a moment in this machine's time zone, as date(1) does: strftime, with `%N` and `%06N` for nanoseconds."""
+    nanoseconds = f"{at % 1000:03d}000000"
+
+    def digits(found: re.Match[str]) -> str:
+        return found[0] if found[0] == "%%" else nanoseconds[: int(found["width"] or 9)]
+
+    return datetime.fromtimestamp(at / 1000).astimezone().strftime(_NANOSECONDS.sub(digits, pattern))
+
+
+def incident_of(event: AlertEvent) -> tuple[str, ...]:
+    """Return what events that are alike have in common."""
+    return (event.kind, event.node, event.resource, event.task, event.attribute, str(event.exit_code),
+            "" if event.kind is AlertKind.ATTRIBUTES else event.description)  # fmt: skip

@@ -1,0 +1,156 @@
+"""Who is called when: in order for each recipient, none waiting for another, the past of another DC marked."""
+
+from dataclasses import replace
+
+import pytest
+
+from haclusterd.machines.alert_environment import environment_of
+from haclusterd.machines.alerting import AT_ONCE, RECORD_PAUSE_MS, AlertingMachine
+from haclusterd.model.alerts import AlertEvent, AlertQueue, AlertTarget, render_time
+from haclusterd.model.cluster import Cib, DesignatedController, Status
+from haclusterd.model.configuration import Alert, AlertKind, AlertRecipient, AttributeSet, Configuration
+from haclusterd.model.ids import Incarnation, NodeName, Term
+from haclusterd.model.instants import NEVER, Instant, WallTime
+from haclusterd.model.ocf import ExecutionStatus
+
+N1 = NodeName("n1")
+LIFE = Incarnation("boot", "token")
+AT = WallTime(1_700_000_000_123)
+LOST = AlertEvent(0, Term(3), AT, AlertKind.NODES, "n2", "lost")
+
+
+def cib(*alerts: Alert, events: int = 0, delivered: dict[str, int] | None = None, term: int = 3) -> Cib:
+    keys = [each.key for alert in alerts for each in _targets(alert)]
+    pending = tuple(replace(LOST, sequence=number) for number in range(1, events + 1))
+    queue = AlertQueue(events, pending, {**dict.fromkeys(keys, 0), **(delivered or {})})
+    status = Status(controller=DesignatedController(N1, LIFE, Term(term)), alerts=queue)
+    return Cib(configuration=Configuration(alerts={each.id: each for each in alerts}), status=status)
+
+
+def _targets(alert: Alert) -> list[AlertTarget]:
+    return [AlertTarget(alert, each) for each in alert.recipients] or [AlertTarget(alert, None)]
+
+
+def machine() -> AlertingMachine:
+    return AlertingMachine(N1, LIFE)
+
+
+TWO = Alert("a", "/agent", recipients=(AlertRecipient("r1", "one"), AlertRecipient("r2", "two")))
+
+
+def test_each_recipient_gets_one_after_the_other_and_waits_for_nobody() -> None:
+    alerting, state = machine(), cib(TWO, events=3)
+    begun = [(each.key, each.sequence) for each in alerting.step(state, Instant(0)).calls]
+    assert begun == [("r1", 1), ("r2", 1)]
+    assert not alerting.step(state, Instant(1)).calls
+    alerting.finished("r2")
+    assert [(each.key, each.sequence) for each in alerting.step(state, Instant(2)).calls] == [("r2", 2)]
+
+
+def test_so_many_at_a_time() -> None:
+    many = [Alert(f"a{number}", "/agent") for number in range(AT_ONCE + 2)]
+    alerting, state = machine(), cib(*many, events=1)
+    assert len(alerting.step(state, Instant(0)).calls) == AT_ONCE
+    alerting.finished("a0")
+    assert [each.key for each in alerting.step(state, Instant(1)).calls] == [f"a{AT_ONCE}"]
+
+
+def test_progress_is_recorded_with_a_pause() -> None:
+    alerting, state = machine(), cib(TWO, events=3)
+    alerting.step(state, Instant(5_000))
+    alerting.finished("r1")
+    first = alerting.step(state, Instant(5_001)).record
+    assert first is not None
+    assert (first.term, first.delivered) == (3, {"r1": 1})
+    alerting.finished("r1")
+    assert alerting.step(state, Instant(5_002)).record is None
+    assert alerting.deadline() == 5_001 + RECORD_PAUSE_MS
+    second = alerting.step(state, alerting.deadline()).record
+    assert second is not None
+    assert second.delivered == {"r1": 2}
+
+
+def test_who_is_not_dc_calls_nobody() -> None:
+    alerting = AlertingMachine(NodeName("n2"), LIFE)
+    assert not alerting.step(cib(TWO, events=3), Instant(0)).calls
+    assert alerting.deadline() == NEVER
+
+
+@pytest.mark.parametrize(("term", "marked"), [(3, "false"), (4, "true")])
+def test_what_another_dc_may_have_delivered_is_marked(term: int, marked: str) -> None:
+    (call,) = machine().step(cib(Alert("a", "/agent"), events=1, term=term), Instant(0)).calls
+    assert call.environment["CRM_alert_repeated"] == marked
+
+
+@pytest.mark.parametrize(
+    "alert",
+    [
+        Alert("a", "/agent", select=(AlertKind.FENCING,)),
+        Alert("a", "/agent", meta=(AttributeSet("m", (("enabled", "false"),)),)),
+    ],
+)
+def test_what_nobody_wants_counts_as_delivered(alert: Alert) -> None:
+    step = machine().step(cib(alert, events=2), Instant(0))
+    assert not step.calls
+    assert step.record is not None
+    assert step.record.delivered == {"a": 2}
+
+
+def test_a_recipients_own_words_come_first() -> None:
+    meta = (AttributeSet("n", (("timeout", "5s"),)),)
+    own = AlertRecipient("r", "x", "", (AttributeSet("i", (("k", "own"),)),), meta)
+    both = (AttributeSet("j", (("k", "all"), ("l", "all"))),)
+    alert = Alert("a", "/agent", "", None, (), both, (AttributeSet("m", (("timeout", "60s"),)),), (own,))
+    (call,) = machine().step(cib(alert, events=1), Instant(0)).calls
+    assert (call.timeout_ms, call.environment["k"], call.environment["l"]) == (5_000, "own", "all")
+    assert call.environment["CRM_alert_recipient"] == "x"
+
+
+def test_incidents() -> None:
+    alert = Alert("a", "/agent", meta=(AttributeSet("m", (("incident-interval", "10s"),)),))
+    alerting, state = machine(), cib(alert, events=4)
+    late = tuple(replace(each, at=WallTime(AT + each.sequence * 4_000)) for each in state.status.alerts.pending)
+    state = replace(state, status=replace(state.status, alerts=replace(state.status.alerts, pending=late)))
+    (first,) = alerting.step(state, Instant(0)).calls
+    alerting.finished("a")
+    (second,) = alerting.step(state, Instant(1)).calls
+    assert [(each.sequence, each.environment["CRM_alert_alike"]) for each in (first, second)] == [(1, "0"), (4, "2")]
+
+
+def test_dropped_events_are_reported_once() -> None:
+    alerting, state = machine(), cib(TWO, events=3)
+    alerting.step(state, Instant(0))
+    queue = replace(state.status.alerts, dropped={"r1": 5})
+    state = replace(state, status=replace(state.status, alerts=queue))
+    assert alerting.step(state, Instant(1)).dropped == {"r1": 5}
+    assert not alerting.step(state, Instant(2)).dropped
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        (LOST, {"kind": "node", "node": "n2", "desc": "lost", "timestamp_epoch": "1700000000",
+                "timestamp_usec": "123000"}),
+        (replace(LOST, kind=AlertKind.FENCING, description="Operation off of n2 by n1: OK", task="off"),
+         {"kind": "fencing", "task": "off", "rc": "0", "desc": "Operation off of n2 by n1: OK"}),
+        (replace(LOST, kind=AlertKind.ATTRIBUTES, attribute="rack", value="7"),
+         {"kind": "attribute", "attribute_name": "rack", "attribute_value": "7"}),
+        (replace(LOST, kind=AlertKind.RESOURCES, description="not running", task="monitor", resource="web",
+                 interval_ms=10_000, status=ExecutionStatus.ERROR, exit_code=7, executed_ms=12),
+         {"kind": "resource", "rsc": "web", "task": "monitor", "interval": "10000", "status": "0", "rc": "7",
+          "target_rc": "0", "exec_time": "12", "desc": "not running"}),
+    ],
+)  # fmt: skip
+def test_environment(event: AlertEvent, expected: dict[str, str]) -> None:
+    made = environment_of(Cib(), AlertTarget(Alert("a", "/agent"), None), event, is_repeated=False, alike=None)
+    found = {name.removeprefix("CRM_alert_"): value for name, value in made.items() if name.startswith("CRM_alert_")}
+    assert {name: found.get(name) for name in expected} == expected
+    assert "recipient" not in found
+    assert {name.removeprefix("CRM_notify_") for name in made if name.startswith("CRM_notify_")} == set(found)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"), [("%06N", "123000"), ("%N", "123000000"), ("%3N %%N", "123 %N"), ("plain", "plain")]
+)
+def test_timestamps(pattern: str, expected: str) -> None:
+    assert render_time(AT, pattern) == expected
