@@ -23,7 +23,6 @@ _SHOWN = "crm configure show"
 OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
     "": {
         "acl": _NO_ACL,
-        "alert": _ALERTS,
         "booth": _NO_GEO,
         "client": "not needed: who is root or in group haclient may ask this node's daemon",
         "constraint": "crm configure location, crm configure colocation, crm configure order",
@@ -46,7 +45,6 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
     ),
     "alert": {
         **dict.fromkeys(("add", "create", "recipient", "update"), _ALERTS),
-        **dict.fromkeys(("config", "show"), "crm configure show type:alert"),
         **dict.fromkeys(("delete", "remove"), "crm configure delete NAME"),
     },
     "booth": dict.fromkeys(

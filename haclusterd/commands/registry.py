@@ -6,7 +6,7 @@ reports.
 
 from collections.abc import Mapping
 
-from haclusterd.commands import api_tokens, certificates, metrics, simulate, ticket, validation
+from haclusterd.commands import alert, api_tokens, certificates, metrics, simulate, ticket, validation
 from haclusterd.commands.configure import assistance, configure, declaration, schema
 from haclusterd.commands.configure import graph as configure_graph
 from haclusterd.commands.context import Context
@@ -47,7 +47,7 @@ VERBS: Mapping[str, RunnableVerb] = {
                   history.VERBS, history_check.VERBS, history_versions.VERBS, history_transitions.VERBS,
                   simulate.VERBS, api_tokens.VERBS, node_attributes.VERBS, resource_constraints.VERBS,
                   resource_settings.VERBS, operations.VERBS, tracing.VERBS, maintenance.VERBS, sbd.VERBS,
-                  ticket.VERBS, tools.VERBS)
+                  ticket.VERBS, alert.VERBS, tools.VERBS)
     for verb in level
 }
 assert VERBS.keys() == described.VERBS.keys(), "a verb that is described is carried out, and no other"

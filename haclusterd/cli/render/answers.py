@@ -150,6 +150,7 @@ def _of_tables() -> dict[str, Renderer]:
         "certificates": Typed(render_tables.render_certificates),
         "verdict": Typed(render_tables.render_verdict),
         "setting": Typed(render_tables.render_setting),
+        "alerts": Typed(render_tables.render_alerts),
         "tickets": Typed(render_tables.render_tickets),
         "api_token": Typed(render_tables.render_token),
         "api_tokens": Typed(render_tables.render_token_list),

@@ -6,6 +6,7 @@ from collections import Counter
 from haclusterd.cli.render.history import difference_lines
 from haclusterd.cli.render.status import node_lines, resource_lines
 from haclusterd.cli.render.terminal import Cell, Colour, Screen, columns, counted, folded, span
+from haclusterd.verbs.answers.alerts import Alerts
 from haclusterd.verbs.answers.answer import read
 from haclusterd.verbs.answers.cluster import (
     Identity,
@@ -326,6 +327,23 @@ def render_setting(_: Screen, data: Setting) -> list[str]:
     """Write settings of a resource or node, one a line."""
     values = data.values
     return [f"{name}={values[name]}" for name in values]
+
+
+def render_alerts(screen: Screen, data: Alerts) -> list[str]:
+    """Write who is called for what, one recipient a line."""
+    lines: list[str] = []
+    for row in data.alerts:
+        kinds = [f"{kind} ({', '.join(row.attribute_names)})" if kind == "attributes" and row.attribute_names else kind
+                 for kind in row.select]  # fmt: skip
+        words = [f"{screen.paint(row.id, Colour.BOLD)}: {row.path}"]
+        words += [f"to {row.recipient}"] if row.recipient else []
+        words += [f"for {', '.join(kinds)}"]
+        lines.append(" ".join(words) + ("" if row.is_enabled else "; switched off"))
+        if row.waiting:
+            lines.append(f"  {row.waiting} waiting")
+        if row.dropped:
+            lines.append("  " + screen.paint(f"{row.dropped} dropped: it is too slow for what happens", Colour.YELLOW))
+    return lines or ["no alerts"]
 
 
 def render_tickets(screen: Screen, data: Tickets) -> list[str]:

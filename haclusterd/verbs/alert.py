@@ -1,0 +1,13 @@
+"""The verbs of `crm alert`."""
+
+from haclusterd.verbs.arguments import Argument, Kind
+from haclusterd.verbs.verb import Cost, Family, Permission, Verb
+from haclusterd.verbs.words import Words
+
+ALERT = Family("alert", "Alerts: who is sent what happens, and what waits for them", (
+    Verb("alert.list", Permission.READ, "Show alerts, their recipients, and what waits or was dropped", (
+        Argument("name", Kind.WORD, "which alert or recipient; left out: all"),
+    ), (
+        Words(("crm alert list",), aliases=("show", "config")),
+    ), cost=Cost.LIGHT, answers=("alerts",)),
+))  # fmt: skip
