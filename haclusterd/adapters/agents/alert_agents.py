@@ -8,10 +8,12 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 
+from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.adapters.processes.running import Ended, Ending, Hooks, Processes, Program
 from haclusterd.model.alerts import AlertCall, AlertCallResult
 from haclusterd.ports.clock import Clock
 
+THREADS_KEPT = 1
 OUTPUT_MAX = 2_000
 """Characters of what an agent prints that are kept."""
 GUARD = "timeout"
@@ -28,7 +30,7 @@ class ProcessAlertAgents:
     ) -> None:
         """`own_environment` marks what belongs to this daemon."""
         self._own_environment = dict(own_environment)
-        self._processes = Processes(clock, loop)
+        self._processes = Processes(clock, loop, ReadyThreads(THREADS_KEPT))
 
     def call(self, call: AlertCall, done: Callable[[AlertCallResult], None]) -> None:
         """Run the agent; deliver how it ended on the main loop."""
