@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from haclusterd.verbs.answers import (
     agents,
+    alerts,
     cluster,
     configuration,
     crm,
@@ -16,7 +17,7 @@ from haclusterd.verbs.answers import (
 )
 from haclusterd.verbs.answers.answer import Answer
 
-_FILES = (agents, cluster, configuration, crm, fencing, history, node, resource, simulation, status)
+_FILES = (agents, alerts, cluster, configuration, crm, fencing, history, node, resource, simulation, status)
 
 ANSWERS: Mapping[str, type[Answer]] = {
     found.SCHEMA: found

@@ -40,8 +40,8 @@ class Names:
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("", "agent api assist cib cibstatus cluster completion configure fencing history maintenance migrate monitor "
-             "node options ra report resource sbd script simulate status template ticket verify why"),
+        ("", "agent alert api assist cib cibstatus cluster completion configure fencing history maintenance migrate "
+             "monitor node options ra report resource sbd script simulate status template ticket verify why"),
         ("st", "status"),
         ("--re", "--reason"),
         ("resource s", "scores start status stop"),
