@@ -30,7 +30,7 @@ pytestmark = pytest.mark.processes
 SENTENCE = "a sentence names a command, without its words"
 NOT_HERE: Mapping[str, str] = {
     r"crm (-o json|-o json migrate check|ra list|ra providers|cluster|configure|agent|cluster witness)": SENTENCE,
-    r"crm (cluster this-is|history diff|resource why)": SENTENCE,
+    r"crm (cluster this-is|history diff|resource why|why|-f FILE)": SENTENCE,
     r"crm fencing test NODE|crm resource why RSC --on NODE|crm configure \w+ .*(NAME=VALUE|PROVIDER).*": SENTENCE,
     r"crm configure (load \w+|verify) FILE.yaml|crm cluster invite --authority DIR": SENTENCE,
     r"crm cluster (start|stop|restart|enable|disable|run|copy|diff)\b.*": "for machines: tests/unit/cli/own",
@@ -48,7 +48,8 @@ NOT_HERE: Mapping[str, str] = {
     r"crm configure primitive (pdu|poison) .*|crm ra info (IPaddr2|stonith:fence_ipmilan)": "agents of other packages",
     r"crm configure primitive web systemd:nginx .*": "units of other packages",
     r"crm migrate check --live": "no Pacemaker runs: tests/unit/entry_points/test_crm_migrate.py has one",
-    r"eval .*": "for a shell: tests/unit/cli/completing/test_completion.py",
+    r"eval .*|crm completion .*[>|] .*": "for a shell: tests/unit/cli/completing/test_completion.py",
+    r"crm configure apply site.crm .*": "it has no such file: tests/ansible_collection plays its page",
     r"commit|discard|diff": "for the interactive shell: tests/unit/cli/test_session.py",
 }
 """What is not typed here, and why."""
@@ -68,6 +69,7 @@ REFUSED: Mapping[str, tuple[int, str]] = {
     r"crm (fencing confirm|node clearstate) n3 .*": (1, "n3 is fenced, not lost"),
     r"crm configure bundle .*": (65, "a bundle"),
     r"crm cluster certificates revoke n3": (107, "without it, it is cut off, lost, and fenced"),
+    r"crm configure apply .* --diff --dry-run": (0, "nothing to do: the configuration is so already"),
     r"crm configure apply .*": (CHANGED, ""),
 }
 """What a healthy cluster answers with another exit status than 0, and what it says."""

@@ -27,7 +27,7 @@ from haclusterd.adapters.control.admission import (
 )
 from haclusterd.adapters.control.client import ControlClient
 from haclusterd.adapters.control.server import REQUESTS_OF_CONNECTION_MAX, Answer, ControlServer, HangUp
-from haclusterd.entry_points import haclusterd
+from haclusterd.entry_points import daemon
 from haclusterd.model.requests import Options, Request, Response
 from haclusterd.protocol.control import decode, encode
 from haclusterd.reports.exit_codes import ExitStatus
@@ -335,7 +335,7 @@ async def test_another_user_of_the_control_group_operates_and_names_no_agent(mon
     with tempfile.TemporaryDirectory() as directory:
         Path(directory).chmod(0o711)
         path = Path(directory) / "control.sock"
-        serving = ControlServer(path, partial(haclusterd._handle, desk.control))
+        serving = ControlServer(path, partial(daemon._handle, desk.control))
         await serving.start()
         path.chmod(0o666)
         statement = ["primitive", "x", "ocf:haclusterd:exec", "params", "command=id"]
@@ -361,7 +361,7 @@ async def test_the_user_of_the_api_does_nothing_but_what_a_token_may(monkeypatch
     with tempfile.TemporaryDirectory() as directory:
         Path(directory).chmod(0o711)
         path = Path(directory) / "control.sock"
-        serving = ControlServer(path, partial(haclusterd._handle, desk.control))
+        serving = ControlServer(path, partial(daemon._handle, desk.control))
         await serving.start()
         path.chmod(0o666)
         standby = {"node": "n2", "lifetime": "reboot"}
