@@ -7,6 +7,8 @@ own node only, else for all of them.
 from haclusterd.scheduler.actions.collective_flags import BEGUN, action_of, instances_of
 from haclusterd.scheduler.model.entities import DEMOTE, DEMOTED, STOP, STOPPED, Action, Node, Resource, Variant
 
+NOTIFIED = "confirmed-post_notify_"
+"""With what a clone's instances have done behind it: all of them are notified of that."""
 _ENDING = frozenset({STOP, STOPPED, DEMOTE, DEMOTED})
 _ENDED = frozenset({STOPPED, DEMOTED})
 
@@ -23,7 +25,7 @@ def is_interleaved(first: Action, then: Action) -> bool:
 
 def is_about_present(first: Action) -> bool:
     """Tell whether instances are matched by where they are, not by where they will be."""
-    return first.task in _ENDED
+    return first.task.removeprefix(NOTIFIED) in _ENDED
 
 
 def instance_list(collective: Resource) -> list[Resource]:
@@ -54,9 +56,12 @@ def matching_instance(of: Resource, collective: Resource, *, is_present: bool) -
 
 def action_of_instance(action: Action, instance: Resource, *, is_first: bool) -> Action | None:
     """Return an instance's part in its collective's action; a container's is that of what runs inside, where it
-    matters: of what comes before all but the stop, of what comes after the change of role."""
+    matters: of what comes before all but the stop, of what comes after the change of role.
+
+    An instance does not wait until all instances of the other clone are notified: what stands for that is its own part.
+    """
     owner = instance
-    task = action.task
+    task = action.task.removeprefix(NOTIFIED)
     if instance.definition.is_replica_container:
         is_inside = task not in (STOP, STOPPED) if is_first else BEGUN.get(task, task) in ("promote", "demote")
         owner = (_inside(instance, action) if is_inside else None) or instance

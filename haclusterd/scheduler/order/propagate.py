@@ -50,6 +50,7 @@ from haclusterd.scheduler.model.relation_flags import (
 )
 from haclusterd.scheduler.order.group_flags import GroupFlags
 from haclusterd.scheduler.order.interleave import (
+    NOTIFIED,
     action_of_instance,
     instance_list,
     is_about_present,
@@ -423,7 +424,7 @@ def _stand_in(first: Action, then: Action) -> Action:
     if done not in BEGUN or first.interval_ms or then.resource.is_inside(owner):
         return first
     if owner.definition.notifies and owner.variant >= Variant.CLONE:
-        return action_of(owner, f"confirmed-post_notify_{done}", None) or first
+        return action_of(owner, f"{NOTIFIED}{done}", None) or first
     return action_of(owner, done, None) or first
 
 

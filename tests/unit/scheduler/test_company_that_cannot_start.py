@@ -67,6 +67,17 @@ def after_a_clone(*, interleave: str) -> str:
     )
 
 
+def after_a_promotion(*, notify: str) -> str:
+    """A clone whose instances each come after the promotion of one that nothing says may be promoted."""
+    options = meta("base", promotable="true", notify=notify)
+    return cib(
+        properties=NO_FENCING,
+        resources=f'<clone id="base">{options}{primitive("b")}</clone>' + clone("app", primitive("a")),
+        constraints='<rsc_order id="o" first="base" first-action="promote" then="app" then-action="start"/>',
+        status=member(1, *running("b"), *known("a")) + member(2, *running("b"), *known("a")),
+    )
+
+
 STOPPED_CLONE = ("stop a@n1", "stop a@n2", "~stop app@", "~stopped app@")
 GROUP = f'<group id="app">{primitive("a1")}{primitive("a2")}</group>'
 CASES = (
@@ -95,6 +106,8 @@ CASES = (
         STOPPED_CLONE,
     ),
     Case("and with one that waits as a whole", after_a_clone(interleave="false"), STOPPED_CLONE),
+    Case("an instance waits for a promotion that does not come", after_a_promotion(notify="false"), ()),
+    Case("also where the instances that come first are notified", after_a_promotion(notify="true"), ()),
     Case(
         "what must run with the one that waits, waits too",
         split_clones(primitive("app") + primitive("more"), beside("more", "app"), ("app", "more"), runs=False),
