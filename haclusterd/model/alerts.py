@@ -18,7 +18,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.model.properties import read_boolean
 
-PENDING_MAX: Final = 1000
+PENDING_MAX: Final = 500
 DEFAULT_KINDS: Final = (AlertKind.NODES, AlertKind.FENCING, AlertKind.RESOURCES)
 """What an alert without `select` is called for."""
 

@@ -23,6 +23,17 @@ class Segment:
             self.do(side, f"ip addr add 10.77.0.{number}/24 dev {cable}")
             self.do(side, f"ip -6 addr add fd77::{number}/64 dev {cable} nodad")
             self.do(side, f"ip link set {cable} up")
+        self._wait_until_up()
+
+    def _wait_until_up(self) -> None:
+        """Wait until both ends take part in IPv6: what comes before is not heard."""
+        deadline = time.monotonic() + 20
+        for side, cable in ((self.near, NEAR_CABLE), (self.far, FAR_CABLE)):
+            while "state UP" not in (shown := self.do(side, f"ip -6 addr show {cable}")) or "tentative" in shown or (
+                "scope link" not in shown
+            ):
+                assert time.monotonic() < deadline, shown
+                time.sleep(0.02)
 
     def __enter__(self) -> "Segment":
         return self
