@@ -52,6 +52,16 @@ def with_alerts(before: Cib, after: Cib, command: Command, at: WallTime) -> Cib:
     return after if queue is after.status.alerts else replace(after, status=replace(after.status, alerts=queue))
 
 
+def with_one_dropped(cib: Cib) -> Cib:
+    """Return a CIB in which one event more is counted that no recipient will get.
+
+    The DC logs it, and `crm alert list` shows it.
+    """
+    queue = cib.status.alerts
+    dropped = {key: queue.dropped.get(key, 0) + 1 for key in sorted({*queue.dropped, *queue.delivered})}
+    return replace(cib, status=replace(cib.status, alerts=replace(queue, dropped=dropped)))
+
+
 def trimmed(queue: AlertQueue) -> AlertQueue:
     """Return the queue without the events that every recipient had."""
     through = min(queue.delivered.values(), default=queue.last)

@@ -26,7 +26,7 @@ from haclusterd.cib import (
     apply_watchdog,
     commands,
 )
-from haclusterd.cib.alert_events import with_alerts
+from haclusterd.cib.alert_events import with_alerts, with_one_dropped
 from haclusterd.cib.changes import Applied, Change, ChangeKind, Refusal, RefusalCode
 from haclusterd.cib.history_facts import marked
 from haclusterd.cib.levels import level_of, rules_at
@@ -166,7 +166,7 @@ def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:
 
 
 def _with_alerts(before: Cib, verdict: Verdict, command: commands.Command, entry: Entry) -> Verdict:
-    """Add what alerts are to be sent; a mistake there loses an alert, and never what was done."""
+    """Add what alerts are to be sent; a mistake there loses an alert, which is counted, and never what was done."""
     try:
         return replace(verdict, cib=with_alerts(before, verdict.cib, command, entry.at))
     except NODES_OWN:
@@ -174,7 +174,7 @@ def _with_alerts(before: Cib, verdict: Verdict, command: commands.Command, entry
     except Exception:
         if not entry.rules.raising_apply_is_a_refusal:
             raise
-        return verdict
+        return replace(verdict, cib=with_one_dropped(verdict.cib))
 
 
 def _remember(known: tuple[RequestId, ...], request: RequestId) -> tuple[RequestId, ...]:

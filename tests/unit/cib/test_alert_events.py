@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from haclusterd.cib import apply as apply_module
 from haclusterd.cib.alert_events import with_alerts
 from haclusterd.cib.apply_alerts import record_alerts
-from haclusterd.cib.commands import Command, ReadBarrier, RecordAlerts, SetTransientAttribute
+from haclusterd.cib.commands import Command, Envelope, ReadBarrier, RecordAlerts, SetTransientAttribute
 from haclusterd.cib.verdict import Entry
 from haclusterd.model.alerts import PENDING_MAX, AlertEvent, AlertQueue
 from haclusterd.model.cluster import Cib, DesignatedController, NodeState, NodeStatus, Status
@@ -118,6 +119,19 @@ def test_the_oldest_are_dropped_and_counted_for_who_had_not_got_them() -> None:
     made = with_alerts(before, with_state(before, NodeState.LOST), ReadBarrier(), AT).status.alerts
     assert (len(made.pending), made.pending[0].sequence, made.last) == (PENDING_MAX, 2, PENDING_MAX + 1)
     assert (made.delivered, made.dropped) == ({"a": 1, "b": PENDING_MAX}, {"a": 1})
+
+
+def test_an_event_that_cannot_be_made_is_counted_and_what_was_done_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raise_for_poison(*_: object) -> Cib:
+        raise KeyError("poison")
+
+    monkeypatch.setattr(apply_module, "with_alerts", raise_for_poison)
+    before = alerted(EVERY, alerts=AlertQueue(last=7, delivered={"a": 7}, dropped={"a": 2}))
+    command = SetTransientAttribute(N2, "load", "high")
+    applied = apply_module.apply(before, Envelope(RequestId("r"), N1, AT, command), index=9, term=Term(3))
+    assert applied.refusal is None
+    assert applied.cib.status.nodes[N2].attributes["load"] == "high"
+    assert applied.cib.status.alerts.dropped == {"a": 3}
 
 
 def entry() -> Entry:
