@@ -621,6 +621,7 @@ class TransitionMachine:
             deadline_ms=max(action.timeout_ms, 10_000),
             target_exit_code=action.target_exit_code,
             devices=action.devices,
+            device_memory_mib=action.device_memory_mib,
             digest=action.digest,
             definition=action.definition,
             resource_parameters=action.resource_parameters,

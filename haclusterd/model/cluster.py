@@ -12,6 +12,7 @@ from haclusterd.model.alerts import AlertQueue
 from haclusterd.model.api_tokens import ApiToken
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.dated_blocks import dated_blocks, with_judged
+from haclusterd.model.devices import NodeDevices
 from haclusterd.model.fencing import AbandonedFencing, DeviceProof, FailedOperation, FenceOrder, FencingRecord
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
@@ -180,6 +181,8 @@ class Status:
     """Those that are under way, by the resource that is to be restarted."""
     alerts: AlertQueue = field(default_factory=AlertQueue)
     """What alerts' agents are to be called for."""
+    devices: Mapping[NodeName, NodeDevices] = field(default_factory=dict)
+    """Of nodes that have ever reported any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,9 @@ class GraphAction:
     resource_parameters: Mapping[str, str] | None = None
     """See `Order.resource_parameters`."""
     devices: tuple[str, ...] = ()
+    """Ids of the devices that it claims."""
+    device_memory_mib: int = 0
+    """See `Order.device_memory_mib`."""
     reason: str = ""
     priority: int = 0
     target_incarnation: Incarnation | None = None

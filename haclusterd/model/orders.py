@@ -39,6 +39,9 @@ class Order:
     """An activating order that has not begun this long after its receipt never begins."""
     target_exit_code: ExitCode
     devices: tuple[str, ...] = ()
+    """Ids of the devices that it claims."""
+    device_memory_mib: int = 0
+    """What it takes of each, where it shares them; 0: it has them for itself alone."""
     digest: str = ""
     definition: str = ""
     """Digest of the resource's own parameters that it goes by, without what the operation adds to them."""

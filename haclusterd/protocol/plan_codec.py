@@ -72,7 +72,7 @@ class PlanReader:
     def _action(self, written: list[Any]) -> GraphAction:
         (number, kind, name, resource, node, inputs, interval_ms, agent, parameters, meta, timeout_ms, start_delay_ms,
          target_exit_code, digest, devices, reason, priority, incarnation, is_probe, instance, notification,
-         router_node, causes, definition, resource_parameters) = written  # fmt: skip
+         router_node, causes, definition, resource_parameters, device_memory_mib) = written  # fmt: skip
         return GraphAction(
             id=number,
             kind=ActionKind(kind),
@@ -89,6 +89,7 @@ class PlanReader:
             target_exit_code=ExitCode(target_exit_code),
             digest=digest,
             devices=tuple(devices),
+            device_memory_mib=device_memory_mib,
             reason=reason,
             priority=priority,
             target_incarnation=None if incarnation is None else Incarnation(*incarnation),
@@ -145,6 +146,7 @@ class _Writer:
             [[each.resource, each.operation, each.ending] for each in action.causes],
             action.definition,
             None if action.resource_parameters is None else self._mapping(action.resource_parameters),
+            action.device_memory_mib,
         ]
 
     def _agent(self, agent: AgentReference) -> int:

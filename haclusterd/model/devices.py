@@ -1,0 +1,143 @@
+"""Devices of nodes, which resources claim: GPUs first, others by the same shape (docs/design/0015-devices.md).
+
+Three things are kept apart. What a node's watcher *sees* of a device (`Device`) comes and goes with its reports. What
+*persons* want of it (`DeviceHold`, acceptance) stays until they want something else. Who *claims* it (`DeviceClaim`)
+follows from orders and their results alone, and ends only when the device is proven free.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NewType
+
+from haclusterd.model.ids import OrderKey, ResourceId
+from haclusterd.model.instants import WallTime
+
+DeviceId = NewType("DeviceId", str)
+"""The name that the driver gives a device for good (for a GPU its UUID); unique in the cluster. Never an index: these
+change with a reset."""
+
+
+class DeviceKind(StrEnum):
+    """What a device is."""
+
+    GPU = "gpu"
+    MIG = "mig"
+    """An instance of a GPU that is partitioned (NVIDIA Multi-Instance GPU)."""
+    IB_PORT = "ib-port"
+    NVME = "nvme"
+
+
+class DeviceState(StrEnum):
+    """How fit a device is, from the best to the worst."""
+
+    OK = "ok"
+    DEGRADED = "degraded"
+    """It works; others are preferred."""
+    UNKNOWN = "unknown"
+    """Nobody can say: nothing new starts on it, what uses it goes on."""
+    DRAIN = "drain"
+    """Nothing new starts on it, and what uses it leaves unless it says that it can stay (`gpu-health`)."""
+    FAILED = "failed"
+    """What uses it has lost it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One device as its node's watcher sees it."""
+
+    id: DeviceId
+    kind: DeviceKind = DeviceKind.GPU
+    bus: str = ""
+    """PCI address as in sysfs, `0000:3b:00.0`; of a MIG instance that of its GPU."""
+    model: str = ""
+    memory_mib: int = 0
+    link: str = ""
+    """Devices of a node with the same text reach each other by NVLink; empty: it reaches none."""
+    numa: int = -1
+    """-1: the node has no NUMA nodes, or does not say."""
+    parent: str = ""
+    """Of a MIG instance: the GPU's id."""
+    profile: str = ""
+    """Of a MIG instance: `3g.71gb`."""
+    is_partitioned: bool = False
+    """MIG is on: its instances are claimed, not itself."""
+    has_ecc: bool | None = None
+    """None: the device has no such mode."""
+    state: DeviceState = DeviceState.OK
+    reasons: tuple[str, ...] = ()
+    """Why it is not OK, the gravest first: `CODE: words`, as `xid-79: it has fallen off the bus`."""
+    strangers: tuple[str, ...] = ()
+    """Processes that use it and belong to no claim of this node: `PID COMMAND`, bounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceHold:
+    """A person wants nothing new on a device, and what uses it to leave."""
+
+    author: str
+    at: WallTime
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceClaim:
+    """A resource may use a device; made by the commit of its start, before anything is executed."""
+
+    resource: ResourceId
+    order: OrderKey
+    """The newest start or arrival that it was made for."""
+    memory_mib: int = 0
+    """It shares the device with others that say how much memory they need; 0: it has it for itself alone."""
+    is_over: bool = False
+    """Its holder was stopped or found stopped. The device is not given out before its node has proven that nothing
+    uses it any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDevices:
+    """The devices of one node. It outlives the node's boots; claims end with their boot or its fencing."""
+
+    devices: Mapping[DeviceId, Device] = field(default_factory=dict)
+    """What was seen last, and what was seen once and is missing now (state `failed`, reason `missing`)."""
+    since: Mapping[DeviceId, WallTime] = field(default_factory=dict)
+    """When each entered its state."""
+    unaccepted: frozenset[DeviceId] = frozenset()
+    """Seen after the node's first report, and not accepted by a person: nothing starts on them."""
+    holds: Mapping[DeviceId, DeviceHold] = field(default_factory=dict)
+    claims: Mapping[DeviceId, tuple[DeviceClaim, ...]] = field(default_factory=dict)
+    driver: str = ""
+    """Its version, as the node says."""
+    trouble: str = ""
+    """What is wrong with all devices of the node at once (driver away, library missing); empty: nothing."""
+    reported_at: WallTime = WallTime(0)
+
+
+MISSING = "missing"
+"""Code of the reason of a device that was seen once and is not seen now."""
+
+_RANKS = {state: rank for rank, state in enumerate(DeviceState)}
+
+
+def worse(first: DeviceState, second: DeviceState) -> DeviceState:
+    """Return the worse of two states."""
+    return max(first, second, key=_RANKS.__getitem__)
+
+
+def is_at_least(state: DeviceState, limit: DeviceState) -> bool:
+    """Tell whether a state is as bad as a limit, or worse."""
+    return _RANKS[state] >= _RANKS[limit]
+
+
+def state_in_force(known: NodeDevices, device: DeviceId) -> DeviceState:
+    """Return the state by which resources are placed: what is seen, and what persons want."""
+    seen = known.devices.get(device)
+    if seen is None:
+        return DeviceState.FAILED
+    wanted = DeviceState.DRAIN if device in known.holds else DeviceState.OK
+    return worse(worse(seen.state, wanted), DeviceState.UNKNOWN if device in known.unaccepted else DeviceState.OK)
+
+
+def holders(known: NodeDevices, device: DeviceId) -> tuple[ResourceId, ...]:
+    """Return the resources that may use a device, with those whose end is not proven yet."""
+    return tuple(claim.resource for claim in known.claims.get(device, ()))
