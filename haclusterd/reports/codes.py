@@ -86,6 +86,7 @@ class Code(StrEnum):
     STOPS_WAIT = "STOPS_WAIT"
     COLOCATION_CONTRADICTION = "COLOCATION_CONTRADICTION"
     COLOCATION_WITHIN_GROUP = "COLOCATION_WITHIN_GROUP"
+    COLOCATION_WITH_MEMBERS_APART = "COLOCATION_WITH_MEMBERS_APART"
     LOCATION_NO_EFFECT = "LOCATION_NO_EFFECT"
     NO_NODE_ALLOWED = "NO_NODE_ALLOWED"
     FENCING_DISABLED = "FENCING_DISABLED"
@@ -337,6 +338,11 @@ CODES: dict[Code, CodeRow] = {
     Code.COLOCATION_WITHIN_GROUP: CodeRow(
         "colocation {id} places {dependent} with {primary}, but group {group} places {primary} after {dependent}",
         _CONFIGURATION, "remove it: the members of a group run together"
+    ),
+    Code.COLOCATION_WITH_MEMBERS_APART: CodeRow(
+        "colocation {id} has no effect while the members of {group} are on several nodes, which its collocated=false "
+        "allows", _CONFIGURATION, "place {dependent} with the member that it needs, or remove collocated=false",
+        severity=_WARNING,
     ),
     Code.LOCATION_NO_EFFECT: CodeRow(
         "location {id} is overruled by location {other} for the same resource and node", _CONFIGURATION,

@@ -14,6 +14,8 @@ _ENTRY = re.compile(r"(?P<level>L\d) (?P<side>[-+]) \('(?P<what>[^']*)', '(?P<re
 _ACTIVE = re.compile(r"L1 (?P<side>[-+]) \('(?P<resource>[^']*)', '(?P<node>[^']*)', ")
 _BETWEEN_FENCES = re.compile(r"L4 - \(\('fence', .*\), \('fence', ")
 _RESOURCE = re.compile(r"\('resource', '[^']*', '([^':]*)")
+_NOTICE = re.compile(r"'((?:pre|post)-[^']*)'")
+_BEFORE_NOTICE = re.compile(r"L4 - \(\(.*\), \('resource', 'notify', ")
 _BLOCKED_START = re.compile(r"L2 (?P<side>[-+]) \('start', '(?P<resource>[^':]*)[^']*', '', '', '[^']*', 'blocked'\)")
 _MOVES = frozenset({"move", "migrate", "recover"})
 
@@ -182,6 +184,20 @@ def instances_share_a_node(cib: ET.Element, details: Sequence[str]) -> bool:
     return bool(starts) and is_fencing_equal and all(name.partition(":")[0] in apart for name in starts)
 
 
+def a_start_in_maintenance_is_announced(cib: ET.Element, details: Sequence[str]) -> bool:
+    """Pacemaker notifies of the restart of what failed on a node in maintenance, although nobody restarts it there."""
+    is_kept = any(_is_any(node, "maintenance", "true") for node in cib.iterfind("configuration/nodes/node"))
+    notified = [each for each in cib.iterfind("configuration/resources//clone") if _is_any(each, "notify", "true")]
+    inside = {primitive.get("id") for clone in notified for primitive in clone.iter("primitive")}
+    is_announced = all(
+        (line.startswith("L3 - ('resource', 'notify', ") or _BEFORE_NOTICE.match(line))
+        and inside.issuperset(_RESOURCE.findall(line))
+        and set(_NOTICE.findall(line)) <= {"pre-start", "post-start"}
+        for line in details
+    )
+    return is_kept and bool(details) and is_announced
+
+
 def capacities_are_in_no_order(cib: ET.Element, details: Sequence[str]) -> bool:
     """Each of two nodes has more of something, so which has most left depends on who is asked first.
 
@@ -234,6 +250,7 @@ KNOWN: tuple[Judge, ...] = (
     unique_instances_have_other_numbers,
     members_are_apart,
     instances_share_a_node,
+    a_start_in_maintenance_is_announced,
     capacities_are_in_no_order,
 )
 

@@ -80,6 +80,12 @@ CLONED_GROUP = (
     "</configuration></cib>"
 )
 SECOND_COPY = ["L2 - ('start', 'm', '', '', 'n1', '')", "L3 - ('resource', 'start', 'm', 'n1', 0, '')"]
+NOTIFIED = (
+    '<cib><configuration><nodes><node id="1" uname="n1"><instance_attributes><nvpair name="maintenance" value="{}"/>'
+    '</instance_attributes></node></nodes><resources><clone id="c"><meta_attributes><nvpair name="notify" value="true"/>'
+    '</meta_attributes><primitive id="m"/></clone><primitive id="r"/></resources></configuration></cib>'
+)
+NOTICES = [f"L3 - ('resource', 'notify', 'm', 'n2', 0, '{when}-start')" for when in ("pre", "post")]
 SERIAL = "L4 - (('fence', 'reboot', '', 'n2', 0, ''), ('fence', 'reboot', '', 'n3', 0, ''))"
 
 
@@ -95,6 +101,11 @@ SERIAL = "L4 - (('fence', 'reboot', '', 'n2', 0, ''), ('fence', 'reboot', '', 'n
         (CLONED_GROUP.format("false"), ["L2 + ('start', 'm', '', '', 'n1', '')"], False),
         (CLONED_GROUP.format("false"), [*SECOND_COPY, "L2 - ('start', 'r', '', '', 'n1', '')"], False),
         (CLONED_GROUP.format("false"), [*SECOND_COPY, "L3 - ('fence', 'reboot', '', 'n2', 0, '')"], False),
+        (NOTIFIED.format("true"), NOTICES, True),
+        (NOTIFIED.format("false"), NOTICES, False),
+        (NOTIFIED.format("true"), [NOTICES[0].replace("start", "stop")], False),
+        (NOTIFIED.format("true"), [NOTICES[0].replace("L3 -", "L3 +")], False),
+        (NOTIFIED.format("true"), [*NOTICES, "L3 - ('resource', 'start', 'm', 'n2', 0, '')"], False),
         (BALANCED.format("utilization"), [SERIAL], True),
         (BALANCED.format("utilization"), [SERIAL.replace("L4 -", "L4 +")], False),
     ],

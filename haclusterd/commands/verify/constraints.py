@@ -11,6 +11,7 @@ from itertools import groupby, pairwise
 from haclusterd.commands.verify.containment import kind_of
 from haclusterd.commands.verify.judgement import Judgement
 from haclusterd.model.configuration import (
+    Clone,
     Colocation,
     Configuration,
     Group,
@@ -340,6 +341,7 @@ def _check_colocations(judgement: Judgement) -> None:
     """Report what must never run with something that it must run with."""
     configuration = judgement.configuration
     _check_colocations_in_groups(judgement)
+    _check_members_apart(judgement)
     graph = _colocation_graph(configuration)
     for constraint in configuration.constraints.values():
         if not isinstance(constraint, Colocation) or constraint.score > -INFINITY or not _is_plain(constraint):
@@ -376,6 +378,22 @@ def _check_colocations_in_groups(judgement: Judgement) -> None:
             judgement.note(
                 Code.COLOCATION_WITHIN_GROUP, ("constraint", constraint.id), id=constraint.id, group=group,
                 dependent=constraint.dependent, primary=constraint.primary,
+            )  # fmt: skip
+
+
+def _check_members_apart(judgement: Judgement) -> None:
+    """Warn of what must be with all of a group, or of a clone's, whose members may be on different nodes."""
+    configuration = judgement.configuration
+    apart: dict[ResourceId, ResourceId] = {}
+    for top in configuration.resources.values():
+        inner = configuration.resources.get(top.child) if isinstance(top, Clone) else top
+        if isinstance(inner, Group) and not collective_flag(configuration, inner, "collocated"):
+            apart[top.id] = inner.id
+    for constraint in configuration.constraints.values() if apart else ():
+        if isinstance(constraint, Colocation) and constraint.score >= INFINITY and constraint.primary in apart:
+            judgement.note(
+                Code.COLOCATION_WITH_MEMBERS_APART, ("constraint", constraint.id), id=constraint.id,
+                group=apart[constraint.primary], dependent=constraint.dependent,
             )  # fmt: skip
 
 

@@ -2,8 +2,8 @@
 
 Source: Pacemaker Explained, "Placing Resources Relative to other Resources", "Colocation with promotable clones". A
 mandatory colocation decides where the dependent may run, an optional one is a weight. A group as a primary is its last
-member where all of it must be there, else its first, which runs also where a later one cannot; a clone each of its
-instances, or with `interleave` the one that matches the dependent; a bundle its containers.
+member where all of it must be there, else its first, which runs also where a later one cannot, or with
+`collocated=false` each of them; a clone each of its instances, or with `interleave` the one that matches the dependent; a bundle its containers.
 """
 
 from __future__ import annotations
@@ -48,11 +48,20 @@ class ColocationEffects:
             return
         members = group.children
         if colocation.score >= INFINITY:
-            members = members[-1:] if group.definition.is_collocated else []
+            members = members[-1:] if group.definition.is_collocated else self._sharing(group)
         elif group.definition.is_collocated and not self._is_apart_from_each(colocation):
             members = members[:1]
         for member in members:
             self.apply(dependent, member, colocation)
+
+    def _sharing(self, group: Resource) -> list[Resource]:
+        """Return a member of a group whose members may be apart, when all of them share a node.
+
+        In Pacemaker nothing can have to be with such a group: the colocation has no effect (docs/design/0007).
+        """
+        if group.place() is None or self._placing.settings.options.is_pacemaker_compatible:
+            return []
+        return [next(member for member in group.children if member.assignment.node is not None)]
 
     def _is_apart_from_each(self, colocation: ColocationPair) -> bool:
         """Whether every member of a group counts; in Pacemaker the others may be where they are if nobody manages them.
@@ -105,8 +114,9 @@ class ColocationEffects:
         """Return the instance where the dependent is, or else where it would rather be."""
         by_node: dict[NodeName, Resource] = {}
         for instance in instances:
-            if instance.assignment.node is not None and not _is_any_blocked(instance):
-                by_node.setdefault(instance.assignment.node.name, instance)
+            place = instance.place()
+            if place is not None and not _is_any_blocked(instance):
+                by_node.setdefault(place.name, instance)
         node = dependent.assignment.node
         if node is not None:
             place = node if node.name in by_node else host_of(node)
@@ -144,7 +154,7 @@ class ColocationEffects:
         """Allow only nodes where an instance is that may run."""
         if dependent.assignment.is_assigned:
             return
-        usable = [each.assignment.node for each in instances if not _is_any_blocked(each)]
+        usable = [each.place() for each in instances if not _is_any_blocked(each)]
         names = {node.name for node in usable if node is not None}
         table = {name: value if name in names else -INFINITY for name, value in dependent.assignment.allowed.items()}
         replace_scores(dependent, table, words_of(colocation))
@@ -152,17 +162,15 @@ class ColocationEffects:
     def _with_role(self, dependent: Resource, clone: Resource, colocation: ColocationPair) -> None:
         """Follow the instances of a promotable clone that are to have a role."""
         role = colocation.primary_role
-        instances = [each for each in clone.children if each.assignment.node and each.assignment.next_role is role]
+        having = (each for each in clone.children if each.assignment.next_role is role)
+        instances = [(each, node) for each in having if (node := each.place()) is not None]
         if colocation.score < INFINITY:
-            for instance in instances:
-                assert instance.assignment.node is not None
-                value = value_on(instance.assignment.node, colocation.attribute, instance)
+            for instance, node in instances:
+                value = value_on(node, colocation.attribute, instance)
                 replace_scores(dependent, self._beside(dependent, value, colocation), words_of(colocation))
         elif colocation.primary_role is not Role.PROMOTED or colocation.dependent_role is not Role.PROMOTED:
             table = dict.fromkeys(dependent.assignment.allowed, -INFINITY)
-            for instance in instances:
-                node = instance.assignment.node
-                assert node is not None
+            for instance, node in instances:
                 name = node.name
                 base_score = self._placing.base_score(node)
                 worth = instance.assignment.allowed.get(name, 0) if instance.is_managed else base_score
@@ -177,9 +185,10 @@ class ColocationEffects:
         here = value_on(node, colocation.attribute, dependent) if node is not None else None
         for instance in clone.children:
             role = colocation.primary_role
-            if instance.assignment.node is None or _is_any_blocked(instance) or not _has_role(instance, role):
+            place = instance.place()
+            if place is None or _is_any_blocked(instance) or not _has_role(instance, role):
                 continue
-            if is_same(here, value_on(instance.assignment.node, colocation.attribute, instance)):
+            if is_same(here, value_on(place, colocation.attribute, instance)):
                 add_to_promotion(dependent, colocation.score, words_of(colocation))
                 return
         if colocation.score >= INFINITY:

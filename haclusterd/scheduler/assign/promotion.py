@@ -34,7 +34,7 @@ def choose_roles(clone: Resource, placing: Placing, effects: ColocationEffects) 
     out_of_hand = _promoted_out_of_hand(clone)
     promoted = len(out_of_hand)
     for instance in clone.children:
-        node = instance.assignment.node
+        node = instance.place()
         is_counted = node is not None and (instance.id, node.name) in out_of_hand
         is_wanted = is_counted or promoted < clone.definition.promoted_max or not clone.is_managed
         if is_wanted and _can_be_promoted(clone, instance, placing):
@@ -126,10 +126,11 @@ def _sort(clone: Resource, placing: Placing) -> None:
 def _final_priority(clone: Resource, instance: Resource) -> int:
     if not instance.is_managed and instance.assignment.next_role is Role.PROMOTED:
         return INFINITY
-    if instance.assignment.node is None:
+    node = instance.place()
+    if node is None:
         return -INFINITY
     if instance.assignment.promotion_priority >= 0:
-        return clone.assignment.allowed.get(instance.assignment.node.name, 0)
+        return clone.assignment.allowed.get(node.name, 0)
     return instance.assignment.promotion_priority
 
 
@@ -142,7 +143,7 @@ def _can_be_promoted(clone: Resource, instance: Resource, placing: Placing) -> b
 
 
 def _qualifies(clone: Resource, instance: Resource, placing: Placing) -> bool:
-    node = instance.assignment.node
+    node = instance.place()
     if instance.children and not all(_qualifies(clone, member, placing) for member in instance.children):
         return False
     if node is None:
@@ -172,6 +173,6 @@ def _promote(instance: Resource) -> None:
 
 
 def _leave(instance: Resource) -> None:
-    instance.assignment.next_role = Role.STOPPED if instance.assignment.node is None else Role.UNPROMOTED
+    instance.assignment.next_role = Role.STOPPED if instance.place() is None else Role.UNPROMOTED
     for child in instance.children:
         _leave(child)

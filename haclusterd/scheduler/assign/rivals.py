@@ -113,7 +113,8 @@ def to_be_promoted(instance: Resource, clone: Resource) -> tuple[str, ...]:
     """Say what would have to change for an instance of a promotable clone to be promoted."""
     if instance.assignment.next_role is Role.PROMOTED:
         return ()
-    if instance.assignment.node is None:
+    place = instance.place()
+    if place is None:
         return (f"{instance.id} would have to run somewhere",)
     score = instance.assignment.promotion_priority
     bans = [source for value, source in instance.assignment.promotion_addends if value <= -INFINITY]
@@ -124,7 +125,7 @@ def to_be_promoted(instance: Resource, clone: Resource) -> tuple[str, ...]:
         return (f"its promotion score, {render(score)}, would have to be 0 or more",)
     promoted = [each for each in clone.children if each.assignment.next_role is Role.PROMOTED]
     if len(promoted) < clone.definition.promoted_max or not promoted:
-        return (f"{instance.assignment.node.name} would have to be usable for the promoted role",)
+        return (f"{place.name} would have to be usable for the promoted role",)
     last = min(promoted, key=lambda each: each.assignment.promotion_priority)
     if last.assignment.promotion_priority >= INFINITY:
         return (f"{last.id} has INFINITY: no number of points wins against it",)

@@ -611,6 +611,16 @@ class Resource:
             return next(healthy, nodes[0])
         return nodes[0]
 
+    def place(self) -> Node | None:
+        """Return the node it is to be on; of a group whose members may be apart, the one that all of them share.
+
+        Members that are to be nowhere do not count. Such a group as a whole is assigned to no node.
+        """
+        if self.variant is not Variant.GROUP or self.definition.is_collocated:
+            return self.assignment.node
+        nodes = {node.name: node for member in self.children if (node := member.assignment.node) is not None}
+        return next(iter(nodes.values())) if len(nodes) == 1 else None
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RoleLocation:

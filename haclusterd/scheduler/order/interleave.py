@@ -34,11 +34,11 @@ def instance_list(collective: Resource) -> list[Resource]:
 
 
 def place_of(resource: Resource, *, is_present: bool) -> Node | None:
-    """Return where an instance is, or will be; a group's place is its first member's."""
+    """Return where an instance is, or will be; a group's place is that of its first member that has one."""
     while resource.variant is not Variant.PRIMITIVE:
         if not resource.children:
             return None
-        placed = (child for child in resource.children if child.found.active_nodes or not is_present)
+        placed = (each for each in resource.children if (each.found.active_nodes if is_present else each.place()))
         resource = next(placed, resource.children[0])
     return resource.current_node() if is_present else resource.assignment.node
 
