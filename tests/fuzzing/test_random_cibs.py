@@ -82,8 +82,9 @@ CLONED_GROUP = (
 SECOND_COPY = ["L2 - ('start', 'm', '', '', 'n1', '')", "L3 - ('resource', 'start', 'm', 'n1', 0, '')"]
 NOTIFIED = (
     '<cib><configuration><nodes><node id="1" uname="n1"><instance_attributes><nvpair name="maintenance" value="{}"/>'
-    '</instance_attributes></node></nodes><resources><clone id="c"><meta_attributes><nvpair name="notify" value="true"/>'
-    '</meta_attributes><primitive id="m"/></clone><primitive id="r"/></resources></configuration></cib>'
+    '</instance_attributes></node></nodes><resources><clone id="c"><meta_attributes>'
+    '<nvpair name="notify" value="true"/></meta_attributes><primitive id="m"/></clone><primitive id="r"/>'
+    "</resources></configuration></cib>"
 )
 NOTICES = [f"L3 - ('resource', 'notify', 'm', 'n2', 0, '{when}-start')" for when in ("pre", "post")]
 SERIAL = "L4 - (('fence', 'reboot', '', 'n2', 0, ''), ('fence', 'reboot', '', 'n3', 0, ''))"

@@ -1,9 +1,10 @@
 """What a colocation does to its dependent once its primary has a place: to scores of nodes, or to its promotion.
 
 Source: Pacemaker Explained, "Placing Resources Relative to other Resources", "Colocation with promotable clones". A
-mandatory colocation decides where the dependent may run, an optional one is a weight. A group as a primary is its last
-member where all of it must be there, else its first, which runs also where a later one cannot, or with
-`collocated=false` each of them; a clone each of its instances, or with `interleave` the one that matches the dependent; a bundle its containers.
+mandatory colocation decides where the dependent may run, an optional one is a weight. A group as a primary is its
+last member where all of it must be there, else its first, which runs also where a later one cannot, or with
+`collocated=false` each of them; a clone each of its instances, or with `interleave` the one that matches the
+dependent; a bundle its containers.
 """
 
 from __future__ import annotations

@@ -58,6 +58,7 @@ FIRST = GOOD.count("\n") + 1
 MONITORED = "primitive d Dummy op monitor interval=5s"
 TEMPLATE = "rsc_template t Dummy op monitor interval=5s"
 STATEFUL = "primitive s ocf:pacemaker:Stateful op monitor interval=5s role=Promoted"
+APART = "group g a b meta collocated=false"
 PROMOTABLE = f"{STATEFUL}\nclone x s meta promotable=true"
 A_WITH_B = "colocation x inf: a b"
 IP = "ocf:heartbeat:IPaddr2"
@@ -301,10 +302,10 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("group g a b\ncolocation x inf: a g", [("COLOCATION_WITHIN_GROUP", "2:12")]),
         ("group g a b\ncolocation x inf: b a", []),
         ("group g a b\ncolocation x inf: g c", []),
-        ("group g a b meta collocated=false\ncolocation x inf: c g", [("COLOCATION_WITH_MEMBERS_APART", "2:12")]),
-        ("group g a b meta collocated=false\nclone k g\ncolocation x inf: c k", [("COLOCATION_WITH_MEMBERS_APART", "3:12")]),
-        ("group g a b meta collocated=false\ncolocation x 10: c g\ncolocation y -inf: c g", []),
-        ("group g a b meta collocated=false\ncolocation x inf: g c", []),
+        (f"{APART}\ncolocation x inf: c g", [("COLOCATION_WITH_MEMBERS_APART", "2:12")]),
+        (f"{APART}\nclone k g\ncolocation x inf: c k", [("COLOCATION_WITH_MEMBERS_APART", "3:12")]),
+        (f"{APART}\ncolocation x 10: c g\ncolocation y -inf: c g", []),
+        (f"{APART}\ncolocation x inf: g c", []),
         # locations
         ("location x a inf: n1\nlocation y a -inf: n1", [("LOCATION_NO_EFFECT", "1:10")]),
         ("location x a -inf: n1\nlocation y b inf: n1", []),
