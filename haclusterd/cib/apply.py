@@ -14,6 +14,7 @@ from haclusterd.cib import (
     apply_api_tokens,
     apply_clean_up,
     apply_configuration,
+    apply_devices,
     apply_fencing,
     apply_leadership,
     apply_members,
@@ -53,6 +54,9 @@ _HANDLERS: dict[type, _Handler] = {
     commands.Join: apply_nodes.join,
     commands.PublishWatchdog: apply_watchdog.publish_watchdog,
     commands.PublishLoad: apply_nodes.publish_load,
+    commands.PublishDevices: apply_devices.publish_devices,
+    commands.ReleaseDevices: apply_devices.release_devices,
+    commands.SteerDevice: apply_devices.steer_device,
     commands.RequestLeave: apply_nodes.request_leave,
     commands.Leaving: apply_nodes.leaving,
     commands.Lost: apply_nodes.lost,
@@ -151,6 +155,7 @@ NODES_OWN = (MemoryError, RecursionError, OSError, SystemError)
 def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:
     try:
         verdict = _HANDLERS[type(command)](cib, command, entry)
+        verdict = apply_devices.with_claims_over(cib, verdict)
         if verdict.changes:
             verdict = apply_restarts.with_restarts_ended(verdict)
             verdict = _with_alerts(cib, verdict, command, entry)

@@ -67,8 +67,10 @@ def change_members(cib: Cib, command: commands.ChangeMembers, entry: Entry) -> V
             # It has never run anything of this cluster: nothing has to be fenced before others start.
             nodes[name] = NodeStatus(name, state=NodeState.LEFT, since=entry.at)
     changed = replace(cib, members=members, membership=membership)
+    devices = {name: known for name, known in cib.status.devices.items() if name not in dropped}
     text = _describe(cib.members, members, command)
-    return accept(with_status(changed, replace(cib.status, nodes=nodes)), change(ChangeKind.MEMBERS_CHANGED, text))
+    status = replace(cib.status, nodes=nodes, devices=devices)
+    return accept(with_status(changed, status), change(ChangeKind.MEMBERS_CHANGED, text))
 
 
 def objection_to(cib: Cib, command: commands.ChangeMembers) -> str:

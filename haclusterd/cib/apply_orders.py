@@ -15,6 +15,7 @@ from haclusterd.cib.activity import (
     under_names_given_up,
     unfenced_holders,
 )
+from haclusterd.cib.apply_devices import objection_to_claims, with_claims
 from haclusterd.cib.changes import Change, ChangeKind, Refusal, RefusalCode
 from haclusterd.cib.migrations import with_doubt, with_expected_arrival, with_undecided
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_nodes
@@ -51,19 +52,21 @@ def issue_orders(cib: Cib, command: commands.IssueOrders, entry: Entry) -> Verdi
         return refuse(cib, RefusalCode.OLD_TERM, f"term {command.dc_term} is not the DC's")
     nodes: dict[NodeName, NodeStatus] = {}
     changes: list[Change] = []
+    claimed = cib
     for order in command.orders:
-        so_far = with_nodes(cib, nodes) if nodes else cib
+        so_far = with_nodes(claimed, nodes) if nodes else claimed
         status = so_far.status.nodes.get(order.node)
         refusal = _objection(so_far, status, order, entry)
         if refusal is not None or status is None:
             return Verdict(cib, (), refusal)
+        claimed = with_claims(claimed, order)
         nodes[order.node] = replace(status, orders={**status.orders, order.key: order})
         other = so_far.status.nodes.get(order.other_node) if order.other_node is not None else None
         if other is not None and other.state in HOLDING and entry.rules.migration_counts_on_both:
             nodes[other.name] = with_doubt(other, order)
         text = f"{_words(order)} on {order.node}: {order.reason}"
         changes.append(change(ChangeKind.ORDER_ISSUED, text, node=order.node, resource=order.resource))
-    return accept(with_nodes(cib, nodes), *changes)
+    return accept(with_nodes(claimed, nodes), *changes)
 
 
 def _objection(cib: Cib, status: NodeStatus | None, order: Order, entry: Entry) -> Refusal | None:
@@ -78,7 +81,7 @@ def _objection(cib: Cib, status: NodeStatus | None, order: Order, entry: Entry) 
     if entry.rules.asked_as_started and _is_hidden_from(status, order):
         text = f"{order.resource} may run on {order.node}, started by another agent or with other parameters"
         return Refusal(RefusalCode.STILL_ACTIVE, text)
-    return _activation_objection(cib, order, entry)
+    return _activation_objection(cib, order, entry) or objection_to_claims(cib, order, entry)
 
 
 def _activation_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:

@@ -20,6 +20,7 @@ from haclusterd.model.configuration import (
     Tag,
     Template,
 )
+from haclusterd.model.devices import Device, DeviceId
 from haclusterd.model.fencing import DeviceProof, FailedOperation, FenceOrder, FenceOutcome
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
@@ -118,6 +119,61 @@ class PublishLoad:
     node: NodeName
     incarnation: Incarnation
     actions_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class PublishDevices:
+    """What a node's watcher sees of its devices has changed; these are all of them."""
+
+    node: NodeName
+    incarnation: Incarnation
+    devices: tuple[Device, ...]
+    """In order of their ids, each once."""
+    driver: str = ""
+    trouble: str = ""
+    """See `NodeDevices.trouble`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenClaim:
+    """A claim that is over, and whose device its resource uses no more."""
+
+    device: DeviceId
+    resource: ResourceId
+    order: OrderKey
+    """Of the claim that the proof is about: what was claimed since stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseDevices:
+    """A node has proven of claims that are over that nothing uses their devices any more."""
+
+    node: NodeName
+    incarnation: Incarnation
+    claims: tuple[ProvenClaim, ...]
+
+
+class DeviceChange(StrEnum):
+    """What a person wants of a device."""
+
+    ACCEPT = "accept"
+    """It may be used, though the node's first report did not have it."""
+    DRAIN = "drain"
+    CLEAR = "clear"
+    """It is not drained any more."""
+    FORGET = "forget"
+    """It is missing and does not come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class SteerDevice:
+    """A person decides about a device."""
+
+    node: NodeName
+    device: DeviceId
+    change: DeviceChange
+    author: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -519,6 +575,9 @@ Command = (
     | Join
     | PublishWatchdog
     | PublishLoad
+    | PublishDevices
+    | ReleaseDevices
+    | SteerDevice
     | RequestLeave
     | Leaving
     | Lost

@@ -101,6 +101,7 @@ def _wanted(command: commands.Command) -> Detail:
             | commands.RequestLeader()
             | commands.CleanUp()
             | commands.SetTransientAttribute()
+            | commands.SteerDevice()
         ):
             return _known(author=command.author, reason=command.reason)
         case commands.Lost():

@@ -26,7 +26,9 @@ def with_doubt(status: NodeStatus, order: Order) -> NodeStatus:
     if order.action is ActionName.MIGRATE_TO and started_as(status, order.resource) is None:
         # What is recorded there is over: what may arrive is what the order goes by.
         parameters, definition = order.lasting_parameters, order.definition
-        history = replace(history, agent=order.agent, parameters=parameters, definition=definition)
+        history = replace(
+            history, agent=order.agent, parameters=parameters, definition=definition, devices=order.devices
+        )
     return replace(
         status,
         histories={**status.histories, order.resource: with_expected_arrival(status, history, order)},

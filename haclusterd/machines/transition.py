@@ -66,6 +66,7 @@ EXPECTED_CHANGES = frozenset(
         ChangeKind.FENCINGS_FORGOTTEN,
         ChangeKind.NODE_UNFENCED,
         ChangeKind.DEVICE_PROVEN,
+        ChangeKind.DEVICES_RELEASED,
         ChangeKind.REFUSED,
         ChangeKind.LEADER_REQUESTED,
         ChangeKind.HISTORY_FORGOTTEN,

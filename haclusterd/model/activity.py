@@ -109,6 +109,14 @@ def may_hold_anything(status: NodeStatus) -> bool:
     )
 
 
+def may_be_active_or_begin(status: NodeStatus, resource: ResourceId) -> bool:
+    """Tell whether a resource is one of `possibly_active`."""
+    if status.state not in HOLDING:
+        return False
+    is_ordered = any(order.resource == resource and order.is_activating for order in status.orders.values())
+    return is_ordered or may_be_active(status, resource)
+
+
 def possibly_active(status: NodeStatus) -> frozenset[ResourceId]:
     """Return the resources that may be active on a node."""
     if status.state not in HOLDING:

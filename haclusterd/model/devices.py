@@ -18,6 +18,10 @@ DeviceId = NewType("DeviceId", str)
 change with a reset."""
 
 
+MISSING = "missing"
+"""Code of the reason of a device that was seen once and is not seen now."""
+
+
 class DeviceKind(StrEnum):
     """What a device is."""
 
@@ -70,6 +74,11 @@ class Device:
     strangers: tuple[str, ...] = ()
     """Processes that use it and belong to no claim of this node: `PID COMMAND`, bounded."""
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether its node has seen it once and does not see it now."""
+        return any(reason.partition(":")[0] == MISSING for reason in self.reasons)
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceHold:
@@ -90,8 +99,8 @@ class DeviceClaim:
     memory_mib: int = 0
     """It shares the device with others that say how much memory they need; 0: it has it for itself alone."""
     is_over: bool = False
-    """Its holder was stopped or found stopped. The device is not given out before its node has proven that nothing
-    uses it any more."""
+    """Its holder was stopped or found stopped, or its node is dead. The device is not given out before its node has
+    proven that nothing uses it any more, or has booted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +115,12 @@ class NodeDevices:
     """Seen after the node's first report, and not accepted by a person: nothing starts on them."""
     holds: Mapping[DeviceId, DeviceHold] = field(default_factory=dict)
     claims: Mapping[DeviceId, tuple[DeviceClaim, ...]] = field(default_factory=dict)
+    """Of each resource one at most, the newest last."""
     driver: str = ""
     """Its version, as the node says."""
     trouble: str = ""
     """What is wrong with all devices of the node at once (driver away, library missing); empty: nothing."""
     reported_at: WallTime = WallTime(0)
-
-
-MISSING = "missing"
-"""Code of the reason of a device that was seen once and is not seen now."""
 
 _RANKS = {state: rank for rank, state in enumerate(DeviceState)}
 
@@ -141,3 +147,43 @@ def state_in_force(known: NodeDevices, device: DeviceId) -> DeviceState:
 def holders(known: NodeDevices, device: DeviceId) -> tuple[ResourceId, ...]:
     """Return the resources that may use a device, with those whose end is not proven yet."""
     return tuple(claim.resource for claim in known.claims.get(device, ()))
+
+
+def claim_objection(known: NodeDevices, device: DeviceId, resource: ResourceId, memory_mib: int) -> str:
+    """Say why a resource cannot claim a device now, as the rest of a sentence about it; empty: it can.
+
+    One answer for who plans and for who commits. How fit the device is, is not looked at: that is a matter of choice.
+    """
+    seen = known.devices.get(device)
+    if seen is None:
+        return "was never reported"
+    if device in known.unaccepted:
+        return "is not accepted yet"
+    if seen.is_partitioned:
+        return "is divided in instances, which are claimed instead"
+    standing = known.claims.get(device, ())
+    own = next((claim for claim in standing if claim.resource == resource), None)
+    if own is None and device in known.holds:
+        return f"is drained by {known.holds[device].author}"
+    if own is not None and (own.memory_mib != memory_mib or (own.is_over and own.memory_mib)):
+        # Who shares it cannot be told from its own older life, and what the others need was judged by its older share.
+        return f"is not proven free of {resource}'s older life"
+    family = [name for name in (DeviceId(seen.parent), *_instances(known, device)) if known.claims.get(name)]
+    if family:
+        return f"is one with {family[0]}, which {known.claims[family[0]][0].resource} holds"
+    return _objection_to_others(seen, [claim for claim in standing if claim.resource != resource], memory_mib)
+
+
+def _instances(known: NodeDevices, device: DeviceId) -> list[DeviceId]:
+    return [name for name, seen in known.devices.items() if seen.parent == device]
+
+
+def _objection_to_others(device: Device, others: list[DeviceClaim], memory_mib: int) -> str:
+    exclusive = [claim for claim in others if not claim.memory_mib or not memory_mib]
+    if exclusive:
+        ending = ", which has ended and is not proven to use it no more" if exclusive[0].is_over else ""
+        return f"is held by {exclusive[0].resource}{ending}"
+    taken = sum(claim.memory_mib for claim in others)
+    if memory_mib and taken + memory_mib > device.memory_mib:
+        return f"has {device.memory_mib} MiB, of which {taken} are claimed: {memory_mib} more are too many"
+    return ""

@@ -9,6 +9,7 @@ from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
 
 _FOUND = frozenset({ExitCode.OK, ExitCode.PROMOTED})
+_BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
 _FINDINGS = frozenset({*_FOUND, ExitCode.NOT_RUNNING})
 
 
@@ -126,8 +127,13 @@ class ResourceHistory:
 
 def history_of(order: Order) -> ResourceHistory:
     """Return the history of a resource of which nothing is recorded yet but this order."""
-    lasting = order.lasting_parameters
-    return ResourceHistory(order.resource, order.agent, parameters=lasting, definition=order.definition)
+    return ResourceHistory(
+        order.resource,
+        order.agent,
+        parameters=order.lasting_parameters,
+        definition=order.definition,
+        devices=order.devices if order.action in _BEGINNINGS else (),
+    )
 
 
 def has_run(history: ResourceHistory) -> bool:

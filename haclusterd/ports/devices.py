@@ -1,6 +1,6 @@
 """What is asked of a node's devices: news of them, and proof that nothing uses them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,12 +19,22 @@ class DevicesReport:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceUser:
+    """One thing that uses a device."""
+
+    text: str
+    """`PID COMMAND` of a process, or `N MiB in use and no process`."""
+    resource: str = ""
+    """Whose agent has started the process, by `OCF_RESOURCE_INSTANCE` of its environment or its control group; empty:
+    it does not say. Only this tells apart what shares a device."""
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceUse:
     """What uses some devices."""
 
-    users: dict[DeviceId, tuple[str, ...]] = field(default_factory=dict)
-    """By device: `PID COMMAND` of each process, or `N MiB in use and no process`; a device that nothing uses has no
-    entry."""
+    users: Mapping[DeviceId, tuple[DeviceUser, ...]] = field(default_factory=dict)
+    """By device; one that nothing uses has no entry."""
     unknown: tuple[DeviceId, ...] = ()
     """Those of which nobody can say: they count as used."""
 

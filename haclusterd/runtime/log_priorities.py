@@ -14,6 +14,7 @@ _PRIORITIES: Final[Mapping[ChangeKind, Priority]] = MappingProxyType({
     ChangeKind.FENCING_ORDERED: Priority.WARNING,
     ChangeKind.NODE_FENCED: Priority.WARNING,
     ChangeKind.OUTCOME_UNKNOWN: Priority.WARNING,
+    ChangeKind.DEVICES_CHANGED: Priority.WARNING,
     ChangeKind.HISTORY_GAP: Priority.WARNING,
     ChangeKind.CLUSTER_FORMED: Priority.NOTICE,
     ChangeKind.MEMBERS_CHANGED: Priority.NOTICE,
@@ -29,6 +30,7 @@ _PRIORITIES: Final[Mapping[ChangeKind, Priority]] = MappingProxyType({
     ChangeKind.TICKET_CHANGED: Priority.NOTICE,
     ChangeKind.API_TOKEN_CHANGED: Priority.NOTICE,
     ChangeKind.WATCHDOG_CHANGED: Priority.NOTICE,
+    ChangeKind.DEVICE_STEERED: Priority.NOTICE,
     ChangeKind.REFUSED: Priority.DEBUG,
 })  # fmt: skip
 

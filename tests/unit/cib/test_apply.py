@@ -13,6 +13,7 @@ from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.codec import decode_cib, encode_cib
 from haclusterd.model.cluster import Member, NodeState
 from haclusterd.model.configuration import AttributeSet, Clone, Primitive
+from haclusterd.model.devices import Device, DeviceId
 from haclusterd.model.fencing import FenceOutcome, FenceState, ProofState
 from haclusterd.model.ids import AgentReference, FenceKey, NodeName, OrderKey, ResourceId, Term
 from haclusterd.model.ocf import ActionName, ExitCode
@@ -70,6 +71,7 @@ def test_voiding_names_what_it_voids_once(log: Log) -> None:
 
 
 def test_a_start_leaves_what_it_ran_with_and_a_result_of_nothing_known_leaves_nothing(log: Log) -> None:
+    log.must(commands.PublishDevices(N2, life(N2), (Device(DeviceId("GPU-1")),)))
     with_digest = replace(order("start"), digest="d1", devices=("GPU-1",))
     log.must(issue(with_digest))
     log.must(record(result("start")))

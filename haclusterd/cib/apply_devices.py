@@ -1,0 +1,256 @@
+"""`apply` for devices: what nodes see of them, who claims them, what persons want (safety.md §11, design/0015).
+
+Invariant: while any process of a resource may use a device, a claim of that resource stands on it. So an order makes
+its claims in the entry that commits it; what ends the resource marks them over; and they are gone when their node has
+proven that the device is free, or has booted. No exit code, no fencing and no person takes a claim away.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from haclusterd.cib import commands
+from haclusterd.cib.changes import ChangeKind, Refusal, RefusalCode
+from haclusterd.cib.commands import DeviceChange
+from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_status
+from haclusterd.model.activity import may_be_active_or_begin
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.devices import (
+    MISSING,
+    Device,
+    DeviceClaim,
+    DeviceHold,
+    DeviceId,
+    DeviceState,
+    NodeDevices,
+    claim_objection,
+)
+from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ActionName
+from haclusterd.model.orders import Order
+
+_Value = TypeVar("_Value")
+_CLAIMING = (ActionName.START, ActionName.MIGRATE_TO, ActionName.MIGRATE_FROM)
+_STEERED = {
+    DeviceChange.ACCEPT: "is accepted",
+    DeviceChange.DRAIN: "is drained",
+    DeviceChange.CLEAR: "is not drained any more",
+    DeviceChange.FORGET: "is forgotten",
+}
+_NAMED_MAX = 4
+"""Devices that one line of the history names; of the others it says how many there are."""
+
+
+def publish_devices(cib: Cib, command: commands.PublishDevices, entry: Entry) -> Verdict:
+    """Take what a living node sees of its devices; what it sees no more is missing, not forgotten."""
+    if not _is_alive(cib, command.node, command.incarnation):
+        return refuse(cib, RefusalCode.OLD_INCARNATION, f"{command.node} is not online in that incarnation")
+    known = cib.status.devices.get(command.node, NodeDevices())
+    seen = {device.id: device for device in command.devices}
+    missing = {name: _missing(device) for name, device in known.devices.items() if name not in seen}
+    devices = dict(sorted({**seen, **missing}.items()))
+    if (devices, command.driver, command.trouble) == (known.devices, known.driver, known.trouble):
+        return accept(cib)
+    new = frozenset(seen) - frozenset(known.devices) if known.devices else frozenset()
+    made = replace(
+        known,
+        devices=devices,
+        since={name: _since(known, device, entry.at) for name, device in devices.items()},
+        unaccepted=known.unaccepted | new,
+        driver=command.driver,
+        trouble=command.trouble,
+        reported_at=entry.at,
+    )
+    text = f"devices of {command.node}: {_difference(known, made)}"
+    return accept(with_devices(cib, command.node, made), change(ChangeKind.DEVICES_CHANGED, text, node=command.node))
+
+
+def _is_alive(cib: Cib, node: NodeName, incarnation: Incarnation) -> bool:
+    status = cib.status.nodes.get(node)
+    return status is not None and status.state is NodeState.ONLINE and status.incarnation == incarnation
+
+
+def _missing(device: Device) -> Device:
+    reasons = (f"{MISSING}: its node does not see it any more",)
+    return replace(device, state=DeviceState.FAILED, reasons=reasons, strangers=())
+
+
+def _since(known: NodeDevices, device: Device, at: WallTime) -> WallTime:
+    before = known.devices.get(device.id)
+    return known.since.get(device.id, at) if before is not None and before.state is device.state else at
+
+
+def _difference(before: NodeDevices, after: NodeDevices) -> str:
+    """Say what a report has changed, the devices by name as far as there is room."""
+    parts = [_news(before, device, is_unaccepted=name in after.unaccepted) for name, device in after.devices.items()
+             if before.devices.get(name) != device]  # fmt: skip
+    more = len(parts) - _NAMED_MAX
+    parts = [*parts[:_NAMED_MAX], f"{more} more"] if more > 0 else parts
+    if before.driver != after.driver:
+        parts.append(f"driver {after.driver}" if after.driver else "no driver")
+    if before.trouble != after.trouble:
+        parts.append(after.trouble or f"no trouble any more ({before.trouble})")
+    return ", ".join(parts)
+
+
+def _news(before: NodeDevices, device: Device, *, is_unaccepted: bool) -> str:
+    known = before.devices.get(device.id)
+    state = f"{device.state}" + (f" ({device.reasons[0]})" if device.reasons else "")
+    if known is None:
+        return f"{device.id} is there, {state}" + (", and not accepted yet" if is_unaccepted else "")
+    if (known.state, known.reasons) != (device.state, device.reasons):
+        return f"{device.id} is {state}"
+    if known.strangers != device.strangers:
+        users = ", ".join(device.strangers)
+        return f"{device.id} is used by {users}" if users else f"{device.id} is used by no stranger any more"
+    return f"{device.id} is described otherwise"
+
+
+def steer_device(cib: Cib, command: commands.SteerDevice, entry: Entry) -> Verdict:
+    """Do what a person wants of a device."""
+    name = command.device
+    known = cib.status.devices.get(command.node)
+    if known is None or name not in known.devices:
+        return refuse(cib, RefusalCode.UNKNOWN_DEVICE, f"{command.node} has no device {name}")
+    objection = _objection_to_forgetting(known, name) if command.change is DeviceChange.FORGET else ""
+    if objection:
+        return refuse(cib, RefusalCode.DEVICE_NOT_FREE, f"{name} of {command.node} {objection}")
+    made = _steered(known, command, entry.at)
+    if made == known:
+        return accept(cib)
+    text = f"{name} of {command.node} {_STEERED[command.change]}{by(command.author, command.reason)}"
+    return accept(with_devices(cib, command.node, made), change(ChangeKind.DEVICE_STEERED, text, node=command.node))
+
+
+def _steered(known: NodeDevices, command: commands.SteerDevice, at: WallTime) -> NodeDevices:
+    name = command.device
+    if command.change is DeviceChange.ACCEPT:
+        return replace(known, unaccepted=known.unaccepted - {name})
+    if command.change is DeviceChange.DRAIN:
+        hold = known.holds.get(name) or DeviceHold(command.author, at, command.reason)
+        return replace(known, holds={**known.holds, name: hold})
+    if command.change is DeviceChange.CLEAR:
+        return replace(known, holds=_without(known.holds, name))
+    return _forgotten(known, name)
+
+
+def _objection_to_forgetting(known: NodeDevices, name: DeviceId) -> str:
+    if known.claims.get(name):
+        return f"is held by {known.claims[name][0].resource}"
+    if not known.devices[name].is_missing:
+        return "is there: only a missing device can be forgotten"
+    return ""
+
+
+def _forgotten(known: NodeDevices, name: DeviceId) -> NodeDevices:
+    return replace(
+        known,
+        devices=_without(known.devices, name),
+        since=_without(known.since, name),
+        unaccepted=known.unaccepted - {name},
+        holds=_without(known.holds, name),
+    )
+
+
+def _without(values: Mapping[DeviceId, _Value], name: DeviceId) -> Mapping[DeviceId, _Value]:
+    return {key: value for key, value in values.items() if key != name}
+
+
+def release_devices(cib: Cib, command: commands.ReleaseDevices, entry: Entry) -> Verdict:
+    """End the claims of which a node has proven that they may end; a device that was claimed since stays claimed."""
+    if not _is_alive(cib, command.node, command.incarnation):
+        return refuse(cib, RefusalCode.OLD_INCARNATION, f"{command.node} is not online in that incarnation")
+    known = cib.status.devices.get(command.node, NodeDevices())
+    claims = dict(known.claims)
+    ended = []
+    for proven in command.claims:
+        standing = claims.get(proven.device, ())
+        kept = tuple(claim for claim in standing if not _is_proven(claim, proven))
+        if len(kept) == len(standing):
+            continue
+        ended.append(proven)
+        claims[proven.device] = kept
+    if not ended:
+        return accept(cib)
+    made = replace(known, claims={name: standing for name, standing in claims.items() if standing})
+    freed = [
+        change(ChangeKind.DEVICES_RELEASED, f"{each.device} of {command.node} is free of {each.resource}",
+               node=command.node, resource=each.resource)
+        for each in ended
+    ]  # fmt: skip
+    return accept(with_devices(cib, command.node, made), *freed)
+
+
+def _is_proven(claim: DeviceClaim, proven: commands.ProvenClaim) -> bool:
+    return claim.is_over and (claim.resource, claim.order) == (proven.resource, proven.order)
+
+
+def objection_to_claims(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
+    """Refuse an order for devices that its resource cannot have, whatever the scheduler thought."""
+    if not order.devices or order.action not in _CLAIMING:
+        return None
+    node = claiming_node(order)
+    known = cib.status.devices.get(node)
+    for name in map(DeviceId, order.devices):
+        if known is None or name not in known.devices:
+            return Refusal(RefusalCode.UNKNOWN_DEVICE, f"{node} has reported no device {name}")
+        objection = claim_objection(known, name, order.resource, order.device_memory_mib)
+        if objection:
+            return Refusal(RefusalCode.DEVICE_NOT_FREE, f"{name} of {node} {objection}")
+    return None
+
+
+def claiming_node(order: Order) -> NodeName:
+    """Return on which node an order claims its devices: a live migration does so where it goes."""
+    goes_to = order.other_node if order.action is ActionName.MIGRATE_TO else None
+    return goes_to or order.node
+
+
+def with_claims(cib: Cib, order: Order) -> Cib:
+    """Return the CIB in which an order's resource claims the order's devices."""
+    if not order.devices or order.action not in _CLAIMING:
+        return cib
+    node = claiming_node(order)
+    known = cib.status.devices.get(node, NodeDevices())
+    claim = DeviceClaim(order.resource, order.key, order.device_memory_mib)
+    made = dict(known.claims)
+    for name in map(DeviceId, order.devices):
+        made[name] = (*(each for each in made.get(name, ()) if each.resource != order.resource), claim)
+    return with_devices(cib, node, replace(known, claims=made))
+
+
+def with_claims_over(before: Cib, verdict: Verdict) -> Verdict:
+    """Mark the claims of what cannot be active on its node any more, whatever has ended it."""
+    after = verdict.cib
+    if after.status.nodes is before.status.nodes or not after.status.devices:
+        return verdict
+    for node, known in after.status.devices.items():
+        status = after.status.nodes.get(node)
+        if known.claims and status is not None and status is not before.status.nodes.get(node):
+            made = _with_over(known, status)
+            after = with_devices(after, node, made) if made is not known else after
+    return replace(verdict, cib=after) if after is not verdict.cib else verdict
+
+
+def _with_over(known: NodeDevices, status: NodeStatus) -> NodeDevices:
+    claims = {name: tuple(_judged(claim, status) for claim in standing) for name, standing in known.claims.items()}
+    return known if claims == known.claims else replace(known, claims=claims)
+
+
+def _judged(claim: DeviceClaim, status: NodeStatus) -> DeviceClaim:
+    """Return a claim, over when its resource has ended. It stays over: only another order makes it a claim again."""
+    if claim.is_over or may_be_active_or_begin(status, claim.resource):
+        return claim
+    return replace(claim, is_over=True)
+
+
+def without_claims(cib: Cib, node: NodeName) -> Cib:
+    """Return the CIB after a node has booted: whatever used its devices is dead."""
+    known = cib.status.devices.get(node)
+    return with_devices(cib, node, replace(known, claims={})) if known is not None and known.claims else cib
+
+
+def with_devices(cib: Cib, node: NodeName, known: NodeDevices) -> Cib:
+    """Replace what is known of one node's devices."""
+    return with_status(cib, replace(cib.status, devices={**cib.status.devices, node: known}))
