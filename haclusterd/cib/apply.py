@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 from haclusterd.cib import (
-    apply_alerts,
     apply_api_tokens,
     apply_clean_up,
     apply_configuration,
@@ -27,7 +26,7 @@ from haclusterd.cib import (
     apply_watchdog,
     commands,
 )
-from haclusterd.cib.alert_events import with_alerts, with_one_dropped
+from haclusterd.cib.alert_events import record_alerts, with_alerts, with_one_dropped
 from haclusterd.cib.changes import Applied, Change, ChangeKind, Refusal, RefusalCode
 from haclusterd.cib.history_facts import marked
 from haclusterd.cib.levels import level_of, rules_at
@@ -83,7 +82,7 @@ _HANDLERS: dict[type, _Handler] = {
     commands.RevokeApiToken: apply_api_tokens.revoke_api_token,
     commands.RequestLeader: apply_leadership.request_leader,
     commands.ReadBarrier: apply_leadership.read_barrier,
-    commands.RecordAlerts: apply_alerts.record_alerts,
+    commands.RecordAlerts: record_alerts,
     commands.ChangeConfiguration: apply_configuration.change_configuration,
     commands.StageChange: apply_staged.stage_change,
     commands.ActivateStaged: apply_staged.activate_staged,

@@ -166,7 +166,7 @@ def claim_objection(known: NodeDevices, device: DeviceId, resource: ResourceId, 
     if own is None and device in known.holds:
         return f"is drained by {known.holds[device].author}"
     if own is not None and (own.memory_mib != memory_mib or (own.is_over and own.memory_mib)):
-        # Who shares it cannot be told from its own older life, and what the others need was judged by its older share.
+        # A sharer is not known for certain from its own older life, and the others got room beside its older share.
         return f"is not proven free of {resource}'s older life"
     family = [name for name in (DeviceId(seen.parent), *_instances(known, device)) if known.claims.get(name)]
     if family:

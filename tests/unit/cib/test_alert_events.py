@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from haclusterd.cib import apply as apply_module
-from haclusterd.cib.alert_events import with_alerts
-from haclusterd.cib.apply_alerts import record_alerts
+from haclusterd.cib.alert_events import record_alerts, with_alerts
 from haclusterd.cib.commands import Command, Envelope, ReadBarrier, RecordAlerts, SetTransientAttribute
 from haclusterd.cib.verdict import Entry
 from haclusterd.model.alerts import PENDING_MAX, AlertEvent, AlertQueue
