@@ -41,7 +41,7 @@ _ENDS: Mapping[FenceOutcome, str] = {
 }  # fmt: skip
 
 
-def record_alerts(cib: Cib, command: RecordAlerts, entry: Entry) -> Verdict:
+def record_alerts(cib: Cib, command: RecordAlerts, entry: Entry) -> Verdict:  # noqa: ARG001 (as all handlers)
     """Believe the DC of this term; nobody falls back, nobody is ahead of what happened."""
     controller = cib.status.controller
     if controller is None or controller.term != command.term:
