@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType
 
+from haclusterd.model import memory
 from haclusterd.model.ids import OrderKey, ResourceId
 from haclusterd.model.instants import WallTime
 
@@ -187,3 +188,81 @@ def _objection_to_others(device: Device, others: list[DeviceClaim], memory_mib: 
     if memory_mib and taken + memory_mib > device.memory_mib:
         return f"has {device.memory_mib} MiB, of which {taken} are claimed: {memory_mib} more are too many"
     return ""
+
+
+GPUS = "gpus"
+"""The utilization attribute by which a resource asks for devices."""
+DEVICE_META = (
+    "gpu-model", "gpu-memory", "gpu-link", "gpu-kind", "gpu-profile", "gpu-sharing", "gpu-health", "gpu-gang",
+)  # fmt: skip
+"""The meta-attributes that say more of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceDemand:
+    """Which devices a resource needs where it runs."""
+
+    count: int
+    kind: DeviceKind = DeviceKind.GPU
+    model: str = ""
+    """A part of the model's name, whatever the case; empty: any."""
+    memory_mib: int = 0
+    """What each has at least; of shared ones what the resource takes of each."""
+    is_linked: bool = False
+    """All of one NVLink group."""
+    profile: str = ""
+    """Of MIG instances: `3g.71gb`; empty: any."""
+    is_shared: bool = False
+    leaves_at: DeviceState | None = DeviceState.DRAIN
+    """The state of a device at which what uses it leaves; None: at none."""
+
+    def __str__(self) -> str:
+        what = f"{self.model} " if self.model else ""
+        kind = "MIG instance" if self.kind is DeviceKind.MIG else "GPU"
+        words = f"{self.count} {what}{kind}{'' if self.count == 1 else 's'}"
+        words += f" {self.profile}" if self.profile else ""
+        if self.is_shared:
+            words += f", {self.memory_mib} MiB of each"
+        elif self.memory_mib:
+            words += f" of {self.memory_mib} MiB"
+        return words + (" linked by NVLink" if self.is_linked and self.count > 1 else "")
+
+
+_LEAVES_AT = {
+    "ignore": None,
+    "degraded": DeviceState.DEGRADED,
+    "drain": DeviceState.DRAIN,
+    "failed": DeviceState.FAILED,
+}
+
+
+def demand_in(utilization: Mapping[str, int], meta: Mapping[str, str]) -> DeviceDemand | None:
+    """Return the devices for which a resource asks; None: for none. What cannot be read counts as not written."""
+    count = utilization.get(GPUS, 0)
+    if count <= 0:
+        return None
+    try:
+        memory_mib = memory.parse(meta.get("gpu-memory", "0"))
+    except ValueError:
+        memory_mib = 0
+    return DeviceDemand(
+        count,
+        kind=DeviceKind.MIG if meta.get("gpu-kind", "").lower() == "mig" else DeviceKind.GPU,
+        model=meta.get("gpu-model", ""),
+        memory_mib=memory_mib,
+        is_linked=meta.get("gpu-link", "").lower() == "nvlink",
+        profile=meta.get("gpu-profile", ""),
+        is_shared=meta.get("gpu-sharing", "").lower() == "memory" and memory_mib > 0,
+        leaves_at=_LEAVES_AT.get(meta.get("gpu-health", "").lower(), DeviceState.DRAIN),
+    )
+
+
+def suits(device: Device, demand: DeviceDemand) -> bool:
+    """Tell whether a device is of the kind that a resource needs, whatever its state and whoever holds it."""
+    return (
+        device.kind is demand.kind
+        and not (device.kind is DeviceKind.GPU and device.is_partitioned)
+        and demand.model.lower() in device.model.lower()
+        and device.memory_mib >= demand.memory_mib
+        and demand.profile in ("", device.profile)
+    )

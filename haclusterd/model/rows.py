@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from haclusterd.model import durations, scores
+from haclusterd.model import durations, memory, scores
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _PERCENTAGE = re.compile(r"([0-9]{1,4})%?")
@@ -23,6 +23,7 @@ class ValueType(StrEnum):
     SCORE = "score"
     CHOICE = "choice"
     PERCENTAGE = "percentage"
+    MEMORY = "memory"
     STRING = "string"
 
 
@@ -164,6 +165,8 @@ def _read_number(row: Row, text: str) -> int | None:
         return read_integer(text)
     elif row.type is ValueType.PERCENTAGE:
         return read_percentage(text)
+    elif row.type is ValueType.MEMORY:
+        return memory.parse(text)
     return None
 
 

@@ -28,7 +28,6 @@ from haclusterd.scheduler.actions.remote_actions import remote_templates, set_ro
 from haclusterd.scheduler.actions.resource_actions import create_resource_actions
 from haclusterd.scheduler.actions.unfencing import create_unfencing, unfencing_templates
 from haclusterd.scheduler.assign.assign import assign_all
-from haclusterd.scheduler.graph.claims import claim_devices
 from haclusterd.scheduler.graph.explain import place_all
 from haclusterd.scheduler.graph.found_rows import FoundRow, found_rows
 from haclusterd.scheduler.graph.graph import build_graph
@@ -77,7 +76,6 @@ def schedule(
     changes = find_configuration_changes(inventory, failures, digests, settings)
     assign_all(inventory, settings)
     find_late_changes(inventory, changes, failures, digests, settings)
-    claims = claim_devices(inventory)
 
     # what may have to be done
     table = ActionTable(settings, unseen_hold(inventory))
@@ -112,7 +110,7 @@ def schedule(
 
     # the graph
     selected = select_actions(table, cib.status.fence_orders, options)
-    graph = build_graph(selected, claims, digests, settings)
+    graph = build_graph(selected, digests, settings)
     check_graph(graph, cib, settings)
     return Plan(
         graph=graph,

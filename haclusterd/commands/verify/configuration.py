@@ -11,6 +11,7 @@ from haclusterd.commands.verify.agents import check_agents
 from haclusterd.commands.verify.alerts import check_alerts
 from haclusterd.commands.verify.constraints import check_constraints
 from haclusterd.commands.verify.containment import check_containment
+from haclusterd.commands.verify.devices import check_devices
 from haclusterd.commands.verify.fencing import check_fence_devices, check_fencing, check_topology
 from haclusterd.commands.verify.judgement import Judgement
 from haclusterd.commands.verify.operations import check_operations
@@ -42,6 +43,7 @@ CHECKS = (
     check_topology,
     check_fence_devices,
     check_alerts,
+    check_devices,
 )
 """All checks; each looks at one concern and does not mind what the others find."""
 

@@ -14,6 +14,7 @@ from haclusterd.scheduler.model.entities import (
     LRM_DELETE,
     MONITOR,
     NOTIFY,
+    START,
     STOP,
     Action,
     Needs,
@@ -164,6 +165,9 @@ class ActionTable:
         elif self._hold_starts and _is_unheard_of(action.resource):
             action.is_runnable = False
             action.reason = self._hold_starts
+        elif action.task == START and action.resource is not None and action.resource.assignment.device_wait:
+            action.is_runnable = False
+            action.reason = action.resource.assignment.device_wait
         else:
             self._judge_quorum(action)
 

@@ -15,6 +15,8 @@ from haclusterd.scheduler.model.relation_flags import FIRST_ELSE_THEN, ORDERED, 
 def can_migrate(resource: Resource) -> bool:
     """Tell whether a resource that is to move can be migrated live."""
     found, current, assigned = resource.found, resource.current_node(), resource.assignment.node
+    if resource.assignment.devices:
+        return False  # The devices of one node are not those of another.
     if not found.is_migratable or not resource.is_managed or found.is_failed or found.is_start_pending:
         return False
     return current is not None and assigned is not None and not current.is_unclean and not assigned.is_unclean

@@ -112,6 +112,8 @@ def _judge_recovery(resource: Resource, course: Course, table: ActionTable) -> N
     if course.is_moving:
         return
     assigned, found = resource.assignment.node, resource.found
+    if resource.assignment.device_change and found.active_nodes and resource.is_managed:
+        course.must_stop = True
     if found.is_failed:
         if found.must_stop_when_failed:
             course.must_stop = True

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from haclusterd.model.ids import NodeName
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.assign.colocation_effects import ColocationEffects
+from haclusterd.scheduler.assign.gangs import settle_gang
 from haclusterd.scheduler.assign.instance_order import CANNOT_RUN, InstanceOrder
 from haclusterd.scheduler.assign.neighbour_scores import add_scores_of_dependents
 from haclusterd.scheduler.assign.placing import Placing, Trial
@@ -34,6 +35,8 @@ def assign_clone(clone: Resource, placing: Placing, effects: ColocationEffects) 
     clone.reorder(InstanceOrder(placing).sorted(clone.children))
     definition = clone.definition
     yield from Instances(clone, definition.clone_max, definition.clone_node_max, placing).steps(clone.children)
+    if clone.definition.is_gang:
+        settle_gang(clone, placing)
     if clone.definition.is_promotable:
         choose_roles(clone, placing, effects)
     clone.assignment.is_assigned = True

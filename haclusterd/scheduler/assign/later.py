@@ -22,5 +22,6 @@ def unassign(resource: Resource) -> bool:
     had_node = resource.assignment.node is not None
     if had_node:
         resource.assignment.node = None
+        resource.assignment.claim((), 0)
         resource.assignment.next_role = Role.STOPPED
     return had_node

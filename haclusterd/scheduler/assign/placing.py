@@ -14,6 +14,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.assign.dependent_chains import DependentChains
+from haclusterd.scheduler.assign.devices import DevicePools
 from haclusterd.scheduler.assign.utilization import compare_capacities, consume, give_back, make_room
 from haclusterd.scheduler.model.entities import Inventory, Node, Resource, Variant
 from haclusterd.scheduler.model.settings import Settings
@@ -36,6 +37,7 @@ class Placing:
         self.chains = DependentChains()
         self.steps_left = STEPS_MAX + STEPS_PER_RESOURCE * len(inventory.by_id)
         """How far the walks along colocations may still go."""
+        self.devices = DevicePools(inventory)
         self._strategy = settings.placement_strategy
         for node in inventory.nodes:
             node.free = dict(node.capacity)
@@ -70,6 +72,8 @@ class Placing:
     def choose(self, resource: Resource, prefer: Node | None) -> Node | None:
         """Return the best node; its score, or the node itself, may still turn out to forbid the resource."""
         most_free = make_room(resource, self.nodes, self.available) if self._strategy != "default" else None
+        if self.devices.are_used:
+            self.devices.make_room(resource, partial(self.can_use, resource.assignment.allowed))
         if not resource.assignment.allowed:
             return None
         chosen = self._chosen(resource, resource.assignment.allowed, prefer or most_free)
@@ -159,6 +163,8 @@ class Placing:
         node.assigned.append(resource)
         if self._strategy != "default":
             consume(node, resource)
+        if self.devices.are_used:
+            self.devices.take(resource, node)
 
     def take_none(self, resource: Resource, *, is_trial: bool = False) -> None:
         """Place a resource, and all inside it, nowhere: it will be stopped, unless this is only tried."""
@@ -180,6 +186,8 @@ class Placing:
             node.assigned.remove(resource)
             if self._strategy != "default":
                 give_back(node, resource)
+            if self.devices.are_used:
+                self.devices.give_back(resource, node)
 
 
 def _is_unique_instance(resource: Resource) -> bool:

@@ -41,7 +41,7 @@ def give_back(node: Node, resource: Resource) -> None:
 def make_room(resource: Resource, nodes: Mapping[NodeName, Node], available: set[NodeName]) -> Node | None:
     """Forbid the nodes that cannot hold a resource with its company; return the node to prefer when none can."""
     company = company_of(resource)
-    if not any(each.definition.utilization for each in _parts(company)):
+    if not any(each.definition.utilization for each in parts_of(company)):
         return None
     wanted = _needed(company)
     usable = [name for name, score in resource.assignment.allowed.items() if score >= 0 and name in available]
@@ -110,8 +110,8 @@ def _binds(item: ColocationPair) -> bool:
     return item.primary_role in (Role.UNKNOWN, primary.assignment.next_role)
 
 
-def _parts(company: list[Resource]) -> Iterator[Resource]:
-    """The primitives that a company is made of: of a clone one instance, of a bundle the first container."""
+def parts_of(company: list[Resource]) -> Iterator[Resource]:
+    """Yield the primitives that a company is made of: of a clone one instance, of a bundle the first container."""
     known = {id(each) for each in company}
     for resource in company:
         if resource.assignment.is_assigned:
@@ -130,7 +130,7 @@ def _parts(company: list[Resource]) -> Iterator[Resource]:
 
 def _needed(company: list[Resource]) -> Amounts:
     total: dict[str, int] = {}
-    for part in _parts(company):
+    for part in parts_of(company):
         for name, amount in part.definition.utilization.items():
             total[name] = total.get(name, 0) + amount
     return total

@@ -7,7 +7,6 @@ from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.orders import LOCKS, Order
-from haclusterd.scheduler.graph.claims import Claims
 from haclusterd.scheduler.graph.reasons import reason_of
 from haclusterd.scheduler.graph.selection import Selected
 from haclusterd.scheduler.model.digests import Digests, digest_of
@@ -43,7 +42,7 @@ _LastingMeta = dict[int, Mapping[str, str]]
 """By the identity of a resource, what each action of it has in its meta: worked out once, for there may be many."""
 
 
-def build_graph(selected: Selected, claims: Claims, digests: Digests, settings: Settings) -> TransitionGraph:
+def build_graph(selected: Selected, digests: Digests, settings: Settings) -> TransitionGraph:
     """Number the actions from 1 in an order that respects their inputs."""
     numbers = {action.id: index for index, action in enumerate(selected.actions, start=1)}
     reduced = _reduced(selected)
@@ -51,20 +50,20 @@ def build_graph(selected: Selected, claims: Claims, digests: Digests, settings: 
     lasting_meta: _LastingMeta = {}
     for action in selected.actions:
         inputs = tuple(sorted(numbers[before] for before in reduced[action.id]))
-        made = _made(action, claims, digests, settings, lasting_meta)
+        made = _made(action, digests, settings, lasting_meta)
         made["inputs"] = inputs
         actions[numbers[action.id]] = GraphAction(id=numbers[action.id], **made)  # type: ignore[arg-type]  # made by the field
     return TransitionGraph(actions)
 
 
 def _made(
-    action: Action, claims: Claims, digests: Digests, settings: Settings, lasting_meta: _LastingMeta
+    action: Action, digests: Digests, settings: Settings, lasting_meta: _LastingMeta
 ) -> dict[str, object]:
     if action.is_fence and not action.is_pseudo:
         return _fence(action, settings)
     if action.is_pseudo or action.is_cluster or action.resource is None:
         return _of_any(action, ActionKind.CLUSTER if action.is_cluster else ActionKind.PSEUDO)
-    made = _of_resource(action, action.resource, claims, digests, settings)
+    made = _of_resource(action, action.resource, digests, settings)
     if id(action.resource) not in lasting_meta:
         lasting_meta[id(action.resource)] = {**action.resource.definition.own_meta, **_instance_meta(action.resource)}
     made["meta"] = _meta(action, action.resource, lasting_meta[id(action.resource)], str(made["timeout_ms"]))
@@ -127,9 +126,7 @@ def _fence(action: Action, settings: Settings) -> dict[str, object]:
     }
 
 
-def _of_resource(
-    action: Action, resource: Resource, claims: Claims, digests: Digests, settings: Settings
-) -> dict[str, object]:
+def _of_resource(action: Action, resource: Resource, digests: Digests, settings: Settings) -> dict[str, object]:
     operation = MONITOR if action.task == CANCEL else action.task
     agent, lasting, own, definition = _asked(action, resource, operation, digests, settings)
     is_start = action.task == START
@@ -147,9 +144,16 @@ def _of_resource(
         "target_exit_code": action.expected,
         "digest": digest,
         "definition": definition,
-        "devices": claims.get((resource.id, action.node.name), ()) if is_start else (),
+        **(_devices_of(action, resource) if is_start else {}),
         "is_probe": action.is_probe,
     }
+
+
+def _devices_of(action: Action, resource: Resource) -> dict[str, object]:
+    """What a start claims, so that it is committed before anything uses it."""
+    if not resource.assignment.devices or action.node is not resource.assignment.node:
+        return {}
+    return {"devices": resource.assignment.devices, "device_memory_mib": resource.assignment.device_memory_mib}
 
 
 def _asked(
@@ -240,11 +244,25 @@ def _instance_meta(resource: Resource) -> dict[str, str]:
         "globally_unique": _word(clone.definition.is_unique),
         "notify": _word(clone.definition.notifies),
     }
+    if clone.definition.is_gang:
+        meta |= _gang_meta(clone, resource)
     if clone.definition.is_promotable:
         most, most_on_node = str(clone.definition.promoted_max), str(clone.definition.promoted_node_max)
         meta |= {"promoted_max": most, "promoted_node_max": most_on_node}
         meta |= {"master_max": most, "master_node_max": most_on_node}
     return meta
+
+
+def _gang_meta(clone: Resource, resource: Resource) -> dict[str, str]:
+    """By which an instance finds the others of its gang: its rank, and their nodes in the order of the ranks."""
+    ranked = sorted((child for child in clone.children if child.assignment.node), key=lambda each: each.number or 0)
+    numbers = [child.number for child in ranked]
+    if resource.number not in numbers:
+        return {}
+    nodes = [child.assignment.node.name for child in ranked if child.assignment.node is not None]
+    return {
+        "gang_rank": str(numbers.index(resource.number)), "gang_size": str(len(ranked)), "gang_nodes": " ".join(nodes),
+    }  # fmt: skip
 
 
 def _containers(resource: Resource) -> Iterator[Resource]:

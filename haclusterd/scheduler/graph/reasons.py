@@ -97,9 +97,13 @@ def _why_stopped(resource: Resource, action: Action) -> str:
         return why_nowhere(resource, node)
     if node is not None and node is not resource.assignment.node:
         return _why_moved(resource, node)
+    return _what_changed(resource) or _why_stranded(resource) or in_words(action.reason) or "it restarts"
+
+
+def _what_changed(resource: Resource) -> str:
     if resource.found.definition_changed:
         return "its definition has changed"
-    return _why_stranded(resource) or in_words(action.reason) or "it restarts"
+    return resource.assignment.device_change
 
 
 def _why_stranded(resource: Resource) -> str:
@@ -126,8 +130,7 @@ def _why_started(resource: Resource, action: Action) -> str:
     if gone:
         return _why_moved(resource, gone[0])
     if resource.found.active_nodes:
-        changed = "its definition has changed" if resource.found.definition_changed else ""
-        return changed or in_words(action.reason) or "it restarts"
+        return _what_changed(resource) or in_words(action.reason) or "it restarts"
     return in_words(action.reason) or "it should run and does not"
 
 

@@ -5,12 +5,13 @@ They are mutable, live for one plan and never leave this room. Nothing here deci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
 from haclusterd.model.cluster import NodeState, NodeStatus
 from haclusterd.model.configuration import AttributeSet, Operation, Primitive
+from haclusterd.model.devices import DeviceId, NodeDevices
 from haclusterd.model.fencing import FailedOperation
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
@@ -106,7 +107,7 @@ class Node:
 
     __slots__ = (
         "are_probes_allowed", "assigned", "attributes", "base_score", "capacity", "connection", "devices",
-        "fence_causes", "fence_reason", "free", "health", "incarnation", "is_bundle_node", "is_controller",
+        "fence_causes", "fence_reason", "free", "hardware", "health", "incarnation", "is_bundle_node", "is_controller",
         "is_fail_standby", "is_fence_delayed", "is_maintenance", "is_never_seen", "is_online", "is_pending",
         "is_remote_fenced", "is_seen", "is_shutting_down", "is_standby", "is_unclean", "kind", "must_be_reset",
         "name", "power", "priority", "resources_assigned", "running", "status",
@@ -155,6 +156,9 @@ class Node:
         self.fence_causes: list[FailedOperation] = []
         """The failures for which it is to be fenced though it is heard."""
         self.devices: tuple[ResourceId, ...] = ()
+        """Fence devices that can fence it."""
+        self.hardware: NodeDevices | None = None
+        """Its devices that resources claim; None: it has never reported any."""
         self.power = NO_POWER
         self.resources_assigned = 0
 
@@ -288,6 +292,8 @@ class Definition:
     clone_min: int = 0
     promoted_max: int = 1
     promoted_node_max: int = 1
+    is_gang: bool = False
+    """All instances run or none (`gpu-gang=all`)."""
     # bundles, remote and guest nodes
     is_replica_container: bool = False
     is_remote_connection: bool = False
@@ -400,6 +406,20 @@ class NodeScores:
         if self.addends is not None:
             self.addends.setdefault(node, []).append((value, source))
 
+    def ban_all_but(self, nodes: Collection[NodeName], reasons: Mapping[NodeName, str]) -> None:
+        """Give all nodes but these -INFINITY, each with its reason; what is banned already keeps its own."""
+        if self.addends is not None:
+            for node in self.allowed:
+                if node not in nodes:
+                    self.addends.setdefault(node, []).append((-INFINITY, reasons.get(node, "")))
+        kept = {node: self.allowed[node] for node in nodes}
+        self.allowed = {**dict.fromkeys(self.allowed, -INFINITY), **kept}
+        before = self.banned_by
+        self.banned_by = {**reasons, **before}
+        for node in nodes:
+            if node not in before:
+                self.banned_by.pop(node, None)
+
     def ban_everywhere(self, source: str, nodes: Iterable[NodeName] = ()) -> None:
         """Give all nodes -INFINITY; also those that have no score yet, as far as they are given."""
         for node in {**self.allowed, **dict.fromkeys(nodes)}:
@@ -438,8 +458,9 @@ class Assignment(NodeScores):
     """The node and the role that a resource is to have, and the scores by which they were chosen."""
 
     __slots__ = (
-        "considered", "counts", "is_assigned", "is_assigning", "is_choosing_roles", "is_left_alone", "next_role",
-        "node", "priority", "promotion_addends", "promotion_priority", "updating_scores", "winning_scores",
+        "considered", "counts", "device_change", "device_memory_mib", "device_wait", "devices", "is_assigned",
+        "is_assigning", "is_choosing_roles", "is_left_alone", "next_role", "node", "priority", "promotion_addends",
+        "promotion_priority", "updating_scores", "winning_scores",
     )  # fmt: skip
 
     def __init__(self, definition: Definition) -> None:
@@ -462,6 +483,19 @@ class Assignment(NodeScores):
         self.promotion_priority = 0
         self.promotion_addends: list[tuple[int, str]] = []
         """What `promotion_priority` is the sum of; kept for the person who asks."""
+        self.devices: tuple[DeviceId, ...] = ()
+        """Those that it claims on its node."""
+        self.device_memory_mib = 0
+        """What it takes of each; 0: it has them for itself alone."""
+        self.device_change = ""
+        """Why what runs on its node must be restarted to have these devices, or for its gang; empty: it must not."""
+        self.device_wait = ""
+        """Why it cannot start with them yet; empty: it can."""
+
+    def claim(self, devices: tuple[DeviceId, ...], memory_mib: int) -> None:
+        """Take these devices, and so much memory of each (0: all)."""
+        self.devices = devices
+        self.device_memory_mib = memory_mib
 
 
 class Resource:

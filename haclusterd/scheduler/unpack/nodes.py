@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import NodeEntry
+from haclusterd.model.devices import GPUS
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.watchdog import WATCHDOG
@@ -34,7 +35,11 @@ def unpack_nodes(cib: Cib, settings: Settings) -> tuple[Node, ...]:
         status = cib.status.nodes.get(name) or NodeStatus(name)
         entry = cib.configuration.nodes.get(name)
         node = Node(name, status, node_attributes(cib, name, NodeKind.MEMBER, settings))
+        node.hardware = cib.status.devices.get(name)
         node.capacity = node_capacity(entry, status, settings)
+        if node.hardware is not None:
+            # Which of them a resource can have is worked out device by device (`assign.devices`).
+            node.capacity[GPUS] = len(node.hardware.devices)
         node.base_score = entry.score if entry is not None else 0
         node.devices = devices[name]
         if settings.is_watchdog_fencing and status.watchdog is not None:

@@ -269,6 +269,7 @@ class ResourceBuilder:
             is_ordered=boolean(meta.get("ordered"), default=False),
             is_interleaved=boolean(meta.get("interleave"), default=False),
             notifies=boolean(meta.get("notify"), default=False),
+            is_gang=meta.get("gpu-gang", "").lower() == "all",
         ), ""
 
     def add_instance(self, clone: Resource) -> Resource:
