@@ -13,6 +13,7 @@ from haclusterd.cib.edits import difference
 from haclusterd.formats.crm.syntax import assemble, parse_script
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.configuration import Configuration
+from haclusterd.model.devices import Device
 from haclusterd.model.fencing import FailedOperation, FenceOutcome
 from haclusterd.model.graph import ActionKind, GraphAction, Plan
 from haclusterd.model.ids import Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
@@ -52,6 +53,8 @@ class ScheduledCluster:
     calls: int = 0
     not_installed: set[tuple[ResourceId, NodeName]] = field(default_factory=set)
     """Where probes find that a resource cannot run."""
+    are_devices_kept: bool = False
+    """Whether devices are still in use after their holders were stopped."""
 
     # -- situations -------------------------------------------------------------------------------------------------
 
@@ -148,6 +151,7 @@ class ScheduledCluster:
             return True
         code = self._truth(action)
         self.answer(self.order(action), code)
+        self.release(action.node)
         return code is action.target_exit_code
 
     def order(self, action: GraphAction) -> Order:
@@ -174,6 +178,8 @@ class ScheduledCluster:
             action.target_exit_code,
             digest=action.digest,
             definition=action.definition,
+            devices=action.devices,
+            device_memory_mib=action.device_memory_mib,
             is_probe=action.is_probe,
             resource_parameters=action.resource_parameters,
         )
@@ -198,6 +204,26 @@ class ScheduledCluster:
             target_exit_code=order.target_exit_code,
         )
         self.do(commands.RecordResults(order.node, order.incarnation, (result,)))
+
+    def publish(self, node: str, devices: Iterable[Device]) -> None:
+        """Let a node report these devices."""
+        name = NodeName(node)
+        incarnation = self.cib.status.nodes[name].incarnation
+        assert incarnation is not None
+        self.do(commands.PublishDevices(name, incarnation, tuple(sorted(devices, key=lambda device: device.id))))
+
+    def release(self, node: NodeName) -> None:
+        """Let a node prove that nothing uses the devices of claims that are over."""
+        known = self.cib.status.devices.get(node)
+        over = [
+            commands.ProvenClaim(device, claim.resource, claim.order)
+            for device, claims in (known.claims.items() if known is not None else ())
+            for claim in claims
+            if claim.is_over
+        ]
+        incarnation = self.cib.status.nodes[node].incarnation
+        if over and not self.are_devices_kept and incarnation is not None:
+            self.do(commands.ReleaseDevices(node, incarnation, tuple(over)))
 
     def fail(self, resource: str, node: str, operation: str, interval_ms: int, code: ExitCode, reason: str) -> None:
         """Let a recurring monitor answer something else than before; a service that is not running has stopped."""
@@ -243,4 +269,5 @@ def action_line(action: GraphAction) -> str:
     mark = "~ " if action.kind is ActionKind.PSEUDO else ""
     occasion = f" {action.notification}" if action.notification and action.kind is ActionKind.RESOURCE else ""
     what = f" {action.resource}" if action.resource is not None else ""
-    return f"{mark}{name}{interval}{what}{where}{occasion}"
+    devices = f" with {','.join(action.devices)}" if action.devices else ""
+    return f"{mark}{name}{interval}{what}{where}{occasion}{devices}"

@@ -10,15 +10,21 @@ lose n1 | fence n1 | join n1 [same-boot] | leave n1 | standby n1 [off] | attribu
 fail web n1 monitor/10s 7 "why"               a recurring monitor fails
 order start web n1 | end 0 ["why"] | unknown  the first action of that name is ordered; then it ends
 cleanup web
+devices n1 8 [link=4] [model=H200] [memory=143771]   the node reports so many, each NVLink group of so many (0: none)
+device n1 2 failed "xid-79: ..."              the node reports another state of its third one
+steer n1 2 drain                              a person drains it (clear, accept, forget)
+keep | free n1                                stopped holders go on using their devices; until now
+claims                                        who holds what
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from haclusterd.cib import commands
 from haclusterd.model import durations, scores
+from haclusterd.model.devices import Device, DeviceId, DeviceState
 from haclusterd.model.graph import Plan
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
@@ -115,6 +121,46 @@ class Scenario:
 
     def do_cleanup(self, _: Directive, resource: str) -> None:
         self.cluster.do(commands.CleanUp(ResourceId(resource), None))
+
+
+    def do_devices(self, _: Directive, node: str, count: str, *words: str) -> None:
+        options = dict(word.split("=") for word in words)
+        link, memory = int(options.get("link", "0")), int(options.get("memory", "143771"))
+        self.cluster.publish(node, [
+            Device(
+                DeviceId(f"{node}-{number}"), bus=f"0000:{number:02x}:00.0", model=options.get("model", "NVIDIA H200"),
+                memory_mib=memory, link=str(number // link) if link else "",
+            )
+            for number in range(int(count))
+        ])  # fmt: skip
+
+    def do_device(self, _: Directive, node: str, number: str, state: str, *reasons: str) -> None:
+        known = self.cluster.cib.status.devices[NodeName(node)].devices
+        name = DeviceId(f"{node}-{number}")
+        changed = replace(known[name], state=DeviceState(state), reasons=reasons)
+        self.cluster.publish(node, {**known, name: changed}.values())
+
+    def do_steer(self, _: Directive, node: str, number: str, how: str) -> None:
+        change = commands.DeviceChange(how)
+        self.cluster.do(commands.SteerDevice(NodeName(node), DeviceId(f"{node}-{number}"), change, "root"))
+
+    def do_keep(self, _: Directive) -> None:
+        self.cluster.are_devices_kept = True
+
+    def do_free(self, _: Directive, node: str) -> None:
+        self.cluster.are_devices_kept = False
+        self.cluster.release(NodeName(node))
+
+    def do_claims(self, _: Directive) -> str:
+        return "\n".join(
+            f"{device}: " + ", ".join(
+                f"{claim.resource}{f' {claim.memory_mib} MiB' if claim.memory_mib else ''}"
+                f"{' (over)' if claim.is_over else ''}"
+                for claim in claims
+            )
+            for known in self.cluster.cib.status.devices.values()
+            for device, claims in sorted(known.claims.items())
+        )  # fmt: skip
 
 
 def written(plan: Plan, now: WallTime) -> str:

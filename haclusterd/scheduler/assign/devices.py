@@ -30,6 +30,13 @@ from haclusterd.scheduler.model.entities import START, Inventory, Node, Resource
 DEGRADED_PENALTY = 100
 """What a node loses in score where only degraded devices are left for a resource that is not there yet."""
 _FIT_FOR_NEW = (DeviceState.OK, DeviceState.DEGRADED)
+_STATES = {
+    DeviceState.OK: "is in order",
+    DeviceState.DEGRADED: "is degraded",
+    DeviceState.UNKNOWN: "does not answer",
+    DeviceState.DRAIN: "has to be drained",
+    DeviceState.FAILED: "has failed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +47,9 @@ class Choice:
     change: str = ""
     """Why what runs there must be restarted with them; empty: it goes on with what it holds, or does not run there."""
     robbed: tuple[ResourceId, ...] = ()
-    """Who has to give one of them back before a start."""
+    """Who runs, and has to stop for it."""
+    awaited: tuple[ResourceId, ...] = ()
+    """Who has to give one of them back before a start: those, and who has stopped and is not proven to."""
     has_degraded: bool = False
     """Whether a degraded one is new to the resource."""
     is_kept: bool = False
@@ -49,25 +58,34 @@ class Choice:
     @property
     def wait(self) -> str:
         """Say what a start waits for; empty: nothing."""
-        return f"it waits for devices that {', '.join(self.robbed)} must give back first" if self.robbed else ""
+        return f"it waits for devices that {', '.join(self.awaited)} must give back first" if self.awaited else ""
 
 
 class Pool:
     """The devices of one node while resources are given to nodes."""
 
-    def __init__(self, node: Node, known: NodeDevices, owners: Mapping[ResourceId, Resource]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        known: NodeDevices,
+        owners: Mapping[ResourceId, Resource],
+        others: Mapping[ResourceId, Resource],
+    ) -> None:
         self._node = node
         self._known = known
         self._owners = owners
         """Those who run there, by the name under which they are recorded."""
+        self._others_by_name = others
+        """All resources likewise, as far as they are still configured."""
         self._claimants = {claim.resource for claims in known.claims.values() for claim in claims}
+        self._has_ending = any(claim.is_over for claims in known.claims.values() for claim in claims)
         self._lowest_priority = min((owner.assignment.priority for owner in owners.values()), default=INFINITY)
         self._taken: dict[DeviceId, dict[ResourceId, int]] = {}
         """Given out in this plan: to whom, and how much of the memory (0: all)."""
 
     def choose(self, resource: Resource, demand: DeviceDemand, *, takes_from_lower: bool = False) -> Choice | None:
         """Return what a resource would get here, None where that is not enough."""
-        if takes_from_lower and resource.assignment.priority <= self._lowest_priority:
+        if takes_from_lower and not self._has_ending and resource.assignment.priority <= self._lowest_priority:
             return None
         is_here = self._node in resource.found.active_nodes
         held = self._held(resource)
@@ -89,6 +107,7 @@ class Pool:
         return Choice(
             tuple(chosen),
             self._why_changed(held, kept, demand) if is_here and held else "",
+            tuple(sorted({name for device in found for name in self._robbed(device, resource)})),
             tuple(sorted({name for device in found for name in self._others(device, resource)})),
             has_degraded=any(self._state(device) is not DeviceState.OK for device in found),
         )
@@ -159,7 +178,7 @@ class Pool:
             return "is gone"
         if device in self._known.holds:
             return "is drained by hand"
-        return f"is {known.state}" + (f": {known.reasons[0]}" if known.reasons else "")
+        return _STATES[known.state] + (f": {known.reasons[0]}" if known.reasons else "")
 
     def _held(self, resource: Resource) -> list[DeviceId]:
         """Return what a resource claims here, in the order of the addresses."""
@@ -228,13 +247,21 @@ class Pool:
     # -- what to take -----------------------------------------------------------------------------------------------
 
     def _victims(self, resource: Resource) -> tuple[ResourceId, ...]:
-        """Return whose devices may be taken: of lower priority and not placed yet."""
-        return tuple(
-            name
-            for name, owner in self._owners.items()
-            if owner.assignment.priority < resource.assignment.priority and not owner.assignment.is_assigned
-            and owner.is_managed
-        )
+        """Return whose devices may be taken: of lower priority and not placed yet.
+
+        Those who have stopped are among them: otherwise they would start again with what was taken from them.
+        """
+        limit = resource.assignment.priority
+        running = [name for name, owner in self._owners.items() if _is_below(owner, limit) and owner.is_managed]
+        ended = {claim.resource for claims in self._known.claims.values() for claim in claims if claim.is_over}
+        gone = [
+            name for name in sorted(ended - self._owners.keys())
+            if name not in self._others_by_name or _is_below(self._others_by_name[name], limit)
+        ]
+        return (*running, *gone)
+
+    def _robbed(self, device: DeviceId, resource: Resource) -> list[ResourceId]:
+        return [name for name in self._others(device, resource) if name in self._owners]
 
     def _fill(
         self,
@@ -281,7 +308,7 @@ class Pool:
         self, resource: Resource, demand: DeviceDemand, rooms: Mapping[DeviceId, int]
     ) -> Callable[[DeviceId], tuple[object, ...]]:
         def key(device: DeviceId) -> tuple[object, ...]:
-            robbed = [self._owners[name] for name in self._others(device, resource) if name in self._owners]
+            robbed = [self._owners[name] for name in self._robbed(device, resource)]
             return (
                 self._state(device) is not DeviceState.OK,
                 # A shared device that fits just so is better than one that is empty.
@@ -304,6 +331,7 @@ class Pool:
         used = members[:missing]
         return (
             sum(self._state(device) is not DeviceState.OK for device in used),
+            sum(bool(self._robbed(device, resource)) for device in used),
             sum(bool(self._others(device, resource)) for device in used),
             len(members),
             self._place(used[0]) if used else ("", ""),
@@ -314,6 +342,10 @@ class Pool:
         if not left:
             return f"it needs {demand} and holds {len(held)}"
         return f"device {left[0]} {self._words_of(left[0])}"
+
+
+def _is_below(owner: Resource, priority: int) -> bool:
+    return owner.assignment.priority < priority and not owner.assignment.is_assigned
 
 
 class _Offers:
@@ -355,14 +387,16 @@ class DevicePools:
 
     def __init__(self, inventory: Inventory) -> None:
         owners: dict[NodeName, dict[ResourceId, Resource]] = {}
+        by_name: dict[ResourceId, Resource] = {}
         self.are_used = any(node.hardware is not None for node in inventory.nodes)
         """Whether any node has ever reported devices: without an inventory `gpus` is an ordinary capacity."""
         if self.are_used:
             for resource in inventory.primitives():
+                by_name[resource.recorded_as] = resource
                 for node in resource.found.active_nodes:
                     owners.setdefault(node.name, {})[resource.recorded_as] = resource
         self._pools: dict[NodeName, Pool] = {
-            node.name: Pool(node, node.hardware, owners.get(node.name, {}))
+            node.name: Pool(node, node.hardware, owners.get(node.name, {}), by_name)
             for node in inventory.nodes
             if node.hardware is not None
         }

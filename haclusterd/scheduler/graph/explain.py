@@ -78,7 +78,8 @@ def _verdict(resource: Resource) -> str:
         return f"stays on {node.name}"
     if resource.found.active_nodes:
         return f"moves to {node.name}"
-    return f"starts on {node.name}"
+    wait = resource.assignment.device_wait
+    return f"starts on {node.name}: {wait}" if wait else f"starts on {node.name}"
 
 
 def _scores(inventory: Inventory, resource: Resource) -> tuple[NodeScore, ...]:
