@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-store lab bench-failover bench-databases bench-large bench-snapshot tour api-contract bench-api ansible wheel packages agents-matrix reference lock
+.PHONY: help setup demo test compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-gpu bench-store lab bench-failover bench-databases bench-large bench-snapshot tour api-contract bench-api ansible wheel packages agents-matrix reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -81,6 +81,9 @@ round-trips: setup  ## every CIB and crm script of ../shared through crm text, X
 
 fuzz-scheduler: setup  ## random CIBs, planned by ours and by crm_simulate, and compared; CASES=2000 SEED=1
 	@$(BIN)/python -m tests.fuzzing.differential --cases $(or $(CASES),2000) --seed $(or $(SEED),1)
+
+bench-gpu: setup  ## CPU time of plans in which every service claims a device; NODES=200 SERVICES=1600
+	@$(BIN)/python -m tests.benchmarks.devices --nodes $(or $(NODES),200) --services $(or $(SERVICES),1600)
 
 bench-scheduler: setup  ## CPU time and memory of the scheduler beside crm_simulate's; SIZES=24x600p,32x1000p
 	@$(BIN)/python -m tests.benchmarks.scheduler $(if $(SIZES),--sizes $(SIZES))
