@@ -258,7 +258,7 @@ def demand_in(utilization: Mapping[str, int], meta: Mapping[str, str]) -> Device
 
 
 def suits(device: Device, demand: DeviceDemand) -> bool:
-    """Tell whether a device is of the kind that a resource needs, whatever its state and whoever holds it."""
+    """Tell whether a device is of the kind that a resource needs, whatever its state, and held or not."""
     return (
         device.kind is demand.kind
         and not (device.kind is DeviceKind.GPU and device.is_partitioned)

@@ -169,7 +169,7 @@ class Pool:
         return state_in_force(self._known, device)
 
     def _is_fit(self, device: DeviceId) -> bool:
-        """Tell whether something new may start on a device, whoever holds it."""
+        """Tell whether a device is in a state to start something new on it, held or not."""
         return self._state(device) in _FIT_FOR_NEW and not self._known.devices[device].strangers
 
     def _words_of(self, device: DeviceId) -> str:
