@@ -37,7 +37,7 @@ from haclusterd.scheduler.graph.summary import changes_of
 from haclusterd.scheduler.model.digests import Digests
 from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
 from haclusterd.scheduler.model.plan_cache import PlanCache
-from haclusterd.scheduler.model.settings import unpack_settings
+from haclusterd.scheduler.model.settings import Settings, unpack_settings
 from haclusterd.scheduler.order.former_names import former_name_templates
 from haclusterd.scheduler.order.internal_ordering import internal_templates
 from haclusterd.scheduler.order.migration_ordering import with_migrations
@@ -61,10 +61,20 @@ def schedule(
     `now` only decides which failures have expired and which rules are true. Equal arguments give equal plans, on every
     node; a `cache` that is handed from plan to plan makes them cheaper and changes none.
     """
-    configuration = cib.configuration
+    kept = cache.plan_for(cib, now, options) if cache is not None else None
+    if kept is not None:
+        return kept
+    settings = unpack_settings(cib.configuration, now, options, cache)
+    plan = _planned(cib, settings)
+    settings.cache.keep(cib, options, plan, settings.looks, settings.time)
+    return plan
+
+
+def _planned(cib: Cib, settings: Settings) -> Plan:
+    """Go through the phases."""
+    options = settings.options
 
     # what is configured, what is known
-    settings = unpack_settings(configuration, now, options, cache)
     nodes = unpack_nodes(cib, settings)
     inventory = unpack_resources(cib, nodes, settings)
     digests = Digests(settings)
@@ -92,7 +102,7 @@ def schedule(
     create_fencing(inventory, table, settings)
 
     # in which order, and what that makes necessary or impossible
-    users = user_templates(inventory, configuration, table, settings.time)
+    users = user_templates(inventory, cib.configuration, table, settings.time)
     configured_templates = chain(users, apart_templates(scores.colocations))
     templates = list(with_migrations(chain(configured_templates, internal_templates(inventory, table, settings))))
     templates += [*probes.templates, *unfencing_templates(inventory, table, settings), *on_remote_nodes]

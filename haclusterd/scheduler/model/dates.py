@@ -6,7 +6,6 @@ not a date is None, never an exception. Source: Pacemaker Explained, "Rules", "D
 
 import re
 from calendar import monthrange
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
@@ -28,12 +27,36 @@ _TIME = re.compile(
 )
 
 
-@dataclass(slots=True)
+_ALWAYS = WallTime(-(2**62))
+_FOR_EVER = WallTime(2**62)
+
+
 class EffectiveTime:
     """The time that a plan is made for, and when time alone may next change the answer."""
 
-    now: WallTime
-    recheck_at: WallTime | None = None
+    __slots__ = ("_now", "holds_from", "holds_until", "recheck_at")
+
+    def __init__(self, now: WallTime) -> None:
+        self._now = now
+        self.holds_from = _ALWAYS
+        self.holds_until = _FOR_EVER
+        """Everything that was asked so far has the same answer from the one time on, before the other."""
+        self.recheck_at: WallTime | None = None
+
+    @property
+    def now(self) -> WallTime:
+        """Milliseconds since the epoch. Where it is enough to know whether a time has come, ask that."""
+        self.holds_from, self.holds_until = self._now, WallTime(self._now + 1)
+        return self._now
+
+    def has_come(self, moment: WallTime) -> bool:
+        """Tell whether that time is now, or is over."""
+        is_over = moment <= self._now
+        if is_over:
+            self.holds_from = max(self.holds_from, moment)
+        else:
+            self.holds_until = min(self.holds_until, moment)
+        return is_over
 
     @property
     def now_s(self) -> int:
@@ -46,7 +69,7 @@ class EffectiveTime:
 
     def look_again(self, moment: WallTime) -> None:
         """Let the plan be made again at that time; the earliest counts."""
-        if moment > self.now and (self.recheck_at is None or moment < self.recheck_at):
+        if not self.has_come(moment) and (self.recheck_at is None or moment < self.recheck_at):
             self.recheck_at = moment
 
 

@@ -18,6 +18,7 @@ from haclusterd.model.ids import AgentReference, Incarnation, NodeName, Resource
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExitCode, Role
 from haclusterd.model.scores import INFINITY, add
+from haclusterd.scheduler.model.looks import NodeAttributes
 from haclusterd.scheduler.model.name_order import name_order
 from haclusterd.scheduler.model.readings import boolean
 
@@ -114,7 +115,7 @@ class Node:
     )  # fmt: skip
 
     def __init__(
-        self, name: NodeName, status: NodeStatus, attributes: dict[str, str], kind: NodeKind = NodeKind.MEMBER
+        self, name: NodeName, status: NodeStatus, attributes: NodeAttributes, kind: NodeKind = NodeKind.MEMBER
     ) -> None:
         self.name = name
         self.kind = kind

@@ -8,6 +8,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.scheduler.model.dates import EffectiveTime
 from haclusterd.scheduler.model.defaults import OperationDefaults, ResourceDefaults
+from haclusterd.scheduler.model.looks import Looks
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.model.plan_cache import PlanCache
 from haclusterd.scheduler.model.rules import RuleContext, evaluate
@@ -27,9 +28,8 @@ class NoQuorumPolicy(Enum):
 class Settings:
     """Everything that holds for the whole plan."""
 
-    now: WallTime
     time: EffectiveTime
-    """The same now, and what rules say about when to look again."""
+    """For which the plan is made, and what rules say about when to look again."""
     options: ScheduleOptions
     no_quorum_policy: NoQuorumPolicy
     is_symmetric: bool
@@ -64,6 +64,13 @@ class Settings:
     operation_defaults: OperationDefaults
     cache: PlanCache
     """What this plan may take over from the one before, and leaves to the next."""
+    looks: Looks
+    """Which node attributes it has looked at."""
+
+    @property
+    def now(self) -> WallTime:
+        """The time for which the plan is made."""
+        return self.time.now
 
 
 def unpack_settings(
@@ -79,7 +86,6 @@ def unpack_settings(
     properties = ClusterProperties(configuration, counts)
     is_fencing_enabled = properties.boolean("fencing-enabled")
     return Settings(
-        now=now,
         time=time,
         options=options,
         no_quorum_policy=_no_quorum_policy(properties, options, is_fencing_enabled),
@@ -111,6 +117,7 @@ def unpack_settings(
         resource_defaults=ResourceDefaults(configuration.resource_defaults, time),
         operation_defaults=OperationDefaults(configuration.operation_defaults, time),
         cache=(cache or PlanCache()).fit(configuration, options),
+        looks=Looks(),
     )
 
 

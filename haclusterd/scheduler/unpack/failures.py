@@ -73,12 +73,13 @@ class Failures:
 
     def effective_count(self, resource: Resource, node: Node, *, with_launched: bool = False) -> int:
         """Return the number of failures that still count, on request with those of what it launches."""
-        counted = self.counted(resource, node)
+        counted, time = self.counted(resource, node), self._settings.time
         total = 0
         if counted:
             newest = max(failure.failed_at for failure in counted)
             timeout = self._timeout_ms(resource, node)
-            if not (newest > 0 and timeout > 0 and self._settings.now > newest + timeout):
+            has_expired = newest > 0 and timeout > 0 and time.has_come(WallTime(newest + timeout + 1))
+            if not has_expired:
                 for failure in counted:
                     total = add(total, failure.count)
         if with_launched and not resource.definition.is_replica_container:
@@ -97,7 +98,8 @@ class Failures:
         is_old = False
         counted = self.counted(resource, node)
         if timeout > 0 and record.changed_at > 0:
-            is_old = self._settings.now >= record.changed_at + timeout and not _waits_for_fencing(resource, record)
+            is_old = self._settings.time.has_come(WallTime(record.changed_at + timeout))
+            is_old = is_old and not _waits_for_fencing(resource, record)
             if self.effective_count(resource, node):
                 self._settings.time.look_again(WallTime(max(failure.failed_at for failure in counted) + timeout + 1))
                 is_old = False

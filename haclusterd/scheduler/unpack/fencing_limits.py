@@ -18,6 +18,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.quorum import ends_quorum
+from haclusterd.scheduler.model.dates import EffectiveTime
 
 _DONE = (FenceOutcome.FENCED, FenceOutcome.CONFIRMED)
 
@@ -27,7 +28,7 @@ class FencingLimits:
     """Judges the fencings that one plan wants for failed operations."""
 
     cib: Cib
-    now: WallTime
+    time: EffectiveTime
     loop_limit: int
     """How many fencings of a node for failed operations there may be in the window; 0: any number."""
     failure_limit: int
@@ -41,7 +42,7 @@ class FencingLimits:
         """Read the limits."""
         return cls(
             cib,
-            now,
+            EffectiveTime(now),
             properties.integer("fencing-loop-limit"),
             properties.integer("fencing-failure-limit"),
             properties.duration_ms("fencing-loop-window"),
@@ -51,7 +52,7 @@ class FencingLimits:
         """Say why a node is not to be fenced for a failure on it; empty when it is."""
         if node in self.wanted:
             return ""
-        since = min(failed_at, self.now) - self.window_ms
+        since = min(failed_at, self.time.now) - self.window_ms
         window = durations.render(self.window_ms)
         recent = [record for record in self.cib.status.fencing_history if _counts(record) and record.issued_at >= since]
         fenced = [*_same_failure(recent, failed), *self._being_fenced(failed)]

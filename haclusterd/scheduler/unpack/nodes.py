@@ -15,6 +15,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.scheduler.model.entities import FencingPower, Node, NodeKind
+from haclusterd.scheduler.model.looks import NodeAttributes
 from haclusterd.scheduler.model.name_order import name_order
 from haclusterd.scheduler.model.readings import integer
 from haclusterd.scheduler.model.rules import RuleContext, by_strength, merge
@@ -55,7 +56,7 @@ def unpack_nodes(cib: Cib, settings: Settings) -> tuple[Node, ...]:
     return tuple(nodes.values())
 
 
-def node_attributes(cib: Cib, name: NodeName, kind: NodeKind, settings: Settings) -> dict[str, str]:
+def node_attributes(cib: Cib, name: NodeName, kind: NodeKind, settings: Settings) -> NodeAttributes:
     """Return what rules can ask of a node: its attributes, a member's transient ones first, and what every node has.
 
     The transient ones of a remote or guest node count once its status is taken (`remote_status`).
@@ -78,7 +79,7 @@ def node_attributes(cib: Cib, name: NodeName, kind: NodeKind, settings: Settings
     if site_name:
         found["#site-name"] = site_name
     transient = status.attributes if status is not None and kind is NodeKind.MEMBER else {}
-    return {**found, **written, **transient}
+    return NodeAttributes({**found, **written, **transient}, settings.looks)
 
 
 def node_capacity(entry: NodeEntry | None, status: NodeStatus, settings: Settings) -> dict[str, int]:
@@ -144,4 +145,4 @@ def _has_joined_too_slowly(status: NodeStatus, settings: Settings) -> bool:
     if not (status.is_joining and timeout > 0 and status.since > 0):
         return False
     settings.time.look_again(WallTime(status.since + timeout))
-    return settings.now >= status.since + timeout
+    return settings.time.has_come(WallTime(status.since + timeout))

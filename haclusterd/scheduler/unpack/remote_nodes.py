@@ -69,7 +69,7 @@ def add_remote_node(cib: Cib, inventory: Inventory, name: NodeName, kind: NodeKi
         inventory.add_node(node)
     elif node.is_remote:
         node.kind = kind
-        node.attributes["#kind"] = kind.value
+        node.attributes.put({"#kind": kind.value})
     return node
 
 

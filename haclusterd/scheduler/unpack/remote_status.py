@@ -61,7 +61,7 @@ def take_status(node: Node, settings: Settings) -> None:
     """Take what is recorded of a remote or guest node that is reached now."""
     judge_online(node)
     status = node.status
-    node.attributes.update(status.attributes)
+    node.attributes.put(status.attributes)
     attributes = node.attributes
     if not node.must_be_reset:
         node.is_unclean = False

@@ -11,9 +11,11 @@ from haclusterd.model.activity import could_not_look, migrating_to_or_from, poss
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode, Role
 from haclusterd.model.orders import Order
 from haclusterd.scheduler.model.entities import MIGRATE_FROM, MONITOR, START, STOP, Inventory, Node, NodeKind, Resource
+from haclusterd.scheduler.model.looks import NodeAttributes
 from haclusterd.scheduler.model.operation_settings import OnFail
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.unpack.failures import Failures
@@ -51,7 +53,7 @@ class _Unpacker:
         self._owners = HistoryOwners(inventory, settings)
         self._is_compatible = settings.options.is_pacemaker_compatible
         limits = FencingLimits(
-            cib, settings.now, settings.fencing_loop_limit, settings.fencing_failure_limit,
+            cib, settings.time, settings.fencing_loop_limit, settings.fencing_failure_limit,
             settings.fencing_loop_window_ms,
         )  # fmt: skip
         self._limits = None if self._is_compatible else limits
@@ -197,7 +199,9 @@ class _Unpacker:
         node = self._inventory.nodes_by_name.get(name)
         if node is None:
             status = self._cib.status.nodes.get(name) or NodeStatus(name)
-            node = Node(name, status, dict(status.attributes), NodeKind.REMOTE)
+            attributes = NodeAttributes({}, self._settings.looks)
+            attributes.put(status.attributes)
+            node = Node(name, status, attributes, NodeKind.REMOTE)
             node.power = self._power
             self._inventory.add_node(node)
         if node.connection is None:
@@ -217,7 +221,7 @@ class _Unpacker:
                 resource = self._locked.get((node.name, name)) or self._owners.find_probed(name)
                 if resource is None or resource.definition.agent is None:
                     continue
-                if limit_ms > 0 and settings.now > locked_at + limit_ms:
+                if limit_ms > 0 and settings.time.has_come(WallTime(locked_at + limit_ms + 1)):
                     self._inventory.expired_locks.append((resource, node))
                 else:
                     resource.found.lock_node = node
