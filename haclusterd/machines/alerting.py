@@ -41,6 +41,9 @@ class AlertStep:
     """Recipients for whom events were dropped since the last step, and how many."""
 
 
+_NOTHING: Final = AlertStep()
+
+
 class AlertingMachine:
     """One node's part in it; see the module."""
 
@@ -67,7 +70,7 @@ class AlertingMachine:
         mine = (self._node, self._incarnation)
         if controller is None or (controller.node, controller.incarnation) != mine:
             self._term, self._is_unrecorded = None, False
-            return AlertStep()
+            return _NOTHING
         queue = cib.status.alerts
         if controller.term != self._term:
             self._term, self._reached, self._incidents = controller.term, {}, {}

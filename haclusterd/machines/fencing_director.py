@@ -127,6 +127,8 @@ class FencingDirector:
 
         Then who was tried least comes first, so that one that cannot be fenced holds up nobody for ever.
         """
+        if not lost:
+            return
         if ClusterProperties(cib.in_force).boolean("concurrent-fencing"):
             for status in lost:
                 yield from self._order(cib, status, moment, wanted)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from haclusterd.cib.commands import PublishLoad
 from haclusterd.machines.effects import Effect, Propose, Scope
 from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.machine_load import MachineLoad, actions_left
@@ -25,14 +26,17 @@ class LoadWatch:
         self._node = node
         self._next_at = Instant(0)
         self._is_watching = False
+        self._configuration: Configuration | None = None
+        """What the threshold was read from."""
+        self._threshold = 0
+        """In percent; 0: this node's load limits nothing."""
 
     def step(
         self, cib: Cib, incarnation: Incarnation, read: Callable[[], MachineLoad | None], now: Instant
     ) -> Sequence[Effect]:
         """Read the load with `read` when it is due."""
         status = cib.status.nodes.get(self._node)
-        properties = ClusterProperties(cib.in_force)
-        threshold = properties.percentage("load-threshold")
+        threshold = self._threshold_of(cib.in_force)
         is_joined = status is not None and status.state is NodeState.ONLINE and status.incarnation == incarnation
         self._is_watching = is_joined and threshold > 0
         if status is None or not is_joined or (threshold and now < self._next_at):
@@ -41,12 +45,18 @@ class LoadWatch:
         if threshold:
             self._next_at = after(now, LOOK_MS)
             load = read()
-            limit = properties.integer("node-action-limit")
+            limit = ClusterProperties(cib.in_force).integer("node-action-limit")
             wanted = actions_left(load, threshold, limit) if load is not None else 0
         if wanted == status.actions_max:
             return ()
         command = PublishLoad(self._node, incarnation, wanted)
         return (Propose(Scope.INCARNATION, f"load:{incarnation}:{wanted}", command),)
+
+    def _threshold_of(self, configuration: Configuration) -> int:
+        if configuration is not self._configuration:
+            self._configuration = configuration
+            self._threshold = ClusterProperties(configuration).percentage("load-threshold")
+        return self._threshold
 
     def deadline(self) -> Instant:
         """Return when `step` is wanted next."""

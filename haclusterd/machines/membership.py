@@ -34,22 +34,28 @@ FRESH_HEARTBEATS = 3
 class _View:
     """One report, brought to the present."""
 
+    voters: tuple[NodeName, ...]
+    """In order of name."""
     heard: Mapping[NodeName, HeardNode]
-    drift_ms: int
-    """How long ago the report was made."""
+    ages_ms: Mapping[NodeName, int]
+    """How long ago the DC itself heard each node that it has heard."""
+
+    @staticmethod
+    def of(cib: Cib, report: PacerReport, now: Instant) -> "_View":
+        """Count what has passed since the report was made."""
+        drift_ms = max(0, now - report.reported_at)
+        ages_ms = {node.name: node.age_ms + drift_ms for node in report.nodes if node.age_ms is not None}
+        return _View(cib.voters(), {node.name: node for node in report.nodes}, ages_ms)
 
     def age_ms(self, node: NodeName) -> int | None:
         """Return how long ago the DC itself heard `node`."""
-        heard = self.heard.get(node)
-        return heard.age_ms + self.drift_ms if heard is not None and heard.age_ms is not None else None
+        return self.ages_ms.get(node)
 
     def age_through_ms(self, voter: NodeName, node: NodeName) -> int | None:
         """Return how long ago `voter` heard `node`, as far as its newest heartbeat says."""
-        own = self.age_ms(voter)
-        heard = self.heard.get(voter)
-        if own is None or heard is None or node not in heard.hears:
-            return None
-        return heard.hears[node] + own
+        own = self.ages_ms.get(voter)
+        age = self.heard[voter].hears.get(node) if own is not None else None
+        return None if own is None or age is None else age + own
 
 
 class MembershipMachine:
@@ -143,9 +149,9 @@ class MembershipMachine:
         self._restart_after_stall(report, moment)
         if self._is_from_before_a_standstill(report, moment):
             return ()
-        view = _View({node.name: node for node in report.nodes}, max(0, moment.now - report.reported_at))
-        quorum = self._quorum(cib, view)
-        if len(quorum) * 2 <= len(cib.voters()):
+        view = _View.of(cib, report, moment.now)
+        quorum = self._quorum(view)
+        if len(quorum) * 2 <= len(view.voters):
             return ()
         effects: list[Effect] = []
         for name, status in sorted(cib.status.nodes.items()):
@@ -193,10 +199,10 @@ class MembershipMachine:
         self._wake_in(self._timing.node_timeout_ms, moment)
         if waited_ms < self._timing.node_timeout_ms:
             return ()
-        view = _View({node.name: node for node in report.nodes}, max(0, moment.now - report.reported_at))
+        view = _View.of(cib, report, moment.now)
         heard = [
             voter
-            for voter in cib.voters()
+            for voter in view.voters
             if voter != self._node and _is_below(view.age_ms(voter), self._timing.node_timeout_ms)
         ]
         if not heard:
@@ -286,12 +292,12 @@ class MembershipMachine:
         is_old = moment.now - report.reported_at > self._timing.stall_ms
         return is_old and self._rules.silence_clocks_restart_after_stall
 
-    def _quorum(self, cib: Cib, view: _View) -> tuple[NodeName, ...]:
+    def _quorum(self, view: _View) -> tuple[NodeName, ...]:
         """Return the voters that the DC hears, itself included."""
         timeout_ms = self._timing.node_timeout_ms
         return tuple(
             voter
-            for voter in cib.voters()
+            for voter in view.voters
             if voter == self._node or _is_below(view.age_ms(voter), timeout_ms)
         )
 
@@ -418,7 +424,7 @@ class MembershipMachine:
         A node that no majority of voters can echo has no lease: it has stopped its resources, and nobody runs them.
         """
         hears_dc = self._hears(view, status.name, self._node)
-        is_echoed = self._may_be_echoed(cib, view, status.name)
+        is_echoed = self._may_be_echoed(view, status.name)
         if status.state is not NodeState.ONLINE or (hears_dc and is_echoed):
             self._unheard_since.pop(status.name, None)
             return ()
@@ -433,22 +439,21 @@ class MembershipMachine:
         hearing = [voter for voter in quorum if voter != self._node and self._hears(view, status.name, voter)]
         return self._heard_by_others(cib, view, status, hearing, moment)
 
-    def _may_be_echoed(self, cib: Cib, view: _View, node: NodeName) -> bool:
+    def _may_be_echoed(self, view: _View, node: NodeName) -> bool:
         """Tell whether a majority of the voters may echo a node (safety.md §2, "Lease"); a voter counts itself.
 
         A voter may where the node hears it, and it hears the node or is not heard here, so that nobody knows.
         """
-        voters = cib.voters()
         echoing = [
             voter
-            for voter in voters
+            for voter in view.voters
             if voter == node
             or (
                 self._hears(view, node, voter)
                 and (not self._hears(view, self._node, voter) or self._hears(view, voter, node))
             )
         ]
-        return len(echoing) * 2 > len(voters)
+        return len(echoing) * 2 > len(view.voters)
 
     def _give_up_without_echo(
         self, cib: Cib, quorum: tuple[NodeName, ...], status: NodeStatus, moment: Moment

@@ -47,7 +47,6 @@ from haclusterd.machines.executing.resource_queue import (
 )
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.no_quorum import LonePolicy, panics
-from haclusterd.model.activity import may_hold_anything
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId
@@ -252,11 +251,16 @@ class ExecutorMachine:
 
     def deadline(self, moment: Moment) -> Instant:
         """Return when `ticked` is wanted next."""
-        due = [recurring.due_at for queue in self._queues.values() for recurring in queue.recurring.values()]
-        due += [after(each.ends_at, UNDYING_MS) for queue in self._queues.values() for each in queue.adopted.values()]
+        due: list[Instant] = []
+        for queue in self._queues.values():
+            if queue.recurring:
+                due += [recurring.due_at for recurring in queue.recurring.values()]
+            if queue.adopted:
+                due += [after(adopted.ends_at, UNDYING_MS) for adopted in queue.adopted.values()]
         if self._alone is None:
             due.append(max(moment.lease_until, self._grace_until))
-        return min((instant for instant in due if instant > moment.now), default=NEVER)
+        now = moment.now
+        return min([instant for instant in due if instant > now], default=NEVER)
 
     # -- taking orders in -------------------------------------------------------------------------------------------
 
@@ -345,22 +349,26 @@ class ExecutorMachine:
         A life that has not joined begins nothing, and may know less than its predecessor did: it proves nothing new,
         and what was said before it, or at boot, stays.
         """
-        status = self._record.status
-        is_busy = any(queue.at_work is not None or queue.adopted or queue.orders for queue in self._queues.values())
-        is_busy = is_busy or bool(self._undying)
         has_joined = self._life is not Life.BEFORE_JOIN
-        if self._is_empty is None and not has_joined and not is_busy:
+        if self._is_empty is None and not has_joined and not self._is_busy():
             return []
         is_proven = self._is_empty is True
         if self._alone is not None:
             is_proven = (is_proven or has_joined) and self._alone.is_proven_empty
         elif self._life is Life.JOINED:
-            is_proven = status is not None and not may_hold_anything(status)
-        is_empty = is_proven and not is_busy
+            is_proven = self._record.holds_nothing
+        is_empty = is_proven and not self._is_busy()
         if is_empty == self._is_empty:
             return []
         self._is_empty = is_empty
         return [PublishEmpty(is_empty)]
+
+    def _is_busy(self) -> bool:
+        """Tell whether any agent is at work, or may soon be."""
+        queues = self._queues.values()
+        return bool(self._undying) or any(
+            queue.at_work is not None or queue.adopted or queue.orders for queue in queues
+        )
 
     def _advance(self, queue: ResourceQueue, moment: Moment) -> list[Effect]:
         effects: list[Effect] = []
@@ -383,8 +391,8 @@ class ExecutorMachine:
         """
         if self._sorted_queues is None:
             self._sorted_queues = sorted(self._queues.values(), key=lambda queue: queue.resource)
-        at_work = sum(1 for queue in self._sorted_queues if queue.at_work is not None and queue.state not in MONITORS)
-        self._room = self._actions_max - at_work
+        at_work = [queue for queue in self._sorted_queues if queue.at_work is not None and queue.state not in MONITORS]
+        self._room = self._actions_max - len(at_work)
         for queue in self._sorted_queues:
             if queue.orders:
                 if self._room > 0 or queue.state in MONITORS:

@@ -5,6 +5,7 @@ still stop all that: so what was in force before is kept here for as long as the
 """
 
 from haclusterd.machines.no_quorum import LonePolicy, lone_policy, panics
+from haclusterd.model.activity import may_hold_anything
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import Incarnation, NodeName
@@ -23,11 +24,15 @@ class OwnRecord:
         self._incarnation = incarnation
         self._rules = rules
         self.cib = Cib()
+        self.status: NodeStatus | None = None
+        """What it says of this node, whichever life."""
         self.policy = LonePolicy.STOP
         self.panics = False
         """Whether a node that finds itself lost has its watchdog reset it at once."""
         self.in_force: NodeStatus | None = None
         """What the CIB last knew of this node in this boot: a recorded fencing drops it there, but not here."""
+        self.holds_nothing = False
+        """Whether nothing may be active here, as the CIB has it."""
 
     def begin_life(self, incarnation: Incarnation) -> None:
         """Read the CIB for another incarnation from here on."""
@@ -39,15 +44,13 @@ class OwnRecord:
             self.policy = lone_policy(cib.in_force)
             self.panics = panics(cib.in_force)
         self.cib = cib
-        status = self.status
+        before, status = self.status, cib.status.nodes.get(self._node)
+        if status is not before:
+            self.status = status
+            self.holds_nothing = status is not None and not may_hold_anything(status)
         if status is not None and status.state in IN_FORCE and self._is_of_this_boot(status):
             # A record that is disproved has dropped what runs here for good: it is the state before that counts.
             self.in_force = self.in_force if self.is_recorded_dead() else status
-
-    @property
-    def status(self) -> NodeStatus | None:
-        """What it says of this node, whichever life."""
-        return self.cib.status.nodes.get(self._node)
 
     @property
     def is_joined(self) -> bool:
