@@ -28,7 +28,7 @@ from haclusterd.cib import (
 )
 from haclusterd.cib.alert_events import record_alerts, with_alerts, with_one_dropped
 from haclusterd.cib.changes import Applied, Change, ChangeKind, Refusal, RefusalCode
-from haclusterd.cib.history_facts import marked
+from haclusterd.cib.history_facts import facts_of, marked
 from haclusterd.cib.levels import level_of, rules_at
 from haclusterd.cib.staging import PutTogether, put_together
 from haclusterd.cib.verdict import Entry, Verdict
@@ -128,23 +128,24 @@ def apply(
     if verdict.refusal is not None:
         text = f"{type(envelope.command).__name__} by {envelope.proposer}: {verdict.refusal.text}"
         changes = (Change(ChangeKind.REFUSED, envelope.proposer, None, text),)
-    history = marked(verdict.cib.history, index, envelope, changes)
+    facts = facts_of(envelope, changes)
     after = replace(
         verdict.cib,
         index=index,
         requests={**cib.requests, envelope.proposer: remembered},
         refused=_remember_refusal(cib, envelope, remembered, verdict.refusal),
-        history=history,
+        history=marked(verdict.cib.history, index, facts),
     )
-    return Applied(after, envelope, changes, verdict.refusal)
+    return Applied(after, envelope, changes, verdict.refusal, facts)
 
 
 def unreadable(cib: Cib, *, index: int, detail: str, envelope: commands.Envelope | None = None) -> Applied:
     """Answer for an entry that the codec refused, or refuses on other nodes: it has no effect, and says so."""
     refusal = Refusal(RefusalCode.UNREADABLE if envelope is None else RefusalCode.NEEDS_UPGRADE, detail)
     changes = (Change(ChangeKind.REFUSED, None, None, detail),)
-    after = replace(cib, index=index, history=marked(cib.history, index, envelope, changes))
-    return Applied(after, envelope, changes, refusal)
+    facts = facts_of(envelope, changes)
+    after = replace(cib, index=index, history=marked(cib.history, index, facts))
+    return Applied(after, envelope, changes, refusal, facts)
 
 
 NODES_OWN = (MemoryError, RecursionError, OSError, SystemError)

@@ -9,6 +9,7 @@ from enum import StrEnum
 from haclusterd.cib.commands import Envelope
 from haclusterd.model.change_kinds import ChangeKind as ChangeKind
 from haclusterd.model.cluster import Cib
+from haclusterd.model.history_chain import Fact
 from haclusterd.model.ids import NodeName, ResourceId
 
 
@@ -71,5 +72,7 @@ class Applied:
     """None for an entry that could not be read."""
     changes: tuple[Change, ...] = ()
     refusal: Refusal | None = None
+    facts: tuple[Fact, ...] = ()
+    """By which the changes are remembered, one for each."""
     is_repetition: bool = False
     """The request was answered before; `refusal` is what it was answered then."""

@@ -69,7 +69,14 @@ SPREAD: Final[Mapping[type, frozenset[str]]] = {
 }
 """Fields whose parts stand on lines of their own; all others are small."""
 
-_FIELDS: Final = {kind: REPLICATED.fields_of(kind) for kind in SPREAD}
+_TOGETHER: Final = {
+    kind: tuple(entry for entry in REPLICATED.fields_of(kind) if entry.name not in apart)
+    for kind, apart in SPREAD.items()
+}
+_APART: Final = {
+    kind: tuple(entry for entry in REPLICATED.fields_of(kind) if entry.name in apart)
+    for kind, apart in SPREAD.items()
+}
 
 _encoder = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"))
 
@@ -195,12 +202,9 @@ def _lines(data: bytes) -> Iterator[bytes]:
 
 
 def _spread(address: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
-    apart = SPREAD[type(value)]
-    table = _FIELDS[type(value)]
-    yield address, write_fields(value, (entry for entry in table if entry.name not in apart))
-    for entry in table:
-        if entry.name in apart:
-            yield from _spread_field((*address, entry.name), entry, entry.get(value))
+    yield address, write_fields(value, _TOGETHER[type(value)])
+    for entry in _APART[type(value)]:
+        yield from _spread_field((*address, entry.name), entry, entry.get(value))
 
 
 def _spread_field(address: tuple[str, ...], entry: FieldShape, part: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -209,12 +213,13 @@ def _spread_field(address: tuple[str, ...], entry: FieldShape, part: Any) -> Ite
     elif part == entry.default:
         return
     elif isinstance(part, Mapping):
+        assert entry.shape.entries is not None
+        key, shape = entry.shape.entries
         for name, item in part.items():
             if type(item) in SPREAD:
                 yield from _spread((*address, name), item)
             else:
-                ((step, written),) = entry.shape.write({name: item}).items()
-                yield (*address, step), written
+                yield (*address, key.write(name)), shape.write(item)
     else:
         items = entry.shape.write(part)
         for start in range(0, len(items), _ITEMS_PER_LINE):

@@ -27,6 +27,7 @@ _ENDS: Final = frozenset(
     }
 )
 """Changes that tell how an order ended."""
+_encoder: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
 
 def facts_of(envelope: commands.Envelope | None, changes: tuple[Change, ...]) -> tuple[Fact, ...]:
@@ -43,16 +44,13 @@ def facts_of(envelope: commands.Envelope | None, changes: tuple[Change, ...]) ->
     )
 
 
-def marked(
-    mark: HistoryMark, index: int, envelope: commands.Envelope | None, changes: tuple[Change, ...]
-) -> HistoryMark:
+def marked(mark: HistoryMark, index: int, facts: tuple[Fact, ...]) -> HistoryMark:
     """Return the mark after an entry."""
-    digest = chained(mark.digest, index, facts_of(envelope, changes))
-    return HistoryMark(digest, mark.forgotten, mark.forgotten_digest)
+    return HistoryMark(chained(mark.digest, index, facts), mark.forgotten, mark.forgotten_digest)
 
 
 def _written(detail: Detail) -> str:
-    return json.dumps(detail, separators=(",", ":"), ensure_ascii=False) if detail else ""
+    return _encoder.encode(detail) if detail else ""
 
 
 def _details(command: commands.Command | None, changes: tuple[Change, ...]) -> Iterator[Detail]:

@@ -18,11 +18,12 @@ NO_LINK = ""
 Fact = tuple[int, str, str | None, str | None, str]
 """What a row says: (time in ms, kind, node, resource, detail as JSON)."""
 
+_encoder = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True)
+
 
 def chained(before: str, index: int, facts: Iterable[Fact]) -> str:
     """Return the link after an entry: SHA-256 in hexadecimal digits; an entry without facts adds none."""
     listed = [list(fact) for fact in facts]
     if not listed:
         return before
-    document = json.dumps([before, index, listed], separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(document.encode()).hexdigest()
+    return hashlib.sha256(_encoder.encode([before, index, listed]).encode()).hexdigest()

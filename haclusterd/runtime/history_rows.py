@@ -8,7 +8,7 @@ from functools import partial
 
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.codec import decode_cib, encode_cib
-from haclusterd.cib.history_facts import Detail, facts_of
+from haclusterd.cib.history_facts import Detail
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.instants import WallTime
@@ -17,10 +17,9 @@ from haclusterd.ports.history import HistoryRow, NewVersion
 
 def rows_of(index: int, applied: Applied) -> tuple[HistoryRow, ...]:
     """Return a row for each change."""
-    facts = facts_of(applied.envelope, applied.changes)
     return tuple(
         HistoryRow(index, n, WallTime(at), kind, change.node, change.resource, change.text, detail)
-        for n, (change, (at, kind, _, _, detail)) in enumerate(zip(applied.changes, facts, strict=True))
+        for n, (change, (at, kind, _, _, detail)) in enumerate(zip(applied.changes, applied.facts, strict=True))
     )
 
 
