@@ -242,6 +242,12 @@ class Consensus:
         return self.library.leader
 
     @property
+    def leadership(self) -> tuple[int, NodeName | None, bool]:
+        """Term, leader, and whether this node is it."""
+        library = self.library
+        return library.term, library.leader, library.is_leader
+
+    @property
     def commit_index(self) -> int:
         """The newest entry known to be committed."""
         return self.library.commit_index
@@ -286,7 +292,7 @@ class Consensus:
             return False
         if library.is_leader and (library.commit_index < self._journal.last_index or library.is_heartbeat_due()):
             return False
-        return not library.is_second_over() and self._host.clock() < self.due_ms
+        return not library.is_second_over() and self.clock() < self.due_ms
 
     def handle(self, peer: NodeName, message: Message) -> None:
         """Handle a message of a connected peer."""

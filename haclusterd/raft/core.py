@@ -460,10 +460,11 @@ class RaftCore:
     def _tell(self) -> None:
         if self._is_dead or self.room() == 0:
             return
-        raft = self._raft
-        if (raft.term, raft.leader, raft.is_leader) != self._announced.leadership:
-            self._announced.leadership = (raft.term, raft.leader, raft.is_leader)
-            self._deliver(LeadershipChanged(Term(raft.term), raft.leader, raft.is_leader))
+        leadership = self._raft.leadership
+        if leadership != self._announced.leadership:
+            self._announced.leadership = leadership
+            term, leader, is_leader = leadership
+            self._deliver(LeadershipChanged(Term(term), leader, is_leader))
         if self._links != self._announced.links:
             self._announced.links = self._links
             self._deliver(VoterLinks(self._links))
@@ -478,12 +479,12 @@ class RaftCore:
 
         After a standstill of this thread the silence of the others counts from now on: it may have been its own.
         """
-        now = self.clock()
         if not self._raft.is_leader:
-            self._looked_at = None
-            self._followers = Followers(now)
+            if self._looked_at is not None:
+                self._looked_at = None
+                self._followers = Followers(self.clock())
             return
-        before = self._looked_at
+        now, before = self.clock(), self._looked_at
         if before is not None and now - before < self.timers.append_ms:
             return
         self._looked_at = now

@@ -7,6 +7,7 @@ that declares a node lost, its pacer stops echoing that node, and goes on again 
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from haclusterd.cib import apply as cib_apply
@@ -75,6 +76,10 @@ class Folding:
             return None
         parts = staged_parts(cib, command)
         return prepare_in_steps(parts) if len(parts) == command.parts else None
+
+    def write(self, cib: Cib) -> bytes:
+        """Return a snapshot of a CIB."""
+        return encode_cib(cib)
 
     def read(self, snapshot: bytes) -> Steps[Cib]:
         """Return the CIB of a snapshot, in steps; raises CodecError."""
@@ -173,8 +178,7 @@ class Replica:
 
     def snapshot(self) -> Callable[[], bytes]:
         """Return a function that encodes the CIB as it is now."""
-        cib = self._cib
-        return lambda: encode_cib(cib)
+        return partial(self._folding.write, self._cib)
 
     def read(self, data: bytes) -> Steps[Cib]:
         """Read a snapshot's CIB."""

@@ -12,7 +12,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.pacer import Heartbeat
 from haclusterd.protocol import heartbeat as heartbeats
 
-WRITTEN_EVERY = 16
+WRITTEN_EVERY = 64
 """Of so many heartbeats of a pacer to a peer one travels as bytes, the first among them."""
 
 
