@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Iterator
 
+from haclusterd.agents import claim
 from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, LIBRARY_VARIABLE, SOCKET_VARIABLE
 from haclusterd.agents.ocf import ActionError, Agent, ConfigurationError, NodeError, NotRunningError, Parameter
 from haclusterd.agents.process_table import ORDER_MARK, boot_id, is_running, list_pids, read_marks, read_stat
@@ -239,6 +240,7 @@ class ServiceAgent(Agent):
         shims = os.environ.get("HA_SBIN_DIR")
         path = environment.get("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").split(":")
         environment["PATH"] = ":".join(directory for directory in path if directory != shims)
+        environment.update(claim.gang())
         for word in split_words("env", self.text("env")):
             name, equals, value = word.partition("=")
             if not equals or not name:

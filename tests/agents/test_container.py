@@ -38,6 +38,17 @@ def test_a_container_is_run_once_without_a_restart_policy_and_removed(
     assert not (engine / "container.json").exists()
 
 
+def test_a_container_gets_the_devices_that_its_resource_claims_and_its_place_in_a_gang(
+    make_container: MakeContainer, engine: Path
+) -> None:
+    agent = make_container()
+    claimed = {"CRM_meta_devices": "GPU-1 GPU-2", "CRM_meta_gang_rank": "1", "CRM_meta_gang_nodes": "n4 n2"}
+    assert agent.run("start", **claimed).returncode == OK
+    run = next(line for line in calls(engine).splitlines() if line.startswith("run "))
+    assert "--device nvidia.com/gpu=GPU-1 --device nvidia.com/gpu=GPU-2" in run
+    assert "--env=RANK=1 --env=NODE_RANK=1 --env=WORLD_SIZE=2 --env=NNODES=2 --env=MASTER_ADDR=n4" in run
+
+
 def test_a_container_that_ended_is_not_running_and_started_again_is_a_new_one(
     make_container: MakeContainer, engine: Path
 ) -> None:
