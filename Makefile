@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-gpu bench-store lab bench-failover bench-databases bench-large bench-snapshot tour api-contract bench-api ansible wheel packages agents-matrix reference lock
+.PHONY: help setup demo test compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-gpu bench-store lab bench-failover bench-databases bench-large bench-snapshot tour api-contract bench-api ansible wheel packages agents-matrix gpu-hardware reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -106,6 +106,9 @@ fuzz-input: setup  ## damaged CIBs, crm texts and policies through crm: place, r
 
 agents-matrix: setup  ## stock agents x actions by our executor, in namespaces (root); ONLY='heartbeat:nginx,haclusterd:*' TRIALS=1 (crm agent test)
 	@$(BIN)/python -m tests.agents_matrix --only '$(or $(ONLY),*)' $(if $(TRIALS),--trials)
+
+gpu-hardware: setup  ## the watcher of GPUs on a machine with a real one (root): inventory, users, Xid, hangs, cost; SECONDS=60; 77: there is none
+	@$(BIN)/python -m tests.gpu_hardware --seconds $(or $(SECONDS),60)
 
 bench-store: setup  ## new leaders, commits and elections of whole daemons; LEADERS=30 COMMITS=600 IDLE=10 (minutes)
 	@$(BIN)/python -m tests.benchmarks.store --leaders $(or $(LEADERS),30) --commits $(or $(COMMITS),600) \

@@ -1,10 +1,10 @@
 """From what was seen of NVIDIA devices to what is wrong with them: faults, their gravity, and how each one ends.
 
-Pure. A device has one of LEVELS; a node has a colour. Principles: NVIDIA's own verdict (the recovery action of the
-driver) comes first, the tables here are for drivers that have none; what cannot be seen is no fault; a device that does
-not answer is not healthy, it is unknown; the errors of programs never condemn a device; and every fault has its way
-back, if only a reboot. Only what concerns the whole node is red: the services of seven good devices stay when the
-eighth breaks.
+Pure, but for the table, which is read once. A device has one of LEVELS; a node has a colour. Principles: NVIDIA's own
+verdict (the recovery action of the driver) comes first, the tables here are for drivers that have none; what cannot be
+seen is no fault; a device that does not answer is not healthy, it is unknown; the errors of programs never condemn a
+device; and every fault has its way back, if only a reboot. Only what concerns the whole node is red: the services of
+seven good devices stay when the eighth breaks.
 """
 
 from __future__ import annotations
@@ -12,115 +12,110 @@ from __future__ import annotations
 from typing import Any
 
 from haclusterd.agents import hysteresis
-from haclusterd.agents.gpu_kernel_log import APPLICATION, GRAVITY, IGNORED, NEEDS_TWO, Xid
+from haclusterd.agents.gpu_fault_table import (
+    APPLICATION,
+    DEGRADED,
+    DRAIN,
+    IGNORED,
+    OK,
+    Table,
+    level,
+    load,
+)
+from haclusterd.agents.gpu_kernel_log import Xid
 
-LEVELS = ("ok", "degraded", "unknown", "drain", "failed")
-"""degraded: use others first. unknown: it does not answer. drain: nothing new, move what can be moved. failed: gone."""
-OK, DEGRADED, UNKNOWN, DRAIN, FAILED = range(len(LEVELS))
 USABLE = (OK, DEGRADED)
 GREEN, YELLOW, RED = range(3)
-STICKY = 10**9
-"""Good samples that never come: it ends with a reboot, a reset, or when the resource is stopped."""
 APPLICATION_XIDS = 3
 BUSY_PERCENT = 10
 HARDWARE_SLOWDOWN = 0x08 | 0x40
 POWER_BRAKE = 0x80
+SOFTWARE_THERMAL = 0x20
+COMPUTE_PROHIBITED = 2
 GPU_IS_LOST, RESET_REQUIRED = 15, 16
 DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND, LIBRARY_MISMATCH = 9, 12, 18
 
-DEVICE_FAULTS: dict[str, tuple[int, int]] = {
-    "lost": (1, STICKY),
-    "missing": (2, 2),
-    "hang": (1, 3),
-    "hang-lasts": (3, 3),
-    "no-answer": (1, 3),
-    "reset-required": (1, 1),
-    "recovery-reset": (1, 1),
-    "recovery-reboot": (1, 1),
-    "recovery-drain-p2p": (1, 1),
-    "recovery-imex": (1, 1),
-    "ecc-uncorrected": (1, 1),
-    "sram-exceeded": (1, STICKY),
-    "remap-pending": (1, 1),
-    "remap-failed": (1, STICKY),
-    "pages-pending": (1, 1),
-    "hot": (3, 3),
-    "too-hot": (1, 3),
-    "slowed-down": (3, 3),
-    "power-brake": (3, 1),
-    "pcie-width": (3, 3),
-    "nvlink-down": (2, 2),
-    "fabric-waits": (3, 1),
-}
-"""After how many samples in a row each fault is believed, and after how many without it it is over; others: 1 and 1."""
-
-NODE_FAULTS: dict[str, tuple[int, int]] = {
-    "driver-not-loaded": (2, 1),
-    "library-missing": (2, 1),
-    "library-mismatch": (1, 1),
-    "driver-hangs": (1, 3),
-    "driver-hangs-lasting": (3, 3),
-    "driver-error": (2, 1),
-    "devices-missing": (2, 1),
-    "node-reboot": (1, 1),
-    "no-device-usable": (1, 1),
-}
-
 RECOVERY = {
-    1: ("recovery-reset", DRAIN),
-    2: ("recovery-reboot", FAILED),
-    3: ("recovery-drain-p2p", DEGRADED),
-    4: ("recovery-reset", DRAIN),
-    5: ("recovery-imex", DRAIN),
-    6: ("recovery-reset", DRAIN),
-    7: ("recovery-reboot", FAILED),
+    1: "recovery-reset",
+    2: "recovery-reboot",
+    3: "recovery-drain-p2p",
+    4: "recovery-reset",
+    5: "recovery-imex",
+    6: "recovery-reset",
+    7: "recovery-reboot",
 }
 """NVML_FI_DEV_GET_GPU_RECOVERY_ACTION: none, GPU reset, node reboot, drain P2P, drain and reset, recover IMEX domain,
 bus reset, system reboot."""
 
 
 class Options:
-    """What the administrator decides."""
+    """What the administrator decides: the table of faults, and what is said beside it."""
 
     def __init__(
-        self, *, remap_pending: int = DEGRADED, xids: dict[int, str] | None = None, hold_s: float = 600.0
+        self,
+        table: Table | None = None,
+        *,
+        levels: dict[str, int] | None = None,
+        xids: dict[int, str] | None = None,
+        hold_s: float = 600.0,
     ) -> None:
-        self.remap_pending = remap_pending
-        self.gravity = {**GRAVITY, **(xids or {})}
+        """`levels` and `xids` overrule the table's rows; without a table it is the one that came with the program."""
+        self._table = table
         self.hold_s = hold_s
+        self._levels = levels or {}
+        self._xids = xids or {}
+
+    @property
+    def table(self) -> Table:
+        """The table, read when it is first wanted."""
+        self._table = self._table or load()
+        return self._table
+
+    def level(self, name: str, *, has_verdict: bool = False) -> int:
+        """Return how grave a fault is; `has_verdict`: of a device of which the driver says what is to be done."""
+        if name in self._levels:
+            return self._levels[name]
+        fault = self.table.faults[name]
+        return fault.level_with_verdict if has_verdict else fault.level
+
+    def gravity(self, code: int) -> str:
+        """Return the severity of an Xid."""
+        return self._xids.get(code) or self.table.xid(code).severity
 
 
 def faults_of_device(seen: dict[str, Any], links_known: int, options: Options) -> dict[str, int]:
     """Return the faults of an answer of the worker, each with its level; `links_known` NVLinks were up once."""
     if seen["error"]:
-        code = seen["error"]
-        return {GPU_IS_LOST: {"lost": FAILED}, RESET_REQUIRED: {"reset-required": DRAIN}}.get(
-            code, {"no-answer": UNKNOWN}
-        )
-    found: dict[str, int] = {"no-answer": UNKNOWN} if seen["failures"] else {}
+        name = {GPU_IS_LOST: "lost", RESET_REQUIRED: "reset-required"}.get(seen["error"], "no-answer")
+        return {name: options.level(name)}
     recovery = seen.get("recovery")
-    if recovery in RECOVERY:
-        name, level = RECOVERY[recovery]
-        found[name] = level
-    if seen.get("ecc_uncorrected"):
-        # A driver with a verdict of its own has seen these errors too, and wants nothing done about them.
-        found["ecc-uncorrected"] = DRAIN if recovery is None else DEGRADED
-    if seen.get("remap_pending"):
-        found["remap-pending"] = options.remap_pending
+    mig, ecc = seen.get("mig_mode", (0, 0)), seen.get("ecc_mode", (0, 0))
+    slowdown = seen.get("slowdown", 0)
     signs = (
-        ("sram-exceeded", DRAIN, seen.get("sram_exceeded")),
-        ("remap-failed", DRAIN, seen.get("remap_failed")),
-        ("pages-pending", DEGRADED, seen.get("pages_pending")),
-        ("slowed-down", DEGRADED, seen.get("slowdown", 0) & HARDWARE_SLOWDOWN),
-        ("power-brake", DEGRADED, seen.get("slowdown", 0) & POWER_BRAKE),
-        ("hot", DEGRADED, _reaches(seen, "temperature", "temperature_slowdown")),
-        ("too-hot", DRAIN, _reaches(seen, "temperature", "temperature_shutdown")),
-        ("pcie-width", DEGRADED, _is_busy(seen) and _is_narrow(seen)),
-        ("nvlink-down", DEGRADED, "links_up" in seen and seen["links_up"] < links_known),
-        ("fabric-waits", DEGRADED, seen.get("fabric_waits")),
+        ("no-answer", seen["failures"]),
+        (RECOVERY.get(recovery or 0, ""), recovery in RECOVERY),
+        ("ecc-uncorrected", seen.get("ecc_uncorrected")),
+        ("remap-pending", seen.get("remap_pending")),
+        ("sram-exceeded", seen.get("sram_exceeded")),
+        ("remap-failed", seen.get("remap_failed")),
+        ("pages-pending", seen.get("pages_pending")),
+        ("slowed-down", slowdown & HARDWARE_SLOWDOWN),
+        ("power-brake", slowdown & POWER_BRAKE),
+        ("software-thermal", "mig_mode" in seen and slowdown & SOFTWARE_THERMAL),
+        ("hot", _reaches(seen, "temperature", "temperature_slowdown")),
+        ("too-hot", _reaches(seen, "temperature", "temperature_shutdown")),
+        ("pcie-width", _is_busy(seen) and _is_narrow(seen)),
+        ("nvlink-down", "links_up" in seen and seen["links_up"] < links_known),
+        ("fabric-waits", seen.get("fabric_waits")),
+        ("compute-prohibited", seen.get("compute_mode") == COMPUTE_PROHIBITED),
+        ("mig-pending", mig[0] != mig[1]),
+        ("mig-empty", mig[0] == mig[1] == 1 and not seen.get("instances")),
+        ("ecc-pending", ecc[0] != ecc[1]),
+        ("memory-held", seen.get("memory_held")),
     )
-    found.update({name: level for name, level, is_there in signs if is_there})
-    return found
+    # A driver with a verdict of its own has seen these errors too, and wants nothing done about them.
+    has_verdict = recovery is not None
+    return {name: options.level(name, has_verdict=has_verdict) for name, is_there in signs if is_there}
 
 
 def unjudged(seen: dict[str, Any]) -> frozenset[str]:
@@ -152,18 +147,19 @@ def faults_of_log(xids: list[Xid], now: float, recovery: int | None, options: Op
     recent = [xid for xid in xids if now - xid.at < options.hold_s]
     counts = {code: sum(1 for xid in recent if xid.code == code) for code in sorted({xid.code for xid in xids})}
     for xid in xids:
-        gravity = options.gravity.get(xid.code, "degraded")
+        gravity = options.gravity(xid.code)
         is_recent = now - xid.at < options.hold_s
         if gravity == APPLICATION:
             programs |= {xid.pid} if is_recent else set()
         elif gravity != IGNORED:
-            level = LEVELS.index(gravity)
-            if xid.code in NEEDS_TWO and counts[xid.code] < 2:
-                level = DEGRADED
-            if is_recent or (recovery is None and level >= DRAIN):
-                found[f"xid-{xid.code}"] = max(level, found.get(f"xid-{xid.code}", OK))
+            grade = level(gravity)
+            after = options.table.xid(xid.code).after
+            if after > 1 and counts[xid.code] < after:
+                grade = min(grade, DEGRADED)
+            if is_recent or (recovery is None and grade >= DRAIN):
+                found[f"xid-{xid.code}"] = max(grade, found.get(f"xid-{xid.code}", OK))
     if len(programs) >= APPLICATION_XIDS:
-        found["xid-application"] = DEGRADED
+        found["xid-application"] = options.level("xid-application")
     return found
 
 

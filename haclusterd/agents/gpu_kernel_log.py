@@ -1,8 +1,7 @@
 """What the kernel log says of NVIDIA devices: Xid errors, and devices that have fallen off the bus.
 
 A second channel beside NVML, which a dead device or driver does not answer. The numbers are NVIDIA's (docs.nvidia.com,
-"Xid Errors"); the table says how grave each is and is data: an administrator can overrule a row, because the catalogue
-grows. Reading never blocks.
+"Xid Errors"); gpu-faults.toml says how grave each is. Reading never blocks.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 
-APPLICATION, IGNORED = "application", "ignored"
 RECORDS_MAX = 200_000
 
 _XID = re.compile(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+)(.*)")
@@ -18,29 +16,8 @@ _OFF_BUS = re.compile(
     r"NVRM: (?:The NVIDIA )?GPU (?:at )?(?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F:.]+).*fallen off the bus"
 )
 _PID = re.compile(r"pid='?(\d+)")
+_SWITCH = re.compile(r"SXid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+)")
 OFF_BUS_XID = 79
-
-
-def _codes(text: str) -> list[int]:
-    found: list[int] = []
-    for word in text.split():
-        first, _, last = word.partition("-")
-        found += range(int(first), int(last or first) + 1)
-    return found
-
-
-_ROWS = (
-    ("failed", "79 95 140 167"),
-    ("drain", "46 48 54 62 64 109 110 119 120 136 143 156-158 171 172"),
-    ("degraded", "63 74 78 92 93 144-150 151 155 159"),
-    (APPLICATION, "8 11 13 25 31 32 39-41 43 45 60 68-71 75-77 80 82-86 88 89 94 96-105 126-135 139"),
-    (IGNORED, "14 37 38 44 66 67 106 107 121 137 141 152-154 160 161"),
-)
-GRAVITY: dict[int, str] = {code: gravity for gravity, codes in _ROWS for code in _codes(codes)}
-"""By Xid: failed, drain, degraded, `application` (an error of the program that used the device, counted only) or
-`ignored`. One that is not here is degraded: never guess a reboot."""
-NEEDS_TWO = frozenset({109})
-"""Sources disagree on these; the second within the holding time counts."""
 
 
 class Xid:
@@ -59,6 +36,32 @@ def bus_of(text: str) -> str:
     """Return a PCI address without its function, as `0000:1a:00`, however it was written."""
     domain, _, rest = text.lower().split(".")[0].partition(":")
     return f"{domain[-4:]:0>4}:{rest}"
+
+
+def address_of(text: str) -> str:
+    """Return a PCI address as sysfs writes it, `0000:1a:00.0`, however it was written."""
+    return f"{bus_of(text)}.{text.partition('.')[2] or '0'}"
+
+
+class KernelLog:
+    """The kernel log from now on, and what it holds already; for who reads on and on."""
+
+    def __init__(self, path: str) -> None:
+        """Raises OSError."""
+        self.descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._rest = b""
+
+    def close(self) -> None:
+        """Let go of it."""
+        os.close(self.descriptor)
+
+    def read(self) -> tuple[list[Xid], list[Xid]]:
+        """Return what was not read before: errors of devices, and errors of switches (`bus` is the switch's)."""
+        records, self._rest = _read_records(self.descriptor, self._rest)
+        devices = [xid for _, at, text in records if (xid := _read_text(text, at)) is not None]
+        matches = [(at, _SWITCH.search(text)) for _, at, text in records]
+        switches = [Xid(bus_of(match[1]), int(match[2]), at, "") for at, match in matches if match is not None]
+        return devices, switches
 
 
 def read(path: str, cursor: int) -> tuple[list[Xid], int]:
@@ -85,24 +88,28 @@ def _read_text(text: str, at: float) -> Xid | None:
 
 def _records(path: str) -> list[tuple[int, float, str]]:
     """Return (sequence number, seconds since boot, text) of what is there now (Documentation/ABI/testing/dev-kmsg)."""
-    found: list[tuple[int, float, str]] = []
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    rest = b""
     try:
-        for _ in range(RECORDS_MAX):
-            try:
-                data = os.read(descriptor, 8192)
-            except BrokenPipeError:
-                continue  # Records were overwritten while we read; the next read goes on with those that are left.
-            except BlockingIOError:
-                break
-            if not data:
-                break
-            *lines, rest = (rest + data).split(b"\n")
-            found += [record for line in lines if (record := _record(line.decode("utf-8", "replace"))) is not None]
+        return _read_records(descriptor, b"")[0]
     finally:
         os.close(descriptor)
-    return found
+
+
+def _read_records(descriptor: int, rest: bytes) -> tuple[list[tuple[int, float, str]], bytes]:
+    """Read what is there now, after a `rest` of an earlier reading; return the records, and what is not yet one."""
+    found: list[tuple[int, float, str]] = []
+    for _ in range(RECORDS_MAX):
+        try:
+            data = os.read(descriptor, 8192)
+        except BrokenPipeError:
+            continue  # Records were overwritten while we read; the next read goes on with those that are left.
+        except BlockingIOError:
+            break
+        if not data:
+            break
+        *lines, rest = (rest + data).split(b"\n")
+        found += [record for line in lines if (record := _record(line.decode("utf-8", "replace"))) is not None]
+    return found, rest
 
 
 def _record(line: str) -> tuple[int, float, str] | None:

@@ -1,9 +1,14 @@
-"""A child process that asks NVML about this machine's NVIDIA devices, once.
+"""A child process that asks NVML about this machine's NVIDIA devices.
 
-Run as a script by `measuring_child`, with a question as JSON: {"last": [INDEX, ...], "skip": [INDEX, ...]}. It names
-each device before it touches it, because a call into a wedged driver takes 45 s or never returns. It writes one line
-for the driver ({"driver": CODE, ...}) and one for each device ({"device": INDEX, ...}); what a device, a driver or a
-library cannot tell is left out, which is no fault. Stands alone: it imports nothing of this program.
+Run as a script with a question as JSON: {"last": [INDEX, ...], "skip": [INDEX, ...]} answers once; with `--serve` the
+questions come as lines of standard input, until that ends, and each answer ends with {"done": true}:
+
+    {"sweep": {"last": [...], "skip": [...], "fresh": true}}   all devices; `fresh`: the driver is opened again before
+    {"use": [UUID, ...]}                                       who uses some devices, and how much of their memory
+
+It names each device before it touches it, because a call into a wedged driver takes 45 s or never returns. It writes
+one line for the driver ({"driver": CODE, ...}) and one for each device ({"device": INDEX, ...}); what a device, a
+driver or a library cannot tell is left out, which is no fault. Stands alone: it imports nothing of this program.
 
 NVML: https://docs.nvidia.com/deploy/nvml-api/. Return codes are NVML's numbers.
 """
@@ -13,6 +18,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 NO_BINDING = 3
@@ -21,6 +27,8 @@ NO_PERMISSION, NOT_SUPPORTED, FUNCTION_NOT_FOUND, GPU_IS_LOST, RESET_REQUIRED, V
 CANNOT_SEE = frozenset({NO_PERMISSION, NOT_SUPPORTED, FUNCTION_NOT_FOUND, VERSION_MISMATCH})
 GONE = frozenset({GPU_IS_LOST, RESET_REQUIRED})
 INVALID_ARGUMENT = 2
+NOT_FOUND = 6
+UNINITIALIZED = 1
 LINKS_MAX = 18
 FABRIC_COMPLETED = 3
 
@@ -133,10 +141,86 @@ class Device:
         return int(info.state) not in (0, FABRIC_COMPLETED)
 
 
+    # What is asked in a sweep of the watcher only
+
+    def model(self) -> str:
+        """Return what the board is called."""
+        return _text(self._nvml.nvmlDeviceGetName(self._handle))
+
+    def minor(self) -> int:
+        """Return N of /dev/nvidiaN."""
+        return int(self._nvml.nvmlDeviceGetMinorNumber(self._handle))
+
+    def memory(self) -> list[int]:
+        """Return memory in MiB: all, and what is in use beyond what the driver keeps for itself."""
+        return memory_of(self._nvml, self._handle)
+
+    def processes(self) -> list[int]:
+        """Return the processes that use the device."""
+        return processes_of(self._nvml, self._handle)
+
+    def mig_mode(self) -> list[int]:
+        """Return whether MIG is on, and whether it will be after the next reset."""
+        return list(self._nvml.nvmlDeviceGetMigMode(self._handle))
+
+    def ecc_mode(self) -> list[int]:
+        """Return whether ECC is on, and whether it will be after the next reset."""
+        return list(self._nvml.nvmlDeviceGetEccMode(self._handle))
+
+    def compute_mode(self) -> int:
+        """Return who may use it: 0 all, 2 nobody."""
+        return int(self._nvml.nvmlDeviceGetComputeMode(self._handle))
+
+    def replays(self) -> int:
+        """Return how many transfers on the PCI bus were repeated since the device was reset."""
+        return int(self._nvml.nvmlDeviceGetPcieReplayCounter(self._handle))
+
+    def instances(self) -> list[dict[str, Any]]:
+        """Return the MIG instances."""
+        nvml, found = self._nvml, []
+        if not nvml.nvmlDeviceGetMigMode(self._handle)[0]:
+            return []
+        for number in range(nvml.nvmlDeviceGetMaxMigDeviceCount(self._handle)):
+            try:
+                handle = nvml.nvmlDeviceGetMigDeviceHandleByIndex(self._handle, number)
+            except nvml.NVMLError as error:
+                if error.value != NOT_FOUND:
+                    raise
+                continue
+            profile = _text(nvml.nvmlDeviceGetName(handle)).partition("MIG ")[2]
+            values = {"uuid": _text(nvml.nvmlDeviceGetUUID(handle)), "profile": profile}
+            for name, call in (("memory", memory_of), ("processes", processes_of)):
+                value, _ = ask(nvml, partial(call, nvml, handle))
+                if value is not None:
+                    values[name] = value
+            found.append(values)
+        return found
+
+
+def memory_of(nvml: Any, handle: Any) -> list[int]:
+    """Return the memory of a device or an instance in MiB: all, and what is used."""
+    answer, code = ask(nvml, lambda: nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2))
+    if code:  # Of older drivers: they count as used what they reserve for themselves.
+        answer = nvml.nvmlDeviceGetMemoryInfo(handle)
+    return [int(answer.total) >> 20, int(answer.used) >> 20]
+
+
+def processes_of(nvml: Any, handle: Any) -> list[int]:
+    """Return the ids of the processes that the driver names for a device or an instance."""
+    found = {process.pid for process in nvml.nvmlDeviceGetComputeRunningProcesses(handle)}
+    for call in (nvml.nvmlDeviceGetGraphicsRunningProcesses, nvml.nvmlDeviceGetMPSComputeRunningProcesses):
+        others, _ = ask(nvml, partial(call, handle))
+        found |= {process.pid for process in others or ()}
+    return sorted(found)
+
+
 MEASURES = (
     "recovery", "ecc_uncorrected", "sram_exceeded", "remap_pending", "remap_failed", "pages_pending", "temperature",
     "temperature_slowdown", "temperature_shutdown", "slowdown", "busy", "pcie_width", "pcie_width_max", "links_up",
     "fabric_waits",
+)  # fmt: skip
+WATCHED = (
+    "model", "minor", "memory", "processes", "mig_mode", "ecc_mode", "compute_mode", "replays", "instances",
 )  # fmt: skip
 
 
@@ -152,7 +236,7 @@ def ask(nvml: Any, call: Callable[[], Any]) -> tuple[Any, int]:
         return None, FUNCTION_NOT_FOUND  # A library, or a package, that is older than the question.
 
 
-def look_at(nvml: Any, index: int) -> None:
+def look_at(nvml: Any, index: int, measures: tuple[str, ...] = MEASURES) -> None:
     """Tell what can be known of one device."""
     values: dict[str, Any] = {}
     failures: dict[str, int] = {}
@@ -164,7 +248,7 @@ def look_at(nvml: Any, index: int) -> None:
             pci, error = ask(nvml, lambda: nvml.nvmlDeviceGetPciInfo(handle))
             values["bus"] = "" if pci is None else _text(pci.busId)
             device = Device(nvml, handle)
-            for name in MEASURES:
+            for name in measures:
                 value, code = ask(nvml, getattr(device, name))
                 if not code:
                     values[name] = value
@@ -179,14 +263,109 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
+class Server:
+    """Answers one question after the other; the driver is opened at the first, and again when that is wanted."""
+
+    def __init__(self, nvml: Any) -> None:
+        self._nvml = nvml
+        self._is_open = False
+        self._linked: dict[str, list[int]] | None = None
+
+    def answer(self, question: dict[str, Any]) -> None:
+        """Tell all that a question asks for."""
+        if "sweep" in question:
+            self._sweep(question["sweep"])
+        elif self._open({}) is not None:
+            for uuid in question.get("use", ()):
+                tell(at=f"use {uuid}")
+                self._tell_use(uuid)
+        tell(done=True)
+
+    def _open(self, sweep: dict[str, Any]) -> int | None:
+        """Open the driver where it is not open; return the number of devices, or tell its error and return None."""
+        nvml = self._nvml
+        tell(at="driver")
+        try:
+            if self._is_open and sweep.get("fresh"):
+                self._is_open = False
+                nvml.nvmlShutdown()
+            if not self._is_open:
+                nvml.nvmlInit()
+                self._is_open, self._linked = True, None
+            count = int(nvml.nvmlDeviceGetCount())
+            version = _text(nvml.nvmlSystemGetDriverVersion())
+        except nvml.NVMLError as error:
+            tell(driver=int(error.value), text=str(error))
+            if self._is_open:
+                self._is_open = False
+                ask(nvml, nvml.nvmlShutdown)
+            return None
+        tell(driver=0, count=count, version=version)
+        return count
+
+    def _sweep(self, sweep: dict[str, Any]) -> None:
+        count = self._open(sweep)
+        if count is None:
+            return
+        last, skip = sweep.get("last", ()), set(sweep.get("skip", ()))
+        for index in sorted(set(range(count)) - skip, key=lambda index: (index in last, index)):
+            tell(at=f"device {index}")
+            look_at(self._nvml, index, MEASURES + WATCHED)
+        if self._linked is None:
+            self._linked = self._links([index for index in range(count) if index not in skip and index not in last])
+        tell(links=self._linked)
+
+    def _links(self, indices: list[int]) -> dict[str, list[int]]:
+        """Return, for each device, the others that it reaches by NVLink; nothing where the driver cannot tell."""
+        found = {}
+        for index in indices:
+            tell(at=f"device {index}")
+            found[str(index)] = [other for other in indices if other != index and self._is_linked(index, other)]
+        return found
+
+    def _is_linked(self, one: int, other: int) -> bool:
+        nvml = self._nvml
+
+        def status() -> int:
+            handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in (one, other)]
+            return int(nvml.nvmlDeviceGetP2PStatus(*handles, nvml.NVML_P2P_CAPS_INDEX_NVLINK))
+
+        try:
+            answer, _ = ask(nvml, status)
+        except DeviceGoneError:
+            return False
+        return bool(answer == nvml.NVML_P2P_STATUS_OK)
+
+    def _tell_use(self, uuid: str) -> None:
+        nvml = self._nvml
+        try:
+            handle, code = ask(nvml, lambda: nvml.nvmlDeviceGetHandleByUUID(uuid))
+            processes, code = (None, code) if code else ask(nvml, lambda: processes_of(nvml, handle))
+            memory, code = (None, code) if code else ask(nvml, lambda: memory_of(nvml, handle))
+            minor, _ = (None, code) if code else ask(nvml, lambda: nvml.nvmlDeviceGetMinorNumber(handle))
+        except DeviceGoneError as gone:
+            processes, memory, minor, code = None, None, None, gone.code
+        tell(use=uuid, error=code, processes=processes, used_mib=memory and memory[1], minor=minor)
+
+
+def serve(nvml: Any) -> int:
+    """Answer questions until nobody asks any more."""
+    server = Server(nvml)
+    for line in sys.stdin:
+        server.answer(json.loads(line))
+    return 0
+
+
 def main() -> int:
-    """Look at the driver, then at each device."""
-    question = json.loads(sys.argv[1])
+    """Look at the driver, then at each device; once, or as often as asked."""
     try:
         import pynvml
     except ImportError as error:
         sys.stderr.write(f"{sys.executable}: {error}\n")
         return NO_BINDING
+    if sys.argv[1] == "--serve":
+        return serve(pynvml)
+    question = json.loads(sys.argv[1])
     tell(at="driver")
     try:
         pynvml.nvmlInit()

@@ -18,6 +18,7 @@ from tests.agents.answering_daemon import AnsweringDaemon
 from tests.agents.engine_stand_in import SCRIPT as ENGINE
 from tests.agents.mount_namespace import MountNamespace
 from tests.agents.network import Segment
+from tests.agents.nvml_stub import build_nvml_stub
 
 AGENTS = Path(__file__).parents[2] / "resource_agents"
 NODE = "n1"
@@ -257,3 +258,9 @@ def make_container(engine: Path, make_agent) -> Callable[..., AgentUnderTest]:
         return agent
 
     return make
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a libnvidia-ml.so.1."""
+    return build_nvml_stub(tmp_path_factory.mktemp("nvml"))

@@ -7,7 +7,9 @@
  *   KEY=VALUE       for every device        gINDEX.KEY=VALUE   for one device
  *   KEY=!CODE       the call returns that NVML error
  *   KEY=@hang       the call never returns  KEY=@hard          nor does it let SIGTERM end its process
+ *   KEY=~MS~VALUE   the call takes so many milliseconds
  *   any=...         for every call about the device, its handle included
+ *   gINDEX.mNUMBER.KEY=VALUE   for one MIG instance
  * Keys are named where they are used. NVML's prototypes and structures are those of NVIDIA's public documentation.
  */
 #define _GNU_SOURCE
@@ -19,14 +21,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7 };
-enum { DEVICES_MAX = 64, LINKS_MAX = 18, FILE_MAX = 32768, VALUE_MAX = 128 };
+enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, TIMEOUT = 10 };
+enum { DEVICES_MAX = 64, LINKS_MAX = 18, FILE_MAX = 32768, VALUE_MAX = 128, INSTANCES_MAX = 8 };
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
-typedef struct { int index; } Device;
+typedef struct { int index, instance; } Device; /* instance: -1 of a whole device */
 
-static Device devices[DEVICES_MAX];
+static Device devices[DEVICES_MAX], instances[DEVICES_MAX][INSTANCES_MAX];
 static int is_initialized;
 
 static void read_file(char *text) {
@@ -62,6 +64,10 @@ static int find(const char *text, const char *name, char *value) {
 
 static int lookup(const char *text, const Device *device, const char *key, char *value) {
     char name[64];
+    if (device && device->instance >= 0) {
+        snprintf(name, sizeof name, "g%d.m%d.%s", device->index, device->instance, key);
+        return find(text, name, value);
+    }
     if (device) {
         snprintf(name, sizeof name, "g%d.%s", device->index, key);
         if (find(text, name, value)) return 1;
@@ -90,6 +96,11 @@ static int answer(const Device *device, const char *key, const char *fallback, c
     if (!lookup(text, device, key, value)) {
         if (!fallback) return NOT_SUPPORTED;
         snprintf(value, VALUE_MAX, "%s", fallback);
+    }
+    if (value[0] == '~') {
+        char *rest;
+        usleep((useconds_t)strtoul(value + 1, &rest, 10) * 1000);
+        memmove(value, rest + 1, strlen(rest + 1) + 1);
     }
     return obey(value);
 }
@@ -123,7 +134,10 @@ int nvmlInitWithFlags(u32 flags) {
     u64 ignored;
     int code = number(NULL, "init", "0", &ignored);
     (void)flags;
-    for (int i = 0; i < DEVICES_MAX; i++) devices[i].index = i;
+    for (int i = 0; i < DEVICES_MAX; i++) {
+        devices[i] = (Device){i, -1};
+        for (int j = 0; j < INSTANCES_MAX; j++) instances[i][j] = (Device){i, j};
+    }
     is_initialized = !code;
     return code;
 }
@@ -149,8 +163,39 @@ int nvmlDeviceGetHandleByIndex_v2(u32 index, Device **out) {
 
 int nvmlDeviceGetUUID(Device *device, char *out, u32 size) {
     char fallback[VALUE_MAX];
-    snprintf(fallback, sizeof fallback, "GPU-00000000-0000-0000-0000-%012d", device->index);
+    if (device->instance < 0) snprintf(fallback, sizeof fallback, "GPU-00000000-0000-0000-0000-%012d", device->index);
+    else snprintf(fallback, sizeof fallback, "MIG-%08d-0000-0000-0000-%012d", device->index, device->instance);
     return text(device, "uuid", fallback, out, size);
+}
+
+int nvmlDeviceGetName(Device *device, char *out, u32 size) {
+    char value[VALUE_MAX], profiles[VALUE_MAX];
+    if (device->instance < 0) return text(device, "name", "NVIDIA H200", out, size);
+    int code = answer(&devices[device->index], "instances", "", profiles);
+    char *profile = strtok(profiles, ",");
+    for (int i = 0; profile && i < device->instance; i++) profile = strtok(NULL, ",");
+    snprintf(value, sizeof value, "NVIDIA H200 MIG %s", profile ? profile : "?");
+    return code ? code : text(device, "name", value, out, size);
+}
+
+int nvmlDeviceGetMinorNumber(Device *device, u32 *out) {
+    char fallback[VALUE_MAX];
+    snprintf(fallback, sizeof fallback, "%d", device->index);
+    return number32(device, "minor", fallback, out);
+}
+
+int nvmlDeviceGetHandleByUUID(const char *uuid, Device **out) {
+    char own[VALUE_MAX];
+    u32 count;
+    int code = nvmlDeviceGetCount_v2(&count);
+    for (u32 i = 0; !code && i < count && i < DEVICES_MAX; i++)
+        for (int j = -1; j < INSTANCES_MAX; j++) {
+            Device *device = j < 0 ? &devices[i] : &instances[i][j];
+            if (nvmlDeviceGetUUID(device, own, sizeof own) || strcmp(own, uuid)) continue;
+            *out = device;
+            return SUCCESS;
+        }
+    return code ? code : NOT_FOUND;
 }
 
 int nvmlDeviceGetPciInfo_v3(Device *device, void *out) {
@@ -161,6 +206,107 @@ int nvmlDeviceGetPciInfo_v3(Device *device, void *out) {
     return text(device, "pci", fallback, pci->bus_id, sizeof pci->bus_id);
 }
 
+/* Partitions: mig, mig_pending; instances=PROFILE,PROFILE */
+
+int nvmlDeviceGetMigMode(Device *device, u32 *current, u32 *pending) {
+    char same[VALUE_MAX];
+    int code = number32(device, "mig", "0", current);
+    snprintf(same, sizeof same, "%u", code ? 0 : *current);
+    return code ? code : number32(device, "mig_pending", same, pending);
+}
+
+int nvmlDeviceGetMaxMigDeviceCount(Device *device, u32 *out) { return number32(device, "mig_max", "7", out); }
+
+int nvmlDeviceGetMigDeviceHandleByIndex(Device *device, u32 index, Device **out) {
+    char profiles[VALUE_MAX];
+    u32 count = 0;
+    int code = answer(device, "instances", "", profiles);
+    for (char *each = code ? NULL : strtok(profiles, ","); each; each = strtok(NULL, ",")) count++;
+    if (code || index >= count || index >= INSTANCES_MAX) return code ? code : NOT_FOUND;
+    *out = &instances[device->index][index];
+    return SUCCESS;
+}
+
+/* Who uses it: memory_total, memory_used, memory_reserved (MiB), processes=PID,PID; group: those with one reach others */
+
+int nvmlDeviceGetMemoryInfo_v2(Device *device, void *out) {
+    struct { u32 version; u64 total, reserved, free, used; } *memory = out;
+    int code = number(device, "memory_total", device->instance < 0 ? "143771" : "16384", &memory->total);
+    if (!code) code = number(device, "memory_used", "0", &memory->used);
+    if (!code) code = number(device, "memory_reserved", "615", &memory->reserved);
+    memory->total <<= 20;
+    memory->used <<= 20;
+    memory->reserved <<= 20;
+    memory->free = memory->total - memory->reserved - memory->used;
+    return code;
+}
+
+typedef struct { u32 pid; u64 memory; u32 instance, compute_instance; } Process;
+
+static int processes(Device *device, const char *key, u32 *count, Process *out) {
+    char value[VALUE_MAX];
+    u32 room = *count;
+    int code = answer(device, key, "", value);
+    *count = 0;
+    if (code) return code;
+    for (char *each = strtok(value, ","); each; each = strtok(NULL, ",")) {
+        if (out && *count < room) out[*count] = (Process){(u32)atoi(each), 1 << 30, ~0u, ~0u};
+        ++*count;
+    }
+    return *count > room ? INSUFFICIENT_SIZE : SUCCESS;
+}
+
+#define PROCESSES(function, key) \
+    int function(Device *device, u32 *count, Process *out) { return processes(device, key, count, out); }
+
+PROCESSES(nvmlDeviceGetComputeRunningProcesses_v3, "processes")
+PROCESSES(nvmlDeviceGetGraphicsRunningProcesses_v3, "graphics")
+PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3, "mps")
+
+int nvmlDeviceGetP2PStatus(Device *one, Device *other, u32 kind, u32 *out) {
+    u64 first, second;
+    int code = number(one, "group", "1", &first);
+    if (!code) code = number(other, "group", "1", &second);
+    if (code) return code;
+    *out = kind == 2 && first && first == second ? 0 : 1;
+    return SUCCESS;
+}
+
+/* Events: event=SEQUENCE:INDEX:XID; an event comes once, when its sequence is higher than the last one's */
+
+static u32 last_event;
+
+int nvmlEventSetCreate(void **out) { *out = &last_event; return SUCCESS; }
+int nvmlEventSetFree(void *set) { (void)set; return SUCCESS; }
+int nvmlDeviceGetSupportedEventTypes(Device *device, u64 *out) { return number(device, "events", "0xff9f", out); }
+
+int nvmlDeviceRegisterEvents(Device *device, u64 kinds, void *set) {
+    u64 supported;
+    int code = nvmlDeviceGetSupportedEventTypes(device, &supported);
+    (void)set;
+    return code ? code : kinds & ~supported ? NOT_SUPPORTED : SUCCESS;
+}
+
+int nvmlEventSetWait_v2(void *set, void *out, u32 timeout_ms) {
+    struct { Device *device; u64 kind, data; u32 instance, compute_instance; } *event = out;
+    (void)set;
+    for (u32 waited = 0; waited <= timeout_ms; waited += 10) {
+        char value[VALUE_MAX];
+        u32 sequence, index, xid;
+        int code = answer(NULL, "event", "", value);
+        if (code) return code;
+        if (sscanf(value, "%u:%u:%u", &sequence, &index, &xid) == 3 && sequence > last_event && index < DEVICES_MAX) {
+            last_event = sequence;
+            event->device = &devices[index];
+            event->kind = 8;
+            event->data = xid;
+            return SUCCESS;
+        }
+        usleep(10000);
+    }
+    return TIMEOUT;
+}
+
 /* What can be measured: one key for each */
 
 #define NUMBER32(function, key, fallback) \
@@ -169,6 +315,15 @@ int nvmlDeviceGetPciInfo_v3(Device *device, void *out) {
 NUMBER32(nvmlDeviceGetRetiredPagesPendingStatus, "pages_pending", NULL)
 NUMBER32(nvmlDeviceGetCurrPcieLinkWidth, "pcie_width", "16")
 NUMBER32(nvmlDeviceGetMaxPcieLinkWidth, "pcie_width_max", "16")
+NUMBER32(nvmlDeviceGetComputeMode, "compute_mode", "0")
+NUMBER32(nvmlDeviceGetPcieReplayCounter, "replays", "0")
+
+int nvmlDeviceGetEccMode(Device *device, u32 *current, u32 *pending) {
+    char same[VALUE_MAX];
+    int code = number32(device, "ecc", "1", current);
+    snprintf(same, sizeof same, "%u", code ? 0 : *current);
+    return code ? code : number32(device, "ecc_wanted", same, pending);
+}
 
 int nvmlDeviceGetTemperature(Device *device, u32 sensor, u32 *out) {
     (void)sensor;

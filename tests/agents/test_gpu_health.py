@@ -11,16 +11,9 @@ import pytest
 from haclusterd.agents.process_table import list_pids, read_marks, read_stat
 from tests.agents.answering_daemon import AnsweringDaemon
 from tests.agents.conftest import AgentUnderTest
-from tests.agents.nvml_stub import build_nvml_stub
 
 NOT_CONFIGURED, NOT_RUNNING = 6, 7
 BUSES = ("0000:1a:00", "0000:1b:00", "0000:1c:00", "0000:1d:00")
-
-
-@pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a libnvidia-ml.so.1."""
-    return build_nvml_stub(tmp_path_factory.mktemp("nvml"))
 
 
 class Node:

@@ -1,0 +1,421 @@
+#!/usr/bin/env -S python3 -S -E
+"""A process that watches this machine's NVIDIA devices, for the daemon that started it.
+
+Run as a script with settings as JSON. It writes one line of JSON for each change, and reads lines that ask for
+something; it ends when its standard input does.
+
+    out: {"report": {"devices": [...], "driver": VERSION, "trouble": TEXT}}   all that is seen, when it has changed
+         {"xid": {"bus", "device", "code", "severity", "text", "pid"}}        an error, once, when it happens
+         {"look": N, "users": {ID: [TEXT, ...]}, "unknown": [ID, ...]}        the answer to a look
+         {"problem": TEXT}                                                    what keeps it from watching
+    in:  {"look": N, "devices": [ID, ...]}
+         {"pretend": {"device": ID, "state": LEVEL, "seconds": N}}            until then, visibly marked
+
+It asks the driver through children of its own (gpu_worker.py, gpu_events.py), because a call into a wedged driver takes
+45 s or never returns. Invariants: it is never itself in such a call, so the kernel log is read and looks are answered
+whatever hangs; a device that hangs is named and asked last, by a child of its own; of children that cannot be killed at
+most one is left while others are asked. What is wrong with a device is decided by gpu_faults and its table alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+import time
+from typing import Any
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+if __name__ == "__main__":
+    sys.path.append(os.path.dirname(os.path.dirname(HERE)))
+
+from haclusterd.agents import gpu_faults as faults  # noqa: E402 (found on the path above)
+from haclusterd.agents import gpu_inventory as inventory  # noqa: E402 (likewise)
+from haclusterd.agents import gpu_kernel_log as kernel_log  # noqa: E402 (likewise)
+from haclusterd.agents import gpu_users as users  # noqa: E402 (likewise)
+from haclusterd.agents.gpu_child import Child  # noqa: E402 (likewise)
+from haclusterd.agents.gpu_fault_table import TableError, load  # noqa: E402 (likewise)
+
+DEFAULTS: dict[str, Any] = {
+    "faults": "", "kernel_log": "/dev/kmsg", "sysfs": "/sys", "proc": "/proc", "declared": 0, "sweep_s": 10.0,
+    "fresh_s": 300.0, "driver_timeout_s": 60.0, "device_timeout_s": 10.0, "look_timeout_s": 2.0, "xid_hold_s": 600.0,
+    "python": "",
+}  # fmt: skip
+NO_BINDING = 3
+"""Exit status of gpu_worker.py: it has no binding to NVML."""
+KMSG = os.makedev(1, 11)
+FILE_LOG_S = 0.2
+"""Between two looks at a kernel log that is a file, which cannot be waited for."""
+BACKOFF_S = (1.0, 5.0, 30.0, 60.0)
+"""Before a child that ended by itself is started again."""
+STDIN = 0
+LINE_MAX = 1 << 20
+
+
+def tell(**item: Any) -> None:
+    """Write one line; nobody reads any more: end."""
+    try:
+        sys.stdout.write(json.dumps(item, separators=(",", ":")) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os._exit(0)
+
+
+class Look:
+    """A question who uses some devices."""
+
+    def __init__(self, number: int, devices: list[str], deadline: float) -> None:
+        self.number = number
+        self.devices = devices
+        self.deadline = deadline
+        self.answers: dict[str, dict[str, Any]] = {}
+
+
+class Watcher:
+    """The process."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = {**DEFAULTS, **settings}
+        self.options = faults.Options(self._table(), hold_s=self.settings["xid_hold_s"])
+        self.devices = inventory.Inventory(self.options, self.settings)
+        self.poller: Child | None = None
+        self.events: Child | None = None
+        self.orphan: Child | None = None
+        self.sweep: inventory.Sweep | None = None
+        self.looks: list[Look] = []
+        self.looking: Look | None = None
+        self.sweep_at = 0.0
+        self.fresh_at = 0.0
+        self.start_at = {"poller": 0.0, "events": 0.0}
+        self.failures = {"poller": 0, "events": 0}
+        self.problem = ""
+        self.log: kernel_log.KernelLog | None = None
+        self.is_log_a_file = False
+        self.last_report: dict[str, Any] | None = None
+        self.input = b""
+
+    def _table(self) -> Any:
+        try:
+            return load(self.settings["faults"])
+        except TableError as error:
+            tell(problem=f"{self.settings['faults']}: {error}; the table that came with the program is used")
+            return load()
+
+    def run(self) -> None:
+        """Watch until nobody wants it any more."""
+        self._open_log()
+        while True:
+            now = time.monotonic()
+            self._begin_what_is_due(now)
+            ready = self._wait(now)
+            if STDIN in ready and not self._read_input():
+                break
+            if self.log is not None and (self.is_log_a_file or self.log.descriptor in ready):
+                self._read_log()
+            for child in (self.poller, self.events):
+                if child is not None and child.descriptor in ready:
+                    self._read(child)
+            self._end_what_is_late(time.monotonic())
+            self._publish()
+        for child in (self.poller, self.events):
+            if child is not None:
+                child.end()
+
+    # Waiting
+
+    def _wait(self, now: float) -> set[int]:
+        """Wait until something can be read or is due; return what can be read."""
+        poll = select.poll()
+        poll.register(STDIN, select.POLLIN)
+        if self.log is not None and not self.is_log_a_file:
+            poll.register(self.log.descriptor, select.POLLIN)
+        for child in (self.poller, self.events):
+            if child is not None:
+                poll.register(child.descriptor, select.POLLIN)
+        due = [self.sweep_at if self.sweep is None else now + 60, self.devices.due(now)]
+        due += [child.deadline for child in (self.poller, self.events) if child is not None]
+        due += [look.deadline for look in self.looks]
+        if self.looking is not None:
+            due.append(self.looking.deadline)
+        if self.events is None:
+            due.append(self.start_at["events"])
+        if self.is_log_a_file:
+            due.append(now + FILE_LOG_S)
+        return {descriptor for descriptor, _ in poll.poll(max(1.0, min(60.0, min(due) - now) * 1000))}
+
+    def _begin_what_is_due(self, now: float) -> None:
+        if self.events is None and now >= self.start_at["events"] and self.devices.is_driver_well:
+            self.events = self._start("events", "gpu_events.py", [])
+            if self.events is not None:
+                self.events.expect("driver", now + self.settings["driver_timeout_s"])
+        if self.sweep is None and self.looking is None and now >= self.sweep_at:
+            self._begin_sweep(now)
+        if self.sweep is None and self.looking is None and self.looks:
+            self._begin_look(now)
+
+    def _begin_sweep(self, now: float) -> None:
+        self.sweep_at = now + self.settings["sweep_s"]
+        if self.orphan is not None and self.orphan.is_gone():
+            self.orphan = None
+        self.sweep = inventory.Sweep()
+        skip = self.devices.hung if self.orphan is not None else ()
+        self.sweep.hung += skip
+        if not self._ask_on(now):
+            self.sweep = None
+
+    def _ask_on(self, now: float) -> bool:
+        """Ask for those of the sweep that were not asked yet; tell whether there is a child that can be asked."""
+        assert self.sweep is not None
+        if self.poller is None:
+            if now < self.start_at["poller"]:
+                return False
+            self.poller = self._start("poller", "gpu_worker.py", ["--serve"])
+        if self.poller is None:
+            return False
+        is_fresh = now >= self.fresh_at
+        if is_fresh:
+            self.fresh_at = now + self.settings["fresh_s"]
+        asked = [*self.sweep.hung, *self.sweep.answered()]
+        question = {"last": sorted(self.devices.hung), "skip": asked, "fresh": is_fresh and not asked}
+        self.poller.send({"sweep": question})
+        self.poller.expect("start", now + self.settings["driver_timeout_s"])
+        return True
+
+    def _start(self, kind: str, script: str, arguments: list[str]) -> Child | None:
+        try:
+            python = self.settings["python"] or sys.executable
+            options = ["-E"] if kind == "poller" else ["-E", "-S"]
+            return Child(kind, [python, *options, os.path.join(HERE, script), *arguments])
+        except OSError as error:
+            self._say(f"{script}: {error.strerror}")
+            self._start_later(kind)
+            return None
+
+    def _start_later(self, kind: str) -> None:
+        wait_s = BACKOFF_S[min(self.failures[kind], len(BACKOFF_S) - 1)]
+        self.failures[kind] += 1
+        self.start_at[kind] = time.monotonic() + wait_s
+
+    def _say(self, problem: str) -> None:
+        if problem != self.problem:
+            self.problem = problem
+            tell(problem=problem)
+
+    # What children tell
+
+    def _read(self, child: Child) -> None:
+        for item in child.read():
+            if child is self.poller:
+                self._take_answer(item)
+            else:
+                self._take_event(item)
+        if child.is_over:
+            self._lost(child)
+
+    def _take_answer(self, item: dict[str, Any]) -> None:
+        now = time.monotonic()
+        assert self.poller is not None
+        if "at" in item:
+            name = "device" if item["at"].startswith("device") else "driver"
+            self.poller.expect(item["at"], now + self.settings[f"{name}_timeout_s"])
+        elif "use" in item:
+            if self.looking is not None:
+                self.looking.answers[item["use"]] = item
+        elif "done" in item:
+            self.poller.rest()
+            self.failures["poller"] = 0
+            if self.looking is not None:
+                self._answer_look()
+            elif self.sweep is not None:
+                self._conclude()
+        elif self.sweep is not None:
+            self.sweep.take(item)
+
+    def _take_event(self, item: dict[str, Any]) -> None:
+        assert self.events is not None
+        self.failures["events"] = 0
+        self.events.expect("events", time.monotonic() + self.settings["driver_timeout_s"])
+        if "xid" in item:
+            at = time.clock_gettime(time.CLOCK_MONOTONIC)
+            self._take_xids([kernel_log.Xid(kernel_log.bus_of(item["bus"]), item["xid"], at, "")])
+
+    def _lost(self, child: Child) -> None:
+        """Take note of a child that has ended by itself."""
+        status = child.reap()
+        self._start_later(child.kind)
+        if child is self.events:
+            self.events = None
+            return
+        self.poller = None
+        why = f"the child that asks the driver ended with status {status}: {child.last_words}"
+        if status == NO_BINDING:
+            why = "the package nvidia-ml-py is missing: install it beside haclusterd (pip install 'haclusterd[gpu]')"
+        self._say(why)
+        self.sweep = None
+        self.devices.not_watched(why)
+        self._give_up_looks(time.monotonic(), all_of_them=True)
+
+    def _end_what_is_late(self, now: float) -> None:
+        if self.events is not None and now >= self.events.deadline:
+            # Its silence says nothing of a device: the other child finds out.
+            self._park(self.events)
+            self.events = None
+            self._start_later("events")
+        if self.poller is not None and now >= self.poller.deadline:
+            self._poller_hangs(now)
+        self._give_up_looks(now)
+
+    def _poller_hangs(self, now: float) -> None:
+        assert self.poller is not None
+        at, poller = self.poller.at, self.poller
+        self.poller = None
+        is_parked = self._park(poller)
+        if self.sweep is None:
+            self._give_up_looks(now, all_of_them=True)
+            return
+        kind, _, number = at.partition(" ")
+        if kind != "device":
+            self.sweep.is_driver_hung = True
+            self._conclude()
+            return
+        self.sweep.hung.append(int(number))
+        if is_parked and self.orphan is not poller:
+            self.sweep.is_complete = False
+            self._conclude()  # Two that cannot be killed: nobody else is asked.
+        elif not self._ask_on(now):
+            self.sweep.is_complete = False
+            self._conclude()
+
+    def _park(self, child: Child) -> bool:
+        """End a child; tell whether it could not be killed."""
+        if child.end():
+            return False
+        if self.orphan is None or self.orphan.is_gone():
+            self.orphan = child
+        self._say(f"the child {child.pid}, which hangs at {child.at}, cannot be killed: it is left behind")
+        return True
+
+    def _conclude(self) -> None:
+        assert self.sweep is not None
+        sweep, self.sweep = self.sweep, None
+        self.devices.judge(sweep, time.clock_gettime(time.CLOCK_MONOTONIC))
+        if sweep.is_answered and self.orphan is None:
+            self.problem = ""
+
+    # The kernel log
+
+    def _open_log(self) -> None:
+        try:
+            self.log = kernel_log.KernelLog(self.settings["kernel_log"])
+            self.is_log_a_file = os.fstat(self.log.descriptor).st_rdev != KMSG
+            self._read_log()
+        except OSError as error:
+            self._say(f"{self.settings['kernel_log']}: {error.strerror}: Xid errors are seen by NVML's events only")
+
+    def _read_log(self) -> None:
+        assert self.log is not None
+        xids, switches = self.log.read()
+        self._take_xids(xids)
+        self.devices.take_switches(switches)
+
+    def _take_xids(self, xids: list[kernel_log.Xid]) -> None:
+        is_new = False
+        for xid in xids:
+            if self.devices.take_xid(xid):
+                is_new = True
+                row = self.options.table.xid(xid.code)
+                tell(xid={
+                    "bus": xid.bus, "device": self.devices.name_at(xid.bus), "code": xid.code,
+                    "severity": self.options.gravity(xid.code), "text": row.text, "pid": xid.pid,
+                })  # fmt: skip
+        if is_new and self.devices.is_known:
+            # What the log says counts at once; what the driver says of it is asked right after.
+            self.devices.judge_log(time.clock_gettime(time.CLOCK_MONOTONIC))
+            self.sweep_at = min(self.sweep_at, time.monotonic())
+
+    # Who uses devices
+
+    def _begin_look(self, now: float) -> None:
+        if self.poller is None and now >= self.start_at["poller"] and self.devices.is_driver_well:
+            self.poller = self._start("poller", "gpu_worker.py", ["--serve"])
+        if self.poller is None:
+            return
+        self.looking = self.looks.pop(0)
+        self.poller.send({"use": self.looking.devices})
+        self.poller.expect("start", now + self.settings["driver_timeout_s"])
+
+    def _answer_look(self) -> None:
+        look, self.looking = self.looking, None
+        assert look is not None
+        own = {child.pid for child in (self.poller, self.events, self.orphan) if child is not None} | {os.getpid()}
+        minors = {
+            answer["minor"]: device
+            for device, answer in look.answers.items()
+            if answer.get("minor") is not None and not self.devices.is_instance(device)
+        }
+        opened = users.computing(set(minors), own)
+        found: dict[str, list[str]] = {}
+        unknown = [device for device in look.devices if not _is_answered(look.answers.get(device))]
+        for device in [each for each in look.devices if each not in unknown]:
+            answer = look.answers[device]
+            pids = set(answer["processes"]) | opened.get(answer.get("minor", -1), set())
+            names = [users.name_of(pid) for pid in sorted(pids - own)]
+            if not names and answer["used_mib"] > inventory.HELD_MIB:
+                names = [f"{answer['used_mib']} MiB in use and no process"]
+            if names:
+                found[device] = names
+        tell(look=look.number, users=found, unknown=unknown)
+
+    def _give_up_looks(self, now: float, *, all_of_them: bool = False) -> None:
+        waiting = [*([self.looking] if self.looking is not None else []), *self.looks]
+        for look in waiting:
+            if all_of_them or now >= look.deadline:
+                if look is self.looking:
+                    self.looking = None
+                else:
+                    self.looks.remove(look)
+                free = self.devices.driver_is_away()
+                tell(look=look.number, users={}, unknown=[] if free else look.devices)
+
+    # What is asked, and what is said
+
+    def _read_input(self) -> bool:
+        """Take what the daemon asks; tell whether it is still there."""
+        data = os.read(STDIN, 65536)
+        if not data:
+            return False
+        *lines, self.input = (self.input + data).split(b"\n")
+        now = time.monotonic()
+        for line in lines:
+            item = json.loads(line)
+            if "look" in item:
+                deadline = now + self.settings["look_timeout_s"]
+                self.looks.append(Look(item["look"], list(item["devices"]), deadline))
+            elif "pretend" in item:
+                self.devices.pretend(item["pretend"], now)
+        return len(self.input) < LINE_MAX
+
+    def _publish(self) -> None:
+        if not self.devices.is_known:
+            return
+        report = self.devices.report(time.monotonic())
+        if report != self.last_report:
+            self.last_report = report
+            tell(report=report)
+
+
+def _is_answered(answer: dict[str, Any] | None) -> bool:
+    if answer is None or answer["error"]:
+        return False
+    return answer["processes"] is not None and answer["used_mib"] is not None
+
+
+def main() -> int:
+    """Watch."""
+    Watcher(json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
