@@ -14,14 +14,17 @@ from typing import Any
 from haclusterd.agents import gpu_faults as faults
 from haclusterd.agents.gpu_fault_table import FAILED, LEVELS, OK
 from haclusterd.agents.gpu_kernel_log import Xid, address_of, bus_of
-from haclusterd.agents.gpu_users import is_of_a_service, name_of
+from haclusterd.agents.gpu_users import name_of, resource_of
 
+PRETENDED_S_MAX = 86_400
 HELD_MIB = 16
 """What may be in use beyond the driver's own reserve on a device that nobody uses; a context takes hundreds."""
 SAME_XID_S = 2.0
 """An error comes by the kernel log and by NVML: the same number of the same device within this time is one."""
 XIDS_KEPT = 200
-STRANGERS_MAX = 8
+USERS_MAX = 32
+USED_LOOKS = 3
+"""What uses a device for fewer looks in a row is not reported: short jobs come and go."""
 REPLAYS_A_MINUTE = 8
 UUID = re.compile(r"(?:GPU|MIG)-[0-9A-Za-z-]{1,80}\Z")
 NVIDIA, DISPLAY = "0x10de", "0x03"
@@ -75,8 +78,8 @@ class Device:
         self.group = ""
         self.numa = -1
         self.replays: tuple[float, int] | None = None
-        self.strangers: dict[str, int] = {}
-        """By `PID COMMAND`: looks in a row."""
+        self.users: dict[tuple[str, str], int] = {}
+        """By `PID COMMAND` and resource (empty: of none): looks in a row."""
 
 
 class Inventory:
@@ -138,12 +141,13 @@ class Inventory:
         """Keep errors of NVSwitches."""
         self._switches = [*self._switches, *errors][-XIDS_KEPT:]
 
-    def pretend(self, wanted: dict[str, Any], now: float) -> None:
-        """Show a device in a state that it has not, for some seconds; none: no more."""
-        if wanted.get("seconds", 0) <= 0 or wanted.get("state") not in LEVELS:
-            self._pretended.pop(wanted["device"], None)
-        else:
-            self._pretended[wanted["device"]] = (wanted["state"], now + wanted["seconds"])
+    def pretend(self, wanted: dict[str, Any], now: float, wall: float) -> None:
+        """Show devices in states that they have not: {ID: {"state": LEVEL, "until": SECONDS since 1970}}."""
+        self._pretended = {
+            str(name): (each["state"], now + min(each["until"] - wall, PRETENDED_S_MAX))
+            for name, each in wanted.items()
+            if isinstance(each, dict) and each.get("state") in LEVELS and isinstance(each.get("until"), int | float)
+        }
 
     def judge(self, sweep: Sweep, now: float) -> None:
         """Take a sweep in."""
@@ -245,7 +249,7 @@ class Inventory:
         present = faults.faults_of_device(seen, device.links, self._options)
         held = faults.unjudged(seen)
         device.links = max(device.links, seen.get("links_up", 0))
-        self._see_strangers(device, list(seen.get("processes") or ()))
+        self._see_users(device, list(seen.get("processes") or ()))
         if "replays" in seen:
             before, device.replays = device.replays, (now, seen["replays"])
             if before is not None and now > before[0]:
@@ -254,11 +258,11 @@ class Inventory:
                     present["pcie-replays"] = self._options.level("pcie-replays")
         return present, held
 
-    def _see_strangers(self, device: Device, pids: list[int]) -> None:
+    def _see_users(self, device: Device, pids: list[int]) -> None:
         for instance in device.seen.get("instances") or ():
             pids = [*pids, *instance.get("processes", ())]
-        names = [name_of(pid) for pid in sorted(set(pids)) if not is_of_a_service(pid)]
-        device.strangers = {name: device.strangers.get(name, 0) + 1 for name in names}
+        users = [(name_of(pid), resource_of(pid)) for pid in sorted(set(pids))]
+        device.users = {user: device.users.get(user, 0) + 1 for user in users}
 
     def _group(self, links: dict[str, list[int]]) -> None:
         """Name the groups of devices that reach each other: by the first of their addresses."""
@@ -308,8 +312,7 @@ class Inventory:
 
     def report(self, now: float) -> dict[str, Any]:
         """Return all that is known."""
-        for name in [name for name, (_, until) in self._pretended.items() if until <= now]:
-            del self._pretended[name]
+        self._pretended = {name: each for name, each in self._pretended.items() if each[1] > now}
         node = self._faults_of_node()
         shown: list[dict[str, Any]] = []
         self._instances = {}
@@ -372,12 +375,12 @@ def on_bus(sysfs: str = "/sys") -> list[str]:
 def _whole(device: Device, state: str, reasons: list[str]) -> dict[str, Any]:
     seen = device.seen
     mig, ecc = seen.get("mig_mode") or (0, 0), seen.get("ecc_mode")
-    strangers = sorted(name for name, looks in device.strangers.items() if looks >= 3)
+    users = sorted(user for user, looks in device.users.items() if looks >= USED_LOOKS)
     return {
         "id": device.uuid, "kind": "gpu", "bus": device.bus, "model": seen.get("model", ""),
         "memory_mib": (seen.get("memory") or (0, 0))[0], "link": device.group, "numa": device.numa,
         "is_partitioned": mig[0] == 1, "has_ecc": None if ecc is None else ecc[0] == 1,
-        "state": state, "reasons": reasons, "strangers": strangers[:STRANGERS_MAX],
+        "state": state, "reasons": reasons, "users": [list(user) for user in users[:USERS_MAX]],
     }  # fmt: skip
 
 

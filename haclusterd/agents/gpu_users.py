@@ -14,6 +14,8 @@ from haclusterd.agents.process_table import INSTANCE_MARK, list_pids, read_marks
 
 _DEVICE = re.compile(r"/dev/nvidia(\d+|-uvm)\b")
 _MAPPED = re.compile(rb"/dev/nvidia(\d+|-uvm)\b")
+_GROUP = re.compile(r"/haclusterd\.[^/\n]+/resource\.([^/\n]+)")
+"""As adapters/agents/service_groups.py names them."""
 COMPUTES = "-uvm"
 ANCESTORS_MAX = 64
 
@@ -61,13 +63,23 @@ def name_of(pid: int) -> str:
     return f"{pid} {command or '?'}{state}"
 
 
-def is_of_a_service(pid: int) -> bool:
-    """Tell whether a process, or one that began it, has the mark of a resource of this cluster."""
+def resource_of(pid: int) -> str:
+    """Return the resource of this cluster to which a process belongs; empty: nothing says that it does.
+
+    By the mark in its environment or in that of one that began it, else by the control group that the daemon has made.
+    """
+    at = pid
     for _ in range(ANCESTORS_MAX):
-        if read_marks(pid).get(INSTANCE_MARK):
-            return True
-        stat = read_stat(pid)
-        if stat is None or stat.parent <= 1:
-            return False
-        pid = stat.parent
-    return False
+        marked = read_marks(at).get(INSTANCE_MARK, "")
+        if marked:
+            return marked
+        found = read_stat(at)
+        if found is None or found.parent <= 1:
+            break
+        at = found.parent
+    try:
+        with open(f"/proc/{pid}/cgroup", encoding="utf-8", errors="replace") as stream:
+            match = _GROUP.search(stream.read(4096))
+    except OSError:
+        return ""
+    return match[1] if match is not None else ""

@@ -2,14 +2,14 @@
 """A process that watches this machine's NVIDIA devices, for the daemon that started it.
 
 Run as a script with settings as JSON. It writes one line of JSON for each change, and reads lines that ask for
-something; it ends when its standard input does.
+something; it ends when its standard input does. Where that is a socket, it writes there too.
 
-    out: {"report": {"devices": [...], "driver": VERSION, "trouble": TEXT}}   all that is seen, when it has changed
-         {"xid": {"bus", "device", "code", "severity", "text", "pid"}}        an error, once, when it happens
-         {"look": N, "users": {ID: [TEXT, ...]}, "unknown": [ID, ...]}        the answer to a look
-         {"problem": TEXT}                                                    what keeps it from watching
+    out: {"report": {"devices": [...], "driver": VERSION, "trouble": TEXT}}     all that is seen, when it has changed
+         {"xid": {"bus", "device", "code", "severity", "text", "pid"}}          an error, once, when it happens
+         {"look": N, "users": {ID: [[TEXT, RESOURCE], ...]}, "unknown": [ID]}   the answer to a look
+         {"problem": TEXT}                                                      what keeps it from watching
+         {}                                                                     it lives
     in:  {"look": N, "devices": [ID, ...]}
-         {"pretend": {"device": ID, "state": LEVEL, "seconds": N}}            until then, visibly marked
 
 It asks the driver through children of its own (gpu_worker.py, gpu_events.py), because a call into a wedged driver takes
 45 s or never returns. Invariants: it is never itself in such a call, so the kernel log is read and looks are answered
@@ -22,6 +22,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import stat
 import sys
 import time
 from typing import Any
@@ -40,7 +41,7 @@ from haclusterd.agents.gpu_fault_table import TableError, load  # noqa: E402 (li
 DEFAULTS: dict[str, Any] = {
     "faults": "", "kernel_log": "/dev/kmsg", "sysfs": "/sys", "proc": "/proc", "declared": 0, "sweep_s": 10.0,
     "fresh_s": 300.0, "driver_timeout_s": 60.0, "device_timeout_s": 10.0, "look_timeout_s": 2.0, "xid_hold_s": 600.0,
-    "python": "",
+    "python": "", "pretended": "",
 }  # fmt: skip
 NO_BINDING = 3
 """Exit status of gpu_worker.py: it has no binding to NVML."""
@@ -49,17 +50,33 @@ FILE_LOG_S = 0.2
 """Between two looks at a kernel log that is a file, which cannot be waited for."""
 BACKOFF_S = (1.0, 5.0, 30.0, 60.0)
 """Before a child that ended by itself is started again."""
-STDIN = 0
+STDIN, STDOUT = 0, 1
+ALIVE_S = 10.0
+"""After so long without a line there is an empty one."""
+PRETENDED_S = 1.0
+"""Between two looks at the file of pretended states."""
 LINE_MAX = 1 << 20
 
 
-def tell(**item: Any) -> None:
-    """Write one line; nobody reads any more: end."""
-    try:
-        sys.stdout.write(json.dumps(item, separators=(",", ":")) + "\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os._exit(0)
+class Voice:
+    """Where lines are written."""
+
+    def __init__(self) -> None:
+        self._descriptor = STDIN if stat.S_ISSOCK(os.fstat(STDIN).st_mode) else STDOUT
+        self.last = time.monotonic()
+        """When the newest line was written."""
+
+    def tell(self, **item: Any) -> None:
+        """Write one line; nobody reads any more: end."""
+        data = json.dumps(item, separators=(",", ":")).encode() + b"\n"
+        self.last = time.monotonic()
+        while data:
+            try:
+                data = data[os.write(self._descriptor, data) :]
+            except BlockingIOError:
+                select.select([], [self._descriptor], [])
+            except OSError:
+                os._exit(0)
 
 
 class Look:
@@ -77,6 +94,9 @@ class Watcher:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = {**DEFAULTS, **settings}
+        self.voice = Voice()
+        self.pretended: tuple[float, int] = (0.0, 0)
+        """When the file of pretended states was looked at, and its time of change."""
         self.options = faults.Options(self._table(), hold_s=self.settings["xid_hold_s"])
         self.devices = inventory.Inventory(self.options, self.settings)
         self.poller: Child | None = None
@@ -99,7 +119,7 @@ class Watcher:
         try:
             return load(self.settings["faults"])
         except TableError as error:
-            tell(problem=f"{self.settings['faults']}: {error}; the table that came with the program is used")
+            self.voice.tell(problem=f"{self.settings['faults']}: {error}; the table that came with the program is used")
             return load()
 
     def run(self) -> None:
@@ -118,6 +138,8 @@ class Watcher:
                     self._read(child)
             self._end_what_is_late(time.monotonic())
             self._publish()
+            if time.monotonic() - self.voice.last >= ALIVE_S:
+                self.voice.tell()
         for child in (self.poller, self.events):
             if child is not None:
                 child.end()
@@ -142,6 +164,9 @@ class Watcher:
             due.append(self.start_at["events"])
         if self.is_log_a_file:
             due.append(now + FILE_LOG_S)
+        if self.settings["pretended"]:
+            due.append(self.pretended[0] + PRETENDED_S)
+        due.append(self.voice.last + ALIVE_S)
         return {descriptor for descriptor, _ in poll.poll(max(1.0, min(60.0, min(due) - now) * 1000))}
 
     def _begin_what_is_due(self, now: float) -> None:
@@ -200,7 +225,7 @@ class Watcher:
     def _say(self, problem: str) -> None:
         if problem != self.problem:
             self.problem = problem
-            tell(problem=problem)
+            self.voice.tell(problem=problem)
 
     # What children tell
 
@@ -325,7 +350,7 @@ class Watcher:
             if self.devices.take_xid(xid):
                 is_new = True
                 row = self.options.table.xid(xid.code)
-                tell(xid={
+                self.voice.tell(xid={
                     "bus": xid.bus, "device": self.devices.name_at(xid.bus), "code": xid.code,
                     "severity": self.options.gravity(xid.code), "text": row.text, "pid": xid.pid,
                 })  # fmt: skip
@@ -355,17 +380,17 @@ class Watcher:
             if answer.get("minor") is not None and not self.devices.is_instance(device)
         }
         opened = users.computing(set(minors), own)
-        found: dict[str, list[str]] = {}
+        found: dict[str, list[list[str]]] = {}
         unknown = [device for device in look.devices if not _is_answered(look.answers.get(device))]
         for device in [each for each in look.devices if each not in unknown]:
             answer = look.answers[device]
             pids = set(answer["processes"]) | opened.get(answer.get("minor", -1), set())
-            names = [users.name_of(pid) for pid in sorted(pids - own)]
+            names = [[users.name_of(pid), users.resource_of(pid)] for pid in sorted(pids - own)]
             if not names and answer["used_mib"] > inventory.HELD_MIB:
-                names = [f"{answer['used_mib']} MiB in use and no process"]
+                names = [[f"{answer['used_mib']} MiB in use and no process", ""]]
             if names:
                 found[device] = names
-        tell(look=look.number, users=found, unknown=unknown)
+        self.voice.tell(look=look.number, users=found, unknown=unknown)
 
     def _give_up_looks(self, now: float, *, all_of_them: bool = False) -> None:
         waiting = [*([self.looking] if self.looking is not None else []), *self.looks]
@@ -376,7 +401,7 @@ class Watcher:
                 else:
                     self.looks.remove(look)
                 free = self.devices.driver_is_away()
-                tell(look=look.number, users={}, unknown=[] if free else look.devices)
+                self.voice.tell(look=look.number, users={}, unknown=[] if free else look.devices)
 
     # What is asked, and what is said
 
@@ -392,17 +417,34 @@ class Watcher:
             if "look" in item:
                 deadline = now + self.settings["look_timeout_s"]
                 self.looks.append(Look(item["look"], list(item["devices"]), deadline))
-            elif "pretend" in item:
-                self.devices.pretend(item["pretend"], now)
         return len(self.input) < LINE_MAX
+
+    def _pretend(self, now: float) -> None:
+        """Take in which states are to be pretended, where that has changed (`crm gpu simulate-fail`)."""
+        path = self.settings["pretended"]
+        if not path or now - self.pretended[0] < PRETENDED_S:
+            return
+        try:
+            changed = os.stat(path).st_mtime_ns
+        except OSError:
+            changed = 0
+        if changed != self.pretended[1]:
+            try:
+                with open(path, "rb") as stream:
+                    wanted = json.loads(stream.read(LINE_MAX))
+                self.devices.pretend(wanted if isinstance(wanted, dict) else {}, now, time.time())  # noqa: TID251 (a moment of people's)
+            except (OSError, ValueError):
+                self.devices.pretend({}, now, 0.0)
+        self.pretended = (now, changed)
 
     def _publish(self) -> None:
         if not self.devices.is_known:
             return
+        self._pretend(time.monotonic())
         report = self.devices.report(time.monotonic())
         if report != self.last_report:
             self.last_report = report
-            tell(report=report)
+            self.voice.tell(report=report)
 
 
 def _is_answered(answer: dict[str, Any] | None) -> bool:

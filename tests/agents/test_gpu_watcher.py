@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from haclusterd.agents.process_table import INSTANCE_MARK, list_pids, read_marks
-from tests.gpu_hardware import Watcher
+from tests.gpu_hardware import Watcher, pretend
 
 QUICK = {"sweep_s": 0.05, "driver_timeout_s": 20.0, "device_timeout_s": 20.0, "look_timeout_s": 20.0}
 WITHIN_S = 30
@@ -89,7 +89,7 @@ def test_who_is_there(machine: Machine) -> None:
     assert shown[gpu(1)] == {
         "id": gpu(1), "kind": "gpu", "bus": "0000:1b:00.0", "model": "NVIDIA H200", "memory_mib": 143771,
         "link": "nvlink-0000:1a:00.0", "numa": 1, "is_partitioned": False, "has_ecc": True, "state": "ok",
-        "reasons": [], "strangers": [],
+        "reasons": [], "users": [],
     }  # fmt: skip
     assert [shown[gpu(index)]["link"] for index in (0, 2, 3)] == [
         "nvlink-0000:1a:00.0", "nvlink-0000:1c:00.0", "nvlink-0000:1c:00.0",
@@ -285,15 +285,15 @@ def test_who_uses_a_device(machine: Machine) -> None:
         machine.let("gpus=4", *users, "g3.mig=1", "g3.instances=1g.18gb", f"g3.m0.processes={ours.pid}")
         one = machine.watch()
         found = one.look(gpu(0))
-        assert [each.split()[0] for each in found["users"][gpu(0)]] == [*map(str, sorted((stranger.pid, ours.pid)))]
-        assert one.look(gpu(1))["users"] == {gpu(1): ["77 MiB in use and no process"]}
+        assert [text.split()[0] for text, _ in found["users"][gpu(0)]] == [*map(str, sorted((stranger.pid, ours.pid)))]
+        assert {resource for _, resource in found["users"][gpu(0)]} == {"", "llm"}
+        assert one.look(gpu(1))["users"] == {gpu(1): [["77 MiB in use and no process", ""]]}
         assert one.look(gpu(2))["unknown"] == [gpu(2)]
         assert one.look("GPU-of-nobody")["unknown"] == ["GPU-of-nobody"]
         instance = "MIG-00000003-0000-0000-0000-000000000000"
-        assert one.look(instance)["users"][instance][0].startswith(f"{ours.pid} ")
-        one.wait(lambda line: line["report"]["devices"][0]["strangers"], WITHIN_S, "a stranger")
-        (shown,) = one.report["devices"][0]["strangers"]
-        assert shown.startswith(f"{stranger.pid} ")
+        assert one.look(instance)["users"][instance][0][1] == "llm"
+        one.wait(lambda line: len(one.device()["users"]) == 2, WITHIN_S, "two users")
+        assert {resource for _, resource in one.device()["users"]} == {"", "llm"}
         machine.let("gpus=4")
         assert one.look(gpu(0)) == {"look": 6, "users": {}, "unknown": []}
     finally:
@@ -309,13 +309,19 @@ def test_a_look_at_what_hangs_is_answered_in_time(machine: Machine) -> None:
     assert one.look(gpu(1)) == {"look": 1, "users": {}, "unknown": [gpu(1)]}
 
 
-def test_a_pretended_state_is_marked_and_ends(machine: Machine) -> None:
+def test_a_pretended_state_is_marked_and_ends(machine: Machine, tmp_path: Path) -> None:
     machine.let("gpus=2")
-    one = machine.watch()
-    one.ask(pretend={"device": gpu(1), "state": "failed", "seconds": 1.0})
-    until(one, {0: "ok", 1: "failed"})
+    path = tmp_path / "pretended"
+    pretend(path, gpu(0), "failed", 600)
+    one = machine.watch(pretended=str(path))
+    until(one, {0: "failed", 1: "ok"})
+    pretend(path, gpu(1), "drain", 2)
+    until(one, {0: "ok", 1: "drain"})
     assert why(one.report, 1) == ["simulated"]
     until(one, {0: "ok", 1: "ok"})
+    path.write_text("{")
+    one.ask(look=1, devices=[])
+    one.wait(lambda line: "look" in line, WITHIN_S, "an answer in spite of a damaged file")
 
 
 def test_a_table_of_the_administrator_counts_and_a_bad_one_is_refused_by_name(machine: Machine, tmp_path: Path) -> None:
