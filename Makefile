@@ -28,7 +28,9 @@ $(STAMP): requirements.lock pyproject.toml
 		"apt-get install python3-venv" >&2; exit 1; }
 	@echo "Preparing .venv (once) ..."
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@# As a line in a .pth file: what setuptools makes else is a program that every process would run at its start.
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+		--config-settings editable_mode=compat --editable .
 	@touch $@
 
 demo: setup  ## a cluster of three nodes on this machine loses one; KEEP=1 leaves it running

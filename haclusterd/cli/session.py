@@ -7,7 +7,7 @@ status says whether it is so.
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.reading import read_text, shown_name
@@ -19,7 +19,9 @@ from haclusterd.cli.shadow_files import Shadows
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response, ShownReport
 from haclusterd.ports.control import CommandClient, DaemonLink
-from haclusterd.verbs.answers.crm import PastView
+
+if TYPE_CHECKING:
+    from haclusterd.verbs.answers.crm import PastView
 
 SHOW_PROGRESS_AFTER_MS = 1500
 COMPATIBILITY = "CRM_COMPAT"
@@ -76,7 +78,8 @@ class Session:
     """What `crm cibstatus` supposes: arguments of the verb `simulate`."""
     supposed_of: str = "live"
     """The state about which that is supposed: `live`, `shadow:NAME` or a file."""
-    past: PastView = PastView("live", "", "", (), (), 0, ())
+    past: "PastView | None" = None
+    """What of the past is looked at; None: all that the cluster remembers (`cli.own.past`)."""
     template: str = ""
     """The configuration in preparation that the commands of `template` are about."""
 

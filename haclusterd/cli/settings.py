@@ -7,7 +7,6 @@ that means nothing is named, and counts for nothing.
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from haclusterd.cli.grammar import Invocation
 from haclusterd.model.requests import Response, ShownReport
@@ -45,7 +44,7 @@ _BY_NAME = {each.name: each for each in KNOWN}
 class Settings:
     """What one person has set, and where it is kept."""
 
-    path: Path | None = None
+    path: str | None = None
     """None: nowhere."""
     values: dict[str, str] = field(default_factory=dict)
     """Without those that are as they were made."""
@@ -67,11 +66,14 @@ class Settings:
 
     def save(self) -> None:
         """Write the file as a whole; raises OSError."""
+        from pathlib import Path
+
         assert self.path is not None
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        written = self.path.with_suffix(".new")
+        path = Path(self.path)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        written = path.with_suffix(".new")
         written.write_text("".join(f"{name} = {value}\n" for name, value in sorted(self.values.items())))
-        os.replace(written, self.path)
+        written.replace(path)
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
@@ -80,9 +82,11 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     base = environment.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")
     if not base:
         return Settings()
-    path = Path(base) / "haclusterd" / "crm.conf"
+    # Every call of `crm` comes here: without pathlib, which costs more than the rest of it.
+    path = os.path.join(base, "haclusterd", "crm.conf")
     try:
-        text = path.read_text(encoding="utf-8")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
     except FileNotFoundError:
         return Settings(path)
     except (OSError, UnicodeError) as error:
@@ -90,7 +94,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     return _read(path, text)
 
 
-def _read(path: Path, text: str) -> Settings:
+def _read(path: str, text: str) -> Settings:
     settings, problems = Settings(path), []
     for number, line in enumerate(text.splitlines(), 1):
         name, equals, value = (part.strip() for part in line.partition("="))

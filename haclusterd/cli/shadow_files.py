@@ -3,36 +3,47 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from haclusterd.ports.control import CommandClient
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LIVE = "live"
 VARIABLE = "CIB_shadow"
 """Names the copy that answers, as for Pacemaker's tools."""
 
 
-def directory_of(environment: Mapping[str, str]) -> Path:
+def directory_of(environment: Mapping[str, str]) -> str:
     """Return where a person's copies are kept."""
     base = environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return Path(base) / "haclusterd" / "shadow"
+    return os.path.join(base, "haclusterd", "shadow")
 
 
 @dataclass(slots=True)
 class Shadows:
     """A person's copies, and which of them answers."""
 
-    directory: Path
+    place: str
+    """The directory that they are in."""
     open_file: Callable[[str], CommandClient]
     live: CommandClient
     used: str = ""
     """Empty: the cluster itself."""
 
-    def path(self, name: str) -> Path:
+    @property
+    def directory(self) -> "Path":
+        """The directory that they are in; most calls of `crm` have no use for pathlib, which is slow to import."""
+        from pathlib import Path
+
+        return Path(self.place)
+
+    def path(self, name: str) -> "Path":
         """Return a copy's file."""
         return self.directory / f"{name}.cib"
 
-    def base(self, name: str) -> Path:
+    def base(self, name: str) -> "Path":
         """Return the file with the version of the configuration from which a copy was made."""
         return self.directory / f"{name}.base"
 

@@ -41,19 +41,25 @@ def carry_out(session: Session, invocation: Invocation) -> int:
     own = _OWN.get(invocation.command.name)
     if own is not None:
         return session.show(own(session, invocation.arguments))
-    if invocation.arguments.get("follow") and session.past.source == LIVE:
+    view = view_of(session)
+    if invocation.arguments.get("follow") and view.source == LIVE:
         from haclusterd.cli.following import follow
 
         return follow(session, invocation.arguments)
     if invocation.command.verb == "history.events":
         return _events(session, invocation)
-    if session.past.source != LIVE:
-        return session.show(_from_report(session.past.source, invocation.command.verb))
+    if view.source != LIVE:
+        return session.show(_from_report(view.source, invocation.command.verb))
     return session.run(invocation)
 
 
+def view_of(session: Session) -> PastView:
+    """Return what of the past a session looks at: at first all of it, as the cluster remembers it."""
+    return session.past or PastView(LIVE, "", "", (), (), 0, ())
+
+
 def _events(session: Session, invocation: Invocation) -> int:
-    view = session.past
+    view = view_of(session)
     asked = {name: value for name, value in invocation.arguments.items() if name != "follow"}
     if view.since:
         asked.setdefault("since", view.since)
@@ -114,7 +120,7 @@ def _limit(session: Session, arguments: Mapping[str, Json]) -> Response:
     found = [_moment(str(arguments.get(name) or "")) for name in ("since", "until")]
     if None in found:
         return _refused("BAD_ARGUMENT", "that is no time", "10min (ago), 10:15 (today), or 2026-06-01T12:00:00Z", 2)
-    session.past = replace(session.past, since=str(found[0]), until=str(found[1]))
+    session.past = replace(view_of(session), since=str(found[0]), until=str(found[1]))
     return _shown(session)
 
 
@@ -143,27 +149,27 @@ def _moment(written: str) -> str | None:
 
 
 def _detail(session: Session, arguments: Mapping[str, Json]) -> Response:
-    session.past = replace(session.past, detail=int(str(arguments["level"])))
+    session.past = replace(view_of(session), detail=int(str(arguments["level"])))
     return _shown(session)
 
 
 def _exclude(session: Session, arguments: Mapping[str, Json]) -> Response:
     pattern = str(arguments.get("pattern") or "")
     if pattern == "clear":
-        session.past = replace(session.past, excluded=())
+        session.past = replace(view_of(session), excluded=())
     elif pattern:
         try:
             re.compile(pattern)
         except re.error as error:
             return _refused("BAD_ARGUMENT", f"{pattern!r} is no regular expression: {error}", "", 2)
-        session.past = replace(session.past, excluded=(*session.past.excluded, pattern))
+        session.past = replace(view_of(session), excluded=(*view_of(session).excluded, pattern))
     return _shown(session)
 
 
 def _setnodes(session: Session, arguments: Mapping[str, Json]) -> Response:
     words = arguments["nodes"]
     nodes = tuple(str(word) for word in words if word != "node") if isinstance(words, list) else ()
-    session.past = replace(session.past, nodes=nodes)
+    session.past = replace(view_of(session), nodes=nodes)
     return _shown(session)
 
 
@@ -173,16 +179,16 @@ def _source(session: Session, arguments: Mapping[str, Json]) -> Response:
         held = _from_report(source, "history.events")
         if held.exit:
             return held
-    session.past = replace(session.past, source=source or session.past.source)
+    session.past = replace(view_of(session), source=source or view_of(session).source)
     return _shown(session)
 
 
 def _refresh(session: Session, _: Mapping[str, Json]) -> Response:
-    return session.ask("history.info", {}) if session.past.source == LIVE else _shown(session)
+    return session.ask("history.info", {}) if view_of(session).source == LIVE else _shown(session)
 
 
 def _shown(session: Session) -> Response:
-    return Response("", 0, (), as_json(replace(session.past, sessions=tuple(_kept(session)))))
+    return Response("", 0, (), as_json(replace(view_of(session), sessions=tuple(_kept(session)))))
 
 
 # Sessions
@@ -217,15 +223,16 @@ def _save(session: Session, path: Path) -> Response:
     from haclusterd.cli.bundle import report
 
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    bundle, source = path.with_suffix(".tar.gz"), session.past.source
+    seen = view_of(session)
+    bundle, source = path.with_suffix(".tar.gz"), seen.source
     reports: tuple[ShownReport, ...] = ()
     if source == LIVE:
         bundle.unlink(missing_ok=True)
-        answer = report(session, {"target": str(bundle), "since": session.past.since, "until": session.past.until})
+        answer = report(session, {"target": str(bundle), "since": seen.since, "until": seen.until})
         if answer.exit:
             return answer
         source, reports = str(bundle), answer.reports[:-1]
-    view = as_json(replace(session.past, source=source))
+    view = as_json(replace(seen, source=source))
     handle = os.open(path.with_suffix(".json"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(handle, "w", encoding="utf-8") as file:
         json.dump(view, file)

@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -150,7 +149,7 @@ def test_nothing_is_committed_by_the_way(
     monkeypatch.setenv("EDITOR", "true")
     monkeypatch.delenv("VISUAL", raising=False)
     terminal = Terminal(running(), answer)
-    terminal.session.shadows = Shadows(Path("/nowhere"), lambda _: terminal.client, terminal.client)
+    terminal.session.shadows = Shadows("/nowhere", lambda _: terminal.client, terminal.client)
     terminal.type(f"configure primitive x ocf:haclusterd:dummy {ON_IT}", line)
     assert "not committed" in terminal.err.getvalue()
     assert (terminal.has("x"), len(terminal.session.pending)) == (False, waits)
