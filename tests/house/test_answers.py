@@ -16,12 +16,16 @@ from haclusterd.verbs.table import VERBS
 
 PACKAGE = Path(__file__).parents[2] / "haclusterd"
 SCHEMA = re.compile(r"haclusterd\.[a-z_-]+/[0-9]+\Z")
+WRITTEN = re.compile(r"haclusterd\.[a-z_-]+/")
+"""Files without it need not be parsed."""
 FRAMES = {"reports", "operation", "session"}
 """What is no answer of a verb: the frame of one that has nothing but reports, and what haclusterd-api adds."""
 
 
 def breaches(source: str, place: str) -> Iterator[str]:
     """Yield what makes an answer, or takes one, without a type."""
+    if not WRITTEN.search(source):
+        return
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and SCHEMA.match(node.value):
             name = name_of(node.value)

@@ -22,6 +22,8 @@ OF_CRM = "cli/command_table.py"
 
 def descriptions(source: str, place: str) -> Iterator[str]:
     """Yield what describes a verb, or a part of one, outside its place."""
+    if "haclusterd.verbs" not in source and "haclusterd.cli.grammar" not in source:
+        return
     tree = ast.parse(source)
     known = {
         name.asname or name.name: node.module or ""
