@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from haclusterd.model.access import AclGroup, AclRole, AclTarget
 from haclusterd.model.api_tokens import ApiToken
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Member
 from haclusterd.model.configuration import (
@@ -364,6 +365,13 @@ class PutAlert:
 
 
 @dataclass(frozen=True, slots=True)
+class PutAccess:
+    """Add or replace a role, or what roles a user or group has."""
+
+    access: AclRole | AclTarget | AclGroup
+
+
+@dataclass(frozen=True, slots=True)
 class PutFencingLevels:
     """Replace the fencing levels of all targets."""
 
@@ -380,7 +388,10 @@ class PutSets:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove an object of one kind (`node`, `template`, `resource`, `constraint`, `tag`, `alert`)."""
+    """Remove an object of one kind.
+
+    Kinds: `node`, `template`, `resource`, `constraint`, `tag`, `alert`, `acl_role`, `acl_target`, `acl_group`.
+    """
 
     kind: str
     id: str
@@ -395,8 +406,8 @@ class Arrange:
 
 
 Edit = (
-    PutNode | PutTemplate | PutResource | PutConstraint | PutTag | PutAlert | PutFencingLevels | PutSets | Delete
-    | Arrange
+    PutNode | PutTemplate | PutResource | PutConstraint | PutTag | PutAlert | PutAccess | PutFencingLevels | PutSets
+    | Delete | Arrange
 )  # fmt: skip
 
 

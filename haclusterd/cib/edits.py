@@ -15,6 +15,7 @@ from haclusterd.cib.commands import (
     Arrange,
     Delete,
     Edit,
+    PutAccess,
     PutAlert,
     PutConstraint,
     PutFencingLevels,
@@ -24,6 +25,7 @@ from haclusterd.cib.commands import (
     PutTag,
     PutTemplate,
 )
+from haclusterd.model.access import AclObject, kind_of
 from haclusterd.model.configuration import AttributeSet, Configuration
 
 _Key = TypeVar("_Key", bound=str)
@@ -51,12 +53,27 @@ def difference(old: Configuration, new: Configuration) -> tuple[Edit, ...]:
     edits += _deletions("alert", old.alerts, new.alerts)
     edits += [PutAlert(alert) for alert in _changed(old.alerts, new.alerts)]
     edits += _arrangement("alert", old.alerts, new.alerts)
+    edits += _access(old, new)
     if new.fencing_levels != old.fencing_levels:
         edits.append(PutFencingLevels(new.fencing_levels))
     for section, sets in _sections(new).items():
         if sets != _sections(old)[section]:
             edits.append(PutSets(section, sets))
     return tuple(edits)
+
+
+def _access(old: Configuration, new: Configuration) -> list[Edit]:
+    pairs: tuple[tuple[str, Mapping[str, AclObject], Mapping[str, AclObject]], ...] = (
+        ("acl_role", old.acl_roles, new.acl_roles),
+        ("acl_target", old.acl_targets, new.acl_targets),
+        ("acl_group", old.acl_groups, new.acl_groups),
+    )
+    edits: list[Edit] = []
+    for kind, before, after in pairs:
+        edits += _deletions(kind, before, after)
+        edits += [PutAccess(each) for each in _changed(before, after)]
+        edits += _arrangement(kind, before, after)
+    return edits
 
 
 def _sections(configuration: Configuration) -> dict[str, tuple[AttributeSet, ...]]:
@@ -118,11 +135,17 @@ _MAPPINGS: Final = {
     "constraint": "constraints",
     "tag": "tags",
     "alert": "alerts",
+    "acl_role": "acl_roles",
+    "acl_target": "acl_targets",
+    "acl_group": "acl_groups",
 }
 """Where the objects of a kind stand."""
 
 
-def _put(edit: PutNode | PutTemplate | PutResource | PutConstraint | PutTag | PutAlert) -> tuple[str, str, object]:
+_Put = PutNode | PutTemplate | PutResource | PutConstraint | PutTag | PutAlert | PutAccess
+
+
+def _put(edit: _Put) -> tuple[str, str, object]:
     """Return kind, key and object of what is put."""
     match edit:
         case PutNode(entry):
@@ -137,6 +160,8 @@ def _put(edit: PutNode | PutTemplate | PutResource | PutConstraint | PutTag | Pu
             return "tag", tag.id, tag
         case PutAlert(alert):
             return "alert", alert.id, alert
+        case PutAccess(access):
+            return kind_of(access), access.id, access
 
 
 def _put_sets(configuration: Configuration, section: str, sets: tuple[AttributeSet, ...]) -> Configuration:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from haclusterd.cib import commands
-from haclusterd.model import configuration, rules
+from haclusterd.model import access, configuration, rules
 from haclusterd.wire.shapes import Shapes
 
 COMMANDS: Final[Mapping[type, str]] = {
@@ -63,6 +63,7 @@ EDITS: Final[Mapping[type, str]] = {
     commands.PutConstraint: "PutConstraint",
     commands.PutTag: "PutTag",
     commands.PutAlert: "PutAlert",
+    commands.PutAccess: "PutAccess",
     commands.PutFencingLevels: "PutFencingLevels",
     commands.PutSets: "PutSets",
     commands.Delete: "Delete",
@@ -77,6 +78,9 @@ PARTS: Final[Mapping[type, str]] = {
     configuration.Colocation: "Colocation",
     configuration.Ordering: "Ordering",
     configuration.TicketConstraint: "TicketConstraint",
+    access.AclRole: "AclRole",
+    access.AclTarget: "AclTarget",
+    access.AclGroup: "AclGroup",
     rules.Rule: "Rule",
     rules.AttributeExpression: "AttributeExpression",
     rules.DateExpression: "DateExpression",

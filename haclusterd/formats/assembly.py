@@ -11,6 +11,7 @@ from enum import StrEnum
 from haclusterd.formats.generated_ids import LEVEL_ID, allocate, operation_base
 from haclusterd.formats.references import Referred
 from haclusterd.formats.statements import AddOperation, Define, DefineLevels, MergeSet, Statement
+from haclusterd.model.access import AclGroup, AclObject, AclRole, AclTarget, kind_of
 from haclusterd.model.configuration import (
     Alert,
     AttributeSet,
@@ -66,6 +67,9 @@ class _Draft:
     templates: dict[ResourceId, Template]
     tags: dict[str, Tag]
     alerts: dict[str, Alert]
+    acl_roles: dict[str, AclRole]
+    acl_targets: dict[str, AclTarget]
+    acl_groups: dict[str, AclGroup]
     fencing_levels: tuple[FencingLevel, ...]
     sets: dict[str, tuple[AttributeSet, ...]]
     mode: Mode
@@ -78,9 +82,19 @@ class _Draft:
         """Return the ids of one kind."""
         kinds: Mapping[str, Container[str]] = {
             "node": self.nodes, "template": self.templates, "tag": self.tags, "constraint": self.constraints,
-            "resource": self.resources, "alert": self.alerts,
+            "resource": self.resources, "alert": self.alerts, "acl_role": self.acl_roles,
+            "acl_target": self.acl_targets, "acl_group": self.acl_groups,
         }  # fmt: skip
         return kinds[kind]
+
+    def put_access(self, made: AclObject) -> None:
+        match made:
+            case AclRole():
+                self.acl_roles[made.id] = made
+            case AclTarget():
+                self.acl_targets[made.id] = made
+            case AclGroup():
+                self.acl_groups[made.id] = made
 
     def configuration(self) -> Configuration:
         return Configuration(
@@ -94,6 +108,9 @@ class _Draft:
             tags=self.tags,
             fencing_levels=self.fencing_levels,
             alerts=self.alerts,
+            acl_roles=self.acl_roles,
+            acl_targets=self.acl_targets,
+            acl_groups=self.acl_groups,
         )
 
 
@@ -116,6 +133,9 @@ def assemble(
         templates=dict(start.templates),
         tags=dict(start.tags),
         alerts=dict(start.alerts),
+        acl_roles=dict(start.acl_roles),
+        acl_targets=dict(start.acl_targets),
+        acl_groups=dict(start.acl_groups),
         fencing_levels=start.fencing_levels,
         sets={
             "properties": start.properties,
@@ -156,13 +176,15 @@ def _apply(draft: _Draft, statement: Define | MergeSet) -> None:
             draft.tags[made.id] = made
         case Alert():
             draft.alerts[made.id] = made
+        case AclRole() | AclTarget() | AclGroup():
+            draft.put_access(made)
         case Location() | Colocation() | Ordering() | TicketConstraint():
             draft.constraints[made.id] = made
         case Primitive() | Group() | Clone() | Bundle():
             draft.resources[made.id] = made
 
 
-def _kind(made: NodeEntry | Resource | Constraint | Template | Tag | Alert) -> str:
+def _kind(made: NodeEntry | Resource | Constraint | Template | Tag | Alert | AclObject) -> str:
     """Return the first word of the path of such an object."""
     match made:
         case NodeEntry():
@@ -173,6 +195,8 @@ def _kind(made: NodeEntry | Resource | Constraint | Template | Tag | Alert) -> s
             return "tag"
         case Alert():
             return "alert"
+        case AclRole() | AclTarget() | AclGroup():
+            return kind_of(made)
         case Location() | Colocation() | Ordering() | TicketConstraint():
             return "constraint"
         case _:
@@ -216,7 +240,7 @@ def _resolve(draft: _Draft, statements: Iterable[Statement]) -> None:
 def _resolve_one(draft: _Draft, referred: Referred, statement: Define) -> None:
     made = statement.object
     match made:
-        case Tag() | Colocation() | Ordering() | TicketConstraint():
+        case Tag() | Colocation() | Ordering() | TicketConstraint() | AclRole() | AclTarget() | AclGroup():
             return
         case NodeEntry():
             draft.nodes[made.name] = referred.resolved(draft.nodes[made.name], statement.place)

@@ -82,3 +82,13 @@ def natural_operations(resource: str, operations: Sequence[Operation]) -> bool:
     """Tell whether a resource's operations need no ids in the text."""
     bases = [operation_base(resource, operation.name, operation.interval_ms) for operation in operations]
     return are_natural([operation.id for operation in operations], bases)
+
+
+def permission_base(role: str, number: int) -> str:
+    """Return the id of a role's permission; numbers count from 0, as in crmsh."""
+    return f"{role}-{number}"
+
+
+def own_role_of(user: str) -> str:
+    """Return the role that holds permissions written for a user, as `cibadmin --upgrade` calls it."""
+    return f"auto-{user}"

@@ -10,6 +10,7 @@ Where a statement refers to a part of another object, that part is still missing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from haclusterd.model.access import AclObject
 from haclusterd.model.configuration import (
     Alert,
     AttributeSet,
@@ -35,7 +36,7 @@ PAIR_REFERENCE = "@"
 class Define:
     """Make one object."""
 
-    object: NodeEntry | Resource | Constraint | Template | Tag | Alert
+    object: NodeEntry | Resource | Constraint | Template | Tag | Alert | AclObject
     place: Place
     places: Mapping[Path, Place] = field(default_factory=dict)
     comments: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from haclusterd.model.access import AclGroup, AclRole, AclTarget
 from haclusterd.model.ids import AgentReference, ConstraintId, NodeName, ResourceId
 from haclusterd.model.rules import Rule
 
@@ -381,6 +382,14 @@ class Configuration:
     tags: Mapping[str, Tag] = field(default_factory=dict)
     fencing_levels: tuple[FencingLevel, ...] = ()
     alerts: Mapping[str, Alert] = field(default_factory=dict)
+    acl_roles: Mapping[str, AclRole] = field(default_factory=dict)
+    acl_targets: Mapping[str, AclTarget] = field(default_factory=dict)
+    acl_groups: Mapping[str, AclGroup] = field(default_factory=dict)
+
+    def acl_holders(self) -> Iterator[AclTarget | AclGroup]:
+        """Yield the users and groups that have roles."""
+        yield from self.acl_targets.values()
+        yield from self.acl_groups.values()
 
     def primitives(self) -> Iterator[Primitive]:
         """Yield every primitive in document order."""

@@ -37,6 +37,9 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("control-group-permission", ValueType.CHOICE, "operate",
         "What members of the group haclient may do: look, operate, or everything. Who may do everything is root on "
         "every node.", choices=("read", "operate", "administer"), since=3),
+    Row("enable-acl", ValueType.BOOLEAN, "false",
+        "Whether access control lists say what users may read and change; without them control-group-permission does. "
+        "Root and hacluster are never restricted.", since=3),
     Row("fencing-enabled", ValueType.BOOLEAN, "true", "Whether failed and lost nodes are fenced.",
         aliases=("stonith-enabled",)),
     Row("fencing-action", ValueType.CHOICE, "reboot", "What is asked of a fence device.",
@@ -122,7 +125,6 @@ PACEMAKERS_PROPERTIES: Mapping[str, str] = {
     "pe-input-series-max": "plans are kept in the history here: history-keep, history-rows-max",
     "pe-warn-series-max": "plans are kept in the history here: history-keep, history-rows-max",
     "remove-after-stop": "what was removed is always forgotten once it is stopped here",
-    "enable-acl": "there are no access control lists here: control-group-permission says what haclient may do",
 }
 """Properties that only Pacemaker's daemons read, each with the reason why nothing follows from it here."""
 

@@ -56,6 +56,8 @@ class Code(StrEnum):
     UNKNOWN_NODE = "UNKNOWN_NODE"
     NODE_NOT_A_MEMBER = "NODE_NOT_A_MEMBER"
     UNKNOWN_OBJECT = "UNKNOWN_OBJECT"
+    UNKNOWN_ROLE = "UNKNOWN_ROLE"
+    ACL_OFF = "ACL_OFF"
     UNKNOWN_PROPERTY = "UNKNOWN_PROPERTY"
     UNKNOWN_META = "UNKNOWN_META"
     UNKNOWN_OPERATION_ATTRIBUTE = "UNKNOWN_OPERATION_ATTRIBUTE"
@@ -254,6 +256,11 @@ CODES: dict[Code, CodeRow] = {
     ),
     Code.UNKNOWN_OBJECT: CodeRow(
         "there is no object {id}", ExitStatus.NO_SUCH_OBJECT, "see: crm configure show"
+    ),
+    Code.UNKNOWN_ROLE: CodeRow("{where}: there is no role {role}", _CONFIGURATION),
+    Code.ACL_OFF: CodeRow(
+        "access control lists are not in force: enable-acl is not true", ExitStatus.OK,
+        "try them first: crm acl can VERB --user NAME; then: crm configure property enable-acl=true", Severity.WARNING,
     ),
     Code.UNKNOWN_PROPERTY: CodeRow("unknown cluster property {name}", _CONFIGURATION),
     Code.UNKNOWN_META: CodeRow("{where}: unknown meta-attribute {name}", _CONFIGURATION),

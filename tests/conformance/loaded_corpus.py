@@ -44,7 +44,7 @@ CIBS_AT_LEAST = 420
 """So many of the 598 public CIBs must come in."""
 NOT_BUILT = (
     "bundle", "agent of class nagios", "agent of class upstart", "connection to a Pacemaker Remote",
-    "Pacemaker Remote node", "guest node", "ACL",
+    "Pacemaker Remote node", "guest node",
 )  # fmt: skip
 """What a running cluster does not do yet, as messages name it."""
 
@@ -163,7 +163,7 @@ def _facts(text: str) -> Iterator[tuple[_Fact, tuple[int, ...]]]:
     while pending:
         element, owner, above = pending.pop()
         lines = (element.line, *above)
-        if element.tag in ("acls", "lifetime"):
+        if element.tag == "lifetime":
             continue
         own = element.get("id-ref") or element.get("id") or owner
         if element.tag == "node":

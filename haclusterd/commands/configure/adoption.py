@@ -34,6 +34,9 @@ def _over(base: Configuration, new: Configuration) -> Configuration:
         templates={**base.templates, **new.templates},
         tags={**base.tags, **new.tags},
         alerts={**base.alerts, **new.alerts},
+        acl_roles={**base.acl_roles, **new.acl_roles},
+        acl_targets={**base.acl_targets, **new.acl_targets},
+        acl_groups={**base.acl_groups, **new.acl_groups},
         fencing_levels=_levels(base.fencing_levels, new.fencing_levels),
     )
 

@@ -11,6 +11,7 @@ from haclusterd.cib.commands import (
     ChangeConfiguration,
     Delete,
     Edit,
+    PutAccess,
     PutAlert,
     PutConstraint,
     PutFencingLevels,
@@ -28,6 +29,7 @@ from haclusterd.commands.outcome import Condition, Outcome
 from haclusterd.commands.planning.planning import settled
 from haclusterd.commands.validation import objections
 from haclusterd.commands.verify.configuration import verify
+from haclusterd.model.access import kind_of
 from haclusterd.model.configuration import (
     Colocation,
     Configuration,
@@ -132,7 +134,7 @@ def describe_edits(old: Configuration, edits: tuple[Edit, ...]) -> Iterator[str]
                 yield f"{'~' if is_known else '+'} {kind} {name}"
 
 
-_Put = PutNode | PutResource | PutConstraint | PutTemplate | PutTag | PutAlert
+_Put = PutNode | PutResource | PutConstraint | PutTemplate | PutTag | PutAlert | PutAccess
 
 
 def _put(old: Configuration, edit: _Put) -> tuple[str, str, bool]:
@@ -150,6 +152,10 @@ def _put(old: Configuration, edit: _Put) -> tuple[str, str, bool]:
             return "tag", tag.id, tag.id in old.tags
         case PutAlert(alert):
             return "alert", alert.id, alert.id in old.alerts
+        case PutAccess(access):
+            kind = kind_of(access)
+            known = {"acl_role": old.acl_roles, "acl_target": old.acl_targets, "acl_group": old.acl_groups}
+            return kind, access.id, access.id in known[kind]
 
 
 def _kind(resource: Resource) -> str:

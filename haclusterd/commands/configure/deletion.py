@@ -50,20 +50,46 @@ def _delete_one(work: _Deletion, id_: str) -> None:
         work.configuration = replace(work.configuration, constraints=_without(work.configuration.constraints, id_))
     elif id_ in configuration.alerts:
         work.configuration = replace(work.configuration, alerts=_without(work.configuration.alerts, id_))
+    elif id_ in configuration.acl_roles:
+        _delete_role(work, id_)
+    elif id_ in configuration.acl_groups:
+        work.configuration = replace(work.configuration, acl_groups=_without(work.configuration.acl_groups, id_))
     elif id_ in configuration.resources or id_ in configuration.templates or id_ in configuration.tags:
         _delete_named(work, id_)
     elif id_ == TOPOLOGY and configuration.fencing_levels:
         work.configuration = replace(work.configuration, fencing_levels=())
     elif id_ in configuration.nodes:
         _delete_node(work, NodeName(id_))
+    elif id_ in configuration.acl_targets:
+        work.configuration = replace(work.configuration, acl_targets=_without(work.configuration.acl_targets, id_))
     elif not _delete_set(work, id_):
         known = [*configuration.resources, *configuration.constraints, *configuration.nodes, *configuration.templates,
-                 *configuration.tags, *configuration.alerts]  # fmt: skip
+                 *configuration.tags, *configuration.alerts, *configuration.acl_roles, *configuration.acl_targets,
+                 *configuration.acl_groups]  # fmt: skip
         work.reports.append(report(Code.UNKNOWN_OBJECT, id=repr(id_), remedy=did_you_mean(id_, known, SHOW_ALL)))
 
 
 def _without(objects: Mapping[_Key, _Value], gone: str) -> dict[_Key, _Value]:
     return {key: each for key, each in objects.items() if key != gone}
+
+
+def _delete_role(work: _Deletion, id_: str) -> None:
+    """Delete a role; with cascade from those who have it, too: who has none left may do nothing."""
+    before = work.configuration
+    users = [each.id for each in before.acl_holders() if id_ in each.roles and each.id not in work.named]
+    if users and not work.cascade:
+        work.reports.append(report(Code.HAS_DEPENDANTS, id=id_, dependants=", ".join(users)))
+        return
+    work.configuration = replace(
+        before,
+        acl_roles=_without(before.acl_roles, id_),
+        acl_targets={key: replace(each, roles=_others(each.roles, id_)) for key, each in before.acl_targets.items()},
+        acl_groups={key: replace(each, roles=_others(each.roles, id_)) for key, each in before.acl_groups.items()},
+    )
+
+
+def _others(roles: Sequence[str], gone: str) -> tuple[str, ...]:
+    return tuple(role for role in roles if role != gone)
 
 
 def _delete_named(work: _Deletion, id_: str) -> None:

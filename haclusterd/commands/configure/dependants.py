@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from haclusterd.model.access import AclRole
 from haclusterd.model.configuration import (
     Alert,
     AttributeSet,
@@ -77,6 +78,15 @@ def renamed(configuration: Configuration, old: str, new: str) -> Configuration:
         },
         fencing_levels=tuple(swap.level(level) for level in configuration.fencing_levels),
         alerts={swap.name(key): swap.alert(each) for key, each in configuration.alerts.items()},
+        acl_roles={swap.name(key): swap.role(each) for key, each in configuration.acl_roles.items()},
+        acl_targets={
+            key: replace(each, roles=tuple(map(swap.name, each.roles)))
+            for key, each in configuration.acl_targets.items()
+        },
+        acl_groups={
+            key: replace(each, roles=tuple(map(swap.name, each.roles)))
+            for key, each in configuration.acl_groups.items()
+        },
     )
 
 
@@ -146,6 +156,13 @@ class _Swap:
             for each in alert.recipients
         )  # fmt: skip
         return replace(alert, id=self.name(alert.id), recipients=recipients, **self.parts(alert.id, alert))
+
+    def role(self, role: AclRole) -> AclRole:
+        permissions = tuple(
+            replace(each, id=self._made(role.id, each.id), reference=self.name(each.reference))
+            for each in role.permissions
+        )
+        return replace(role, id=self.name(role.id), permissions=permissions)
 
     def resource(self, resource: Resource) -> Resource:
         made = replace(resource, id=self.resource_id(resource.id), **self.parts(resource.id, resource))

@@ -25,7 +25,7 @@ def rename(cib: Cib, words: Sequence[str], *, is_forced: bool) -> Edited:
         return configuration, (report(Code.USAGE, problem="rename needs two names: rename OLD NEW"),)
     old, new = words
     known = {*configuration.resources, *configuration.constraints, *configuration.templates, *configuration.tags,
-             *configuration.alerts}
+             *configuration.alerts, *configuration.acl_roles}
     if old not in known:
         remedy = did_you_mean(old, sorted(known), SHOW_ALL)
         return configuration, (report(Code.UNKNOWN_OBJECT, id=repr(old), remedy=remedy),)

@@ -27,6 +27,7 @@ def ids_of(configuration: Configuration) -> tuple[str, ...]:
     sets = (*configuration.properties, *configuration.resource_defaults, *configuration.operation_defaults)
     objects = (*configuration.nodes, *configuration.resources, *configuration.templates, *configuration.tags,
                *configuration.constraints, *configuration.alerts,
+               *configuration.acl_roles, *configuration.acl_targets, *configuration.acl_groups,
                *([TOPOLOGY] if configuration.fencing_levels else []))  # fmt: skip
     return (*objects, *(block.id for block in sets))
 
@@ -44,6 +45,9 @@ def part_of(configuration: Configuration, ids: Collection[str]) -> Configuration
         tags={key: each for key, each in configuration.tags.items() if key in ids},
         fencing_levels=configuration.fencing_levels if TOPOLOGY in ids else (),
         alerts={key: each for key, each in configuration.alerts.items() if key in ids},
+        acl_roles={key: each for key, each in configuration.acl_roles.items() if key in ids},
+        acl_targets={key: each for key, each in configuration.acl_targets.items() if key in ids},
+        acl_groups={key: each for key, each in configuration.acl_groups.items() if key in ids},
     )
 
 

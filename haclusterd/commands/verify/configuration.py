@@ -7,6 +7,7 @@ here, and everything found is reported at once, in the order of the text.
 
 from collections.abc import Mapping
 
+from haclusterd.commands.verify.access import check_access
 from haclusterd.commands.verify.agents import check_agents
 from haclusterd.commands.verify.alerts import check_alerts
 from haclusterd.commands.verify.constraints import check_constraints
@@ -44,6 +45,7 @@ CHECKS = (
     check_fence_devices,
     check_alerts,
     check_devices,
+    check_access,
 )
 """All checks; each looks at one concern and does not mind what the others find."""
 

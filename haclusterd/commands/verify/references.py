@@ -153,6 +153,11 @@ def _ids(judgement: Judgement) -> Iterator[_Found]:
             own = ("alert", alert.id, "recipient", str(number))
             yield recipient.id, own, None
             yield from _of_blocks(recipient.parameters + recipient.meta, own)
+    for role in configuration.acl_roles.values():
+        yield role.id, ("acl_role", role.id), None
+        for number, permission in enumerate(role.permissions):
+            yield permission.id, ("acl_role", role.id, "permission", str(number)), None
+    yield from ((group, ("acl_group", group), None) for group in configuration.acl_groups)
     yield from ((level.id, ("fencing_level", str(n)), None) for n, level in enumerate(configuration.fencing_levels))
     for node in configuration.nodes.values():
         yield from _of_blocks(node.attributes + node.utilization, ("node", node.name))

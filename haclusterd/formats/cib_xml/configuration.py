@@ -5,6 +5,7 @@ Tags and fencing levels are read here (Pacemaker Explained, "Tagging Configurati
 
 from collections import Counter
 
+from haclusterd.formats.cib_xml.access import AccessReader
 from haclusterd.formats.cib_xml.alerts import AlertReader
 from haclusterd.formats.cib_xml.constraints import ConstraintReader
 from haclusterd.formats.cib_xml.nodes import NodeNames, NodeReader
@@ -19,15 +20,8 @@ from haclusterd.reports.codes import Code
 
 _SECTIONS = (
     "crm_config", "nodes", "resources", "constraints", "rsc_defaults", "op_defaults", "tags", "fencing-topology",
-    "alerts",
+    "alerts", "acls",
 )  # fmt: skip
-_NOT_OBEYED = {
-    "acls": (
-        "<acls>, the access control lists: they keep nobody from anything here",
-        "take users who may not operate the cluster out of the group haclient; only root administers it",
-    ),
-}
-"""Sections that the model cannot hold and that no plan depends on: what does not happen, and what to do instead."""
 
 
 class ConfigurationReader:
@@ -43,10 +37,7 @@ class ConfigurationReader:
     def read(self) -> tuple[Configuration, NodeNames]:
         """Read it; what is not in the configuration is in the notes."""
         for section in self._section.children:
-            if section.tag in _NOT_OBEYED and section.children:
-                problem, remedy = _NOT_OBEYED[section.tag]
-                self._notes.dropped(section, problem, remedy)
-            elif section.tag not in _SECTIONS and section.children:
+            if section.tag not in _SECTIONS and section.children:
                 self._notes.not_yet(section, f"<{section.tag}>")
         nodes = NodeReader(self._sets, self._notes, self._states)
         for section in self._section.all("nodes"):
@@ -61,6 +52,9 @@ class ConfigurationReader:
         constraints = ConstraintReader(self._sets, known, sizes, self._notes)
         for section in self._section.all("constraints"):
             constraints.read(section)
+        access = AccessReader(self._notes)
+        for section in self._section.all("acls"):
+            access.read(section)
         made = Configuration(
             nodes=nodes.nodes,
             resources=resources.resources,
@@ -72,6 +66,9 @@ class ConfigurationReader:
             tags=tags,
             fencing_levels=self._fencing_levels(),
             alerts=self._alerts(),
+            acl_roles=access.roles,
+            acl_targets=access.targets,
+            acl_groups=access.groups,
         )
         return upgraded(made, self._schema), nodes.names()
 

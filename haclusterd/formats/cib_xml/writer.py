@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from haclusterd.formats.cib_xml.access import holder_lines, role_lines
 from haclusterd.formats.cib_xml.constraint_writer import constraint_lines
 from haclusterd.formats.cib_xml.elements import BlockWriter, element
 from haclusterd.formats.cib_xml.resource_writer import ResourceWriter
@@ -79,6 +80,8 @@ def _sections(configuration: Configuration, blocks: BlockWriter) -> Iterator[tup
     yield "fencing-topology", (line for each in configuration.fencing_levels for line in _level(each)), False
     yield "tags", (line for tag in configuration.tags.values() for line in _tag(tag)), False
     yield "alerts", (line for each in configuration.alerts.values() for line in _alert(each, blocks)), False
+    roles = (line for role in configuration.acl_roles.values() for line in role_lines(role))
+    yield "acls", (*roles, *(line for each in configuration.acl_holders() for line in holder_lines(each))), False
 
 
 def _node(node: NodeEntry, blocks: BlockWriter) -> Iterator[str]:

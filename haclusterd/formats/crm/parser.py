@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.formats.cib_xml.tree import parse_tree
+from haclusterd.formats.crm.access import read_acl_group, read_role, read_target, read_user
 from haclusterd.formats.crm.alerts import read_alert
 from haclusterd.formats.crm.blocks import attribute_set, read_block, section_word
 from haclusterd.formats.crm.bundles import read_bundle
@@ -52,6 +53,9 @@ _READERS: dict[str, Callable[[Cursor], Statement]] = {
     "rsc_ticket": read_ticket,
     "fencing_topology": read_topology,
     "alert": read_alert,
+    "role": read_role,
+    "acl_target": read_target,
+    "acl_group": read_acl_group,
 }
 
 _AGENT_READERS: dict[str, Callable[[Cursor, Collection[AgentReference]], Statement]] = {
@@ -59,18 +63,15 @@ _AGENT_READERS: dict[str, Callable[[Cursor, Collection[AgentReference]], Stateme
     "rsc_template": read_template,
 }
 
-_ACCESS = "leave it out; control-group-permission says what group haclient may do, crm api token what programs may"
 NOT_YET = {
-    "role": ("an ACL role", _ACCESS),
-    "user": ("an ACL user", _ACCESS),
-    "acl_target": ("an ACL target", _ACCESS),
-    "acl_group": ("an ACL group", _ACCESS),
     "schema": ("a schema", "leave it out: there is one language, and no schema to choose"),
 }
 """Statements of crmsh that cannot be used, what they are, and what to do instead."""
 
 XML = "xml"
-KEYWORDS = frozenset({XML, *_AGENT_READERS, *SECTIONS, *_READERS, *NOT_YET, *ALIASES})
+USER = "user"
+"""One statement that makes two objects."""
+KEYWORDS = frozenset({XML, USER, *_AGENT_READERS, *SECTIONS, *_READERS, *NOT_YET, *ALIASES})
 
 
 def read_statement(
@@ -79,7 +80,8 @@ def read_statement(
     """Read one statement (embedded XML can be several); none when it is refused. With an error it is not to be used."""
     cursor = Cursor(line)
     try:
-        made = read_xml(cursor) if cursor.construct == XML else (_dispatch(cursor, known_agents),)
+        several = _OF_SEVERAL.get(cursor.construct)
+        made = several(cursor) if several is not None else (_dispatch(cursor, known_agents),)
     except RefusedError:
         made = ()
     return made, cursor.reports
@@ -139,6 +141,7 @@ _SECTIONS: Mapping[str, str] = {
     "tag": "tags",
     "fencing-level": "fencing-topology",
     "alert": "alerts",
+    **dict.fromkeys(("acl_role", "acl_target", "acl_group", "acl_user"), "acls"),
 }
 _FOUND_LATER = frozenset({Code.UNKNOWN_RESOURCE})
 """What one element cannot know: other statements may define it."""
@@ -165,8 +168,13 @@ def _statements(made: Configuration, place: Place, comments: tuple[str, ...]) ->
     found: list[Statement] = [
         Define(each, place, comments=comments)
         for each in (*made.nodes.values(), *made.templates.values(), *made.resources.values(),
-                     *made.constraints.values(), *made.tags.values(), *made.alerts.values())
+                     *made.constraints.values(), *made.tags.values(), *made.alerts.values(),
+                     *made.acl_roles.values(), *made.acl_targets.values(), *made.acl_groups.values())
     ]  # fmt: skip
     if made.fencing_levels:
         found.append(DefineLevels(made.fencing_levels, place, comments=comments))
     return found
+
+
+_OF_SEVERAL: Mapping[str, Callable[[Cursor], Sequence[Statement]]] = {XML: read_xml, USER: read_user}
+"""Words whose statement may make several objects."""

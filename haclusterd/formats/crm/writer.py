@@ -8,6 +8,7 @@ order, on which the scheduler's results depend: use it wherever the text is to b
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
+from haclusterd.formats.crm.access import write_access
 from haclusterd.formats.crm.alerts import OPENING
 from haclusterd.formats.crm.blocks import SECTION_WORDS
 from haclusterd.formats.crm.constraint_writer import NEXT, write_constraint, write_tag, write_topology
@@ -17,6 +18,7 @@ from haclusterd.formats.crm.rules import OPERATION_KEYS, RANGE_KEYS, RESOURCE_KE
 from haclusterd.formats.crm.tokens import quote, quote_value, quoted
 from haclusterd.formats.generated_ids import are_natural, block_base, mapping_base, natural_operations, recipient_base
 from haclusterd.formats.stated import written_interval, written_start_delay, written_timeout
+from haclusterd.model.access import AclObject
 from haclusterd.model.configuration import (
     Alert,
     AlertKind,
@@ -61,6 +63,7 @@ def show(configuration: Configuration, *, arrangement: Arrangement = Arrangement
         *(_section("property", block) for block in configuration.properties),
         *(_section("rsc_defaults", block) for block in configuration.resource_defaults),
         *(_section("op_defaults", block) for block in configuration.operation_defaults),
+        *(write_access(each) for each in _arranged_access(configuration, arrangement)),
     ]
     return "".join(f"{text}\n" for text in statements)
 
@@ -91,6 +94,18 @@ def _arranged_tags(configuration: Configuration, arrangement: Arrangement) -> It
 def _arranged_alerts(configuration: Configuration, arrangement: Arrangement) -> Iterable[Alert]:
     alerts = configuration.alerts.values()
     return alerts if arrangement is Arrangement.DOCUMENT else sorted(alerts, key=lambda alert: alert.id)
+
+
+def _arranged_access(configuration: Configuration, arrangement: Arrangement) -> Iterable[AclObject]:
+    """Return roles before those who have them."""
+    kinds: tuple[Mapping[str, AclObject], ...] = (
+        configuration.acl_roles,
+        configuration.acl_targets,
+        configuration.acl_groups,
+    )
+    is_kept = arrangement is Arrangement.DOCUMENT
+    for objects in kinds:
+        yield from objects.values() if is_kept else sorted(objects.values(), key=lambda each: each.id)
 
 
 def _arranged_constraints(configuration: Configuration, arrangement: Arrangement) -> Iterable[Constraint]:

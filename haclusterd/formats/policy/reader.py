@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 
 from haclusterd.formats.generated_ids import DEFAULT_SET_IDS, block_base
+from haclusterd.formats.policy.access import GROUPS, ROLE_KINDS, ROLES, TARGETS, read_holders
 from haclusterd.formats.policy.alerts import ALERT_KINDS
 from haclusterd.formats.policy.blocks import read_blocks
 from haclusterd.formats.policy.constraints import CONSTRAINT_KINDS, read_tags, read_topology
@@ -22,7 +23,10 @@ SECTIONS = {
     "resource-defaults": "resource_defaults",
     "operation-defaults": "operation_defaults",
 }
-TOP_KEYS = ("nodes", *SECTIONS, "templates", "resources", "tags", "constraints", "fencing-topology", "alerts")
+TOP_KEYS = (
+    "nodes", *SECTIONS, "templates", "resources", "tags", "constraints", "fencing-topology", "alerts",
+    ROLES, TARGETS, GROUPS,
+)  # fmt: skip
 
 _NODE_KEYS = ("id", "description", "type", "score", "attributes", "utilization")
 
@@ -43,6 +47,10 @@ def read_statements(tree: Tree, known_agents: Collection[AgentReference]) -> tup
     statements += read_topology(findings, top, "fencing-topology")
     for item in top.items("alerts"):
         statements += _object(findings, item, "alerts", ALERT_KINDS)
+    for item in top.items(ROLES):
+        statements += _object(findings, item, ROLES, ROLE_KINDS)
+    for key in (TARGETS, GROUPS):
+        statements += read_holders(findings, top, key)
     for key, section in SECTIONS.items():
         statements += _section(findings, top, key, section)
     return statements, findings.reports

@@ -13,6 +13,7 @@ from haclusterd.formats.policy.fields import Fields, as_map, read_id
 from haclusterd.formats.policy.rules import choice, read_words
 from haclusterd.formats.policy.yaml_tree import Map
 from haclusterd.model import durations
+from haclusterd.model.access import AclRole
 from haclusterd.model.configuration import (
     Alert,
     AttributeSet,
@@ -43,7 +44,7 @@ _BUNDLE_KEYS = (
     "network-mode", "network", "storage", "meta", "parameters", "description",
 )  # fmt: skip
 
-ObjectReader = Callable[[Fields, str], Resource | Template | Constraint | Alert]
+ObjectReader = Callable[[Fields, str], Resource | Template | Constraint | Alert | AclRole]
 
 
 @dataclass(frozen=True, slots=True)

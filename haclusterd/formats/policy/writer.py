@@ -7,6 +7,7 @@ mapping. Values are written as they are spelled (`true`, `8080` without quotes),
 from collections.abc import Mapping
 
 from haclusterd.formats.generated_ids import DEFAULT_SET_IDS, are_natural, mapping_base
+from haclusterd.formats.policy.access import GROUPS, ROLES, TARGETS, write_holders, write_role
 from haclusterd.formats.policy.alerts import write_alert
 from haclusterd.formats.policy.blocks_writer import add_blocks, write_blocks, write_operations
 from haclusterd.formats.policy.constraint_writer import write_constraint, write_levels
@@ -44,6 +45,9 @@ def dump_policy(configuration: Configuration) -> str:
         "constraints": [write_constraint(constraint) for constraint in configuration.constraints.values()],
         "fencing-topology": write_levels(configuration.fencing_levels),
         "alerts": [write_alert(alert) for alert in configuration.alerts.values()],
+        ROLES: [write_role(role) for role in configuration.acl_roles.values()],
+        TARGETS: write_holders(configuration.acl_targets.values()),
+        GROUPS: write_holders(configuration.acl_groups.values()),
     }
     document |= {key: value for key, value in lists.items() if value}
     return dump(document) if document else ""

@@ -326,10 +326,6 @@ def test_refused(text: str, code: str, column: int) -> None:
 @pytest.mark.parametrize(
     ("text", "construct", "column"),
     [
-        ("role r read cib", "an ACL role", 1),
-        ("user u", "an ACL user", 1),
-        ("acl_target u r", "an ACL target", 1),
-        ("acl_group g r", "an ACL group", 1),
         ("schema pacemaker-3.9", "a schema", 1),
         ("node n:ping", "a ping node", 6),
         ("property $id-ref=x", "$id-ref of a whole section", 10),
@@ -342,7 +338,7 @@ def test_not_yet(text: str, construct: str, column: int) -> None:
 
 
 def test_all_faults_are_reported_at_once_and_good_statements_do_not_hide_them() -> None:
-    text = "node a\nnode b:x\nprimitive p Dummy op monitor interval=x timeout=y\nuser c\nlocation l p 5: a\nnode '"
+    text = "node a\nnode b:x\nprimitive p Dummy op monitor interval=x timeout=y\nschema c\nlocation l p 5: a\nnode '"
     expected = [
         ("BAD_VALUE", 2, 6),
         ("BAD_VALUE", 3, 30),
