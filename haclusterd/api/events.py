@@ -23,7 +23,7 @@ from aiohttp import web
 
 from haclusterd.api.problems import dumped
 from haclusterd.api.routes import RefusedError, bad
-from haclusterd.model.api_tokens import Role
+from haclusterd.model.access import SimpleRole
 from haclusterd.model.json_value import Json
 from haclusterd.model.remembered import Position, read_position
 from haclusterd.model.requests import Progress, Request, Response
@@ -33,7 +33,11 @@ from haclusterd.reports.items import report
 from haclusterd.verbs.history import FOLLOW_LIMIT
 
 STREAMS_MAX: Final = 512
-STREAMS_OF_ROLE: Final[Mapping[str, int]] = {Role.VIEWER: 32, Role.OPERATOR: 64, Role.ADMIN: 256}
+STREAMS_OF_ROLE: Final[Mapping[str, int]] = {
+    SimpleRole.VIEWER: 32,
+    SimpleRole.OPERATOR: 64,
+    SimpleRole.ADMIN: 256,
+}
 """Of one token at a time."""
 RING_EVENTS_MAX: Final = 1000
 RING_BYTES_MAX: Final = 2 * 1024 * 1024

@@ -4,15 +4,16 @@ A token is made where it is asked for, and only its digest is sent here, so that
 a daemon's memory ever has the token itself.
 """
 
-from collections.abc import Mapping
 from typing import Never
 
 from haclusterd.cib.commands import AddApiToken, RevokeApiToken
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.permissions import ROLE_FOR
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model import durations
-from haclusterd.model.api_tokens import DIGEST, TOKEN_CHARACTERS_MAX, TOKENS_MAX, ApiToken, Role, digest_of
+from haclusterd.model.access import SimpleRole
+from haclusterd.model.api_tokens import DIGEST, TOKEN_CHARACTERS_MAX, TOKENS_MAX, ApiToken, digest_of
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NCNAME, NodeName
 from haclusterd.model.instants import WallTime
@@ -22,14 +23,7 @@ from haclusterd.reports.suggestions import did_you_mean
 from haclusterd.verbs.answers.answer import extended
 from haclusterd.verbs.answers.cluster import Identity, ShownToken, Token, Tokens
 from haclusterd.verbs.arguments import Arguments
-from haclusterd.verbs.verb import Permission
 
-PERMISSION_OF: Mapping[Role, Permission] = {
-    Role.VIEWER: Permission.READ,
-    Role.OPERATOR: Permission.OPERATE,
-    Role.ADMIN: Permission.ADMINISTER,
-}
-ROLE_FOR: Mapping[Permission, Role] = {permission: role for role, permission in PERMISSION_OF.items()}
 DEFAULT_VALID_MS = 90 * 86_400_000
 LONGEST_VALID_MS = 10 * 365 * 86_400_000
 NEVER = "never"
@@ -69,13 +63,18 @@ def add(context: Context, arguments: Arguments) -> Outcome[Token]:
     if name in context.cib.api_tokens:
         remedy = f"choose another name, or first: crm api token revoke {name}"
         objections.append(report(Code.EXISTS, kind="API token", id=name, remedy=remedy))
+    role = arguments.word("role")
+    roles = (*SimpleRole, *context.cib.configuration.acl_roles)
+    if role not in roles:
+        remedy = did_you_mean(role, roles, f"one of: {', '.join(roles)}")
+        objections.append(report(Code.UNKNOWN_ROLE, where=f"API token {name[:LONGEST_NAME]}", role=role, remedy=remedy))
     if len(context.cib.api_tokens) >= TOKENS_MAX:
         problem = f"there are {TOKENS_MAX} API tokens"
         objections.append(report(Code.REFUSED, problem=problem, remedy="revoke some: crm api token list"))
     if objections or isinstance(valid_ms, ReportItem):
         return refusal(*objections)
     expires_at = WallTime(context.now + valid_ms if valid_ms else 0)
-    token = ApiToken(name, digest, Role(arguments.word("role")), context.author, context.now, expires_at)
+    token = ApiToken(name, digest, role, context.author, context.now, expires_at)
     return Outcome(
         reports=(report(Code.REQUESTED, what=f"API token {name} is accepted, role {token.role}"),),
         commands=(AddApiToken(token, context.author, context.reason),),
@@ -128,11 +127,17 @@ def revoke(context: Context, arguments: Arguments) -> Outcome[Never]:
 
 def whoami(context: Context, _arguments: Arguments) -> Outcome[Identity]:
     """Answer as whom one is known here, and what one may (schema `haclusterd.whoami/1`)."""
-    role = str(ROLE_FOR[Permission(context.permission)])
+    access = context.access
+    role = ", ".join(access.roles) or str(ROLE_FOR[access.permission])
     return Outcome(
-        answer=Identity(author=context.author, permission=context.permission, role=role)
+        answer=Identity(
+            author=context.author,
+            permission=str(access.permission),
+            role=role,
+            why=access.why,
+            is_restricted=access.rules is not None,
+        )
     )
-
 
 
 VERBS = (

@@ -3,10 +3,11 @@
 Invariant: a verb sees nothing but its context and its arguments. Offline there is no `live`; everything else is equal.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from haclusterd.commands.permissions import FULL, Access
 from haclusterd.model.agents import AgentFacts, Validation, ValidationQuestion
 from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.cluster import Cib
@@ -225,7 +226,9 @@ class Context:
     """Nothing will be done (`--dry-run`): what would be refused as unsafe is shown, with a warning."""
     schedule_options: ScheduleOptions = DEFAULT_OPTIONS
     """How questions about plans are answered."""
-    permission: str = "administer"
-    """What the asker may, as `Permission` spells it."""
+    access: Access = FULL
+    """What the asker may."""
+    seen_xml: Callable[[], str] | None = None
+    """Where access control lists restrict the asker: the whole CIB as XML, as they may see it."""
     if_version: int | None = None
     """The only version of the configuration over which anything is to be decided; None: any."""

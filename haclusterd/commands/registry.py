@@ -7,6 +7,7 @@ reports.
 from collections.abc import Mapping
 
 from haclusterd.commands import alert, api_tokens, certificates, metrics, simulate, ticket, validation
+from haclusterd.commands.access import gate
 from haclusterd.commands.configure import assistance, configure, declaration, schema
 from haclusterd.commands.configure import graph as configure_graph
 from haclusterd.commands.context import Context
@@ -31,7 +32,7 @@ from haclusterd.commands.resource import operations, resource, tracing
 from haclusterd.commands.resource import settings as resource_settings
 from haclusterd.commands.status import status
 from haclusterd.commands.tools import tools
-from haclusterd.commands.verb import RunnableVerb, run_verb
+from haclusterd.commands.verb import RunnableVerb
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
@@ -59,10 +60,10 @@ def find(name: str) -> RunnableVerb | None:
 
 
 def run(name: str, arguments: Mapping[str, Json], context: Context) -> AnyOutcome:
-    """Find the verb, check the arguments and ask it."""
+    """Find the verb, see that the asker may, check the arguments and ask it."""
     verb = find(name)
     if verb is None:
         shown = name[:MAX_SHOWN]
         remedy = "crm and this daemon are of different versions; see: crm --help"
         return refusal(report(Code.UNKNOWN_VERB, verb=repr(shown), remedy=remedy))
-    return run_verb(verb, arguments, context)
+    return gate.ask(verb, arguments, context)

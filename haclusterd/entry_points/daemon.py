@@ -491,7 +491,7 @@ class Daemon:
 def _handle(control: ControlService, request: Request, peer: PeerCredentials, answer: Answer) -> HangUp:
     if request.credential is not None or peer.is_gateway:
         return control.handle(request, control.bearer(request.credential or ""), answer)
-    return control.handle(request, control.caller(peer.author, is_trusted=peer.is_trusted), answer)
+    return control.handle(request, control.caller(peer.author, is_trusted=peer.is_trusted, groups=peer.groups), answer)
 
 
 def _node_settings(installation: Installation) -> NodeSettings:

@@ -7,7 +7,6 @@ cannot be searched; where it was made, it is shown once.
 import hashlib
 import re
 from dataclasses import dataclass
-from enum import StrEnum
 
 from haclusterd.model.instants import WallTime
 
@@ -22,17 +21,6 @@ TOKENS_MAX = 256
 DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 
 
-class Role(StrEnum):
-    """What the bearer of a token may do."""
-
-    VIEWER = "viewer"
-    """Look, but not at secrets."""
-    OPERATOR = "operator"
-    """Also start, stop, move, clean up, standby."""
-    ADMIN = "admin"
-    """Everything."""
-
-
 @dataclass(frozen=True, slots=True)
 class ApiToken:
     """A token as the cluster knows it."""
@@ -40,7 +28,8 @@ class ApiToken:
     name: str
     digest: str
     """SHA-256 of the token, in hexadecimal digits."""
-    role: Role
+    role: str
+    """A simple role, or one that is configured (`model.access`): what its bearer may."""
     author: str = ""
     """Who made it."""
     created_at: WallTime = WallTime(0)

@@ -111,6 +111,7 @@ class Code(StrEnum):
     USAGE = "USAGE"
     AMBIGUOUS = "AMBIGUOUS"
     NOT_PERMITTED = "NOT_PERMITTED"
+    ACL_DENIED = "ACL_DENIED"
     NOT_OFFLINE = "NOT_OFFLINE"
     NO_SUCH_NODE = "NO_SUCH_NODE"
     NO_SUCH_RESOURCE = "NO_SUCH_RESOURCE"
@@ -412,6 +413,8 @@ CODES: dict[Code, CodeRow] = {
     Code.AMBIGUOUS: CodeRow("{word} is ambiguous: {choices}", ExitStatus.AMBIGUOUS, "write more of it"),
     Code.NOT_PERMITTED: CodeRow("{verb} needs the permission {permission}", ExitStatus.NOT_PERMITTED,
                                 "be root, or a member of the group haclient"),
+    Code.ACL_DENIED: CodeRow("{verb} is denied: {what} ({rule})", ExitStatus.NOT_PERMITTED,
+                             "see: crm acl whoami; who may grant more is root: crm configure show type:role"),
     Code.NOT_OFFLINE: CodeRow("{what} needs a running cluster", ExitStatus.UNAVAILABLE, "leave out --cib-file"),
     Code.NO_SUCH_NODE: CodeRow("there is no node {node}", ExitStatus.UNKNOWN_NODE),
     Code.NO_SUCH_RESOURCE: CodeRow("there is no resource {resource}", ExitStatus.NO_SUCH_OBJECT),

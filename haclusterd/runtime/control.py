@@ -1,10 +1,9 @@
 """The administrator's way into one daemon: who asks, what they may, and how many requests are carried out at once."""
 
-from enum import IntEnum
-
 from haclusterd.commands import registry
-from haclusterd.commands.api_tokens import PERMISSION_OF, bearer_of, known_as
-from haclusterd.model.properties import ClusterProperties
+from haclusterd.commands.api_tokens import bearer_of, known_as
+from haclusterd.commands.permissions import access_of
+from haclusterd.model.access import SUPERUSER, Principal
 from haclusterd.model.requests import Request
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
@@ -18,19 +17,6 @@ REQUESTS_MAX = 128
 """Requests that are carried out at once."""
 REQUESTS_OF_OTHERS_MAX = 96
 """Of them, those of all users together who neither are root nor run the daemon."""
-
-
-class _Rank(IntEnum):
-    READ = 0
-    OPERATE = 1
-    ADMINISTER = 2
-
-
-_RANKS = {
-    Permission.READ: _Rank.READ,
-    Permission.OPERATE: _Rank.OPERATE,
-    Permission.ADMINISTER: _Rank.ADMINISTER,
-}
 
 
 class ControlService:
@@ -53,8 +39,10 @@ class ControlService:
             answer(response(request, (caller.objection,)))
             return nothing
         needed = _permission_for(request)
-        if _RANKS[needed] > _RANKS[caller.permission]:
-            item = report(Code.NOT_PERMITTED, verb=request.verb, permission=str(needed), remedy=caller.remedy(needed))
+        access = access_of(self._runtime.cib.in_force, caller.principal)
+        if not access.permission.covers(needed):
+            remedy = caller.remedy(access, needed)
+            item = report(Code.NOT_PERMITTED, verb=request.verb, permission=str(needed), remedy=remedy)
             answer(response(request, (item,)))
             return nothing
         is_crowded = not caller.is_trusted and self._of_others >= REQUESTS_OF_OTHERS_MAX
@@ -68,21 +56,20 @@ class ControlService:
         dialogue.begin()
         return dialogue.hang_up
 
-    def caller(self, author: str, *, is_trusted: bool) -> Caller:
-        """Return what somebody may who may use the control socket: root and the daemon's own user everything."""
-        if is_trusted:
-            return Caller(author, Permission.ADMINISTER)
-        permission = ClusterProperties(self._runtime.cib.in_force).text("control-group-permission")
-        return Caller(author, Permission(permission), is_trusted=False)
+    def caller(self, author: str, *, is_trusted: bool, groups: tuple[str, ...] = ()) -> Caller:
+        """Return who asks, of those who may use the control socket; `groups` are theirs, by name."""
+        user = author.partition("@")[0]
+        is_superuser = is_trusted or user == SUPERUSER
+        return Caller(author, Principal(user, groups, is_superuser=is_superuser), is_trusted=is_trusted)
 
     def bearer(self, credential: str) -> Caller:
         """Return what somebody may who shows an API token, no matter who passes it on; root gets no more by it."""
         runtime = self._runtime
         found = bearer_of(runtime.cib, credential, runtime.ports.clock.wall())
         if isinstance(found, ReportItem):
-            return Caller("", Permission.READ, is_trusted=False, objection=found)
+            return Caller("", Principal(), is_trusted=False, objection=found)
         author = known_as(found.name, runtime.settings.node)
-        return Caller(author, PERMISSION_OF[found.role], is_trusted=False, is_bearer=True)
+        return Caller(author, Principal(token=found.name, token_role=found.role), is_trusted=False)
 
     def _ended(self, caller: Caller) -> None:
         self._running -= 1

@@ -19,8 +19,10 @@ from haclusterd.cib.changes import Applied, Refusal, RefusalCode
 from haclusterd.cib.commands import ChangeConfiguration, Command, ReadBarrier, SetTransientAttribute, StageChange
 from haclusterd.cib.staging import staged
 from haclusterd.commands import registry
+from haclusterd.commands.access import gate
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import AnyOutcome
+from haclusterd.commands.permissions import access_of
 from haclusterd.commands.planning.preview import preview
 from haclusterd.commands.validation import VALIDATES
 from haclusterd.model.instants import NEVER, Instant, after
@@ -301,7 +303,13 @@ class Dialogue:
         """Whether the verb may take longer than the main loop can wait for it."""
         request = self._request
         is_large = len(self._runtime.cib.configuration.resources) >= LARGE_RESOURCES and self._cost is Cost.WHOLE
-        return is_large or _has_long_text(request) or request.options.dry_run or self._cost is Cost.LONG
+        is_costly = is_large or request.options.dry_run or self._cost is Cost.LONG
+        return is_costly or _has_long_text(request) or self._is_restricted
+
+    @property
+    def _is_restricted(self) -> bool:
+        """Whether the whole CIB is judged by access control lists for this request: their XPaths may take seconds."""
+        return access_of(self._runtime.cib.in_force, self._caller.principal).rules is not None
 
     def _decided_beside(self, outcome: AnyOutcome) -> None:
         """A change that was decided over what has changed meanwhile is decided again, for a while."""
@@ -667,7 +675,9 @@ def _is_one_change(outcome: AnyOutcome) -> bool:
 def _outcome_of(request: Request, context: Context, knows_all: Callable[[], bool]) -> AnyOutcome:
     """Decide; what turns out to be unknown yet is noted in the catalogues."""
     outcome = registry.run(request.verb, request.arguments, context)
-    return preview(context, outcome) if request.options.dry_run and knows_all() else outcome
+    if request.options.dry_run and knows_all():
+        return gate.cleaned(context, request.arguments, preview(context, outcome))
+    return outcome
 
 
 def _in_parts(work: Callable[[], AnyOutcome], transaction: str) -> AnyOutcome:

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from haclusterd.commands.api_tokens import ROLE_FOR
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import AnyOutcome
+from haclusterd.commands.permissions import ROLE_FOR, Access, access_of
+from haclusterd.model.access import Principal
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
@@ -30,6 +31,10 @@ WIDEN = (
 """What to do about a missing permission, for a user of this machine."""
 OTHER_TOKEN = "use a token of role {0}; one is made with: crm api token add NAME --role {0}"
 
+GRANT = "be root; or root gives you a role that may: crm configure acl_target USER ROLE; see: crm acl whoami"
+"""Likewise where access control lists are in force."""
+SUPER = Principal("root", is_superuser=True)
+
 Answer = Callable[[Progress | Response | EncodedResponse], None]
 HangUp = Callable[[], None]
 """Called when the client has gone; harmless after the answer."""
@@ -37,21 +42,20 @@ HangUp = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, as the socket's credentials tell, and what they may."""
+    """Who asks, as the socket's credentials or a token tell."""
 
     author: str
-    permission: Permission
+    principal: Principal = SUPER
     is_trusted: bool = True
     """Whether this is root, or who runs the daemon."""
     objection: ReportItem | None = None
     """Why nothing is done for them at all."""
 
-    is_bearer: bool = False
-    """Whether they showed an API token."""
-
-    def remedy(self, needed: Permission) -> str:
+    def remedy(self, access: Access, needed: Permission) -> str:
         """Return what to do about a missing permission."""
-        return OTHER_TOKEN.format(ROLE_FOR[needed]) if self.is_bearer else WIDEN.format(needed)
+        if self.principal.token:
+            return OTHER_TOKEN.format(ROLE_FOR[needed])
+        return f"{WIDEN.format(needed)}, or gives you a role, see: crm acl whoami" if access.rules is None else GRANT
 
     @property
     def whose(self) -> str:
@@ -99,7 +103,7 @@ class RequestServices:
             now=now,
             author=caller.author,
             reason=request.options.reason,
-            permission=str(caller.permission),
+            access=access_of(cib.in_force, caller.principal),
             if_version=request.options.if_version,
             live=replace(
                 live_view(self.runtime),

@@ -23,9 +23,8 @@ from haclusterd.simulator.checks.checkers import ViolationError
 from haclusterd.simulator.checks.linearizability import Append, Kind, Operation, judge_log, judge_register
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
-from haclusterd.verbs.verb import Permission
 
-CALLER = Caller("client", Permission.ADMINISTER)
+CALLER = Caller("client")
 PAUSE_MS = (200, 6_000)
 REGISTERS = ("amber", "blue", "green")
 """Attributes of the first node, in the configuration."""

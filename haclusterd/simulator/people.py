@@ -15,9 +15,8 @@ from haclusterd.runtime.requests import Caller
 from haclusterd.simulator.brain import BrainProcess
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
-from haclusterd.verbs.verb import Permission
 
-CALLER = Caller("administrator", Permission.ADMINISTER)
+CALLER = Caller("administrator")
 ANSWER_TIMEOUT_MS = 4_000
 """After so long without an answer the next node is asked."""
 PAUSE_MS = 500

@@ -9,7 +9,7 @@ _NAME = Argument("name", Kind.WORD, "the name of the token", is_required=True)
 API = Family("api", "Who may ask over the network: tokens of haclusterd-api", (
     Verb("api.token_add", Permission.ADMINISTER, "Add a token for a program", (
         _NAME,
-        Argument("role", Kind.WORD, "what its bearer may", is_required=True, choices=("viewer", "operator", "admin"),
+        Argument("role", Kind.WORD, "what its bearer may: viewer, operator, admin, or an ACL role", is_required=True,
                  flag="--role"),
         Argument("digest", Kind.WORD, "SHA-256 of the token, in hexadecimal digits", is_required=True, is_typed=False),
         Argument("valid", Kind.WORD, "for how long, as 720h, or never (90 days)", flag="--valid"),

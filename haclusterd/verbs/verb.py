@@ -18,6 +18,15 @@ class Permission(StrEnum):
     ADMINISTER = "administer"
     """Change the configuration; fence; see secrets. An agent runs as root: who names one is root on every node."""
 
+    @property
+    def rank(self) -> int:
+        """Its place among them."""
+        return tuple(Permission).index(self)
+
+    def covers(self, needed: "Permission") -> bool:
+        """Tell whether it includes another."""
+        return self.rank >= needed.rank
+
 
 class Cost(StrEnum):
     """How long a verb takes, which decides where it is run; docs/design/0010-requests.md, "Where a verb is run"."""

@@ -13,7 +13,7 @@ from haclusterd.cli.main import World, run
 from haclusterd.cli.offline import OfflineClient
 from haclusterd.cli.session import Streams
 from haclusterd.commands.configure.declaration import CHANGED
-from haclusterd.model.api_tokens import ApiToken, Role, digest_of
+from haclusterd.model.api_tokens import ApiToken, digest_of
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.requests import Response
 from tests.administered_clusters import SITUATIONS, Cluster, ClusterClient, running, with_events, with_versions
@@ -53,7 +53,7 @@ def cluster_for(words: list[str]) -> Cluster:
     if "confirm" in words or "clearstate" in words:
         cluster.state("n3", NodeState.LOST)
     if "revoke" in words and "token" in words:
-        token = ApiToken(words[-1], digest_of("hacl_a"), Role.VIEWER)
+        token = ApiToken(words[-1], digest_of("hacl_a"), "viewer")
         cluster.do(AddApiToken(token, "root@n1"))
     return with_events(cluster)
 

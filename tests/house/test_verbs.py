@@ -10,7 +10,6 @@ from haclusterd.cib.commands import TicketChange
 from haclusterd.commands import registry
 from haclusterd.commands.tools.tools import TOOLS
 from haclusterd.formats.cib_xml.tree import MAX_LENGTH
-from haclusterd.model.api_tokens import Role
 from haclusterd.verbs.table import VERBS
 
 PACKAGE = Path(__file__).parents[2] / "haclusterd"
@@ -77,5 +76,4 @@ def _choices(verb: str, name: str) -> set[str]:
 def test_what_the_descriptions_repeat_is_what_the_program_knows() -> None:
     assert _choices("tool.run", "tool") == set(TOOLS)
     assert _choices("ticket.change", "action") == {str(each) for each in TicketChange}
-    assert _choices("api.token_add", "role") == {str(each) for each in Role}
     assert next(each.longest for each in VERBS["simulate"].arguments if each.name == "text") == MAX_LENGTH

@@ -35,6 +35,8 @@ ANSWER_BYTES_MAX = 16 * 1024 * 1024
 ANSWER_BYTES_OF_USER_MAX = 32 * 1024 * 1024
 """Likewise over all connections of one of those users."""
 LOOK_UP_TIMEOUT_S = 5.0
+GROUPS_MAX = 64
+"""Of one user, as their groups are numbered by the name service."""
 _CREDENTIALS = struct.Struct("3i")
 
 
@@ -49,6 +51,8 @@ class PeerCredentials:
     """The user's name at this host, looked up once for each connection."""
     is_gateway: bool = False
     """Whether they only pass on what others ask: each request must then carry a token."""
+    groups: tuple[str, ...] = ()
+    """The names of the user's groups, at most GROUPS_MAX; those of who is trusted are not looked up."""
 
     @property
     def is_trusted(self) -> bool:
@@ -81,7 +85,7 @@ class ClientRecognition:
                 known = await loop.run_in_executor(self._looking_up, _look_up, found.uid)
         except TimeoutError:
             return found, None if found.is_trusted else "the name service does not answer"
-        identified = replace(found, author=known.author, is_gateway=known.is_gateway)
+        identified = replace(found, author=known.author, is_gateway=known.is_gateway, groups=known.groups)
         is_let_in = found.is_trusted or known.is_member or known.is_gateway
         return identified, None if is_let_in else "not permitted"
 
@@ -187,6 +191,7 @@ class _Known:
     is_member: bool = False
     """Whether they are in the control group."""
     is_gateway: bool = False
+    groups: tuple[str, ...] = ()
 
 
 def _look_up(uid: int) -> _Known:
@@ -198,5 +203,17 @@ def _look_up(uid: int) -> _Known:
         return _Known(f"{uid}@{host}")
     group = control_group()
     is_gateway = user.pw_name == API_USER
-    is_member = group is not None and group in os.getgrouplist(user.pw_name, user.pw_gid)
-    return _Known(f"{user.pw_name}@{host}", is_member and not is_gateway, is_gateway)
+    numbers = os.getgrouplist(user.pw_name, user.pw_gid)
+    is_member = group is not None and group in numbers
+    names = _names_of(numbers) if is_member and uid != 0 else ()
+    return _Known(f"{user.pw_name}@{host}", is_member and not is_gateway, is_gateway, names)
+
+
+def _names_of(groups: list[int]) -> tuple[str, ...]:
+    found: list[str] = []
+    for number in groups[:GROUPS_MAX]:
+        try:
+            found.append(grp.getgrgid(number).gr_name)
+        except KeyError:
+            continue
+    return tuple(found)

@@ -25,7 +25,6 @@ FEATURE_SET = "3.16.2"
 
 OK, INSUFFICIENT_PRIVILEGES, USAGE, NO_SUCH_OBJECT = 0, 4, 64, 105
 """Exit statuses of Pacemaker's tools (`crm_error --list --exit`)."""
-_RANKS = {Permission.READ: 0, Permission.OPERATE: 1, Permission.ADMINISTER: 2}
 EVERYWHERE = {"verbose": "V verbose", "version": "$ version", "help": "? h help"}
 """Options that all tools have."""
 
@@ -149,7 +148,7 @@ def carry_out(
 def ask(context: Context, verb: RunnableVerb, arguments: Mapping[str, Json]) -> AnyOutcome:
     """Ask a verb in the caller's name, as the control socket would."""
     needed = verb.permission_for(arguments)
-    if _RANKS[needed] > _RANKS[Permission(context.permission)]:
+    if not context.access.permission.covers(needed):
         return refusal(report(Code.NOT_PERMITTED, verb=verb.name, permission=str(needed), remedy="be root"))
     checked, objections = check(verb.name, verb.arguments, arguments)
     if objections:
@@ -159,7 +158,7 @@ def ask(context: Context, verb: RunnableVerb, arguments: Mapping[str, Json]) -> 
 
 def may_administer(context: Context) -> bool:
     """Tell whether the caller may change the configuration."""
-    return Permission(context.permission) is Permission.ADMINISTER
+    return context.access.permission is Permission.ADMINISTER
 
 
 def usage(tool: Tool, call: ToolCall) -> str:

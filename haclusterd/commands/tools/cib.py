@@ -72,7 +72,7 @@ def administer(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOu
 
 
 def _queried(context: Context, given: Given) -> Outcome[ToolOutput]:
-    text = _text(context)
+    text = whole(context) if context.seen_xml is None else context.seen_xml()
     wanted = given.text("section")
     if wanted in ("", "all") and "xpath" not in given and "shallow" not in given:
         return printed(text)
@@ -91,7 +91,8 @@ def _queried(context: Context, given: Given) -> Outcome[ToolOutput]:
     return printed(shown)
 
 
-def _text(context: Context) -> str:
+def whole(context: Context) -> str:
+    """Return the whole CIB as XML, with secrets hidden."""
     cib = replace(context.cib, configuration=masked(context.cib.configuration, context.agents))
     controller = cib.status.controller
     acting = None if controller is None else controller.node

@@ -6,6 +6,7 @@ What the model holds twice under one id was a reference in the text, and is writ
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from haclusterd.formats.cib_xml.tree import Element
 from haclusterd.model import scores
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.rules import (
@@ -35,6 +36,15 @@ def element(tag: str, attributes: Attributes, inside: Iterable[str] = ()) -> Ite
     yield f"<{tag}{words}>"
     yield from lines
     yield f"</{tag}>"
+
+
+def write_elements(root: Element) -> str:
+    """Write a tree of elements."""
+    return "\n".join(_lines_of(root)) + "\n"
+
+
+def _lines_of(each: Element) -> Iterator[str]:
+    return element(each.tag, each.attributes, (line for child in each.children for line in _lines_of(child)))
 
 
 def quoted(value: str) -> str:

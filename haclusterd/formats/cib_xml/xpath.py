@@ -20,8 +20,8 @@ STEPS_MAX: Final = 32
 """In all paths of one text, those in predicates included."""
 NESTED_MAX: Final = 4
 """Predicates in predicates."""
-VISITS_MAX: Final = 5_000_000
-"""Elements that are looked at for one principal's permissions; some seconds."""
+VISITS_MAX: Final = 2_000_000
+"""Elements that are looked at for one principal's permissions, in 1 or 2 s."""
 
 _TOKENS = re.compile(
     r"""\s*(?P<token>//|/|\[|\]|\(|\)|@|,|\||!=|=|\*|\.\.|\.|::|"[^"]*"|'[^']*'|[0-9]+|[A-Za-z_][\w.-]*)"""

@@ -125,6 +125,11 @@ class Identity(Answer):
     author: str
     permission: str
     role: str
+    """The roles that count, joined by commas; without any, the simple one that is worth the permission."""
+    why: str = ""
+    """What gave it."""
+    is_restricted: bool = False
+    """Whether access control lists restrict what is seen and changed."""
 
 
 @dataclass(frozen=True, slots=True)

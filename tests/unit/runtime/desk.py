@@ -11,11 +11,10 @@ from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.protocol.control import EncodedResponse
 from haclusterd.runtime.control import ControlService
 from haclusterd.runtime.requests import Caller, HangUp
-from haclusterd.verbs.verb import Permission
 from tests.administered_clusters import configured
 from tests.unit.runtime.one_daemon import N3, Daemon
 
-ROOT = Caller("root", Permission.ADMINISTER)
+ROOT = Caller("root")
 PLAIN = Options()
 
 

@@ -11,6 +11,7 @@ from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.verb import RunnableVerb
+from haclusterd.model.access import Principal
 from haclusterd.model.api_tokens import digest_of
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.fencing import FenceOutcome
@@ -62,12 +63,11 @@ def test_a_change_is_answered_when_it_is_applied_and_not_before() -> None:
 
 
 @pytest.mark.parametrize(
-    ("permission", "is_permitted"),
-    [(Permission.READ, False), (Permission.OPERATE, True), (Permission.ADMINISTER, True)],
+    ("role", "is_permitted"), [("viewer", False), ("operator", True), ("admin", True), ("gone", False)]
 )
-def test_who_may_not_changes_nothing(permission: Permission, is_permitted: bool) -> None:
+def test_who_may_not_changes_nothing(role: str, is_permitted: bool) -> None:
     desk = Desk()
-    name = desk.ask("node.standby", STANDBY, who=Caller("eve", permission))
+    name = desk.ask("node.standby", STANDBY, who=Caller("eve", Principal(token="t", token_role=role)))
     desk.daemon.settle()
     assert (desk.daemon.cib.status.nodes[N2].attributes == {"standby": "on"}) is is_permitted
     assert status_of(desk, name) == (0 if is_permitted else ExitStatus.NOT_PERMITTED)
@@ -128,7 +128,7 @@ def test_who_is_not_root_may_what_the_property_says_and_is_shown_what_to_do(
     assert response is not None
     remedies = "".join(each.remedy for each in response.reports)
     assert ("be root" in remedies and "control-group-permission" in remedies) is not is_permitted
-    assert desk.control.caller("root@n1", is_trusted=True).permission is Permission.ADMINISTER
+    assert desk.control.caller("root@n1", is_trusted=True).principal.is_superuser
 
 
 def test_an_unknown_verb_is_refused() -> None:

@@ -8,6 +8,7 @@ import pytest
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.permissions import Access
 from haclusterd.commands.tools.tools import TOOLS
 from haclusterd.model.configuration import effective
 from haclusterd.model.ids import ResourceId
@@ -222,7 +223,7 @@ def test_what_only_asks_needs_the_permission_to_read_and_proposes_nothing() -> N
     ):  # fmt: skip
         assert RUN.permission_for(arguments(line)) is Permission.OPERATE, line
     assert RUN.permission_for({"tool": "crm_mon", "words": 7}) is Permission.OPERATE
-    context = Context(cluster.cib, NOW, "u@n1", live=cluster.live, permission="operate")
+    context = Context(cluster.cib, NOW, "u@n1", live=cluster.live, access=Access(Permission.OPERATE, "tests"))
     for line in (
         "crm_attribute -n maintenance-mode -v true", "crm_resource -r db -p a -v 1", "stonith_admin -B n2",
         "cibadmin -D -X '<primitive id=\"db\"/>'", "crm_attribute -N n1 -n terminate -v true -l reboot",

@@ -1,0 +1,206 @@
+"""Access control lists at the one way to the verbs: what is seen, what may be changed, and that no verb tells more."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from haclusterd.cib.changes import Change, ChangeKind
+from haclusterd.commands import registry
+from haclusterd.commands.context import Context, Event
+from haclusterd.commands.outcome import AnyOutcome
+from haclusterd.commands.permissions import access_of
+from haclusterd.model.access import Principal
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.json_value import Json
+from haclusterd.reports.codes import Code
+from haclusterd.reports.rendering import render
+from tests.administered_clusters import NOW, Cluster, ListedPast, running
+
+HIDDEN, SECRET = "zorro", "sesame-9x"
+RESOURCES = f"""
+primitive address ocf:haclusterd:dummy op monitor interval=10s timeout=20s
+primitive web ocf:haclusterd:http-service params command=/bin/true op monitor interval=10s timeout=20s
+primitive db ocf:haclusterd:dummy params fake={SECRET} op monitor interval=10s timeout=20s
+primitive power stonith:fence_local params pcmk_host_list="n1 n2 n3" nodes_dir=/nodes op monitor interval=60s
+primitive {HIDDEN} ocf:haclusterd:dummy op monitor interval=10s timeout=20s
+group site address web
+location db-likes-n2 db 100: n2
+location l-of-{HIDDEN} {HIDDEN} 100: n1
+order db-first Mandatory: db site
+rsc_defaults resource-stickiness=100
+"""
+LISTS = f"""
+property enable-acl=true
+role see read cib
+role blind deny ref:{HIDDEN} deny ref:l-of-{HIDDEN} deny xpath:"//lrm_resource[@id='{HIDDEN}']" \\
+    deny xpath:"//nvpair[@name='fake']" deny xpath:"//acls"
+role web-operator write meta:web:target-role write location:web
+role change-all write cib
+acl_target alice see blind
+acl_target bob see web-operator
+acl_target carol change-all blind
+acl_target dave operator blind
+acl_target erin missing-role-only
+acl_group ops web-operator see
+"""
+MISSING = "role missing-role-only read xpath:\"//nothing\""
+
+
+def cluster() -> Cluster:
+    made = running(RESOURCES)
+    made.configure(f"{MISSING}\n{LISTS}")
+    made.run(HIDDEN, "n1")
+    made.run("db", "n2")
+    made.run("web", "n1")
+    made.count_failure("web", "n1", "monitor", 10_000, 2)
+    change = Change(ChangeKind.OPERATION_SUCCEEDED, NodeName("n1"), ResourceId(HIDDEN), f"{HIDDEN} started on n1")
+    made.past = ListedPast((Event(3, NOW, change, "root@n1"), Event(4, NOW, Change(
+        ChangeKind.OPERATION_SUCCEEDED, NodeName("n1"), ResourceId("web"), f"web started after {HIDDEN}"), "root@n1")))
+    return made
+
+
+BASE = cluster()
+
+
+def ask(name: str, arguments: dict[str, Json], user: str, *groups: str) -> AnyOutcome:
+    access = access_of(BASE.cib.in_force, Principal(user, groups))
+    context = Context(BASE.cib, NOW, f"{user}@n1", live=BASE.live, past=BASE.past, access=access, is_forced=True)
+    return registry.run(name, arguments, context)
+
+
+def said(outcome: AnyOutcome) -> str:
+    return json.dumps(outcome.data) + "".join(map(render, outcome.reports)) + outcome.waiting_for
+
+
+def loading(text: str) -> tuple[str, dict[str, Json]]:
+    return "configure.load", {"mode": "update", "text": text}
+
+
+def statement(*words: str) -> tuple[str, dict[str, Json]]:
+    return "configure.statement", {"words": list(words)}
+
+
+READING = ["status", "configure.show", "resource.why", "resource.status", "history.events", "node.show",
+           "resource.scores", "simulate", "resource.operations", "metrics", "configure.graph",
+           "cluster.names"]  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", READING)
+@pytest.mark.parametrize("user", ["alice", "carol", "dave"])
+def test_what_may_not_be_read_is_not_in_the_answer(verb: str, user: str) -> None:
+    arguments: dict[str, Json] = {"resource": "web"} if verb in ("resource.why", "resource.operations") else {}
+    outcome = ask(verb, arguments, user)
+    assert not outcome.is_refused, said(outcome)
+    assert outcome.data is not None
+    assert HIDDEN not in said(outcome)
+    assert SECRET not in said(outcome)
+    if verb in ("status", "configure.show", "history.events"):
+        assert "web" in said(outcome)
+
+
+def test_the_cib_is_shown_as_pacemaker_shows_it() -> None:
+    shown: Any = ask("tool.run", {"tool": "cibadmin", "words": ["-Q"]}, "alice").data
+    assert HIDDEN not in shown["out"]
+    assert 'name="fake"' not in shown["out"]
+    assert '<primitive id="db"' in shown["out"]
+    assert "<acls" not in shown["out"]
+
+
+@pytest.mark.parametrize("verb", ["status", "configure.show", "history.events", "metrics"])
+@pytest.mark.parametrize("user", ["erin", "mallory"])
+def test_who_has_no_right_sees_nothing(verb: str, user: str) -> None:
+    assert [each.code for each in ask(verb, {}, user).reports] == [Code.ACL_DENIED]
+
+
+@pytest.mark.parametrize(
+    ("user", "verb", "arguments", "is_permitted"),
+    [
+        ("bob", "resource.stop", {"resources": ["web"]}, True),
+        ("bob", "resource.start", {"resources": ["web"]}, True),
+        ("bob", "resource.stop", {"resources": ["db"]}, False),
+        ("bob", *statement("property", "stonith-enabled=false"), False),
+        ("bob", *loading("acl_target bob admin"), False),
+        ("bob", *statement("primitive", "evil", "ocf:haclusterd:dummy"), False),
+        ("bob", "node.standby", {"node": "n2"}, False),
+        ("bob", "resource.cleanup", {"resource": "web"}, False),
+        ("bob", "node.fence", {"node": "n2"}, False),
+        ("bob", "api.token_add", {"name": "t", "role": "admin", "digest": "0" * 64}, False),
+        ("bob", "cluster.backup", {}, False),
+        ("alice", "resource.stop", {"resources": ["web"]}, False),
+        ("dave", "node.standby", {"node": "n2"}, True),
+        ("dave", "resource.stop", {"resources": ["db"]}, True),
+        ("dave", "resource.stop", {"resources": [HIDDEN]}, False),
+        ("dave", "resource.cleanup", {"resource": "web"}, True),
+        ("dave", *statement("property", "stonith-enabled=false"), False),
+        ("carol", *statement("property", "stonith-enabled=false"), True),
+        ("carol", "configure.delete", {"ids": [f"l-of-{HIDDEN}"]}, False),
+        ("carol", "configure.delete", {"ids": ["db-first"]}, True),
+        ("carol", "node.fence", {"node": "n2"}, True),
+        ("carol", *loading("acl_target carol change-all"), False),
+        ("carol", *loading("role blind read cib"), False),
+        ("hacluster", *statement("property", "stonith-enabled=false"), False),
+        ("root", *statement("property", "stonith-enabled=false"), False),
+    ],
+)  # fmt: skip
+def test_what_may_be_changed(user: str, verb: str, arguments: dict[str, Json], is_permitted: bool) -> None:
+    """The last two: that a name is root's or hacluster's makes nobody so; `ControlService.caller` does."""
+    outcome = ask(verb, arguments, user)
+    codes = {each.code for each in outcome.reports}
+    assert (not codes & {Code.ACL_DENIED, Code.NOT_PERMITTED}) is is_permitted, said(outcome)
+    assert is_permitted or not outcome.commands
+    assert not is_permitted or outcome.commands or outcome.is_refused
+
+
+def test_a_refusal_names_the_element_and_the_rule() -> None:
+    (found,) = ask("resource.stop", {"resources": ["db"]}, "bob").reports
+    assert found.message == (
+        "resource.stop is denied: /cib/configuration/resources/primitive[@id='db']/meta_attributes"
+        "[@id='db-meta_attributes']/nvpair[@id='db-meta_attributes-target-role'] may not be added (role see: read "
+        'xpath:"/cib")'
+    )
+    (found,) = ask("resource.stop", {"resources": ["web"]}, "alice").reports
+    assert found.code is Code.NOT_PERMITTED
+    assert found.remedy == "user alice has roles see, blind"
+
+
+def test_groups_give_roles() -> None:
+    assert ask("resource.stop", {"resources": ["web"]}, "mallory", "users", "ops").commands
+    assert not ask("resource.stop", {"resources": ["web"]}, "mallory", "users").commands
+
+
+@pytest.mark.parametrize("verb", sorted(registry.VERBS))
+def test_no_verb_is_answered_without_the_check(verb: str) -> None:
+    """Derived from the table: who has no right gets an answer about themselves, and nothing else."""
+    outcome = ask(verb, {}, "mallory")
+    if verb in {"api.whoami", "acl.whoami", "acl.can"}:
+        return
+    assert outcome.reports[0].code in (Code.ACL_DENIED, Code.NOT_PERMITTED), said(outcome)
+    assert not outcome.commands
+    assert outcome.data is None
+
+
+WORDS = st.sampled_from(["", "n1", "n2", "n9", "web", "db", "site", "power", "cli-prefer-db", "primitive", "update",
+                         "show", "-Q", "-L", "-1", "crm_mon", "cibadmin", "crm_resource", "on", "start"])  # fmt: skip
+VALUES = st.one_of(WORDS, st.lists(WORDS, max_size=3), st.booleans(), st.integers(-3, 3))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(sorted(registry.VERBS)), st.sampled_from(["alice", "bob", "carol", "dave"]), st.data())
+def test_whatever_is_asked_no_verb_escapes(name: str, user: str, data: st.DataObject) -> None:
+    known = {argument.name: argument for argument in registry.VERBS[name].arguments}
+    given_values = data.draw(st.dictionaries(st.sampled_from(sorted(known)), VALUES, max_size=4)) if known else {}
+    for each, argument in known.items():
+        if argument.choices and data.draw(st.booleans()):
+            given_values[each] = data.draw(st.sampled_from(argument.choices))
+    outcome = ask(name, given_values, user)
+    if user != "bob":
+        assert HIDDEN not in said(outcome)
+        assert SECRET not in said(outcome)
+    if user == "alice":
+        assert not outcome.commands
+    for command in outcome.commands:
+        assert type(command).__name__ in ("ChangeConfiguration", "SetTransientAttribute", "CleanUp", "RestartResource",
+                                          "SetTicket") or user == "carol"  # fmt: skip
