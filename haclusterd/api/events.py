@@ -61,6 +61,10 @@ HEADERS: Final = {
 }
 """The last keeps nginx from collecting an answer that does not end."""
 _OVER: Final = frozenset({Code.NOT_AUTHENTICATED, Code.NOT_PERMITTED})
+STREAMS_RESTRICTED: Final = 8
+"""Of one token whose role is no simple one: each of its streams asks the daemon by itself."""
+ASK_EVERY_S: Final = 2.0
+"""How often such a stream asks for what comes next."""
 PARAMETERS: Final = {
     "after": "The id of an event: what comes behind it. `Last-Event-ID` says the same, and wins.",
     "since": "Without an id: how far back, or from when; left out: from now on.",
@@ -110,6 +114,8 @@ class _Item:
 @dataclass(slots=True, eq=False)
 class _Reader:
     token: str
+    is_restricted: bool = False
+    """Whether access control lists say what it may see: it shares nothing with others."""
     ended: Response | None = None
     """Why the token is not accepted any more."""
 
@@ -166,14 +172,14 @@ class EventStreams:
         return len(self._readers)
 
     @contextmanager
-    def place(self, token: str, role: str) -> Iterator[_Reader]:
+    def place(self, token: str, role: str, *, is_restricted: bool = False) -> Iterator[_Reader]:
         """Take a place for a stream of a token that was accepted; raise RefusedError when there is none."""
         mine = hashlib.sha256(token.encode()).digest()
-        of_role = STREAMS_OF_ROLE.get(role, 0)
+        of_role = STREAMS_RESTRICTED if is_restricted else STREAMS_OF_ROLE.get(role, 0)
         if len(self._readers) >= STREAMS_MAX or self._of_token[mine] >= of_role:
             problem = f"there are {STREAMS_MAX} event streams, or {of_role} of this token"
             raise RefusedError(report(Code.TRY_AGAIN, problem=problem))
-        reader = _Reader(token)
+        reader = _Reader(token, is_restricted)
         self._readers.add(reader)
         self._of_token[mine] += 1
         try:
@@ -247,7 +253,7 @@ class EventStreams:
 
     async def _follow(self, ring: _Ring) -> None:
         while True:
-            reader = next((each for each in self._readers if each.ended is None), None)
+            reader = next((each for each in self._readers if each.ended is None and not each.is_restricted), None)
             if reader is None:
                 await asyncio.sleep(RETRY_S)
                 continue
@@ -297,6 +303,8 @@ class _Stream:
         self._conditions = conditions
         self._position = Position(0)
         """Behind what was sent, or did not fit."""
+        self._last_state = 0.0
+        """When a stream that asks by itself was sent `state` last."""
         self._is_placed = False
         """Whether the client knows a position to come again with, also when nothing has happened yet."""
 
@@ -328,6 +336,13 @@ class _Stream:
         if not self._is_placed:
             await self._write(_block("state", self._streams.state, self._position))
             self._is_placed = True
+        if self._reader.is_restricted:
+            await asyncio.sleep(ASK_EVERY_S)
+            now = asyncio.get_running_loop().time()
+            if now - self._last_state >= STATE_EVERY_S:
+                self._last_state = now
+                await self._write(_block("state", self._streams.state, self._position))
+            return await self._ask()
         ring = self._streams.ring_from(self._position)
         items = ring.behind(self._position)
         if items is None:

@@ -209,7 +209,8 @@ class ApiServer:
         token, wanted = self.sessions.token_of(request), read_wanted(request)
         identity = (await self._identify(token)).data
         role = str(identity["role"]) if isinstance(identity, Mapping) else ""
-        with self.events.place(token, role) as reader, self.sessions.following(request):
+        is_restricted = isinstance(identity, Mapping) and identity.get("is_restricted") is True
+        with self.events.place(token, role, is_restricted=is_restricted) as reader, self.sessions.following(request):
             first = await self.events.ask(reader, wanted.begin)
             if first.exit:
                 raise _AnsweredError(reply_to(first, is_reading=True))

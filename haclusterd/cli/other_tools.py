@@ -12,7 +12,7 @@ _ONE_POLICY = "crm configure load update FILE"
 _SUPPOSE = "crm simulate"
 _AGENT = "crm ra info AGENT"
 _SETTINGS = "the tool has no settings of its own; crm --help shows its options"
-_NO_ACL = "not supported: members of group haclient may operate, root may administer"
+_ACLS = "crm configure role, crm configure acl_target, crm configure acl_group; who may what: crm acl list"
 _ALERTS = "crm configure alert NAME PATH to RECIPIENT"
 _NO_GEO = "no booth here: a site's ticket is granted by hand, crm ticket grant TICKET"
 _NO_QDEVICE = "a third vote is a witness: crm cluster witness NODE"
@@ -22,7 +22,6 @@ _SHOWN = "crm configure show"
 
 OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
     "": {
-        "acl": _NO_ACL,
         "booth": _NO_GEO,
         "client": "not needed: who is root or in group haclient may ask this node's daemon",
         "constraint": "crm configure location, crm configure colocation, crm configure order",
@@ -38,11 +37,13 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "resources": "crm resource status",
         "tag": "crm configure tag NAME: ID ID",
     },
-    "acl": dict.fromkeys(
-        ("config", "create", "delete", "disable", "enable", "group", "permission", "remove", "role", "show", "target",
-         "user"),
-        _NO_ACL,
-    ),
+    "acl": {
+        **dict.fromkeys(("create", "group", "permission", "role", "target", "user"), _ACLS),
+        **dict.fromkeys(("delete", "remove"), "crm configure delete NAME"),
+        "config": "crm acl list",
+        "disable": "crm configure property enable-acl=false",
+        "enable": "crm configure property enable-acl=true",
+    },
     "alert": {
         **dict.fromkeys(("add", "create", "recipient", "update"), _ALERTS),
         **dict.fromkeys(("delete", "remove"), "crm configure delete NAME"),
@@ -84,13 +85,9 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "backup": "crm cluster backup FILE",
         "checkpoint": "crm history config, crm history diff",
         "restore": "see docs/howto/back-up-and-restore.md",
-        "acl_group": _NO_ACL,
-        "acl_permission": _NO_ACL,
-        "acl_target": _NO_ACL,
-        "role": _NO_ACL,
+        "acl_permission": "permissions stand in a role: crm configure role NAME read|write|deny ...",
         "rsctest": "not supported: run the agent by hand on a node where nothing of it runs",
         "show_property": "crm configure get_property NAME",
-        "user": _NO_ACL,
     },
     "constraint": {
         "colocation": "crm configure colocation NAME inf: A B",

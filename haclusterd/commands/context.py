@@ -15,7 +15,9 @@ from haclusterd.model.configuration import Configuration
 from haclusterd.model.counted import Counted
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import WallTime
+from haclusterd.model.json_value import Json
 from haclusterd.model.remembered import Comparison, FollowQuery, HistoryQuery, Missing, Position
+from haclusterd.reports.items import ReportItem
 from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
 
 if TYPE_CHECKING:
@@ -228,6 +230,8 @@ class Context:
     """How questions about plans are answered."""
     access: Access = FULL
     """What the asker may."""
+    attempt: Callable[[str, Mapping[str, Json], Access], tuple[ReportItem, ...]] | None = None
+    """What another verb would report to somebody else; nothing of it is done."""
     seen_xml: Callable[[], str] | None = None
     """Where access control lists restrict the asker: the whole CIB as XML, as they may see it."""
     if_version: int | None = None

@@ -51,13 +51,13 @@ class Access:
     """None: no access control list restricts it."""
 
 
-FULL = Access(Permission.ADMINISTER, "whoever reads the state's file may read all of it")
+FULL = Access(Permission.ADMINISTER, "who may read the file may read all of it")
 """Without a cluster: on a state file."""
 NOTHING = Access(Permission.READ, "nothing gives it any right", rules=Rules())
 
 
-def access_of(configuration: Configuration, principal: Principal) -> Access:
-    """Judge a principal by a configuration (as it is in force)."""
+def access_of(configuration: Configuration, principal: Principal, *, is_in_force: bool = False) -> Access:
+    """Judge a principal by a configuration (as it is in force); `is_in_force`: as if access control lists were."""
     if principal.is_superuser:
         return Access(Permission.ADMINISTER, f"{principal} is never restricted")
     if principal.token:
@@ -65,12 +65,12 @@ def access_of(configuration: Configuration, principal: Principal) -> Access:
         given = {} if principal.token_role in PERMISSION_OF else configuration.acl_roles
         return _of_roles(given, (principal.token_role,), f"token {principal.token}")
     properties = ClusterProperties(configuration)
-    if not properties.boolean(ENABLED):
+    if not (is_in_force or properties.boolean(ENABLED)):
         permission = properties.text(_PROPERTY)
         return Access(Permission(permission), f"{_PROPERTY}={permission}, and {ENABLED} is not true")
     roles = tuple(dict.fromkeys(_roles_of(configuration, principal)))
     if not roles:
-        why = f"{ENABLED} is true, and no acl_target or acl_group names user {principal.user}"
+        why = f"no acl_target or acl_group names user {principal.user}"
         return Access(Permission.READ, why, rules=Rules())
     return _of_roles(configuration.acl_roles, roles, f"user {principal.user}")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from haclusterd.verbs.acl import ACL
 from haclusterd.verbs.alert import ALERT
 from haclusterd.verbs.api import API
 from haclusterd.verbs.assist import ASSIST
@@ -18,6 +19,6 @@ from haclusterd.verbs.ticket import TICKET
 from haclusterd.verbs.verb import Family, Verb
 
 FAMILIES: tuple[Family, ...] = (
-    ROOT, ALERT, API, ASSIST, CLUSTER, CONFIGURE, FENCING, HISTORY, MAINTENANCE, NODE, RESOURCE, SBD, TICKET,
+    ROOT, ACL, ALERT, API, ASSIST, CLUSTER, CONFIGURE, FENCING, HISTORY, MAINTENANCE, NODE, RESOURCE, SBD, TICKET,
 )  # fmt: skip
 VERBS: Mapping[str, Verb] = {verb.name: verb for family in FAMILIES for verb in family.verbs}

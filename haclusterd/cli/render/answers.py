@@ -116,6 +116,7 @@ def _of_crm() -> dict[str, Renderer]:
 
 def _of_tables() -> dict[str, Renderer]:
     """Return who writes the smaller answers."""
+    from haclusterd.cli.render import access as render_access
     from haclusterd.cli.render import agents as render_agents
     from haclusterd.cli.render import operations as render_operations
     from haclusterd.cli.render import tables as render_tables
@@ -155,6 +156,9 @@ def _of_tables() -> dict[str, Renderer]:
         "api_token": Typed(render_tables.render_token),
         "api_tokens": Typed(render_tables.render_token_list),
         "whoami": Typed(render_tables.render_whoami),
+        "acl_verdict": Typed(render_access.render_verdict),
+        "acl_rights": Typed(render_access.render_rights),
+        "acl_list": Typed(render_access.render_list),
     }
 
 

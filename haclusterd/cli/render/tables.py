@@ -388,4 +388,5 @@ def _until(screen: Screen, token: ShownToken, now: int) -> str:
 
 def render_whoami(_: Screen, data: Identity) -> list[str]:
     """Write as whom one is known."""
-    return [f"{data.author}, role {data.role}"]
+    restricted = "; restricted by access control lists" if data.is_restricted else ""
+    return [f"{data.author}, role {data.role}{restricted}", *([f"  {data.why}"] if data.why else [])]

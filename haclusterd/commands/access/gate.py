@@ -49,9 +49,9 @@ def ask(verb: RunnableVerb, arguments: Mapping[str, Json], context: Context) -> 
     rules = context.access.rules
     if rules is None:
         return run_verb(verb, arguments, context)
-    if verb.name in ABOUT_ONESELF:
-        return run_verb(verb, arguments, context)
     needed = verb.permission_for(arguments)
+    if verb.name in ABOUT_ONESELF and needed is Permission.READ:
+        return run_verb(verb, arguments, context)
     is_operating = Permission.OPERATE.covers(needed)
     view = view_of(context.cib, rules, is_operating=is_operating, said=words_of(arguments))
     if view.shows_nothing and not rules.may_write:
@@ -66,11 +66,9 @@ def _reading(
     verb: RunnableVerb, arguments: Mapping[str, Json], context: Context, view: View, rules: Rules
 ) -> AnyOutcome:
     whole = view.rights.of(view.rights.root)
-    if verb.permission_for(arguments) is not Permission.READ and verb.only_tells and not whole.may_write:
-        # What shows everything, secrets among it, is for those who may write everything.
-        return refusal(report(Code.ACL_DENIED, verb=verb.name, what="it shows everything", rule=whole.rule))
-    if arguments.get("secrets") and not whole.may_write:
-        return refusal(report(Code.ACL_DENIED, verb=verb.name, what="it shows secrets", rule=whole.rule))
+    if verb.permission_for(arguments) is not Permission.READ and not whole.may_write:
+        what = "it shows secrets, or all that there is"
+        return refusal(report(Code.ACL_DENIED, verb=verb.name, what=what, rule=whole.rule))
     versions = None if context.versions is None else _SeenVersions(context.versions, rules)
     seen = replace(
         context, cib=view.cib, versions=versions, seen_xml=lambda: text_seen(cib_text.whole(context), rules)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from haclusterd.verbs.answers import (
+    access,
     agents,
     alerts,
     cluster,
@@ -17,7 +18,7 @@ from haclusterd.verbs.answers import (
 )
 from haclusterd.verbs.answers.answer import Answer
 
-_FILES = (agents, alerts, cluster, configuration, crm, fencing, history, node, resource, simulation, status)
+_FILES = (access, agents, alerts, cluster, configuration, crm, fencing, history, node, resource, simulation, status)
 
 ANSWERS: Mapping[str, type[Answer]] = {
     found.SCHEMA: found

@@ -57,7 +57,7 @@ def test_what_is_understood(line: str, command: str, arguments: dict[str, Any]) 
         ("resource move a --constraint=1", "--constraint takes no value", 64),
         ("resource why a --on", "--on needs a value: why not on this node", 64),
         ("configure show --format toml", "--format: 'toml' is not one of: crm, yaml, xml", 64),
-        ("configure user c a", "there is no command user in configure", 64),
+        ("configure usr c a", "there is no command usr in configure", 64),
     ],
 )
 def test_what_is_not(line: str, problem: str, status: int) -> None:

@@ -1,5 +1,6 @@
 """XPath: what it selects, what it refuses, and that no text takes long."""
 
+from contextlib import suppress
 from time import process_time
 
 import pytest
@@ -92,10 +93,8 @@ def test_a_bomb_ends_soon(path: str) -> None:
     branch = "<e>" * 10 + "<f/>" * 10 + "</e>" * 10
     bomb, document = parse_xpath(path), tree(f"<cib><c>{branch * 300}</c></cib>")
     began = process_time()
-    try:
+    with suppress(TooMuchError):
         bomb.select(document, Budget())
-    except TooMuchError:
-        pass
     assert process_time() - began < 10
 
 
