@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -22,7 +23,8 @@ from haclusterd.api.events import STREAMS_OF_ROLE
 from haclusterd.api.routes import routes
 from haclusterd.model.ids import NodeName
 from tests.processes.daemons import Scenario
-from tests.processes.rest_interface import CHECKOUT, Api, crm, history, started
+from tests.processes.rest_interface import CHECKOUT, Answer, Api, crm, history, started
+from tests.who_may import BARE, LIMITED, ROLES, SIMPLE, TABLE, Asked
 
 pytestmark = pytest.mark.processes
 
@@ -171,6 +173,56 @@ def test_no_verb_escapes_the_check(api: Api, route: Any) -> None:
         answer = api.ask(route.method, route.path, role=role, body={} if route.has_body else None)
         assert answer.status == status, (role, answer.body)
         assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def by_rest(api: Api, asked: Asked, role: str) -> Answer:
+    """Ask a verb, without doing anything."""
+    route = next(each for each in routes() if each.verb.name == asked.verb)
+    if route.has_body:
+        return api.ask(route.method, f"{route.path}?dry_run=true&force=true", role=role, body=asked.arguments)
+    given = {name: str(value).lower() if isinstance(value, bool) else value for name, value in asked.arguments.items()}
+    return api.ask(route.method, f"{route.path}?{urlencode(given, doseq=True)}", role=role)
+
+
+def test_every_verb_of_the_table_by_every_principal(scenario: Scenario, api: Api) -> None:
+    crm(scenario, "n1", "configure", "load", "update", str(written(scenario, ROLES)))
+    for role in (LIMITED, BARE):
+        api.tokens[role] = crm(scenario, "n1", "api", "token", "add", f"t-{role}", "--role", role)["token"]
+    principals = (*SIMPLE, LIMITED, BARE, "wrong")
+    wrong = []
+    for asked in TABLE:
+        for role in principals:
+            answer = by_rest(api, asked, role)
+            is_permitted = answer.status not in (401, 403)
+            if is_permitted is not asked.is_permitted(role) or answer.status >= 500:
+                wrong.append((asked.verb, role, answer.status, answer.body[:300]))
+    assert wrong == []
+
+
+def test_what_a_token_may_not_read_is_in_no_answer_over_rest(scenario: Scenario, api: Api) -> None:
+    """Not in state, reasons, metrics, the history, nor its stream."""
+    text = 'role blind read cib deny ref:svc deny xpath:"//lrm_resource[@id=\'svc\']" deny xpath:"//acls"\n'
+    crm(scenario, "n1", "configure", "load", "update", str(written(scenario, text)))
+    api.tokens["blind"] = crm(scenario, "n1", "api", "token", "add", "blind", "--role", "blind")["token"]
+    for path in ("/v1/status", "/v1/configure/show?structured=true", "/v1/history/events", "/v1/resource/status",
+                 "/v1/resource/scores", "/metrics", "/v1/history/follow?after=0&wait_s=0"):  # fmt: skip
+        answer = api.ask("GET", path, role="blind")
+        assert answer.status == 200, answer.body
+        assert not re.search(rb"\bsvc\b", answer.body), (path, answer.body[:2000])
+        assert b"n1" in answer.body or "configure" in path
+    with urllib.request.urlopen(
+        urllib.request.Request(f"http://127.0.0.1:{api.port}/v1/events?after=0",
+                               headers={"Authorization": f"Bearer {api.tokens['blind']}"}), timeout=60
+    ) as stream:  # fmt: skip
+        seen = stream.read1(65536) + stream.read1(65536)
+    assert b"data:" in seen
+    assert not re.search(rb"\bsvc\b", seen)
+
+
+def written(scenario: Scenario, text: str) -> Path:
+    file = Path(scenario.cluster.nodes_directory).parent / "roles.crm"
+    file.write_text(text)
+    return file
 
 
 def test_a_revoked_token_is_not_accepted_any_more(scenario: Scenario, api: Api) -> None:
