@@ -155,7 +155,7 @@ NODES_OWN = (MemoryError, RecursionError, OSError, SystemError)
 def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:
     try:
         verdict = _HANDLERS[type(command)](cib, command, entry)
-        verdict = apply_devices.with_claims_over(cib, verdict)
+        verdict = apply_devices.with_claims_over(cib, verdict, entry.rules)
         if verdict.changes:
             verdict = apply_restarts.with_restarts_ended(verdict)
             verdict = _with_alerts(cib, verdict, command, entry)

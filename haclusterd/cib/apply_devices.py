@@ -29,6 +29,7 @@ from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.orders import Order
+from haclusterd.model.rules_in_force import SafetyRules
 
 _Value = TypeVar("_Value")
 _CLAIMING = (ActionName.START, ActionName.MIGRATE_TO, ActionName.MIGRATE_FROM)
@@ -188,7 +189,7 @@ def _is_proven(claim: DeviceClaim, proven: commands.ProvenClaim) -> bool:
 
 def objection_to_claims(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
     """Refuse an order for devices that its resource cannot have, whatever the scheduler thought."""
-    if not order.devices or order.action not in _CLAIMING:
+    if not order.devices or order.action not in _CLAIMING or not entry.rules.device_is_held_once:
         return None
     node = claiming_node(order)
     known = cib.status.devices.get(node)
@@ -220,7 +221,7 @@ def with_claims(cib: Cib, order: Order) -> Cib:
     return with_devices(cib, node, replace(known, claims=made))
 
 
-def with_claims_over(before: Cib, verdict: Verdict) -> Verdict:
+def with_claims_over(before: Cib, verdict: Verdict, rules: SafetyRules) -> Verdict:
     """Mark the claims of what cannot be active on its node any more, whatever has ended it."""
     after = verdict.cib
     if after.status.nodes is before.status.nodes or not after.status.devices:
@@ -228,14 +229,19 @@ def with_claims_over(before: Cib, verdict: Verdict) -> Verdict:
     for node, known in after.status.devices.items():
         status = after.status.nodes.get(node)
         if known.claims and status is not None and status is not before.status.nodes.get(node):
-            made = _with_over(known, status)
+            made = _with_over(known, status, rules)
             after = with_devices(after, node, made) if made is not known else after
     return replace(verdict, cib=after) if after is not verdict.cib else verdict
 
 
-def _with_over(known: NodeDevices, status: NodeStatus) -> NodeDevices:
-    claims = {name: tuple(_judged(claim, status) for claim in standing) for name, standing in known.claims.items()}
-    return known if claims == known.claims else replace(known, claims=claims)
+def _with_over(known: NodeDevices, status: NodeStatus, rules: SafetyRules) -> NodeDevices:
+    claims = {}
+    for name, standing in known.claims.items():
+        judged = tuple(_judged(claim, status) for claim in standing)
+        claims[name] = judged if rules.release_is_proven else tuple(each for each in judged if not each.is_over)
+    if claims == known.claims:
+        return known
+    return replace(known, claims={name: each for name, each in claims.items() if each})
 
 
 def _judged(claim: DeviceClaim, status: NodeStatus) -> DeviceClaim:

@@ -48,6 +48,7 @@ from haclusterd.adapters.machine.installation import (
 )
 from haclusterd.adapters.machine.machine_identity import machine_marks
 from haclusterd.adapters.machine.machine_load import KernelLoad
+from haclusterd.adapters.machine.no_devices import NoDevices
 from haclusterd.adapters.machine.ready_threads import ready_pool
 from haclusterd.adapters.machine.real_time import LOOP_PRIORITY, run_first
 from haclusterd.adapters.machine.service_notification import notify
@@ -268,6 +269,7 @@ class Daemon:
             crashes=CrashFile(installation.runtime_directory / "crashes.json"),
             holds=self._loops,
             load=KernelLoad(),
+            devices=NoDevices(clock),
             background=self._background,
         )
 

@@ -9,6 +9,7 @@ from enum import Enum
 
 from haclusterd.cib.commands import Command
 from haclusterd.model.agent_calls import AgentCall, FenceCall
+from haclusterd.model.devices import DeviceId
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 
@@ -58,6 +59,14 @@ class UnwatchService:
     """Stop watching."""
 
     resource: ResourceId
+
+
+@dataclass(frozen=True, slots=True)
+class LookAtDevices:
+    """Find out what uses devices of this node; the answer goes to the machine that has made the key."""
+
+    key: str
+    devices: tuple[DeviceId, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +124,7 @@ Effect = (
     | KillAgent
     | WatchService
     | UnwatchService
+    | LookAtDevices
     | CallFenceAgent
     | TransferLeadership
     | PrepareToPlan

@@ -31,6 +31,10 @@ class AgentCall:
     timeout_ms: int
     incarnation: Incarnation
     check_level: str | None = None
+    devices: tuple[str, ...] = ()
+    """Ids of the devices that the resource claims here."""
+    accelerators: tuple[str, ...] = ()
+    """Those of them that are GPUs or instances of GPUs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,10 @@ class DeviceKind(StrEnum):
     NVME = "nvme"
 
 
+ACCELERATORS = (DeviceKind.GPU, DeviceKind.MIG)
+"""Kinds that CUDA knows by their ids."""
+
+
 class DeviceState(StrEnum):
     """How fit a device is, from the best to the worst."""
 

@@ -89,6 +89,12 @@ class SafetyRules:
     """A node that is to fence another one does not leave before it has answered (safety.md §5)."""
     abandoned_agent_holds_fencing: bool = True
     """A node is not fenced while the agent of a lost executor may still let it in afterwards (safety.md §5)."""
+    device_is_held_once: bool = True
+    """`apply` refuses orders for devices that another resource holds, or for more memory than one has (§11)."""
+    release_is_proven: bool = True
+    """A claim ends by proof on its node that nothing uses the device, or by a boot, never by a stop (safety.md §11)."""
+    device_is_free_at_start: bool = True
+    """Nothing starts on devices before its node has proven that nothing but sharers uses them (safety.md §11)."""
     reboot_clears_history: bool = True
     """A Join with a new boot id clears what the old boot ran (safety.md §6)."""
     unverified_is_probed: bool = True

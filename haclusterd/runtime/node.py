@@ -14,12 +14,14 @@ from haclusterd.cib.commands import Command, FormCluster, Join, MembersFollowed,
 from haclusterd.cib.levels import behind, level_of
 from haclusterd.machines.controller import ControllerMachine
 from haclusterd.machines.copied_nodes import CopiedNodes
+from haclusterd.machines.devices import DevicesMachine
 from haclusterd.machines.effects import (
     AskForPlan,
     CallFenceAgent,
     Condemn,
     Effect,
     KillAgent,
+    LookAtDevices,
     Note,
     PrepareToPlan,
     Propose,
@@ -30,6 +32,7 @@ from haclusterd.machines.effects import (
     UnwatchService,
     WatchService,
 )
+from haclusterd.machines.executing.device_proofs import is_of_a_start
 from haclusterd.machines.executing.executor import ExecutorMachine
 from haclusterd.machines.fencer import FencerMachine
 from haclusterd.machines.joining import DrawIncarnation, JoiningMachine, JoinState
@@ -39,6 +42,7 @@ from haclusterd.machines.moment import Moment
 from haclusterd.machines.tally import Tally
 from haclusterd.model.agent_calls import AgentResult, FenceCallResult
 from haclusterd.model.cluster import Cib, Member
+from haclusterd.model.device_reports import DevicesReport, DeviceUse
 from haclusterd.model.followers import Followers
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
@@ -109,7 +113,7 @@ class NodeRuntime:
         self._followed = 0
         """The version of the members that pacer and links follow."""
         self._learners = LearnersMachine(settings.rules)
-        self._load_watch = LoadWatch(settings.node)
+        self._load_watch, self._devices = LoadWatch(settings.node), DevicesMachine(settings.node)
         now = ports.clock.now()
         self.started_at = ports.clock.wall()
         self._began_at = now
@@ -175,6 +179,7 @@ class NodeRuntime:
         ports.store.start(self._store_event)
         # The store has shown every entry that may yet declare a loss: the withdrawn set is whole again.
         ports.pacer.withdrawals_known()
+        ports.devices.watch(self._devices_reported)
         self._keeper.look_soon()
         self._stamp()
         self._wake()
@@ -449,6 +454,18 @@ class NodeRuntime:
         self._perform_all(self._executor.service_died(resource, self.moment()))
         self._wake()
 
+    def _devices_reported(self, report: DevicesReport) -> None:
+        self._devices.reported(report)
+        self._wake()
+
+    def _devices_looked(self, key: str, use: DeviceUse) -> None:
+        if is_of_a_start(key):
+            self._show_cib()
+            self._perform_all(self._executor.devices_looked(key, use, self.moment()))
+        else:
+            self._devices.looked(key, use)
+        self._wake()
+
     def _adopted_ended(self, key: str) -> None:
         self._log("event.adopted-ended", key=key)
         self._show_cib()
@@ -473,6 +490,7 @@ class NodeRuntime:
         self._alerts.step(self._cib)
         now, read = self._ports.clock.now(), self._ports.load.read
         self._perform_all(self._load_watch.step(self._cib, self._incarnation, read, now))
+        self._perform_all(self._devices.step(self._cib, self._incarnation, now))
         if self._appended is not None:
             self._ports.store.considered(self._appended)
             self._appended = None
@@ -515,6 +533,7 @@ class NodeRuntime:
         self._joining.reincarnated(self._incarnation)
         self._fencer.reincarnated(self._incarnation)
         self._alerts.reincarnated(self._incarnation)
+        self._devices.reincarnated()
         self._controller.reincarnated(self._incarnation)
         self._perform_all(self._executor.reincarnated(self._incarnation, self.moment()))
         self._ports.pacer.configure(self._pacer_settings())
@@ -581,6 +600,7 @@ class NodeRuntime:
             self._proposer.deadline(),
             self._learners.deadline() if self._controller.is_dc else NEVER,
             self._load_watch.deadline(),
+            self._devices.deadline(),
             self._alerts.deadline(),
             self._hand_over.deadline() if self._leadership.is_self else NEVER,
             self._leaving.deadline(is_led=self._leadership.leader is not None, now=moment.now),
@@ -615,6 +635,8 @@ class NodeRuntime:
                 self._propose(scope, key, command)
             case RunAgent() | KillAgent() | WatchService() | UnwatchService():
                 self._use_agents(effect)
+            case LookAtDevices(key=key, devices=devices):
+                ports.devices.look(devices, partial(self._devices_looked, key))
             case CallFenceAgent(call=fence_call):
                 self._log("effect.fence", Priority.NOTICE, key=fence_call.key, agent=fence_call.agent,
                           action=fence_call.action)  # fmt: skip

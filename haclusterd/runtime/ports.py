@@ -7,6 +7,7 @@ from haclusterd.ports.alerts import AlertAgents
 from haclusterd.ports.background import Background
 from haclusterd.ports.clock import Clock, Entropy
 from haclusterd.ports.crashes import CrashRecords
+from haclusterd.ports.devices import DeviceWatch
 from haclusterd.ports.event_log import EventLog
 from haclusterd.ports.fencing import FenceAgents
 from haclusterd.ports.history import History
@@ -35,3 +36,4 @@ class NodePorts:
     crashes: CrashRecords
     alerts: AlertAgents
     load: LoadMeter
+    devices: DeviceWatch

@@ -21,6 +21,9 @@ FEATURE_SET = "3.19.0"
 """Which Pacemaker's environment the agents are promised: it selects code paths in ocf-shellfuncs."""
 OWN_PROVIDER = "haclusterd"
 FENCE_AGENT_PREFIX = "fence_"
+VISIBLE_ACCELERATORS = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
+CDI_KIND = "nvidia.com/gpu"
+"""By which the Container Device Interface names NVIDIA's GPUs and their instances."""
 SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
@@ -119,7 +122,7 @@ class Surroundings:
         environment = self.of_agent(call.agent)
         environment[ORDER_MARK] = call.key
         if call.agent.standard == "lsb":
-            return {**environment, **environment_of(call)}
+            return {**environment, **environment_of(call), **_visible_accelerators(call)}
         environment["OCF_RESOURCE_INSTANCE"] = call.instance
         environment["OCF_RESKEY_crm_feature_set"] = FEATURE_SET
         environment["OCF_RESKEY_CRM_meta_timeout"] = str(call.timeout_ms)
@@ -131,12 +134,23 @@ class Surroundings:
             environment[f"OCF_RESKEY_CRM_meta_{name.replace('-', '_')}"] = value
         if call.check_level is not None:
             environment["OCF_CHECK_LEVEL"] = call.check_level
-        return environment
+        if call.devices:
+            environment["OCF_RESKEY_CRM_meta_devices"] = " ".join(call.devices)
+        if call.accelerators:
+            names = (f"{CDI_KIND}={name}" for name in call.accelerators)
+            environment["OCF_RESKEY_CRM_meta_devices_cdi"] = " ".join(names)
+        return {**environment, **_visible_accelerators(call)}
 
     def _way_back(self) -> dict[str, str]:
         """Return how an agent reaches this daemon, and the interpreter that has this program's dependencies."""
         socket = self.directories.control_socket
         return {} if socket is None else {SOCKET_VARIABLE: str(socket), INTERPRETER_VARIABLE: sys.executable}
+
+
+def _visible_accelerators(call: AgentCall) -> dict[str, str]:
+    """Return by which variables CUDA, and NVIDIA's container runtime, let a process see the claimed GPUs alone."""
+    ids = ",".join(call.accelerators)
+    return dict.fromkeys(VISIBLE_ACCELERATORS, ids) if ids else {}
 
 
 def _executables(directory: Path) -> Iterable[Path]:

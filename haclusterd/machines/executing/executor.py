@@ -7,6 +7,8 @@ The rules it keeps (safety.md §1, §2, §4):
   passed. Otherwise it answers "not begun", and never begins it.
 * What an older life of this boot was ordered, and what can make something active, is answered with "unknown" once its
   agents have ended.
+* A start that claims devices begins only when the node has proven that nothing uses them but what shares them. It
+  waits in its queue until then; after a bounded time it has failed, and no agent has run.
 * One action of a resource at a time, first come, first served. What an earlier incarnation of this boot left running
   blocks its resource until it has ended.
 * When the lease ends it kills what activates, stops everything that may be active here, in the order of the
@@ -17,6 +19,7 @@ It owns no clock and runs nothing: it gets the time and answers with effects.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
@@ -32,6 +35,7 @@ from haclusterd.machines.executing.acting_alone import (
     Situation,
     described,
 )
+from haclusterd.machines.executing.device_proofs import DeviceProofs, order_of
 from haclusterd.machines.executing.order_answers import OrderAnswers
 from haclusterd.machines.executing.own_record import OwnRecord
 from haclusterd.machines.executing.recurring import Recurring
@@ -49,6 +53,8 @@ from haclusterd.machines.moment import Moment
 from haclusterd.machines.no_quorum import LonePolicy, panics
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.device_reports import DeviceUse
+from haclusterd.model.devices import ACCELERATORS, DeviceId, DeviceKind, NodeDevices
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
@@ -57,6 +63,7 @@ from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.state_tables import Transition, TransitionTable
 
 CHECK_LEVEL = "OCF_CHECK_LEVEL"
+BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
 _SHOWS_ACTIVE = (ActionName.START, ActionName.PROMOTE, ActionName.MIGRATE_FROM, ActionName.MONITOR)
 
 
@@ -132,6 +139,7 @@ class ExecutorMachine:
         """Until then a daemon that has just started waits for its first lease."""
         self._alone: ActingAlone | None = None
         """What this life has begun to do by itself; None while it has not."""
+        self._proofs = DeviceProofs()
         self._reset = ResetWish()
         self._stopped_alone: set[ResourceId] = set()
         """What lives of this process have stopped by themselves since the last one that took orders."""
@@ -235,6 +243,16 @@ class ExecutorMachine:
             shortest.hurry(moment.now)
         return self._step(moment)
 
+    def devices_looked(self, key: str, use: DeviceUse, moment: Moment) -> Sequence[Effect]:
+        """What uses the devices of an order that waits for them."""
+        wanted = order_of(key)
+        known = self._record.cib.status.devices.get(self._node, NodeDevices())
+        for queue in self._queues.values():
+            for order in queue.orders:
+                if order.key == wanted:
+                    self._proofs.answered(order, key, use, known, moment.now)
+        return self._step(moment)
+
     def give_up(self, cause: str, moment: Moment) -> Sequence[Effect]:
         """Stop everything without orders: this node is to leave, and nobody orders it to in time."""
         if self._alone is not None:
@@ -251,7 +269,7 @@ class ExecutorMachine:
 
     def deadline(self, moment: Moment) -> Instant:
         """Return when `ticked` is wanted next."""
-        due: list[Instant] = []
+        due = [self._proofs.deadline(moment.now)]
         for queue in self._queues.values():
             if queue.recurring:
                 due += [recurring.due_at for recurring in queue.recurring.values()]
@@ -270,6 +288,7 @@ class ExecutorMachine:
             return
         self._known_orders = open_orders
         self._received = {key: at for key, at in self._received.items() if key in open_orders}
+        self._proofs.keep(open_orders)
         for queue in self._queues.values():
             dropped = [order for order in queue.orders if self._is_unwanted(open_orders.get(order.key))]
             for order in dropped:
@@ -377,6 +396,9 @@ class ExecutorMachine:
                 effects.extend(queue.kill_monitor())
             return effects
         while queue.orders and queue.is_free and self._room > 0:
+            effects.extend(self._prove_devices(queue.orders[0], moment))
+            if self._awaits_devices(queue.orders[0], moment):
+                break
             effects.extend(self._begin(queue, queue.orders.pop(0), moment))
             self._room -= queue.at_work is not None
         if queue.is_free and not queue.orders:
@@ -404,10 +426,28 @@ class ExecutorMachine:
     def _ends_monitors(order: Order) -> bool:
         return order.action not in (ActionName.MONITOR, ActionName.NOTIFY)
 
+    def _prove_devices(self, order: Order, moment: Moment) -> Sequence[Effect]:
+        """Have the devices of an order that may begin looked at."""
+        if not self._is_bound_to_proof(order) or self._objection(order, moment):
+            return ()
+        return self._proofs.ask(order, moment.now)
+
+    def _is_bound_to_proof(self, order: Order) -> bool:
+        return self._rules.device_is_free_at_start and self._proofs.is_needed(order)
+
+    def _awaits_devices(self, order: Order, moment: Moment) -> bool:
+        if not self._is_bound_to_proof(order) or self._objection(order, moment):
+            return False
+        return not self._proofs.is_proven(order, moment.now) and not self._proofs.failure(order, moment.now)
+
     def _begin(self, queue: ResourceQueue, order: Order, moment: Moment) -> list[Effect]:
         objection = self._objection(order, moment)
         if objection:
             self._answers.not_begun(order, objection, moment.wall)
+            return []
+        used = self._proofs.failure(order, moment.now) if self._is_bound_to_proof(order) else ""
+        if used:
+            self._answers.failed(order, used, moment.wall)
             return []
         effects: list[Effect] = []
         if self._ends_monitors(order) and order.action is not ActionName.CANCEL:
@@ -422,7 +462,7 @@ class ExecutorMachine:
             return effects
         if order.action is ActionName.STOP:
             effects.extend(queue.unwatch())
-        call = _call(order, str(order.key), self._incarnation)
+        call = self._call(order, str(order.key))
         queue.begin(QueueEvent.BEGIN_ORDER, AgentAtWork(call.key, order.action, order, moment.now))
         effects.append(RunAgent(call))
         return effects
@@ -453,7 +493,7 @@ class ExecutorMachine:
         if recurring is None:
             return []
         self._runs += 1
-        call = _call(recurring.order, f"{recurring.order.key}.{self._runs}", self._incarnation)
+        call = self._call(recurring.order, f"{recurring.order.key}.{self._runs}")
         queue.begin(QueueEvent.BEGIN_MONITOR, AgentAtWork(call.key, ActionName.MONITOR, recurring.order, moment.now))
         return [RunAgent(call)]
 
@@ -632,24 +672,43 @@ class ExecutorMachine:
         )
         agent = AgentAtWork(call.key, action.action, None, moment.now)
         self._queue(action.resource).begin(QueueEvent.BEGIN_ALONE, agent)
-        return RunAgent(call)
+        return RunAgent(self._with_devices(call, None))
 
     def _own_action_ended(self, resource: ResourceId, agent: AgentAtWork, result: AgentResult) -> None:
         if self._alone is not None and self._alone.ended(resource, agent.action, result):
             self._stopped_alone.add(resource)
 
+    # -- calls ------------------------------------------------------------------------------------------------------
 
-def _call(order: Order, key: str, incarnation: Incarnation) -> AgentCall:
-    parameters = {name: value for name, value in order.parameters.items() if name != CHECK_LEVEL}
-    return AgentCall(
-        key=key,
-        resource=order.resource,
-        instance=str(order.resource),
-        agent=order.agent,
-        action=str(order.action),
-        parameters=parameters,
-        meta=order.meta,
-        timeout_ms=order.timeout_ms,
-        incarnation=incarnation,
-        check_level=order.parameters.get(CHECK_LEVEL),
-    )
+    def _call(self, order: Order, key: str) -> AgentCall:
+        parameters = {name: value for name, value in order.parameters.items() if name != CHECK_LEVEL}
+        call = AgentCall(
+            key=key,
+            resource=order.resource,
+            instance=str(order.resource),
+            agent=order.agent,
+            action=str(order.action),
+            parameters=parameters,
+            meta=order.meta,
+            timeout_ms=order.timeout_ms,
+            incarnation=self._incarnation,
+            check_level=order.parameters.get(CHECK_LEVEL),
+        )
+        return self._with_devices(call, order)
+
+    def _with_devices(self, call: AgentCall, order: Order | None) -> AgentCall:
+        """Return a call with its devices: of what begins those of its order, later those that it has begun with."""
+        resource, in_force = call.resource, self._record.in_force
+        history = in_force.histories.get(resource) if in_force is not None else None
+        devices = history.devices if history is not None else ()
+        if order is not None and order.action in BEGINNINGS:
+            devices = order.devices
+        elif order is None and in_force is not None:
+            begun = (each for each in in_force.orders.values() if each.resource == resource)
+            devices = next((each.devices for each in begun if each.action in BEGINNINGS), devices)
+        if not devices:
+            return call
+        known = self._record.cib.status.devices.get(self._node, NodeDevices()).devices
+        kinds = {name: known[DeviceId(name)].kind for name in devices if name in known}
+        accelerators = tuple(name for name in devices if kinds.get(name, DeviceKind.GPU) in ACCELERATORS)
+        return replace(call, devices=devices, accelerators=accelerators)

@@ -15,6 +15,7 @@ from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import Incarnation, NodeName, OrderKey, RequestId, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import Order, ResultKind
+from haclusterd.model.rules_in_force import SafetyRules
 from tests.unit.situations import (
     DB,
     N1,
@@ -128,6 +129,12 @@ def test_devices_of_others_and_unknown_ones_are_refused(
 
 def test_two_orders_of_one_command_cannot_claim_one_device(log: Log) -> None:
     log.must_refuse(issue(wants("db", A), wants("web", A, resource=WEB)), RefusalCode.DEVICE_NOT_FREE)
+
+
+def test_without_its_rule_a_device_is_given_twice(log: Log) -> None:
+    log.rules = SafetyRules(device_is_held_once=False)
+    log.must(issue(wants("db", A), wants("web", A, resource=WEB)))
+    assert claims(log) == {A: [("db", False), ("web", False)]}
 
 
 def test_a_probe_and_a_stop_claim_nothing(log: Log) -> None:
@@ -249,6 +256,14 @@ def test_only_the_life_of_a_node_that_is_in_force_proves_and_reports(log: Log) -
     log.must(lose())
     log.must_refuse(release(proven()), RefusalCode.OLD_INCARNATION)
     log.must_refuse(publish(device(A)), RefusalCode.OLD_INCARNATION)
+
+
+def test_without_its_rule_a_stop_ends_a_claim(log: Log) -> None:
+    log.rules = SafetyRules(release_is_proven=False)
+    log.must(issue(wants("start", A)))
+    ended(log, "start")
+    stopped(log)
+    assert claims(log) == {}
 
 
 def test_a_clean_up_and_a_forgotten_history_lose_no_claim(log: Log) -> None:

@@ -11,6 +11,8 @@ from haclusterd.cib.codec import decode_envelope, encode_envelope
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult, FenceCall, FenceCallResult
 from haclusterd.model.alerts import AlertCall, AlertCallResult
 from haclusterd.model.cluster import Cib, HistoryMark, Member
+from haclusterd.model.device_reports import DevicesReport, DeviceUse
+from haclusterd.model.devices import DeviceId
 from haclusterd.model.graph import Plan, TransitionGraph
 from haclusterd.model.history_chain import chained
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, RequestId, ResourceId, Term
@@ -297,6 +299,23 @@ class HandAlertAgents:
         self._done.pop(key)(AlertCallResult(int(bool(problem)), problem, 1))
 
 
+class HandDevices:
+    """Devices that are seen and used as a test says."""
+
+    def __init__(self) -> None:
+        self.changed: Callable[[DevicesReport], None] = lambda _report: None
+        self.looks: list[tuple[tuple[DeviceId, ...], Callable[[DeviceUse], None]]] = []
+
+    def watch(self, changed: Callable[[DevicesReport], None]) -> None:
+        self.changed = changed
+
+    def look(self, devices: tuple[DeviceId, ...], done: Callable[[DeviceUse], None]) -> None:
+        self.looks.append((devices, done))
+
+    def answer(self, use: DeviceUse) -> None:
+        self.looks.pop(0)[1](use)
+
+
 class HandFenceAgents:
     """Fence agents that end when a test says so."""
 
@@ -524,6 +543,7 @@ class Daemon:
         self.agents = HandAgents()
         self.fence_agents = HandFenceAgents()
         self.alerts = HandAlertAgents()
+        self.devices = HandDevices()
         self.log = ListLog()
         self.crashes = ListCrashes(crashes)
         self.background = ByHand()
@@ -543,6 +563,7 @@ class Daemon:
             planner=self.planner,
             holds=NoHolds(),
             load=Idle(),
+            devices=self.devices,
             background=self.background,
             crashes=self.crashes,
         )

@@ -1,0 +1,221 @@
+"""A node's devices: the cluster is shown what its watcher sees, and proof that what has ended uses them no more.
+
+Level, not edge: the newest report and the claims that are over are compared with the CIB in every step, so a daemon
+that begins in the middle goes on rightly. What it has proposed stands in the CIB, or is proposed again.
+
+Invariant: only a change is proposed, and never one faster than `PUBLISH_MS` after another; strangers, who come and go
+with every short job, not faster than `STRANGERS_MS`. A claim is proven by an answer to a question that was asked after
+it was over.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from haclusterd.cib.commands import ProvenClaim, PublishDevices, ReleaseDevices
+from haclusterd.machines.effects import Effect, LookAtDevices, Note, Propose, Scope
+from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.device_reports import DevicesReport, DeviceUse, obstacle_to_release
+from haclusterd.model.devices import Device, DeviceId, DeviceState, NodeDevices
+from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
+
+PUBLISH_MS = 1_000
+STRANGERS_MS = 10_000
+LOOK_MS = (100, 5_000)
+"""Between two looks at a device that is not free yet: the first pause, and the longest."""
+LEFTOVER_MS = 2_000
+"""What still uses a device so long after its claim was over is shown to people."""
+ANSWER_MS = 10_000
+"""After so long without an answer a look is taken for lost."""
+DEVICES_MAX = 256
+"""Of one node; of more than that the cluster is not shown the rest."""
+STRANGERS_MAX = 8
+TEXT_MAX = 120
+
+
+@dataclass(slots=True)
+class _Ending:
+    """A claim that is over, and what is known of its device since."""
+
+    since: Instant
+    look_at: Instant
+    pause_ms: int = LOOK_MS[0]
+    obstacle: str = ""
+    users: tuple[str, ...] = ()
+    is_proven: bool = False
+    is_noted: bool = False
+
+
+class DevicesMachine:
+    """One node's devices; see the module."""
+
+    def __init__(self, node: NodeName) -> None:
+        self._node = node
+        self._report: DevicesReport | None = None
+        self._published_at: Instant | None = None
+        self._publish_at = NEVER
+        self._endings: dict[ProvenClaim, _Ending] = {}
+        self._looks = 0
+        self._asked: tuple[str, tuple[ProvenClaim, ...], Instant] | None = None
+        """The look that is under way: its key, what it is about, and since when."""
+        self._answer: tuple[tuple[ProvenClaim, ...], DeviceUse] | None = None
+
+    def reincarnated(self) -> None:
+        """Begin a new life: what the old one has proposed may be lost."""
+        self._endings.clear()
+        self._asked = self._answer = self._published_at = None
+
+    def reported(self, report: DevicesReport) -> None:
+        """Take what the watcher sees."""
+        self._report = report
+
+    def looked(self, key: str, use: DeviceUse) -> None:
+        """Take what uses the devices of a look."""
+        if self._asked is not None and self._asked[0] == key:
+            self._answer = (self._asked[1], use)
+            self._asked = None
+
+    def step(self, cib: Cib, incarnation: Incarnation, now: Instant) -> Sequence[Effect]:
+        """Propose what has changed and what is proven; look at what is to be proven."""
+        status = cib.status.nodes.get(self._node)
+        if status is None or status.state is not NodeState.ONLINE or status.incarnation != incarnation:
+            self._publish_at = NEVER
+            self._endings.clear()
+            return ()
+        known = cib.status.devices.get(self._node, NodeDevices())
+        self._follow_claims(known, now)
+        effects = list(self._take_answer(known, now))
+        effects += self._release(incarnation)
+        effects += self._look(now)
+        effects += self._publish(known, incarnation, now)
+        return effects
+
+    def deadline(self) -> Instant:
+        """Return when `step` is wanted next."""
+        if self._asked is not None:
+            return min(self._publish_at, after(self._asked[2], ANSWER_MS))
+        looks = (ending.look_at for ending in self._endings.values() if not ending.is_proven)
+        return min(self._publish_at, min(looks, default=NEVER))
+
+    # -- claims that are over ---------------------------------------------------------------------------------------
+
+    def _follow_claims(self, known: NodeDevices, now: Instant) -> None:
+        over = set(_over(known))
+        self._endings = {claim: ending for claim, ending in self._endings.items() if claim in over}
+        for claim in _over(known):
+            self._endings.setdefault(claim, _Ending(now, now))
+        if self._asked is not None and elapsed_ms(self._asked[2], now) >= ANSWER_MS:
+            self._asked = None
+
+    def _take_answer(self, known: NodeDevices, now: Instant) -> Iterator[Effect]:
+        if self._answer is None:
+            return
+        (claims, use), self._answer = self._answer, None
+        for claim in claims:
+            ending = self._endings.get(claim)
+            if ending is None:
+                continue
+            standing = known.claims.get(claim.device, ())
+            ending.obstacle = obstacle_to_release(use, claim.device, claim.resource, standing)
+            ending.users = tuple(user.text for user in use.users.get(claim.device, ()))
+            ending.is_proven = not ending.obstacle
+            ending.look_at = after(now, ending.pause_ms)
+            ending.pause_ms = min(ending.pause_ms * 2, LOOK_MS[1])
+            if ending.obstacle and not ending.is_noted and self._is_leftover(ending, now):
+                ending.is_noted = True
+                yield Note("device-not-free", f"{claim.resource} has ended, and {ending.obstacle}")
+
+    @staticmethod
+    def _is_leftover(ending: _Ending, now: Instant) -> bool:
+        return elapsed_ms(ending.since, now) >= LEFTOVER_MS
+
+    def _release(self, incarnation: Incarnation) -> list[Effect]:
+        proven = tuple(claim for claim, ending in self._endings.items() if ending.is_proven)
+        if not proven:
+            return []
+        command = ReleaseDevices(self._node, incarnation, proven)
+        return [Propose(Scope.INCARNATION, f"release:{incarnation}:{proven[0].device}:{proven[0].order}", command)]
+
+    def _look(self, now: Instant) -> list[Effect]:
+        due = [claim for claim, ending in self._endings.items() if not ending.is_proven and ending.look_at <= now]
+        if self._asked is not None or not due:
+            return []
+        self._looks += 1
+        key = f"release:{self._looks}"
+        self._asked = (key, tuple(due), now)
+        return [LookAtDevices(key, tuple(sorted({claim.device for claim in due})))]
+
+    # -- what is seen -----------------------------------------------------------------------------------------------
+
+    def _publish(self, known: NodeDevices, incarnation: Incarnation, now: Instant) -> list[Effect]:
+        self._publish_at = NEVER
+        wanted = self._wanted(known, incarnation, now)
+        if wanted is None or _shows(known, wanted):
+            return []
+        is_about_strangers = _shows(_without_strangers(known), replace(wanted, devices=_bare(wanted.devices)))
+        pause_ms = STRANGERS_MS if is_about_strangers else PUBLISH_MS
+        due = now if self._published_at is None else after(self._published_at, pause_ms)
+        if now < due:
+            self._publish_at = due
+            return []
+        self._published_at = now
+        self._publish_at = after(now, PUBLISH_MS)
+        return [Propose(Scope.INCARNATION, f"devices:{incarnation}", wanted)]
+
+    def _wanted(self, known: NodeDevices, incarnation: Incarnation, now: Instant) -> PublishDevices | None:
+        report = self._report
+        if report is None or not (report.devices or report.trouble or known.devices or known.trouble):
+            return None
+        devices = tuple(
+            replace(device, strangers=self._strangers(known, device, report, now)) for device in _sane(report.devices)
+        )
+        return PublishDevices(self._node, incarnation, devices, report.driver[:TEXT_MAX], report.trouble[:TEXT_MAX])
+
+    def _strangers(
+        self, known: NodeDevices, device: Device, report: DevicesReport, now: Instant
+    ) -> tuple[str, ...]:
+        """Return what uses a device without a claim, and what does so though its claim is long over."""
+        holders = {str(claim.resource) for claim in known.claims.get(device.id, ())}
+        found = {*device.strangers}
+        for user in report.users.get(device.id, ()):
+            if user.resource not in holders if user.resource else not holders:
+                found.add(user.text)
+        for claim, ending in self._endings.items():
+            if claim.device == device.id and ending.obstacle and self._is_leftover(ending, now):
+                found.update(ending.users)
+        return tuple(sorted(text[:TEXT_MAX] for text in found))[:STRANGERS_MAX]
+
+
+def _over(known: NodeDevices) -> Iterator[ProvenClaim]:
+    for device, standing in known.claims.items():
+        for claim in standing:
+            if claim.is_over:
+                yield ProvenClaim(device, claim.resource, claim.order)
+
+
+def _sane(devices: Sequence[Device]) -> Iterator[Device]:
+    """Yield each id once, in order; of two devices with one id nobody knows which is meant, so neither is used."""
+    by_id: dict[DeviceId, Device] = {}
+    for device in devices:
+        twice = ("duplicate-id: the driver shows two devices with this id",)
+        by_id[device.id] = replace(device, state=DeviceState.FAILED, reasons=twice) if device.id in by_id else device
+    for name in sorted(by_id)[:DEVICES_MAX]:
+        yield by_id[name]
+
+
+def _shows(known: NodeDevices, wanted: PublishDevices) -> bool:
+    """Tell whether the cluster knows what is wanted to be known."""
+    seen: Mapping[DeviceId, Device] = {device.id: device for device in wanted.devices}
+    return (
+        (known.driver, known.trouble) == (wanted.driver, wanted.trouble)
+        and all(known.devices.get(name) == device for name, device in seen.items())
+        and all(device.is_missing for name, device in known.devices.items() if name not in seen)
+    )
+
+
+def _without_strangers(known: NodeDevices) -> NodeDevices:
+    return replace(known, devices={name: replace(device, strangers=()) for name, device in known.devices.items()})
+
+
+def _bare(devices: Sequence[Device]) -> tuple[Device, ...]:
+    return tuple(replace(device, strangers=()) for device in devices)
