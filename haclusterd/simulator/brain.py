@@ -50,6 +50,7 @@ from haclusterd.simulator.checks.observed import ObservedMachine, ObservedRuntim
 from haclusterd.simulator.hosts.agents import HostAgents, SimulatedAgents
 from haclusterd.simulator.hosts.alert_agents import DeliveredAlert, SimulatedAlertAgents
 from haclusterd.simulator.hosts.clocks import ProcessClock, SeededEntropy
+from haclusterd.simulator.hosts.devices import SimulatedDevices
 from haclusterd.simulator.hosts.fence_devices import PowerSwitch, SimulatedFenceAgents
 from haclusterd.simulator.hosts.hosts import Boot, Host
 from haclusterd.simulator.hosts.network import Streams
@@ -280,6 +281,9 @@ class BrainProcess:
             holds=NoHolds(),
             load=host,
             background=AtOnce(),
+            devices=SimulatedDevices(
+                around.truth.devices, host.name, self.main_life, world.chance(f"devices/{name}")
+            ),
         )
         self.runtime: NodeRuntime = ObservedRuntime(self._settings(boot), ports, self._left, around.coverage)
         self.control = ControlService(self.runtime)

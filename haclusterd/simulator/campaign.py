@@ -89,9 +89,11 @@ class Campaign:
         jobs: int,
         shrink_seconds: int,
         sections: Sequence[Section] = (),
+        is_wanted: Callable[[int], bool] = lambda _seed: True,
     ) -> None:
         """`replay` is the command that runs one seed again; `{seed}` stands for it. `sections`: what a campaign should
-        exercise; one of many hours that leaves any of it out has failed."""
+        exercise; one of many hours that leaves any of it out has failed. `is_wanted` tells which seeds are run."""
+        self._is_wanted = is_wanted
         self._sections = tuple(sections)
         self._coverage: Counts = Counter()
         self._run_seed = run_seed
@@ -137,9 +139,11 @@ class Campaign:
         return missing
 
     def _seeds(self, first: int) -> Iterator[int]:
-        seed = first
-        while not self._failures and self._share_done(seed - first) < 1:
-            yield seed
+        begun, seed = 0, first
+        while not self._failures and self._share_done(begun) < 1:
+            if self._is_wanted(seed):
+                yield seed
+                begun += 1
             seed += 1
 
     def _share_done(self, seeds: int) -> float:

@@ -2,6 +2,7 @@
 
     python -m MODULE swarm --seconds 60 --seed 1     seeds 1, 2, ... until 60 real seconds have passed
     python -m MODULE swarm --hours 24                until 24 hours were simulated
+    python -m MODULE swarm --only gpu                seeds of clusters whose hosts have devices
     python -m MODULE replay --seed 17                one seed, with its whole story
     python -m MODULE replay --seed 17 --faults 3,8   and with these of its faults only
 
@@ -13,7 +14,7 @@ With `--without RULE` a rule of `SafetyRules` is not in force, so that a person 
 import argparse
 import logging
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -50,13 +51,15 @@ def main(
     without: Weaken | None = None,
     rules: Sequence[str] = (),
     sections: Sequence[Section] = (),
+    only: Mapping[str, Callable[[int], bool]] = {},
     arguments: list[str] | None = None,
 ) -> int:
     """Do what the command line says and return the exit code; `safety_ms` is how long faults happen by default.
 
-    `without` is what `--without` takes one of the `rules` away with. `sections`: what a campaign should exercise.
+    `without` is what `--without` takes one of the `rules` away with. `sections`: what a campaign should exercise; with
+    `--only`, of which `only` says by its words which seeds are meant, it exercises less.
     """
-    options = _parser(module, safety_ms, rules).parse_args(arguments)
+    options = _parser(module, safety_ms, rules, tuple(only)).parse_args(arguments)
     again = f"--safety-ms {options.safety_ms}"
     if without is not None and options.without is not None:
         run = without(options.without)
@@ -69,7 +72,8 @@ def main(
         replay=f"python -m {module} replay --seed {{seed}} {again}",
         jobs=options.jobs,
         shrink_seconds=options.shrink_seconds,
-        sections=sections,
+        sections=sections if options.only is None else (),
+        is_wanted=only.get(options.only, _any),
     )
     return campaign.run(options.seed, Limit(options.count, options.hours, options.seconds))
 
@@ -82,7 +86,11 @@ def _tell(outcome: Outcome) -> int:
     return int(bool(outcome.problem))
 
 
-def _parser(module: str, safety_ms: int, rules: Sequence[str]) -> argparse.ArgumentParser:
+def _any(_seed: int) -> bool:
+    return True
+
+
+def _parser(module: str, safety_ms: int, rules: Sequence[str], only: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"python -m {module}", description="Swarms of seeds, and the replay of one.")
     verbs = parser.add_subparsers(dest="verb", required=True)
     swarming = verbs.add_parser("swarm", help="run seeds until the time is over")
@@ -92,6 +100,10 @@ def _parser(module: str, safety_ms: int, rules: Sequence[str]) -> argparse.Argum
     swarming.add_argument("--count", type=int, default=None, help="run exactly so many seeds")
     swarming.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="how many at a time")
     swarming.add_argument("--shrink-seconds", type=int, default=SHRINK_SECONDS, help="for one failing seed")
+    if only:
+        swarming.add_argument("--only", choices=only, default=None, help="seeds of these clusters alone")
+    else:
+        swarming.set_defaults(only=None)
     replaying = verbs.add_parser("replay", help="run one seed and print its story")
     replaying.add_argument("--seed", type=int, required=True)
     replaying.add_argument("--faults", type=_numbers, default=None, help="their numbers, or none: leave out all others")

@@ -12,6 +12,7 @@ from haclusterd.model.configuration import AttributeSet, FencingLevel, Primitive
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Manners
+from haclusterd.simulator.hosts.devices import DeviceTruth
 
 TICKET = "rights"
 SECOND_DEVICE = ResourceId("second")
@@ -70,6 +71,21 @@ def draw(
     if manners.units:
         drawn_texts.append("units")
     return Beginning(tuple(edits), manners, "; ".join(drawn_texts))
+
+
+def equip(chance: random.Random, truth: DeviceTruth, nodes: Sequence[NodeName]) -> None:
+    """Draw which hosts have devices, and how many; there are enough for everything that claims any."""
+    counts = [chance.choice((0, 2, 3, 4)) for _ in nodes]
+    counts[chance.randrange(len(nodes))] = 4
+    for node, count in zip(nodes, counts, strict=True):
+        if count:
+            truth.equip(node, count)
+
+
+def claiming(chance: random.Random) -> tuple[Edit, ...]:
+    """Draw services that claim devices; some come before others."""
+    priorities = [chance.choice((0, 0, 10)) for _ in configurations.CLAIMING]
+    return configurations.claiming(start_timeout_ms=chance.choice((5_000, 12_000)), priorities=priorities)
 
 
 def _start_delays(chance: random.Random, drawn_texts: list[str], *, start_timeout_ms: int) -> list[Edit]:

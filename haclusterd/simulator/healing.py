@@ -4,6 +4,7 @@ They start what was stopped by hand, upgrade what is too old, and switch on mach
 they have configured stays as it is.
 """
 
+from haclusterd.cib.commands import DeviceChange, SteerDevice
 from haclusterd.commands.status.fencing_cover import devices_for
 from haclusterd.model.cluster import NodeState, NodeStatus
 from haclusterd.model.configuration import Primitive, effective
@@ -71,7 +72,17 @@ def _put_right(cluster: Cluster) -> None:
     is_opt_in = not ClusterProperties(configuration).boolean("symmetric-cluster")
     if is_opt_in and any(not is_named_by_location(configuration, each.id) for each in configuration.fence_devices()):
         ask(cluster, "configure.statement", {"words": ["property", "symmetric-cluster=true"]})
+    _steer_devices(cluster)
     cluster.world.after(LOOK_MS * MS, lambda: _put_right(cluster))
+
+
+def _steer_devices(cluster: Cluster) -> None:
+    """Accept devices that are new, and end what keeps others from being used."""
+    for node, known in cluster.cib.status.devices.items():
+        for name in sorted(known.unaccepted):
+            cluster.administer(SteerDevice(node, name, DeviceChange.ACCEPT, "healing"))
+        for name in sorted(known.holds):
+            cluster.administer(SteerDevice(node, name, DeviceChange.CLEAR, "healing"))
 
 
 def _stopped_devices(cluster: Cluster) -> list[ResourceId]:

@@ -23,6 +23,7 @@ from haclusterd.simulator.checks.checkers import ViolationError
 from haclusterd.simulator.clients import Clients, Tally
 from haclusterd.simulator.copies import Copies
 from haclusterd.simulator.faults import copies as faults_of_copies
+from haclusterd.simulator.faults import devices as faults_of_devices
 from haclusterd.simulator.faults import disks as faults_of_disks
 from haclusterd.simulator.faults import edges as faults_of_edges
 from haclusterd.simulator.faults import edits as faults_of_edits
@@ -95,6 +96,8 @@ class Mode(Enum):
     """A switch that may fail, and a disk that forgets what its node has promised."""
     COPIES = "copies"
     """A switch that may fail, and copies of machines that are started beside them."""
+    DEVICES = "devices"
+    """The same as with a switch, and hosts have devices, which services claim."""
 
 
 KINDS: dict[Mode, tuple[Kind[Cluster], ...]] = {
@@ -111,6 +114,7 @@ KINDS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.LIAR: OF_THE_HEARD,
     Mode.DISKS: tuple(kind for kind in (*USUAL, *faults_of_people.OF_SWITCHES) if kind.name != "damaged disk"),
     Mode.COPIES: (*USUAL, *faults_of_people.OF_SWITCHES),
+    Mode.DEVICES: (*USUAL, *faults_of_people.OF_SWITCHES),
 }
 ALWAYS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.SWITCH: (),
@@ -121,6 +125,7 @@ ALWAYS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.LIAR: faults_of_people.OF_LIARS,
     Mode.DISKS: faults_of_disks.OF_DISKS,
     Mode.COPIES: faults_of_copies.OF_COPIES,
+    Mode.DEVICES: faults_of_devices.OF_DEVICES,
 }
 """Kinds that no seed of a mode leaves out."""
 MODES = (
@@ -128,7 +133,7 @@ MODES = (
     Mode.WATCHDOG,
     Mode.MOMENTS,
     Mode.MEMBERS,
-    Mode.SWITCH,
+    Mode.DEVICES,
     Mode.LIAR,
     Mode.EDGE,
     Mode.DISKS,
@@ -150,6 +155,7 @@ OF_SUBJECTS: dict[Subject, tuple[Kind[Cluster], ...]] = {
 DIRECTED_WEIGHT = 4
 """Of each blow and the activity that a seed prefers: all together about a third of its faults."""
 LINKS = (2, 2, 3)
+CLAIMS = ("alone", "shared")
 SMALL_SNAPSHOT = 30
 """Entries between two snapshots where a node is to be sent one."""
 
@@ -251,6 +257,8 @@ def run(
 ) -> Outcome:
     """Run one seed, with all of its faults or `only` with those of these numbers."""
     cluster = Cluster(seed, shape_of(seed), rules)
+    if mode_of(seed) is Mode.DEVICES:
+        drawn_configurations.equip(cluster.world.chance("equipment"), cluster.truth.devices, cluster.names)
     plan = [fault for fault in plan_of(cluster, safety_ms) if only is None or fault.number in only]
     look = partial(_look_at, cluster)
     faults = FaultRun(cluster, plan, after=cluster.world.after, tell=cluster.world.record, begun=look)
@@ -295,9 +303,10 @@ def sections() -> tuple[coverage.Section, ...]:
     copies = coverage.Section("copy", faults_of_copies.OUTCOMES, {})
     versions = coverage.Section("version", faults_of_versions.OUTCOMES, {})
     recovered = coverage.Section("recovery", recovery.OUTCOMES, {})
+    claims = coverage.Section("claim", CLAIMS, {})
     rise = coverage.Section("change", (ChangeKind.FEATURE_LEVEL_ROSE.value,), {})
     pairs = map(faults_of_moments.pair_name, faults_of_moments.PAIRS)
-    return (*coverage.sections(faults, pairs), forgetting, copies, versions, recovered, rise)
+    return (*coverage.sections(faults, pairs), forgetting, copies, versions, recovered, claims, rise)
 
 
 def _counts(cluster: Cluster, tally: Tally, faults: int) -> tuple[tuple[str, int], ...]:
@@ -318,6 +327,9 @@ def _counts(cluster: Cluster, tally: Tally, faults: int) -> tuple[tuple[str, int
         ("seeds_with_held_back_feeds", int(held_back > 0)),
         ("seeds_with_several_networks", int(cluster.shape.links > 1)),
         ("seeds_at_the_edge", int(mode_of(cluster.world.seed) is Mode.EDGE)),
+        ("claims", sum(cluster.coverage.counts["claim", how] for how in CLAIMS)),
+        ("releases", cluster.coverage.counts["change", ChangeKind.DEVICES_RELEASED.value]),
+        ("seeds_with_devices", int(cluster.truth.devices.is_anything())),
         ("acknowledged", tally.acknowledged),
         ("reads", tally.reads),
         ("undecided", tally.undecided),
@@ -372,6 +384,8 @@ def _begin(cluster: Cluster, seed: int) -> None:
         edits = beginning.edits
         cluster.fates.manners = cluster.usual_manners = beginning.manners
         cluster.world.record(f"begins with: {drawn}; {beginning.text}; {dwells_on}")
+    if mode_of(seed) is Mode.DEVICES:
+        edits = (*edits, *drawn_configurations.claiming(cluster.world.chance("claims")))
     if dwells_on.subject is Subject.TICKETS:
         cluster.administer(SetTicket(drawn_configurations.TICKET, TicketChange.GRANT, "swarm"))
         edits = (*edits, *drawn_configurations.tickets(chance))

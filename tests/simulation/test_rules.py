@@ -8,6 +8,7 @@ import pytest
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.checks.checkers import ViolationError
 from tests.simulation import copies_scenarios as copies
+from tests.simulation import device_scenarios as devices
 from tests.simulation import edge_scenarios as edges
 from tests.simulation import filter_scenarios as filters
 from tests.simulation import member_scenarios as members
@@ -117,6 +118,10 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
         frozenset({"FenceAgentsActInTime"}),
     ),
     (("executor_answers_before_leaving",), scenarios.executor_leaves, frozenset({"FenceAgentsActInTime"})),
+    (("device_is_held_once",), devices.given_twice, frozenset({"ClaimsAddUp", "DevicesAreGivenOutFree"})),
+    (("release_is_proven",), devices.stopped_and_not_free, frozenset({"WhatUsesDevicesHasClaims"})),
+    (("device_is_free_at_start",), devices.older_life_hangs, frozenset({"DevicesAreHeldOnce"})),
+    (("device_is_free_at_start",), devices.stranger_in_the_way, frozenset({"DevicesAreHeldOnce"})),
     (("reboot_clears_history",), scenarios.stale_cib_after_power_loss, frozenset({"RebootsClear"})),
     (("unseen_is_fenced",), scenarios.member_never_seen, frozenset({"UnseenIsFenced"})),
     (("members_followed_first",), members.lease_by_old_voters, frozenset({"LeaseEndsAfterLoss"})),

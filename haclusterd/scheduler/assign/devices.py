@@ -102,13 +102,16 @@ class Pool:
         victims = self._victims(resource) if takes_from_lower else ()
         found = self._fill(resource, demand, kept, missing, victims)
         if found is None:
-            return None
+            # What runs without a claim uses something already, and goes on with that.
+            return Choice(()) if is_here and not held else None
         chosen = (*kept, *found)
+        # Who shares a device that has room for one more gives nothing back.
+        barred = [device for device in found if self._objection(device, resource, demand)]
         return Choice(
             tuple(chosen),
             self._why_changed(held, kept, demand) if is_here and held else "",
-            tuple(sorted({name for device in found for name in self._robbed(device, resource)})),
-            tuple(sorted({name for device in found for name in self._others(device, resource)})),
+            tuple(sorted({name for device in barred for name in self._robbed(device, resource)})),
+            tuple(sorted({name for device in barred for name in self._others(device, resource)})),
             has_degraded=any(self._state(device) is not DeviceState.OK for device in found),
         )
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from haclusterd.cib.changes import Applied
-from haclusterd.cib.commands import ChangeConfiguration, Command, Edit
+from haclusterd.cib.commands import ChangeConfiguration, Command, Edit, IssueOrders
 from haclusterd.machines.effects import Effect
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.agents import AgentCall
@@ -50,6 +50,10 @@ class Coverage(Checker):
         if isinstance(command, ChangeConfiguration):
             for edit in command.edits:
                 counts["edit", type(edit).__name__] += 1
+        if isinstance(command, IssueOrders):
+            for order in command.orders:
+                if order.devices:
+                    counts["claim", "shared" if order.device_memory_mib else "alone"] += 1
         for change in applied.changes:
             counts["change", change.kind.value] += 1
 

@@ -276,7 +276,10 @@ class HostAgents:
         if call.action == "migrate_to":
             self._hand_over(running)
         elif call.action in MAKING:
+            is_new = call.action == "start" and not self._truth.is_active(self.node, call.resource)
             self._truth.service_begins(self.node, _made(call), maker(call))
+            if is_new:
+                self._truth.devices.service_begins(self.node, call)
         elif not self._finds(call):
             return
         elif call.action == "demote":

@@ -1,6 +1,7 @@
 """Configurations for scenarios, as the edits that an administrator would load."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from haclusterd.cib.commands import Edit, PutConstraint, PutNode, PutResource, PutSets
@@ -190,3 +191,25 @@ def promotable(nodes: Sequence[str], *, is_notified: bool = True, timeout_ms: in
         PutConstraint(follows),
         PutConstraint(comes_after),
     )
+
+
+CLAIMING = ("llm", "train", "embed", "rank")
+"""Services that claim devices: one, two that reach each other, and twice a part of one."""
+
+
+def claiming(*, start_timeout_ms: int = 12_000, priorities: Sequence[int] = (0, 0, 0, 0)) -> tuple[Edit, ...]:
+    """Return them."""
+    shared = {"gpu-sharing": "memory", "gpu-memory": "30G"}
+    own: tuple[dict[str, str], ...] = ({}, {"gpu-link": "nvlink"}, shared, shared)
+    return tuple(
+        with_devices(name, count, {**meta, "failure-timeout": "10s", "priority": str(priority)}, start_timeout_ms)
+        for name, count, meta, priority in zip(CLAIMING, (1, 2, 1, 1), own, priorities, strict=True)
+    )
+
+
+def with_devices(name: str, gpus: int, meta: dict[str, str], start_timeout_ms: int = 12_000) -> PutResource:
+    """Return a service that claims devices."""
+    made = primitive(name, start_timeout_ms=start_timeout_ms, meta=meta).resource
+    assert isinstance(made, Primitive)
+    asks = (AttributeSet(f"{name}-utilization", (("gpus", str(gpus)),)),)
+    return PutResource(replace(made, utilization=asks))

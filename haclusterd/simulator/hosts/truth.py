@@ -16,6 +16,7 @@ from typing import Protocol
 
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.ports.agents import AgentCall
+from haclusterd.simulator.hosts.devices import DeviceTruth
 from haclusterd.simulator.hosts.world import World
 
 
@@ -69,6 +70,7 @@ class Truth:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.devices = DeviceTruth(world)
         self._services: set[Holding] = set()
         self._starting: Counter[Holding] = Counter()
         self._makers: dict[Holding, Maker] = {}
@@ -151,6 +153,7 @@ class Truth:
             self._services.remove(holding)
             self._makers.pop(holding, None)
             self._world.record(f"{node} service {resource} ended")
+            self.devices.service_ends(node, resource)
             for call in self.when_service_ends:
                 call(holding)
             self._tell(resource)
@@ -203,6 +206,7 @@ class Truth:
         for call in self.when_host_dies:
             call(node, held)
         self._powered.discard(node)
+        self.devices.host_dies(node)
         for holding in sorted(self._services, key=lambda holding: holding.resource):
             if holding.node == node:
                 self._services.discard(holding)

@@ -1,0 +1,143 @@
+"""What devices, drivers and people do to what claims devices."""
+
+import random
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from haclusterd.cib.commands import DeviceChange, SteerDevice
+from haclusterd.model.devices import DeviceId, DeviceState
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.simulator.faults.base import Drawn, End, Kind
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.devices import DeviceManners
+from haclusterd.simulator.hosts.world import MS
+from haclusterd.simulator.scenario import Cluster
+
+Nodes = Sequence[NodeName]
+Chance = random.Random
+Fault = Drawn[Cluster]
+
+
+def _with_device(
+    words: str, nodes: Nodes, chance: Chance, deed: Callable[[Cluster, DeviceId], End | None], lasts_ms: int = 0
+) -> Fault:
+    """Return what befalls one device of a node; mostly one that is in use, where there is any."""
+    node, place, wants_used = chance.choice(nodes), chance.random(), chance.random() < 0.7
+
+    def begin(cluster: Cluster) -> End | None:
+        truth = cluster.truth.devices
+        devices = truth.devices_of(node)
+        used = [name for name in devices if truth.users(node, name)]
+        among = used if used and wants_used else devices
+        return deed(cluster, among[int(place * len(among))]) if among else None
+
+    return Drawn(f"{words} on {node}", begin, lasts_ms)
+
+
+def fail(chance: Chance, nodes: Nodes) -> Fault:
+    """A device is worse for a while."""
+    states = (DeviceState.DEGRADED, DeviceState.DRAIN, DeviceState.FAILED, DeviceState.UNKNOWN)
+    state = chance.choice(states)
+
+    def deed(cluster: Cluster, device: DeviceId) -> End:
+        cluster.truth.devices.set_state(device, state)
+        return lambda: cluster.truth.devices.set_state(device, DeviceState.OK)
+
+    return _with_device(f"a device is {state}", nodes, chance, deed, chance.randint(200, 15_000))
+
+
+def lose(chance: Chance, nodes: Nodes) -> Fault:
+    """A device falls off the bus, and comes back."""
+
+    def deed(cluster: Cluster, device: DeviceId) -> End:
+        cluster.truth.devices.lose(device, is_lost=True)
+        return lambda: cluster.truth.devices.lose(device, is_lost=False)
+
+    return _with_device("a device is lost", nodes, chance, deed, chance.randint(200, 15_000))
+
+
+def hang(chance: Chance, nodes: Nodes) -> Fault:
+    """The driver answers nothing about a device."""
+
+    def deed(cluster: Cluster, device: DeviceId) -> End:
+        cluster.truth.devices.hang(device, is_hung=True)
+        return lambda: cluster.truth.devices.hang(device, is_hung=False)
+
+    return _with_device("a device hangs", nodes, chance, deed, chance.randint(500, 20_000))
+
+
+def stranger(chance: Chance, nodes: Nodes) -> Fault:
+    """A person starts something on a device."""
+
+    def deed(cluster: Cluster, device: DeviceId) -> End:
+        process = cluster.truth.devices.stranger_begins(device)
+        return lambda: cluster.truth.devices.end(process)
+
+    return _with_device("a stranger uses a device", nodes, chance, deed, chance.randint(500, 20_000))
+
+
+def drain(chance: Chance, nodes: Nodes) -> Fault:
+    """A person drains a device, and takes that back."""
+
+    def deed(cluster: Cluster, device: DeviceId) -> End:
+        node = next(name for name in cluster.hosts if device in cluster.truth.devices.devices_of(name))
+
+        def steer(change: DeviceChange) -> None:
+            cluster.administer(SteerDevice(node, device, change, "swarm", "a whim"))
+
+        steer(DeviceChange.DRAIN)
+        return lambda: steer(DeviceChange.CLEAR)
+
+    return _with_device("a device is drained", nodes, chance, deed, chance.randint(500, 20_000))
+
+
+def leftovers(chance: Chance, _nodes: Nodes) -> Fault:
+    """What has ended uses its devices for long, or for good."""
+    manners = DeviceManners(
+        slow_ms=(500, chance.choice((3_000, 20_000))),
+        slow_share=chance.choice((0.3, 1.0)),
+        hanging_share=chance.choice((0.0, 0.2)),
+    )
+
+    def begin(cluster: Cluster) -> End:
+        cluster.truth.devices.manners = manners
+
+        def end() -> None:
+            cluster.truth.devices.manners = DeviceManners()
+
+        return end
+
+    return Drawn(f"processes linger: {manners}", begin, chance.randint(2_000, 20_000))
+
+
+def kill_claimant(chance: Chance, _nodes: Nodes) -> Fault:
+    """What holds a device dies; mostly its node's brain is killed when that is being answered."""
+    resource, wait_ms = chance.choice(configurations.CLAIMING), chance.choice((0, 100, 300, 1_000, 2_000))
+    is_struck = chance.random() < 0.5
+
+    def begin(cluster: Cluster) -> None:
+        for node in cluster.truth.active_nodes(ResourceId(resource)):
+            if is_struck:
+                cluster.world.after(wait_ms * MS, partial(cluster.kill_brain, node))
+        cluster.kill_service(resource)
+
+    return Drawn(f"the claimant {resource} dies", begin)
+
+
+def move_claimant(chance: Chance, nodes: Nodes) -> Fault:
+    """A person prefers another place for what holds devices."""
+    resource, node = chance.choice(configurations.CLAIMING), chance.choice(nodes)
+    edit = configurations.prefers(resource, node, chance.choice((200, 500)))
+    return Drawn(f"{resource} prefers {node}", lambda cluster: cluster.edit((edit,)))
+
+
+OF_DEVICES: tuple[Kind[Cluster], ...] = (
+    Kind("device fails", 6, fail),
+    Kind("device is lost", 4, lose),
+    Kind("device hangs", 4, hang),
+    Kind("stranger on a device", 4, stranger),
+    Kind("drain a device", 3, drain),
+    Kind("processes linger", 6, leftovers),
+    Kind("kill a claimant", 8, kill_claimant),
+    Kind("move a claimant", 5, move_claimant),
+)

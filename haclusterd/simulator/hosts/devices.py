@@ -1,0 +1,251 @@
+"""What is really the case with the devices of all hosts: which process uses which, whatever any daemon believes.
+
+A process uses a device from the moment in which its service runs, and for a while after that has ended: the driver
+frees its memory late, or it hangs there for good. A process of nobody's may use one too. All of them end with the boot.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from haclusterd.model.agent_calls import AgentCall
+from haclusterd.model.devices import MISSING, Device, DeviceId, DeviceState
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.ports.devices import DevicesReport, DeviceUse, DeviceUser
+from haclusterd.simulator.hosts.world import MS, Life, World
+
+MEMORY_MIB = 80_000
+NOTICE_US = (20 * MS, 400 * MS)
+"""From a change of a device to the watcher's report of it."""
+LOOK_US = (5 * MS, 150 * MS)
+HUNG_LOOK_US = (1_000 * MS, 2_000 * MS)
+"""After so long it says of a device that hangs that nobody can say."""
+
+
+@dataclass(slots=True, eq=False)
+class DeviceProcess:
+    """One process that uses a device, or memory that one has left there."""
+
+    node: NodeName
+    device: DeviceId
+    resource: ResourceId | None
+    """None: nobody's."""
+    number: int
+    since_us: int
+    order: str
+    """Of the start that has begun it."""
+    has_ended: bool = False
+    """Its service has; it is still there."""
+    is_bare: bool = False
+    """The process is gone, and its memory is not freed."""
+    is_of_older_log: bool = False
+    """The cluster that has started it is gone: to the one of now it is a stranger."""
+
+    def shown(self) -> DeviceUser:
+        """Return it as a watcher sees it."""
+        if self.is_bare:
+            return DeviceUser("512 MiB in use and no process")
+        return DeviceUser(f"{self.number} {self.resource or 'stranger'}", self.resource or "")
+
+
+@dataclass(slots=True)
+class DeviceManners:
+    """How long what has ended uses its device, in ms."""
+
+    usual_ms: tuple[int, int] = (20, 150)
+    slow_ms: tuple[int, int] = (500, 6_000)
+    slow_share: float = 0.1
+    hanging_share: float = 0.0
+    """Of what never lets go by itself."""
+
+
+class DeviceTruth:
+    """The devices of all hosts, and what uses them."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._chance = world.chance("devices")
+        self._devices: dict[NodeName, dict[DeviceId, Device]] = {}
+        self._hung: set[DeviceId] = set()
+        self._missing: set[DeviceId] = set()
+        self.processes: list[DeviceProcess] = []
+        self.manners = DeviceManners()
+        self.when_changed: list[Callable[[NodeName], None]] = []
+        self._numbers = 1000
+
+    # -- hardware ---------------------------------------------------------------------------------------------------
+
+    def equip(self, node: NodeName, count: int, memory_mib: int = MEMORY_MIB) -> None:
+        """Put devices into a host; the first two, and so on, reach each other."""
+        made = (
+            Device(DeviceId(f"GPU-{node}-{place}"), bus=f"0000:{place:02x}:00.0", model="simulated",
+                   memory_mib=memory_mib, link=f"link-{place // 2}")
+            for place in range(count)
+        )  # fmt: skip
+        self._devices[node] = {device.id: device for device in made}
+
+    def devices_of(self, node: NodeName) -> tuple[DeviceId, ...]:
+        """Return what is built into a host, seen or not."""
+        return tuple(self._devices.get(node, ()))
+
+    def is_anything(self) -> bool:
+        """Tell whether any host has devices."""
+        return bool(self._devices)
+
+    def set_state(self, device: DeviceId, state: DeviceState) -> None:
+        """Let a device be as fit as this."""
+        node = self._node_of(device)
+        reasons = () if state is DeviceState.OK else (f"simulated: {state}",)
+        self._devices[node][device] = replace(self._devices[node][device], state=state, reasons=reasons)
+        self._changed(device, str(state))
+
+    def lose(self, device: DeviceId, *, is_lost: bool) -> None:
+        """Let a device fall off the bus, or come back."""
+        (self._missing.add if is_lost else self._missing.discard)(device)
+        self._changed(device, MISSING if is_lost else "there")
+
+    def hang(self, device: DeviceId, *, is_hung: bool) -> None:
+        """Let the driver answer nothing about a device, or answer again."""
+        (self._hung.add if is_hung else self._hung.discard)(device)
+        self._changed(device, "hung" if is_hung else "answering")
+
+    def _node_of(self, device: DeviceId) -> NodeName:
+        return next(node for node, devices in self._devices.items() if device in devices)
+
+    def _changed(self, device: DeviceId, words: str) -> None:
+        node = self._node_of(device)
+        self._world.record(f"{node} device {device} is {words}")
+        for call in tuple(self.when_changed):
+            call(node)
+
+    # -- processes --------------------------------------------------------------------------------------------------
+
+    def users(self, node: NodeName, device: DeviceId) -> tuple[DeviceProcess, ...]:
+        """Return what uses a device."""
+        return tuple(each for each in self.processes if (each.node, each.device) == (node, device))
+
+    def service_begins(self, node: NodeName, call: AgentCall) -> None:
+        """What a start has made uses its devices from now on."""
+        for name in map(DeviceId, call.devices):
+            self._begin(node, name, call.resource, call.key)
+
+    def stranger_begins(self, device: DeviceId) -> DeviceProcess:
+        """A person starts something on a device."""
+        return self._begin(self._node_of(device), device, None, "")
+
+    def _begin(self, node: NodeName, device: DeviceId, resource: ResourceId | None, order: str) -> DeviceProcess:
+        self._numbers += 1
+        made = DeviceProcess(node, device, resource, self._numbers, self._world.now_us, order)
+        self.processes.append(made)
+        self._world.record(f"{node} device {device} is used by {made.shown().text}")
+        return made
+
+    def service_ends(self, node: NodeName, resource: ResourceId) -> None:
+        """A service has ended; what it used is free some time later, or never."""
+        for process in self.processes:
+            if (process.node, process.resource, process.has_ended) == (node, resource, False):
+                process.has_ended = True
+                self._linger(process)
+
+    def _linger(self, process: DeviceProcess) -> None:
+        manners, chance = self.manners, self._chance
+        process.is_bare = chance.random() < 0.3
+        if chance.random() < manners.hanging_share:
+            self._world.record(f"{process.node} {process.number} hangs on {process.device}")
+            return
+        span_ms = manners.slow_ms if chance.random() < manners.slow_share else manners.usual_ms
+        self._world.after(chance.randint(*span_ms) * MS, lambda: self.end(process))
+
+    def end(self, process: DeviceProcess) -> None:
+        """A process is gone, with all that it held."""
+        if process in self.processes:
+            self.processes.remove(process)
+            self._world.record(f"{process.node} device {process.device} is free of {process.number}")
+
+    def host_dies(self, node: NodeName) -> None:
+        """All processes of a host end at once."""
+        self.processes = [process for process in self.processes if process.node != node]
+
+    def another_log_begins(self) -> None:
+        """No record of the cluster that begins says what the one before has started."""
+        for process in self.processes:
+            process.is_of_older_log = True
+
+    def heal(self) -> None:
+        """Let every device be well, and end what has no right to be on one."""
+        self.manners = DeviceManners()
+        for name in sorted(self._hung):
+            self.hang(name, is_hung=False)
+        for name in sorted(self._missing):
+            self.lose(name, is_lost=False)
+        for devices in self._devices.values():
+            for name, device in list(devices.items()):
+                if device.state is not DeviceState.OK:
+                    self.set_state(name, DeviceState.OK)
+        for process in list(self.processes):
+            if process.resource is None or process.has_ended:
+                self.end(process)
+
+    # -- what a watcher sees ----------------------------------------------------------------------------------------
+
+    def report(self, node: NodeName) -> DevicesReport:
+        """Return what a watcher sees of a host's devices."""
+        seen = tuple(
+            replace(device, state=DeviceState.UNKNOWN, reasons=("hang: the driver does not answer",))
+            if name in self._hung else device
+            for name, device in sorted(self._devices.get(node, {}).items())
+            if name not in self._missing
+        )  # fmt: skip
+        users = {
+            device.id: tuple(process.shown() for process in self.users(node, device.id))
+            for device in seen
+            if device.id not in self._hung
+        }
+        return DevicesReport(seen, "1.0" if seen else "", users=users)
+
+    def use(self, node: NodeName, devices: Sequence[DeviceId]) -> DeviceUse:
+        """Return what a watcher says of some devices' use."""
+        unseen = self._hung | self._missing
+        unknown = tuple(name for name in devices if name in unseen or name not in self._devices.get(node, {}))
+        users = {
+            name: tuple(process.shown() for process in self.users(node, name))
+            for name in devices
+            if name not in unknown and self.users(node, name)
+        }
+        return DeviceUse(users, unknown)
+
+    def is_hung(self, devices: Sequence[DeviceId]) -> bool:
+        """Tell whether the driver answers nothing about one of them."""
+        return any(name in self._hung for name in devices)
+
+
+class SimulatedDevices:
+    """The `DeviceWatch` of one brain."""
+
+    def __init__(self, truth: DeviceTruth, node: NodeName, life: Life, chance: random.Random) -> None:
+        self._truth = truth
+        self._node = node
+        self._life = life
+        self._chance = chance
+        self._report_soon: Callable[[], None] = lambda: None
+        truth.when_changed.append(self._changed)
+        life.at_end(lambda: truth.when_changed.remove(self._changed))
+
+    def watch(self, changed: Callable[[DevicesReport], None]) -> None:
+        """See `DeviceWatch.watch`."""
+        if not self._truth.devices_of(self._node):
+            return
+        self._report_soon = lambda: self._later(NOTICE_US, lambda: changed(self._truth.report(self._node)))
+        self._report_soon()
+
+    def _changed(self, node: NodeName) -> None:
+        if node == self._node:
+            self._report_soon()
+
+    def look(self, devices: tuple[DeviceId, ...], done: Callable[[DeviceUse], None]) -> None:
+        """See `DeviceWatch.look`."""
+        span_us = HUNG_LOOK_US if self._truth.is_hung(devices) else LOOK_US
+        self._later(span_us, lambda: done(self._truth.use(self._node, devices)))
+
+    def _later(self, span_us: tuple[int, int], call: Callable[[], None]) -> None:
+        self._life.after(self._chance.randint(*span_us), call)

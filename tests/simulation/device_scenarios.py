@@ -1,0 +1,92 @@
+"""Stories of devices: who may have one, and when it is free (safety.md §11)."""
+
+from dataclasses import replace
+
+from haclusterd.cib.commands import IssueOrders
+from haclusterd.model.devices import DeviceId
+from haclusterd.model.ids import NodeName, OrderKey, ResourceId
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+from haclusterd.simulator.checks.checkers import OneControllerPerTerm
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.devices import DeviceManners
+from haclusterd.simulator.scenario import Cluster, Shape
+
+SOON_MS = 20_000
+
+
+def formed(rules: SafetyRules = ALL_RULES, *, devices: int = 1, nodes: int = 3, equipped: int = 1) -> Cluster:
+    """Return a cluster whose first nodes have devices, one of which llm holds."""
+    cluster = Cluster(seed=1, shape=Shape(nodes=nodes), rules=rules)
+    for name in cluster.names[:equipped]:
+        cluster.truth.devices.equip(name, devices)
+    cluster.form()
+    cluster.until(lambda: len(cluster.cib.status.devices) == equipped, SOON_MS, "the devices reported")
+    cluster.configure([configurations.with_devices("llm", 1, {"failure-timeout": "10s"})])
+    cluster.until_settled(SOON_MS, "llm started")
+    return cluster
+
+
+def device_of(cluster: Cluster, resource: str = "llm") -> DeviceId | None:
+    """Return the one device that a resource may use; None: it may use none."""
+    found = [
+        name
+        for known in cluster.cib.status.devices.values()
+        for name, claims in known.claims.items()
+        if any(claim.resource == resource and not claim.is_over for claim in claims)
+    ]
+    assert len(found) <= 1, found
+    return found[0] if found else None
+
+
+def given_twice(rules: SafetyRules) -> None:
+    """A start claims the device that llm holds, whatever its DC was thinking: it is put into the log here by hand."""
+    cluster = formed(rules)
+    [held] = [order for order in cluster.checkers.log.orders.values() if order.resource == "llm" and order.devices]
+    other = replace(
+        held, key=OrderKey("by-hand"), resource=ResourceId("other"), dc_term=cluster.cib.status.controller.term  # type: ignore[union-attr]  # it is formed
+    )
+    cluster.checkers.leave_out(OneControllerPerTerm)
+    cluster.administer(IssueOrders(other.dc_term, (other,)))
+    cluster.run_for(3000)
+    cluster.until_settled(SOON_MS, "settled")
+
+
+def stopped_and_not_free(rules: SafetyRules) -> None:
+    """llm is stopped, its process hangs in the driver, and another service waits for its device."""
+    cluster = formed(rules)
+    cluster.truth.devices.manners = DeviceManners(hanging_share=1.0)
+    cluster.configure([
+        configurations.with_devices("llm", 1, {"target-role": "Stopped"}),
+        configurations.with_devices("next", 1, {"failure-timeout": "10s"}),
+    ])
+    cluster.until(lambda: not cluster.truth.active_nodes(ResourceId("llm")), SOON_MS, "llm stopped")
+    cluster.run_for(10_000)
+    cluster.truth.devices.heal()
+    cluster.until_settled(SOON_MS, "settled")
+    assert cluster.runs_once("next")
+
+
+def older_life_hangs(rules: SafetyRules) -> None:
+    """llm dies, and its process hangs in the driver: its next life may not begin on that device before it is gone."""
+    cluster = formed(rules)
+    cluster.truth.devices.manners = DeviceManners(hanging_share=1.0)
+    cluster.kill_service("llm")
+    cluster.run_for(20_000)
+    assert not cluster.truth.active_nodes(ResourceId("llm"))
+    cluster.truth.devices.heal()
+    cluster.until_settled(60_000, "settled")
+    assert cluster.runs_once("llm")
+
+
+def stranger_in_the_way(rules: SafetyRules) -> None:
+    """A person's process uses the only device when llm is to start there."""
+    cluster = formed(rules)
+    cluster.configure([configurations.with_devices("llm", 1, {"target-role": "Stopped"})])
+    cluster.until_settled(SOON_MS, "llm stopped")
+    process = cluster.truth.devices.stranger_begins(cluster.truth.devices.devices_of(NodeName("n1"))[0])
+    cluster.run_for(4_000)
+    cluster.configure([configurations.with_devices("llm", 1, {"failure-timeout": "10s"})])
+    cluster.run_for(20_000)
+    cluster.truth.devices.end(process)
+    cluster.until_settled(60_000, "settled")
+    assert cluster.runs_once("llm")

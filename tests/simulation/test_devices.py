@@ -1,0 +1,121 @@
+"""What becomes of claims when daemons, nodes and DCs die in the middle (safety.md §11)."""
+
+import pytest
+
+from haclusterd.model.devices import DeviceState
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.devices import DeviceManners
+from haclusterd.simulator.scenario import Cluster
+from tests.simulation.device_scenarios import SOON_MS, device_of, formed
+
+LLM = ResourceId("llm")
+N1 = NodeName("n1")
+
+
+def claims(cluster: Cluster, node: str = "n1") -> list[tuple[str, bool]]:
+    known = cluster.cib.status.devices[NodeName(node)]
+    return [(claim.resource, claim.is_over) for standing in known.claims.values() for claim in standing]
+
+
+def test_a_service_that_dies_gets_its_device_back_when_that_is_free() -> None:
+    cluster = formed()
+    cluster.kill_service("llm")
+    cluster.until(lambda: cluster.runs_once("llm"), 5_000, "llm runs again")
+    cluster.until_settled(SOON_MS, "settled")
+    assert claims(cluster) == [("llm", False)]
+
+
+def test_a_bad_device_moves_its_holder_to_a_spare_and_nobody_else() -> None:
+    cluster = formed(devices=2)
+    bad = device_of(cluster)
+    assert bad is not None
+    cluster.truth.devices.set_state(bad, DeviceState.FAILED)
+    cluster.until(lambda: device_of(cluster) not in (None, bad), 5_000, "llm has the other device")
+    cluster.until_settled(SOON_MS, "settled")
+    assert cluster.runs_once("llm", *configurations.SERVICES)
+
+
+@pytest.mark.parametrize("moment_ms", [0, 50, 150, 400, 900])
+def test_a_daemon_that_dies_in_the_middle_of_a_release_ends_it_in_its_next_life(moment_ms: int) -> None:
+    cluster = formed()
+    cluster.truth.devices.manners = DeviceManners(usual_ms=(700, 700), slow_share=0)
+    cluster.edit([configurations.with_devices("llm", 1, {"target-role": "Stopped"})])
+    cluster.until(lambda: not cluster.truth.active_nodes(LLM), 5_000, "llm stopped")
+    cluster.run_for(moment_ms)
+    cluster.kill_brain("n1")
+    cluster.until_settled(SOON_MS, "settled")
+    assert claims(cluster) == []
+
+
+@pytest.mark.parametrize("moment_ms", [0, 100, 400])
+def test_a_daemon_that_dies_while_a_start_waits_for_its_device_starts_it_in_its_next_life(moment_ms: int) -> None:
+    cluster = formed()
+    cluster.truth.devices.manners = DeviceManners(usual_ms=(1500, 1500), slow_share=0)
+    cluster.kill_service("llm")
+    cluster.run_for(1200 + moment_ms)
+    cluster.kill_brain("n1")
+    cluster.until_settled(60_000, "settled")
+    assert cluster.runs_once("llm")
+    assert claims(cluster) == [("llm", False)]
+
+
+def test_a_dc_that_dies_in_the_middle_leaves_its_claims_to_the_next() -> None:
+    cluster = formed(devices=2, equipped=3)
+    bad = device_of(cluster)
+    assert bad is not None
+    cluster.truth.devices.set_state(bad, DeviceState.FAILED)
+    cluster.run_for(500)
+    cluster.kill_brain(cluster.dc())
+    cluster.until(lambda: device_of(cluster) not in (None, bad), SOON_MS, "llm has another device")
+    cluster.until_settled(SOON_MS, "settled")
+    assert cluster.runs_once("llm")
+
+
+def test_a_node_that_loses_power_loses_its_claims_with_its_boot() -> None:
+    cluster = formed(equipped=2)
+    node = cluster.node_of("llm")
+    cluster.power_off(node)
+    cluster.until(lambda: cluster.runs_once("llm"), SOON_MS, "llm runs on the other")
+    assert claims(cluster, node) == [("llm", True)], "it is fenced, and has not booted"
+    cluster.power_on(node)
+    cluster.until_settled(SOON_MS, "settled")
+    assert claims(cluster, node) == []
+
+
+def test_nobody_is_given_what_hangs_on_though_it_was_stopped_and_status_says_who() -> None:
+    cluster = formed()
+    cluster.truth.devices.manners = DeviceManners(hanging_share=1.0)
+    cluster.configure([configurations.with_devices("llm", 1, {"target-role": "Stopped"})])
+    cluster.run_for(20_000)
+    assert claims(cluster) == [("llm", True)]
+    [device] = cluster.cib.status.devices[N1].devices.values()
+    assert len(device.strangers) == 1
+
+
+def test_a_device_that_does_not_answer_is_not_given_out_again() -> None:
+    cluster = formed()
+    device = device_of(cluster)
+    assert device is not None
+    cluster.truth.devices.hang(device, is_hung=True)
+    cluster.configure([configurations.with_devices("llm", 1, {"target-role": "Stopped"})])
+    cluster.run_for(10_000)
+    assert claims(cluster) == [("llm", True)]
+    cluster.truth.devices.hang(device, is_hung=False)
+    cluster.until_settled(SOON_MS, "settled")
+    assert claims(cluster) == []
+
+
+def test_a_cluster_that_is_restored_in_the_same_boot_gives_nobody_what_its_services_still_use() -> None:
+    cluster = formed()
+    for host in cluster.hosts.values():
+        host.brain.disable()
+    cluster.run_for(500)
+    cluster.restore_backup()
+    for host in cluster.hosts.values():
+        host.brain.enable()
+    cluster.until(cluster.all_online, SOON_MS, "all online")
+    cluster.configure([configurations.with_devices("next", 1, {"failure-timeout": "10s"})])
+    cluster.run_for(15_000)
+    assert cluster.runs_once("llm")
+    assert not cluster.truth.active_nodes(ResourceId("next"))
