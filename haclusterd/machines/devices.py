@@ -3,8 +3,8 @@
 Level, not edge: the newest report and the claims that are over are compared with the CIB in every step, so a daemon
 that begins in the middle goes on rightly. What it has proposed stands in the CIB, or is proposed again.
 
-Invariant: only a change is proposed, and never one faster than `PUBLISH_MS` after another; strangers, who come and go
-with every short job, not faster than `STRANGERS_MS`. A claim is proven by an answer to a question that was asked after
+Invariant: only a change is proposed, and never one faster than `PUBLISH_MS` after another; new strangers, who come with
+every short job, not faster than `STRANGERS_MS`. A claim is proven by an answer to a question that was asked after
 it was over.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from haclusterd.cib.commands import ProvenClaim, PublishDevices, ReleaseDevices
 from haclusterd.machines.effects import Effect, LookAtDevices, Note, Propose, Scope
 from haclusterd.model.cluster import Cib, NodeState
-from haclusterd.model.device_reports import DevicesReport, DeviceUse, obstacle_to_release
+from haclusterd.model.device_reports import DevicesReport, DeviceUse, DeviceUser, obstacle_to_release
 from haclusterd.model.devices import Device, DeviceId, DeviceState, NodeDevices
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
@@ -52,6 +52,8 @@ class DevicesMachine:
     def __init__(self, node: NodeName) -> None:
         self._node = node
         self._report: DevicesReport | None = None
+        self._users: dict[DeviceId, tuple[DeviceUser, ...]] = {}
+        """What uses devices that were looked at since the newest report."""
         self._published_at: Instant | None = None
         self._publish_at = NEVER
         self._endings: dict[ProvenClaim, _Ending] = {}
@@ -68,11 +70,13 @@ class DevicesMachine:
     def reported(self, report: DevicesReport) -> None:
         """Take what the watcher sees."""
         self._report = report
+        self._users.clear()
 
     def looked(self, key: str, use: DeviceUse) -> None:
         """Take what uses the devices of a look."""
         if self._asked is not None and self._asked[0] == key:
             self._answer = (self._asked[1], use)
+            self._users |= {claim.device: tuple(use.users.get(claim.device, ())) for claim in self._asked[1]}
             self._asked = None
 
     def step(self, cib: Cib, incarnation: Incarnation, now: Instant) -> Sequence[Effect]:
@@ -152,8 +156,7 @@ class DevicesMachine:
         wanted = self._wanted(known, incarnation, now)
         if wanted is None or _shows(known, wanted):
             return []
-        is_about_strangers = _shows(_without_strangers(known), replace(wanted, devices=_bare(wanted.devices)))
-        pause_ms = STRANGERS_MS if is_about_strangers else PUBLISH_MS
+        pause_ms = STRANGERS_MS if _are_only_more_strangers(known, wanted) else PUBLISH_MS
         due = now if self._published_at is None else after(self._published_at, pause_ms)
         if now < due:
             self._publish_at = due
@@ -177,7 +180,7 @@ class DevicesMachine:
         """Return what uses a device without a claim, and what does so though its claim is long over."""
         holders = {str(claim.resource) for claim in known.claims.get(device.id, ())}
         found = {*device.strangers}
-        for user in report.users.get(device.id, ()):
+        for user in self._users.get(device.id, report.users.get(device.id, ())):
             if user.resource not in holders if user.resource else not holders:
                 found.add(user.text)
         for claim, ending in self._endings.items():
@@ -211,6 +214,14 @@ def _shows(known: NodeDevices, wanted: PublishDevices) -> bool:
         and all(known.devices.get(name) == device for name, device in seen.items())
         and all(device.is_missing for name, device in known.devices.items() if name not in seen)
     )
+
+
+def _are_only_more_strangers(known: NodeDevices, wanted: PublishDevices) -> bool:
+    """Tell whether nothing but strangers is new; that one has gone is no such news, for others wait for it."""
+    before = {name: frozenset(device.strangers) for name, device in known.devices.items()}
+    has_fewer = any(before.get(device.id, frozenset()) - set(device.strangers) for device in wanted.devices)
+    is_rest_shown = _shows(_without_strangers(known), replace(wanted, devices=_bare(wanted.devices)))
+    return is_rest_shown and not has_fewer
 
 
 def _without_strangers(known: NodeDevices) -> NodeDevices:

@@ -34,15 +34,10 @@ from haclusterd.raft.recovery import INITIAL_INDEX, LogRead, begin_log, read_log
 from haclusterd.scheduler.model.plan_cache import PlanCache
 from haclusterd.scheduler.schedule import schedule
 from haclusterd.simulator.brain import BrainProcess, Surroundings
-from haclusterd.simulator.checks import checkers_of_devices, expectations
+from haclusterd.simulator.checks import expectations
 from haclusterd.simulator.checks.activities import Activities, Activity, Begun, activity_of
 from haclusterd.simulator.checks.checkers import Checkers, ViolationError
-from haclusterd.simulator.checks.checkers_of_devices import (
-    ClaimsAddUp,
-    DevicesAreGivenOutFree,
-    DevicesAreHeldOnce,
-    WhatUsesDevicesHasClaims,
-)
+from haclusterd.simulator.checks.checkers_of_devices import judges_of_devices, unequal_claims
 from haclusterd.simulator.checks.checkers_of_the_dead import FenceAgentsActInTime, TheDeadAreFencedFirst
 from haclusterd.simulator.checks.coverage import Coverage
 from haclusterd.simulator.checks.folding import SharedFolding
@@ -135,13 +130,7 @@ class Cluster:
         self.activities = Activities(self, log)
         """What begins, for faults that wait for it."""
         judges = TheDeadAreFencedFirst(self, log, self.truth), FenceAgentsActInTime(self, log, self.switch)
-        devices = (
-            DevicesAreHeldOnce(self, log, self.truth.devices),
-            DevicesAreGivenOutFree(self, log, self.truth.devices),
-            WhatUsesDevicesHasClaims(self, log, self.truth.devices),
-            ClaimsAddUp(self, log),
-        )
-        self.checkers.add(self.coverage, self.activities, *judges, *devices)
+        self.checkers.add(self.coverage, self.activities, *judges, *judges_of_devices(self, log, self.truth.devices))
         self.installing: set[NodeName] = set()
         """Nodes that read a snapshot which another node has sent."""
         self._asked: set[RequestId] = set()
@@ -635,7 +624,7 @@ class Cluster:
         for name in self.names:
             if not self.is_up_to_date(name):
                 return f"{name} is not up to date"
-        unfree = checkers_of_devices.objection(self.cib.status.devices, self.truth.devices)
+        unfree = unequal_claims(self.cib.status.devices, self.truth.devices)
         return unfree or expectations.objection(self.cib, self.truth)
 
     def under_way(self) -> dict[Activity, list[Begun]]:

@@ -42,9 +42,9 @@ def given_twice(rules: SafetyRules) -> None:
     """A start claims the device that llm holds, whatever its DC was thinking: it is put into the log here by hand."""
     cluster = formed(rules)
     [held] = [order for order in cluster.checkers.log.orders.values() if order.resource == "llm" and order.devices]
-    other = replace(
-        held, key=OrderKey("by-hand"), resource=ResourceId("other"), dc_term=cluster.cib.status.controller.term  # type: ignore[union-attr]  # it is formed
-    )
+    controller = cluster.cib.status.controller
+    assert controller is not None
+    other = replace(held, key=OrderKey("by-hand"), resource=ResourceId("other"), dc_term=controller.term)
     cluster.checkers.leave_out(OneControllerPerTerm)
     cluster.administer(IssueOrders(other.dc_term, (other,)))
     cluster.run_for(3000)

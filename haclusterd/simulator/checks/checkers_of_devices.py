@@ -116,7 +116,17 @@ class ClaimsAddUp(Checker):
             self.object_to(f"of {name} of {node} {taken} MiB are claimed")
 
 
-def objection(claimed: Mapping[NodeName, NodeDevices], truth: DeviceTruth) -> str:
+def judges_of_devices(scene: Scene, log: Log, truth: DeviceTruth) -> tuple[Checker, ...]:
+    """Return all checkers of devices."""
+    return (
+        DevicesAreHeldOnce(scene, log, truth),
+        DevicesAreGivenOutFree(scene, log, truth),
+        WhatUsesDevicesHasClaims(scene, log, truth),
+        ClaimsAddUp(scene, log),
+    )
+
+
+def unequal_claims(claimed: Mapping[NodeName, NodeDevices], truth: DeviceTruth) -> str:
     """Say which claim has no holder, or which holder no claim, once all is quiet; empty when they are equal."""
     for node, known in claimed.items():
         for name, claims in known.claims.items():

@@ -26,6 +26,7 @@ from haclusterd.model.configuration import (
     TicketConstraint,
     effective,
 )
+from haclusterd.model.devices import DeviceState, NodeDevices
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
@@ -265,6 +266,8 @@ class _Reading:
             return False
         if self._has_failed_on(status, resource) or self._is_on_standby_for_failure(status):
             return False
+        if not self._has_devices_for(name, resource):
+            return False
         chain = self._chain(resource)
         score = sum(
             max(-INFINITY, constraint.score)
@@ -272,6 +275,24 @@ class _Reading:
             if isinstance(constraint, Location) and constraint.node == name and constraint.resource in chain
         )
         return score >= 0
+
+    def _has_devices_for(self, node: NodeName, resource: ResourceId) -> bool:
+        """Tell whether a node has as many devices as a resource claims that nobody else does, side by side if it is to
+        be so."""
+        primitive = next(each for each in self.cib.in_force.primitives() if each.id == resource)
+        count = int(effective(primitive.utilization).get("gpus", "0"))
+        if not count:
+            return True
+        known, meta = self.cib.status.devices.get(node, NodeDevices()), self._meta(resource)
+        share = 30_000 if meta.get("gpu-sharing") else 0
+        free: Counter[str] = Counter()
+        for name, device in known.devices.items():
+            others = [claim.memory_mib for claim in known.claims.get(name, ()) if claim.resource != resource]
+            is_fit = device.state is DeviceState.OK and not device.strangers and name not in known.holds
+            has_room = not others or (share and all(others) and share + sum(others) <= device.memory_mib)
+            if is_fit and has_room and name not in known.unaccepted:
+                free[device.link] += 1
+        return max(free.values(), default=0) >= count if meta.get("gpu-link") else free.total() >= count
 
     def _has_failed_on(self, status: NodeStatus, resource: ResourceId) -> bool:
         """Tell whether failures keep it away: that is judged by the scheduler alone."""

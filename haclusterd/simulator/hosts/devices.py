@@ -137,7 +137,7 @@ class DeviceTruth:
         self._numbers += 1
         made = DeviceProcess(node, device, resource, self._numbers, self._world.now_us, order)
         self.processes.append(made)
-        self._world.record(f"{node} device {device} is used by {made.shown().text}")
+        self._changed(device, f"used by {made.shown().text}")
         return made
 
     def service_ends(self, node: NodeName, resource: ResourceId) -> None:
@@ -160,7 +160,7 @@ class DeviceTruth:
         """A process is gone, with all that it held."""
         if process in self.processes:
             self.processes.remove(process)
-            self._world.record(f"{process.node} device {process.device} is free of {process.number}")
+            self._changed(process.device, f"free of {process.number}")
 
     def host_dies(self, node: NodeName) -> None:
         """All processes of a host end at once."""
