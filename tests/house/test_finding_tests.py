@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.statements import statements
 from tests.house.tests_of import CHECKOUT, PROGRAMS, THROUGH, files, found_for, has_behaviour, is_test, row_of
 from tests.skipped_tests import NOT_A_LACK, lack_of, summary
 
@@ -13,7 +14,7 @@ from tests.skipped_tests import NOT_A_LACK, lack_of, summary
 def imports_of_tests(text: str) -> list[str]:
     """Return what a file imports of files with tests."""
     found = []
-    for node in ast.walk(ast.parse(text)):
+    for node in statements(ast.parse(text).body):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "tests":
             found += [node.module, *(f"{node.module}.{each.name}" for each in node.names)]
         elif isinstance(node, ast.Import):

@@ -4,7 +4,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from types import UnionType
+
+from tests.house.statements import statements
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("haclusterd", "tests")
@@ -28,7 +29,7 @@ def facts(path: Path) -> tuple[frozenset[str] | None, tuple[ast.ImportFrom, ...]
 def names_in(tree: ast.Module) -> frozenset[str] | None:
     """Return what a module defines or imports at its top, also under conditions; None: it makes names as it runs."""
     found: set[str] = set()
-    for node in _statements(tree.body, ast.If | ast.Try | ast.With):
+    for node in statements(tree.body, ast.If | ast.Try | ast.With):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
             if node.name == "__getattr__":
@@ -44,18 +45,7 @@ def names_in(tree: ast.Module) -> frozenset[str] | None:
 
 def imports_in(tree: ast.Module) -> Iterator[ast.ImportFrom]:
     """Yield every `from MODULE import NAMES`, however deep: imports are statements, so no expression is looked into."""
-    return (node for node in _statements(tree.body, ast.stmt) if isinstance(node, ast.ImportFrom))
-
-
-def _statements(body: list[ast.stmt], within: type | UnionType) -> Iterator[ast.stmt]:
-    """Yield statements, and those inside of such as are one of `within`."""
-    for node in body:
-        yield node
-        if isinstance(node, within):
-            parts = [getattr(node, part, []) for part in ("body", "orelse", "finalbody")]
-            parts += [each.body for each in (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))]
-            for part in parts:
-                yield from _statements(part, within)
+    return (node for node in statements(tree.body) if isinstance(node, ast.ImportFrom))
 
 
 def missing(imports: Iterable[ast.ImportFrom], name: str) -> list[str]:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.statements import statements
+
 CHECKOUT = Path(__file__).parents[2]
 FUNCTION_LINES_MAX = 70
 BANNED_WORDS = frozenset({"util", "utils", "helper", "helpers", "manager", "managers", "common", "misc", "stuff"})
@@ -47,7 +49,7 @@ def name_of(path: Path) -> str:
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return (node for node in ast.walk(tree_of(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return (node for node in statements(tree_of(path).body) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 def test_there_is_something_to_check() -> None:
@@ -91,7 +93,7 @@ def test_no_name_is_empty_of_meaning() -> None:
     named += [
         (f"{name_of(path)}:{node.lineno}", node.name)
         for path in PROGRAM
-        for node in ast.walk(tree_of(path))
+        for node in statements(tree_of(path).body)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     ]
     assert [(place, name) for place, name in named if words(name) & BANNED_WORDS] == []

@@ -6,6 +6,7 @@ none is made for a piece of work: ready_threads.py has them made before.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,18 +26,24 @@ LIVE_LONG = {
 }
 """Who makes threads: for the whole life of the daemon, or of a worker process."""
 STARTERS = {"start_new_thread", "Thread", "ThreadPoolExecutor"}
+NAMED = re.compile(rf"\b(?:{'|'.join(sorted(STARTERS))})\b")
 
 
 def started(tree: ast.Module) -> Iterator[ast.Call]:
     """Yield the calls that start threads."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in STARTERS:
+        if isinstance(node, ast.Call) and name_of(node) in STARTERS:
             yield node
+
+
+def name_of(call: ast.Call) -> str:
+    """Return the last word of what is called."""
+    return ast.unparse(call.func).rpartition(".")[2] if isinstance(call.func, ast.Name | ast.Attribute) else ""
 
 
 def body_of(call: ast.Call) -> ast.expr | None:
     """Return what the thread runs; None for a pool without an initializer."""
-    name = ast.unparse(call.func).rpartition(".")[2]
+    name = name_of(call)
     keywords = {each.arg: each.value for each in call.keywords}
     if name == "start_new_thread":
         return call.args[0]
@@ -54,11 +61,16 @@ def takes_its_turn_first(body: ast.expr | None, tree: ast.Module) -> bool:
     return any("run_first(" in each for each in (text, *(functions[other] for other in called)))
 
 
+def starts_threads(text: str) -> bool:
+    """Tell whether a program starts any; it is parsed only where it names what starts one."""
+    return NAMED.search(text) is not None and any(started(ast.parse(text)))
+
+
 FILES = sorted(
     path
     for room in ROOMS
     for path in (ROOT / "haclusterd" / room).rglob("*.py")
-    if str(path.relative_to(ROOT / "haclusterd")) not in OF_CRM and any(started(ast.parse(path.read_text())))
+    if str(path.relative_to(ROOT / "haclusterd")) not in OF_CRM and starts_threads(path.read_text())
 )
 
 

@@ -80,8 +80,8 @@ def reached_in(text: str) -> frozenset[str]:
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found |= set(by_file_name().get(node.value, ()))
-            for module, name, whole in NAMED.findall(node.value):
+            found |= by_file_name().get(node.value, frozenset())
+            for module, name, whole in NAMED.findall(node.value) if "haclusterd" in node.value else ():
                 found |= {f"{module}.{name}", module, whole}
     return frozenset(found & files().keys())
 

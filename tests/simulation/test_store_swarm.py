@@ -24,8 +24,8 @@ def test_nothing_acknowledged_is_lost_in_a_storm(seed: int) -> None:
 def test_a_seed_is_the_same_history_in_every_process() -> None:
     program = "from tests.simulation.store_swarm import run; print(run(7, safety_ms=20_000).trace)"
     root = Path(__file__).parents[2]
-    traces = set()
-    for hash_seed in ("1", "2", "random"):
+    traces = {run(7, safety_ms=20_000).trace}
+    for hash_seed in ("1", "2"):
         result = subprocess.run(
             [sys.executable, "-c", program],
             cwd=root,
@@ -34,5 +34,5 @@ def test_a_seed_is_the_same_history_in_every_process() -> None:
             text=True,
             check=True,
         )
-        traces.add(result.stdout)
+        traces.add(result.stdout.strip())
     assert len(traces) == 1
