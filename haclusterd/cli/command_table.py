@@ -100,7 +100,8 @@ CIB = Level("cib", "Shadow CIBs: copies of the state, to try changes on", (
 
 MIGRATE = Level("migrate", "Come here from Pacemaker", (
     Command("check", "Say whether a CIB of Pacemaker may come in, and what would change", "",
-            (Parameter("file", is_optional=True, completes=Completes.FILE, help="the CIB; -: standard input"),),
+            (Parameter("file", is_optional=True, completes=Completes.FILE,
+                       help="the CIB, or a script of crmsh, which does not say what runs; -: standard input"),),
             (Option("--live", "live", "the CIB of the Pacemaker that runs on this machine"),),
             examples=("crm migrate check cib.xml", "crm migrate check --live", "crm -o json migrate check cib.xml")),
 ))  # fmt: skip

@@ -3,7 +3,8 @@
 The answer says what loads, what changes its meaning, what this machine lacks, which nodes nobody can fence, and what a
 cluster of ours would do first with what the CIB says is running. A CIB may come in when it loads as a whole, its agents
 are here, and the first plan neither ends nor moves anything that runs. It is judged by the same reading, checks and
-scheduler as `configure load xml` and the running cluster; nothing is changed.
+scheduler as `configure load xml` and the running cluster; nothing is changed. A script of crmsh says the same without
+what runs where, so that nothing is known of the first plan.
 
 What is said of a configuration is of two kinds. What means something else here than in Pacemaker, or nothing, must be
 known before the change; what means the same in both, and is worth a look, is advice, and would be as true without any
@@ -14,6 +15,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from haclusterd.commands.configure.adoption import adopt
+from haclusterd.commands.configure.script import Reading, founded, read_file
+from haclusterd.commands.configure.settling import settle
+from haclusterd.commands.context import Context
 from haclusterd.commands.migration_differences import Decision, as_probed, differences
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.planning.planning import as_pacemaker, plan
@@ -22,13 +26,13 @@ from haclusterd.commands.verify.configuration import verify
 from haclusterd.formats.cib_xml.document import CibReading, read_cib
 from haclusterd.formats.cib_xml.notes import AS_IN_PACEMAKER
 from haclusterd.model.agents import AgentFacts
-from haclusterd.model.cluster import NodeState
+from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.configuration import Configuration, Primitive, effective
 from haclusterd.model.graph import ChangeKind, Plan
 from haclusterd.model.ids import AgentReference
 from haclusterd.model.instants import WallTime
 from haclusterd.reports.codes import Code, Severity
-from haclusterd.reports.items import ReportItem, has_errors
+from haclusterd.reports.items import Place, ReportItem, has_errors
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.verbs.answers.simulation import (
     FirstPlan,
@@ -62,19 +66,19 @@ _INTERRUPTING = frozenset(
 
 
 def named_agents(text: str, source: str) -> tuple[AgentReference, ...]:
-    """Return the agents that a CIB names, each once; none when it cannot be read."""
-    configuration = read_cib(text, source).cib.configuration
+    """Return the agents that a CIB or a script names, each once; none when it cannot be read."""
+    configuration = _read(text, source).cib.configuration
     return tuple(sorted({each.agent for each in configuration.primitives()}, key=str))
 
 
 def check_migration(text: str, source: str, agents: Mapping[str, AgentFacts], now: WallTime) -> Outcome[MigrationCheck]:
-    """Judge a CIB (XML); `agents` are the installed ones of those that it names, by `str(AgentReference)`.
+    """Judge a CIB (XML) or a script of crmsh; `agents` are the installed ones of those that it names, by their names.
 
     Answers `haclusterd.migration_check/1`, with exit status 0 when it may come in and MAY_NOT_COME_IN when not; a text
-    that is no CIB is refused.
+    that is neither is refused.
     """
-    reading = read_cib(text, source)
-    if not reading.cib.members and has_errors(reading.reports):
+    reading = _read(text, source)
+    if not (reading.cib.members or reading.cib.configuration.resources) and has_errors(reading.reports):
         return Outcome(reading.reports)
     adopted, reports, is_judged = _judged(text, source, reading, agents)
     found = _Findings(reading, adopted, reports, is_judged, agents, reading.execution_date or now)
@@ -82,20 +86,45 @@ def check_migration(text: str, source: str, agents: Mapping[str, AgentFacts], no
     return Outcome(answer=answer, exit_status=0 if answer.may_come_in else MAY_NOT_COME_IN)
 
 
+def _is_script(text: str) -> bool:
+    return bool(text.strip()) and not text.lstrip("\ufeff \t\r\n").startswith("<")
+
+
+def _read_script(text: str, source: str) -> Reading:
+    context = Context(Cib(), WallTime(0), "")
+    return read_file(context, text, source, is_yaml=False, base=Configuration(), variables={})
+
+
+def _read(text: str, source: str) -> CibReading:
+    """Read a CIB, or a script of crmsh as one in which no node is up."""
+    if not _is_script(text):
+        return read_cib(text, source)
+    made = _read_script(text, source)
+    members = {name: Member(name, ()) for name in made.configuration.nodes}
+    return CibReading(Cib(members=members, configuration=made.configuration), reports=made.reports, places=made.places)
+
+
 def _judged(
     text: str, source: str, reading: CibReading, agents: Mapping[str, AgentFacts]
 ) -> tuple[Configuration, tuple[ReportItem, ...], bool]:
     """Return what would be loaded, everything that loading it would say, and whether it could be judged as a whole."""
-    made = adopt(text, source, Configuration())
-    reports = [*made.reports, *reading.reports]
+    if _is_script(text):
+        made = _read_script(text, source)
+        adopted, on_the_way = settle(made.configuration, made.places)
+    else:
+        made, on_the_way = adopt(text, source, Configuration()), ()
+        adopted = made.configuration
     is_judged = not has_errors(made.reports)
-    if is_judged:
-        members = {name: each for name, each in reading.cib.members.items() if name in made.configuration.nodes}
-        reports += verify(made.configuration, members=members, agents=agents, places=made.places)
+    reports = [*made.reports, *on_the_way, *reading.reports]
+    if is_judged or _is_script(text):
+        members = {name: each for name, each in reading.cib.members.items() if name in adopted.nodes}
+        found = verify(adopted, members=members, agents=agents, places=made.places)
+        reports += founded(found, made.unread)
     unique: dict[tuple[str, str], ReportItem] = {}
     for item in reports:
         unique.setdefault((str(item.place or ""), item.message), item)
-    return made.configuration if is_judged else reading.cib.configuration, tuple(unique.values()), is_judged
+    in_order = sorted(unique.values(), key=lambda item: (item.place is None, item.place or Place(source, 0)))
+    return adopted if is_judged else reading.cib.configuration, tuple(in_order), is_judged
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,8 +104,10 @@ def _check_parameters(judgement: Judgement, primitive: Primitive, facts: AgentFa
         if known is not None:
             _check_option(judgement, known, value, f"{primitive.id}: {name}", path)
         elif not _is_special(name, is_device=is_device) and primitive.agent.standard in _WITH_PARAMETERS:
-            remedy = (is_device and _OF_PACEMAKERS_DEVICES.get(name)) or did_you_mean(name, facts.parameters)
             agent = primitive.agent
+            otherwise = f"what it takes: crm ra info {agent}"
+            guess = did_you_mean(name, facts.parameters, otherwise)
+            remedy = (is_device and _OF_PACEMAKERS_DEVICES.get(name)) or guess
             judgement.note(Code.UNKNOWN_PARAMETER, path, remedy=remedy, where=primitive.id, agent=agent, name=name)
 
 

@@ -195,3 +195,33 @@ def test_what_goes_with_another_resource_says_with_which() -> None:
 def test_the_exit_status_is_ten_when_it_may_not_come_in() -> None:
     exit_status, found = checked(cib(properties=NO_FENCING, resources='<bundle id="b"><podman image="i"/></bundle>'))
     assert (exit_status, found["may_come_in"]) == (MAY_NOT_COME_IN, False)
+
+
+SCRIPT = """node n1
+node n2
+primitive web ocf:pacemaker:Dummy op monitor interval=10s
+property have-watchdog=true stonith-enabled=false cluster-name=prod
+"""
+
+
+def test_a_script_of_crmsh_is_judged_without_what_runs() -> None:
+    exit_status, found = checked(SCRIPT)
+    assert (exit_status, found["may_come_in"], found["cluster"]) == (0, True, "prod")
+    assert found["size"] == {"nodes": 2, "resources": 1, "constraints": 0}
+    assert (codes(found, "changed"), found["plan"]["is_known"]) == (["LEFT_OUT"], False)
+    assert found["changed"][0]["place"] == "cib.xml:4:10"
+
+
+def test_what_a_script_says_wrong_is_listed_with_its_place() -> None:
+    exit_status, found = checked(SCRIPT + "primitive gone ocf:none:Such\ncolocation c inf: web nobody\nfrob web\n")
+    assert exit_status == MAY_NOT_COME_IN
+    places = [each["place"] for each in found["refused"]]
+    assert places == ["cib.xml:6:23", "cib.xml:7:1"]
+    assert [each["agent"] for each in found["missing_agents"]] == ["ocf:none:Such"]
+
+
+@pytest.mark.parametrize("text", ["", " \n", "hello", "<nothing/>", "primitive"])
+def test_a_text_that_is_neither_a_cib_nor_a_script_is_refused(text: str) -> None:
+    outcome = check_migration(text, "cib.xml", DUMMY, NOW)
+    assert outcome.is_refused
+    assert all(each.place is not None for each in outcome.reports)

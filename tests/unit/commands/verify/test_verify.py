@@ -12,6 +12,7 @@ from haclusterd.model.agents import AgentFacts, ParameterFacts
 from haclusterd.model.cluster import Member
 from haclusterd.model.configuration import AttributeSet, Configuration, Group
 from haclusterd.model.ids import AgentReference
+from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem
 
 ROOT = Path(__file__).parents[4]
@@ -409,3 +410,11 @@ def test_many_circles_and_long_chains_end() -> None:
     reports = judge(f"{GOOD}{chain}\nprimitive p600 Dummy op monitor interval=1s\norder back p600 p0\n{pairs}")
     assert {str(report.code) for report in reports} == {"ORDER_CYCLE"}
     assert 0 < len(reports) <= 20
+
+
+@pytest.mark.parametrize(("count", "remedy"), [(2, "one of: p0, p1"), (20, "what it takes: crm ra info ocf:x:y")])
+def test_an_unknown_parameter_is_answered_with_what_the_agent_takes(count: int, remedy: str) -> None:
+    facts = AgentFacts(parameters={f"p{number}": ParameterFacts() for number in range(count)})
+    script = assemble(parse_script("primitive w ocf:x:y params colour=red op monitor interval=5s", "t").statements)
+    reports = verify(script.configuration, members={}, agents={"ocf:x:y": facts}, places=script.places)
+    assert [each.remedy for each in reports if each.code is Code.UNKNOWN_PARAMETER] == [remedy]
