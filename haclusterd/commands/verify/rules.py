@@ -137,6 +137,6 @@ def _doubt_about_comparison(condition: AttributeExpression) -> str | None:
         except ValueError:
             return (
                 f"{condition.attribute} is compared with {condition.value!r}, which is no {condition.type}: "
-                "they are compared as text"
+                "they are compared as text, as in Pacemaker"
             )
     return None

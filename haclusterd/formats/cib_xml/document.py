@@ -65,7 +65,7 @@ def read_configuration(text: str, source: str) -> ConfigurationReading:
         )
     notes = Notes(source)
     for name in _REMOTE_ADMINISTRATION:
-        notes.left_out(root, name, "from afar this cluster is administered by REST over TLS (haclusterd-api), or by ssh")
+        notes.left_out(root, name, "from afar there is REST over TLS here (haclusterd-api), or ssh")
     configuration, _ = ConfigurationReader(root, notes).read()
     return ConfigurationReading(configuration, in_reading_order(notes.reports), places_of(section, source))
 
