@@ -56,6 +56,8 @@ _OF_BOTH = frozenset(
     }
 )  # fmt: skip
 """Warnings of what means the same in Pacemaker."""
+_TOO_MANY = ": clone-max"
+"""How a setting is named in the refusal of more instances than can be planned in time."""
 _INTERRUPTING = frozenset(
     {
         ChangeKind.STOP, ChangeKind.MOVE, ChangeKind.RESTART, ChangeKind.RECOVER, ChangeKind.DEMOTE,
@@ -228,6 +230,9 @@ class _Findings:
         is_known = any(each.state is NodeState.ONLINE for each in cib.status.nodes.values())
         if not is_known:
             return FirstPlan(is_known=False, problem="")
+        endless = next((each for each in self._refused() if each.parameters.get("name", "").endswith(_TOO_MANY)), None)
+        if endless is not None:
+            return FirstPlan(is_known=True, problem=endless.message)
         theirs = as_pacemaker(self.reading)
         ours = ScheduleOptions(has_quorum=theirs.has_quorum)
         here = as_probed(replace(cib, configuration=self.adopted))

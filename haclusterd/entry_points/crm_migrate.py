@@ -21,6 +21,7 @@ from haclusterd.reports.items import ReportItem, report
 QUERY = ("cibadmin", "--query")
 QUERY_TIMEOUT_S = 60
 LIVE = "the running Pacemaker"
+NEWLINE = b"\n"
 _HOW_TO_SAVE = "on a node of the Pacemaker cluster: cibadmin --query > cib.xml; then: crm migrate check cib.xml"
 
 
@@ -48,11 +49,14 @@ def _read(name: str) -> str | ReportItem:
     try:
         with Path("/dev/stdin" if name == "-" else name).open("rb") as file:
             data = file.read(MAX_LENGTH + 1)
-        return data.decode()
     except OSError as error:
         return report(Code.NO_INPUT, file=name, problem=error.strerror or str(error), remedy=_HOW_TO_SAVE)
-    except UnicodeDecodeError:
-        return report(Code.NO_INPUT, file=name, problem="it is not UTF-8 text", remedy=_HOW_TO_SAVE)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        at = f"line {data.count(NEWLINE, 0, error.start) + 1}, byte {error.start - data.rfind(NEWLINE, 0, error.start)}"
+        problem = f"{at}: 0x{data[error.start]:02x} is no UTF-8 text"
+        return report(Code.NO_INPUT, file=name, problem=problem, remedy="save it as UTF-8: iconv -f LATIN1 -t UTF-8")
 
 
 def _queried() -> str | ReportItem:

@@ -154,6 +154,12 @@ class BundleNetwork:
     ports: tuple[PortMapping, ...] = ()
 
 
+MAX_REPLICAS = 128
+"""Of a bundle. More are a slip of the pen: each is three resources and a node."""
+MAX_INSTANCES = 1000
+"""Of a clone on fewer nodes; of a group, of all its members together. More are a slip of the pen: each costs time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bundle:
     """Containers of one image on several nodes, with a primitive inside each, or none."""

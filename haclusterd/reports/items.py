@@ -4,6 +4,7 @@ A report is a value: code that finds a fault makes one and goes on looking, so t
 the command line and the API turn it into text. Tests look at codes and parameters, never at prose. Nothing here prints.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -69,7 +70,7 @@ def report_with(
 ) -> ReportItem:
     """Do the same with the parameters in a mapping."""
     row = CODES[code]
-    texts = {name: _shortened(str(value)) for name, value in parameters.items()}
+    texts = {name: _shortened(_quoted(str(value))) for name, value in parameters.items()}
     assert set(texts) == row.names, f"{code}: {sorted(texts)} given, {sorted(row.names)} wanted"
     return ReportItem(
         code=code,
@@ -82,12 +83,19 @@ def report_with(
 
 LONGEST_TEXT = 1000
 """Characters of one parameter: it may quote what somebody wrote."""
+LONGEST_WORD, SHOWN_OF_WORD = 300, 80
+"""Of a word with more characters than any name of a file, so many are shown."""
+_LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD},}}")
 
 
 def _usual(row: CodeRow, texts: Mapping[str, str]) -> str:
     """Return the code's remedy; nothing when the problem says itself what to write, as in `(write it like 30s)`."""
     says_it = texts.get("problem", "").endswith(")") and "(write " in texts["problem"]
     return "" if says_it else row.remedy.format_map(texts)
+
+
+def _quoted(text: str) -> str:
+    return text if len(text) < LONGEST_WORD else _LONG_WORD.sub(lambda found: f"{found[0][:SHOWN_OF_WORD]}...", text)
 
 
 def _shortened(text: str) -> str:

@@ -7,11 +7,12 @@ import re
 from collections.abc import Iterator
 
 from haclusterd.commands.verify.judgement import Judgement, pairs
-from haclusterd.model.configuration import AttributeSet, Primitive, Resource, Template
+from haclusterd.model.configuration import MAX_INSTANCES, AttributeSet, Clone, Group, Primitive, Resource, Template
 from haclusterd.model.operations import DEFAULTABLE, operation_row
 from haclusterd.model.properties import (
     CLUSTER_PROPERTIES,
     META_ATTRIBUTES,
+    collective_meta,
     is_of_others,
     is_own_meta,
     meta_row,
@@ -22,6 +23,8 @@ from haclusterd.reports.codes import Code
 from haclusterd.reports.suggestions import did_you_mean
 
 _PROPERTY_NAMES = tuple(name for row in CLUSTER_PROPERTIES for name in (row.name, *row.aliases))
+_DIGITS = 10
+"""A number with more is refused by its table."""
 _CAPACITY = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
 _META_NAMES = tuple(name for row in META_ATTRIBUTES for name in (row.name, *row.aliases))
 
@@ -39,6 +42,8 @@ def check_values(judgement: Judgement) -> None:
         _check_operation_default(judgement, name, value)
     for resource in configuration.resources.values():
         _check_blocks(judgement, resource, "resource")
+        if isinstance(resource, Clone):
+            _check_instances(judgement, resource)
     for template in configuration.templates.values():
         _check_blocks(judgement, template, "template")
     _check_nodes(judgement)
@@ -55,6 +60,20 @@ def _check_nodes(judgement: Judgement) -> None:
     for where, blocks, path in _utilizations(judgement):
         for name, value in pairs(blocks):
             _check_capacity(judgement, value, f"{where}: {name}", (*path, name))
+
+
+def _check_instances(judgement: Judgement, clone: Clone) -> None:
+    """Refuse more instances of a group than can be planned in time: its members count as well."""
+    group = judgement.configuration.resources.get(clone.child)
+    number = collective_meta(judgement.configuration, clone).get("clone-max", "")
+    if not isinstance(group, Group) or not (number.isascii() and number.isdecimal() and len(number) < _DIGITS):
+        return
+    count, members = int(number), len(group.members)
+    if count > len(judgement.nodes()) and count * members > MAX_INSTANCES:
+        problem = f"{count} instances of {members} members are more than {MAX_INSTANCES} resources"
+        remedy = "leave clone-max out for one instance on each node"
+        path = ("resource", clone.id, "meta", "clone-max")
+        judgement.note(Code.BAD_VALUE, path, remedy=remedy, name=f"{clone.id}: clone-max", problem=problem)
 
 
 def _check_blocks(judgement: Judgement, owner: Resource | Template, kind: str) -> None:

@@ -8,6 +8,7 @@ from haclusterd.formats.cib_xml.operations import OperationReader
 from haclusterd.formats.cib_xml.sets import SetReader
 from haclusterd.formats.cib_xml.tree import Element
 from haclusterd.model.configuration import (
+    MAX_REPLICAS,
     AttributeSet,
     Bundle,
     BundleNetwork,
@@ -207,8 +208,6 @@ def _with_pair(blocks: tuple[AttributeSet, ...], identifier: str, pair: tuple[st
 
 ENGINES = ("docker", "podman", "rkt")
 BLOCKS = ("meta_attributes", "instance_attributes")
-MAX_REPLICAS = 1000
-"""More are a slip of the pen: each is three resources and a node."""
 
 
 def read_bundle(element: Element, sets: SetReader, notes: Notes) -> Bundle | None:
@@ -247,7 +246,7 @@ def _count(element: Element, name: str, notes: Notes) -> int | None:
     value = notes.number(element, name, 0)
     if value > MAX_REPLICAS:
         notes.bad_value(element, name, f"{value} is more than {MAX_REPLICAS}")
-        return MAX_REPLICAS
+        return None
     return value
 
 

@@ -8,7 +8,7 @@ from haclusterd.formats.crm.cursor import Cursor
 from haclusterd.formats.crm.tokens import Token
 from haclusterd.formats.generated_ids import allocate, mapping_base
 from haclusterd.formats.statements import Define
-from haclusterd.model.configuration import Bundle, BundleNetwork, PortMapping, StorageMapping
+from haclusterd.model.configuration import MAX_REPLICAS, Bundle, BundleNetwork, PortMapping, StorageMapping
 from haclusterd.model.ids import NCNAME, ResourceId
 from haclusterd.model.properties import read_boolean
 from haclusterd.model.words import bad_character
@@ -16,8 +16,6 @@ from haclusterd.reports.codes import Code
 from haclusterd.reports.suggestions import did_you_mean
 
 ENGINES = ("docker", "podman", "rkt")
-MAX_REPLICAS = 1000
-"""More are a slip of the pen: each is three resources and a node."""
 
 CONTAINER_KEYS = (
     "image", "replicas", "replicas-per-host", "promoted-max", "masters", "run-command", "options", "network",

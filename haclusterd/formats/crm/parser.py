@@ -99,7 +99,7 @@ def _dispatch(cursor: Cursor, known_agents: Collection[AgentReference]) -> State
         return _read_section(cursor, SECTIONS[keyword])
     reader = _READERS.get(keyword)
     if reader is None:
-        remedy = did_you_mean(keyword, KEYWORDS)
+        remedy = did_you_mean(keyword, KEYWORDS, "all statements: crm help configure")
         if section_word(head) is not None:
             remedy = "it belongs to the statement before: end the line before with a backslash"
         raise cursor.refuse(Code.UNKNOWN_KEYWORD, head, remedy=remedy, word=head.text)

@@ -21,6 +21,7 @@ from haclusterd.reports.suggestions import nearest
 MAX_TEXT_CHARACTERS = 1_000_000
 MAX_NODES = 200_000
 MAX_DEPTH = 64
+_LEVELS, _FEWER = f"{MAX_DEPTH} levels", "write it with fewer levels"
 
 _QUOTE = "put the value in quotes"
 _SAID = {
@@ -139,7 +140,7 @@ class _Reader:
         except _StopError:
             pass
         except _DepthError as error:
-            self._report_too_large(self._place_of(error.mark), f"{MAX_DEPTH} levels", "write it with fewer levels")
+            self._report_too_large(self._place_of(error.mark), _LEVELS, _FEWER, what="the depth of the file")
         except yaml.MarkedYAMLError as error:
             self._syntax(error.problem or "it cannot be read", error.problem_mark or error.context_mark)
         except yaml.reader.ReaderError as error:
@@ -158,7 +159,8 @@ class _Reader:
         if self._nodes > MAX_NODES:
             raise self._too_large(event, f"{MAX_NODES} values")
         if depth > MAX_DEPTH:
-            raise self._too_large(event, f"{MAX_DEPTH} levels", "write it with fewer levels")
+            self._report_too_large(self._place(event), _LEVELS, _FEWER, what="the depth of the file")
+            raise _StopError
         if isinstance(event, yaml.AliasEvent):
             raise self._stop(f"an alias (*{event.anchor}) is not allowed", event, "write the value out")
         assert isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent)
@@ -234,12 +236,14 @@ class _Reader:
         self.reports.append(report(Code.SYNTAX, place=self._place(event), problem=problem, remedy=remedy))
         return _StopError()
 
-    def _too_large(self, event: yaml.Event, limit: str, remedy: str | None = None) -> _StopError:
-        self._report_too_large(self._place(event), limit, remedy)
+    def _too_large(self, event: yaml.Event, limit: str) -> _StopError:
+        self._report_too_large(self._place(event), limit)
         return _StopError()
 
-    def _report_too_large(self, place: Place, limit: str, remedy: str | None = None) -> None:
-        self.reports.append(report(Code.TOO_LARGE, place=place, remedy=remedy, what="the file", limit=limit))
+    def _report_too_large(
+        self, place: Place, limit: str, remedy: str | None = None, *, what: str = "the file"
+    ) -> None:
+        self.reports.append(report(Code.TOO_LARGE, place=place, remedy=remedy, what=what, limit=limit))
 
 
 def _spell(character: object) -> str:

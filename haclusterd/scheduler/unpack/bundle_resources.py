@@ -8,7 +8,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import AddressValueError, IPv6Address, ip_address
 
-from haclusterd.model.configuration import AttributeSet, Bundle, BundleNetwork, Clone, Operation, Primitive
+from haclusterd.model.configuration import (
+    MAX_REPLICAS,
+    AttributeSet,
+    Bundle,
+    BundleNetwork,
+    Clone,
+    Operation,
+    Primitive,
+)
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.scores import INFINITY
@@ -18,7 +26,7 @@ from haclusterd.scheduler.model.meta_attributes import define, resolve_meta
 from haclusterd.scheduler.model.readings import boolean
 from haclusterd.scheduler.unpack.container_options import REMOTE_PORT, container_parameters
 from haclusterd.scheduler.unpack.remote_nodes import add_remote_node, connection_primitive
-from haclusterd.scheduler.unpack.resource_builder import MOST_INSTANCES, Around, ResourceBuilder
+from haclusterd.scheduler.unpack.resource_builder import Around, ResourceBuilder
 
 _IP_AGENT = AgentReference("ocf", "heartbeat", "IPaddr2")
 _MONITOR_MS = 60_000
@@ -39,8 +47,8 @@ def build_bundle(item: Bundle, builder: ResourceBuilder) -> Resource | None:
         return None
     promoted_max = max(0, item.promoted_max or 0)
     count = _count(item.replicas, promoted_max or 1)
-    if count > MOST_INSTANCES:
-        builder.warn(f"{item.id} is left out: it asks for {count} replicas, more than {MOST_INSTANCES}")
+    if count > MAX_REPLICAS:
+        builder.warn(f"{item.id} is left out: it asks for {count} replicas, more than {MAX_REPLICAS}")
         return None
     addresses = _addresses(network.ip_range_start, count)
     if network.ip_range_start and len(set(addresses)) < count:

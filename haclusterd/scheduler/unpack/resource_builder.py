@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from haclusterd.model.cluster import Cib
-from haclusterd.model.configuration import AttributeSet, Clone, Group, Primitive, contained
+from haclusterd.model.configuration import MAX_INSTANCES, AttributeSet, Clone, Group, Primitive, contained
 from haclusterd.model.configuration import Resource as Configured
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.templates import expanded
@@ -22,8 +22,6 @@ from haclusterd.scheduler.model.rules import RuleContext, by_strength, looks_at_
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.unpack.remote_nodes import add_remote_node
 
-MOST_INSTANCES = 1000
-"""Of one clone or bundle; what asks for more, and for more than there are nodes, is a slip of the pen."""
 _CAN_BE_UNIQUE = ("ocf", "stonith")
 _PROMOTABLE = "ocf"
 _ALONE = Definition(is_unique=True)
@@ -248,8 +246,11 @@ class ResourceBuilder:
             return base, "only agents of the class ocf can be promoted"
         nodes = max(1, len(self.inventory.nodes))
         clone_max = at_least(meta.get("clone-max"), 0, nodes)
-        if clone_max > max(nodes, MOST_INSTANCES):
-            return base, f"it asks for {clone_max} instances, more than {MOST_INSTANCES}"
+        # A running cluster goes on with what it has accepted; verification counts the members for it.
+        each = max(1, len(standards)) if self.settings.options.is_pacemaker_compatible else 1
+        if clone_max * each > max(nodes * each, MAX_INSTANCES):
+            of_members = f" of {each} members" if each > 1 else ""
+            return base, f"it asks for {clone_max} instances{of_members}, more than {MAX_INSTANCES}"
         clone_node_max = at_least(meta.get("clone-node-max"), 0, 1)
         is_unique = boolean(meta.get("globally-unique"), default=False)
         if "globally-unique" not in meta:

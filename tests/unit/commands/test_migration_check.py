@@ -225,3 +225,17 @@ def test_a_text_that_is_neither_a_cib_nor_a_script_is_refused(text: str) -> None
     outcome = check_migration(text, "cib.xml", DUMMY, NOW)
     assert outcome.is_refused
     assert all(each.place is not None for each in outcome.reports)
+
+
+def test_more_instances_than_can_be_planned_in_time_are_refused_without_a_plan() -> None:
+    crowd = "".join(primitive(f"w{number}") for number in range(20))
+    many = '<meta_attributes id="c-m"><nvpair id="c-n" name="clone-max" value="1000"/></meta_attributes>'
+    text = cib(
+        properties=NO_FENCING, resources=f'<clone id="c">{many}<group id="g">{crowd}</group></clone>', status=ONLINE
+    )
+    exit_status, found = checked(text)
+    assert exit_status == MAY_NOT_COME_IN
+    assert [each["message"] for each in found["refused"]] == [
+        "c: clone-max: 1000 instances of 20 members are more than 1000 resources"
+    ]
+    assert found["plan"]["problem"] == found["refused"][0]["message"]

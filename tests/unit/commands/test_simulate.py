@@ -212,6 +212,13 @@ def test_members_that_need_not_be_together_are_once_on_each_node() -> None:
     assert sorted(rows) == ["plain Started n1", "plain Started n2", "web Started n1", "web Started n2"]
 
 
+def test_more_instances_of_a_group_than_can_be_planned_in_time_are_left_out() -> None:
+    many = GROUPED.format(meta=pair("clone-max", "501"))
+    data = simulated(cib(resources=many, status=on(1) + on(2), properties=NO_FENCING))
+    assert data["actions"] == []
+    assert any("it asks for 501 instances of 2 members, more than 1000" in each for each in data["warnings"])
+
+
 GUESTS = (
     '<primitive id="vm" class="ocf" provider="pacemaker" type="Dummy"><meta_attributes id="vm-m">'
     + pair("remote-node", "guest")

@@ -106,3 +106,9 @@ def test_too_many_are_cut_and_errors_are_kept() -> None:
     assert sum(item.code is Code.SYNTAX for item in shown) == 150
     assert shown[-1].code is Code.MORE_FAULTS
     assert not has_errors(in_reading_order(warnings * 2))
+
+
+def test_a_word_longer_than_any_name_of_a_file_is_shown_in_part() -> None:
+    name = "n" * 255
+    assert name in report(Code.UNKNOWN_KEYWORD, word=name).message
+    assert report(Code.UNKNOWN_KEYWORD, word="9" * 5000).message == f"unknown keyword {'9' * 80}..."

@@ -307,6 +307,10 @@ def test_a_good_configuration_has_no_faults() -> None:
         (f"{APART}\nclone k g\ncolocation x inf: c k", [("COLOCATION_WITH_MEMBERS_APART", "3:12")]),
         (f"{APART}\ncolocation x 10: c g\ncolocation y -inf: c g", []),
         (f"{APART}\ncolocation x inf: g c", []),
+        # instances
+        ("group g a b\nclone x g meta clone-max=500", []),
+        ("group g a b\nclone x g meta clone-max=501", [("BAD_VALUE", "2:16")]),
+        ("clone x a meta clone-max=501", []),
         # locations
         ("location x a inf: n1\nlocation y a -inf: n1", [("LOCATION_NO_EFFECT", "1:10")]),
         ("location x a -inf: n1\nlocation y b inf: n1", []),

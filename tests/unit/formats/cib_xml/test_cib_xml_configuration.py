@@ -263,7 +263,7 @@ def test_nodes_and_fencing_levels() -> None:
         (cib(nodes='<node id="1" uname="n1" type="quantum"/>'), "error cib.xml:4: a node of type quantum is not"),
         (cib(root='validate-with="pacemaker-9.0"'), "warning cib.xml:1: <cib validate-with>: pacemaker-9.0 is not"),
         (cib(resources='<bundle id="b"><docker image="x" replicas="1000000"/></bundle>'),
-         "error cib.xml:5: <docker replicas>: 1000000 is more than 1000"),
+         "error cib.xml:5: <docker replicas>: 1000000 is more than 128"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_held_is_reported_with_its_line(text: str, expected: str) -> None:
