@@ -96,8 +96,7 @@ def test_what_means_something_else_is_apart_from_advice() -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        pair("enable-acl", "true"), pair("have-watchdog", "true"), pair("dc-deadtime", "5s"),
-        pair("no-quorum-policy", "ignore"),
+        pair("have-watchdog", "true"), pair("dc-deadtime", "5s"), pair("no-quorum-policy", "ignore"),
     ],
 )  # fmt: skip
 def test_a_property_that_does_something_else_here_is_no_advice(line: str) -> None:
