@@ -166,10 +166,12 @@ def test_what_pacemaker_would_interrupt_too_is_distinguished_from_what_it_would_
     assert "as Pacemaker would at that moment: check again when the cluster is at rest" in shown
 
 
-def test_access_control_that_nobody_enforces_is_said(machine: Path) -> None:
-    text = cib(properties=NO_FENCING, resources=WEB, more='<acls><acl_role id="a"/></acls>')
-    shown = " ".join(check(machine, "migrate", "check", "-", text=text).stdout.split())
-    assert "they keep nobody from anything here (take users who may not operate the cluster out of the group" in shown
+def test_access_control_comes_in_as_it_is(machine: Path) -> None:
+    role = '<acl_role id="a"><acl_permission id="p" kind="read" xpath="/cib"/></acl_role>'
+    lists = f'<acls>{role}<acl_target id="hacluster"><role id="a"/></acl_target></acls>'
+    text = cib(properties=NO_FENCING + pair("enable-acl", "true"), resources=WEB, more=lists, status=status())
+    code, found = document(machine, text)
+    assert (code, found["refused"], found["changed"]) == (0, [], [])
 
 
 def test_a_file_without_a_status_compares_nothing(machine: Path) -> None:
