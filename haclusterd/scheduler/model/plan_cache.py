@@ -106,8 +106,10 @@ def _all_but(kind: type, *left_out: str) -> Callable[[Any], tuple[object, ...]]:
     return attrgetter(*(entry.name for entry in fields(kind) if entry.name not in left_out))
 
 
-_read_of_cib = attrgetter("cluster_uuid", "cluster_name", "members", "membership", "version", "feature_level")
-"""Beside configuration and status; a plan looks neither at the log nor at what was asked."""
+_read_of_cib = _all_but(
+    Cib, "configuration", "status", "index", "requests", "refused", "staged", "history", "api_tokens"
+)
+"""Beside configuration and status: all but the log and what was asked, at which no plan looks."""
 _read_of_status = _all_but(Status, "nodes", "alerts")
 _read_of_node = _all_but(NodeStatus, "attributes", "private_attributes")
 
