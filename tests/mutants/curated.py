@@ -1517,6 +1517,111 @@ COPIES = (
     ),
 )
 
+DEVICES = (
+    Mutant("claim_objection", "device in known.unaccepted", "False", "a device that nobody has accepted is used"),
+    Mutant("claim_objection", "own is None and device in known.holds", "False", "a drained device gets something new"),
+    Mutant("claim_objection", "seen.is_partitioned", "False", "a GPU is claimed beside its instances"),
+    Mutant(
+        "claim_objection",
+        "own.memory_mib != memory_mib or (own.is_over and own.memory_mib)",
+        "False",
+        "a sharer starts again beside its older life, whose memory nobody counts",
+    ),
+    Mutant(
+        "claim_objection",
+        "[name for name in (DeviceId(seen.parent), *_instances(known, device)) if known.claims.get(name)]",
+        "[]",
+        "a GPU and an instance of it are held by two",
+    ),
+    Mutant(
+        "_objection_to_others",
+        "not claim.memory_mib or not memory_mib",
+        "not claim.memory_mib",
+        "who wants a device alone gets one that others share",
+    ),
+    Mutant(
+        "_objection_to_others",
+        "memory_mib and taken + memory_mib > device.memory_mib",
+        "False",
+        "more memory of a device is claimed than it has",
+    ),
+    Mutant(
+        "issue_orders",
+        "claimed = with_claims(claimed, order)",
+        "claimed = claimed",
+        "a start claims nothing: its devices are given to the next",
+    ),
+    Mutant(
+        "_judged",
+        "claim.is_over or may_be_active_or_begin(status, claim.resource)",
+        "claim.is_over",
+        "the claim of what runs is over, and ends when it uses its device for a moment not",
+    ),
+    Mutant(
+        "apply_devices:_is_proven",
+        "claim.is_over and (claim.resource, claim.order) == (proven.resource, proven.order)",
+        "(claim.resource, claim.order) == (proven.resource, proven.order)",
+        "a proof ends the claim of what runs",
+    ),
+    Mutant(
+        "apply_devices:_is_proven",
+        "(claim.resource, claim.order) == (proven.resource, proven.order)",
+        "claim.resource == proven.resource",
+        "a proof about an older life ends the claim of the newer one",
+    ),
+    Mutant(
+        "release_devices",
+        "_is_alive(cib, command.node, command.incarnation)",
+        "True",
+        "a life that is over ends claims",
+    ),
+    Mutant("_objection_to_forgetting", "known.claims.get(name)", "False", "a claim is forgotten with its device"),
+    Mutant(
+        "DevicesMachine._take_answer",
+        "ending.is_proven = not ending.obstacle",
+        "ending.is_proven = True",
+        "a device is released while a process of the old holder uses it",
+    ),
+    Mutant(
+        "DevicesMachine.looked",
+        "self._asked is not None and self._asked[0] == key",
+        "self._asked is not None",
+        "an answer from before a claim was over ends it",
+    ),
+    Mutant(
+        "obstacle_to_release",
+        "user.resource not in others",
+        "user.resource == resource",
+        "a process that does not say whose it is keeps nobody off its device",
+    ),
+    Mutant(
+        "obstacle_to_start",
+        "user.resource not in sharers and (user.resource or not sharers)",
+        "user.resource and user.resource not in sharers",
+        "something starts on a device that a stranger uses",
+    ),
+    Mutant("_obstacle", "device in use.unknown", "False", "a device of which nobody can say counts as free"),
+    Mutant(
+        "DeviceProofs.is_proven",
+        "elapsed_ms(proof.free_at, now) <= FRESH_MS",
+        "True",
+        "a proof is good for ever: what came between it and the start is not seen",
+    ),
+    Mutant(
+        "DeviceProofs.answered",
+        "proof is None or proof.asked_at is None or key != _key(order, proof)",
+        "proof is None",
+        "an answer that was given up counts as fresh when it comes",
+    ),
+    Mutant(
+        "ExecutorMachine._awaits_devices",
+        "not self._proofs.is_proven(order, moment.now) and not self._proofs.failure(order, moment.now)",
+        "False",
+        "a start begins before its devices are proven free",
+    ),
+)
+"""Who may have a device, and when it is free."""
+
 CURATED = (
     *ACTIVITY,
     *APPLY,
@@ -1534,5 +1639,6 @@ CURATED = (
     *OPTIONS,
     *RECORDS,
     *COPIES,
+    *DEVICES,
 )
 """All of them, in the order of the table."""
