@@ -131,6 +131,19 @@ async def test_the_environment(agents: ScriptedAgents) -> None:
     }
 
 
+async def test_what_claims_devices_finds_them_in_its_environment(agents: ScriptedAgents) -> None:
+    agents.write("a", "#!/bin/sh\nexec env\n")
+    claimed = {"devices": ("GPU-1", "GPU-2", "mlx5_0"), "accelerators": ("GPU-1", "GPU-2")}
+    result = await agents.run("a", action="start", **claimed)
+    environment = dict(line.split("=", 1) for line in result.stdout.splitlines())
+    assert {name: value for name, value in environment.items() if "DEVICES" in name.upper()} == {
+        "OCF_RESKEY_CRM_meta_devices": "GPU-1 GPU-2 mlx5_0",
+        "OCF_RESKEY_CRM_meta_devices_cdi": "nvidia.com/gpu=GPU-1 nvidia.com/gpu=GPU-2",
+        "CUDA_VISIBLE_DEVICES": "GPU-1,GPU-2",
+        "NVIDIA_VISIBLE_DEVICES": "GPU-1,GPU-2",
+    }
+
+
 async def test_parameters_are_in_no_argument_vector_and_in_no_text_of_the_call(agents: ScriptedAgents, until) -> None:
     agents.write("a", "#!/bin/sh\nsleep 60 &\nwait\n")
     call = agents.call("a", parameters={"password": "hunter2-secret"})
