@@ -15,10 +15,11 @@ from haclusterd.model.activity import possibly_active as possibly_active
 from haclusterd.model.activity import possibly_promoted as possibly_promoted
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.copies import Copies
-from haclusterd.model.history import has_run
+from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import UNITS, NodeName, ResourceId
 from haclusterd.model.orders import Order
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.renaming import has_run_beside, is_run_by
 
 
 def unfenced_holders(cib: Cib, resource: ResourceId) -> tuple[NodeName, ...]:
@@ -85,11 +86,11 @@ def _of_primitive(status: NodeStatus, base: str, *, is_unique: bool) -> set[Reso
 def under_names_given_up(cib: Cib, order: Order) -> tuple[str, ...]:
     """Return under which names that are configured no more, and where, what an order starts may be active: `db on n1`.
 
-    It is the same service when agent and parameters are the same, and it has never run under the name of the order:
-    somebody has renamed it, or deleted and configured it again. Without parameters the name is what tells two apart.
+    It is the same service when agent and parameters are the same, and it has not run under the name of the order since
+    it was started under the other one: somebody has renamed it, or deleted and configured it again. Without parameters
+    the name is what tells two apart.
     """
-    is_named = bool(order.definition) and (bool(order.parameters) or order.agent.standard in UNITS)
-    if not is_named or _has_run(cib, order.resource):
+    if not (order.definition and (order.parameters or order.agent.standard in UNITS)):
         return ()
     states = HOLDING if ClusterProperties(cib.in_force).boolean("fencing-enabled") else (NodeState.ONLINE,)
     return tuple(
@@ -97,13 +98,8 @@ def under_names_given_up(cib: Cib, order: Order) -> tuple[str, ...]:
         for node, status in sorted(cib.status.nodes.items())
         if status.state in states
         for name in _given_up(cib, status)
-        if _is_started_by(status, name, order)
+        if name != order.resource and _is_renamed(cib, started_as(status, name), order)
     )
-
-
-def _has_run(cib: Cib, resource: ResourceId) -> bool:
-    histories = (status.histories.get(resource) for status in cib.status.nodes.values())
-    return any(has_run(history) for history in histories if history is not None)
 
 
 def _given_up(cib: Cib, status: NodeStatus) -> list[ResourceId]:
@@ -112,9 +108,11 @@ def _given_up(cib: Cib, status: NodeStatus) -> list[ResourceId]:
     return sorted(name for name in known if ResourceId(name.partition(":")[0]) not in configured)
 
 
-def _is_started_by(status: NodeStatus, name: ResourceId, order: Order) -> bool:
-    started = started_as(status, name)
-    return started is not None and (started.agent, started.definition) == (order.agent, order.definition)
+def _is_renamed(cib: Cib, started: Order | ResourceHistory | None, order: Order) -> bool:
+    if started is None or not is_run_by(started, order.agent, order.definition):
+        return False
+    own = (status.histories.get(order.resource) for status in cib.status.nodes.values())
+    return not has_run_beside([history for history in own if history is not None], started)
 
 
 def promoted_on_others(

@@ -10,6 +10,7 @@ from haclusterd.cib.apply_watchdog import lease_in_force_ms
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.levels import level_of_all
 from haclusterd.cib.migrations import with_doubt, without_orders_of
+from haclusterd.cib.reloads import with_reload_in_doubt
 from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_node, with_status
 from haclusterd.model import durations
 from haclusterd.model.activity import migrations_at
@@ -17,6 +18,7 @@ from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FailedOperation, FenceAction, FenceOutcome
 from haclusterd.model.history import ResourceHistory, history_of
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
+from haclusterd.model.ocf import ActionName
 from haclusterd.model.quorum import ends_quorum
 from haclusterd.model.watchdog import WATCHDOG
 
@@ -153,6 +155,8 @@ def _restarted(status: NodeStatus, entry: Entry) -> NodeStatus:
     for order in status.orders.values():
         if order.resource not in histories:
             histories[order.resource] = history_of(order)
+        if order.action is ActionName.RELOAD_AGENT and entry.rules.reload_keeps_both:
+            histories[order.resource] = with_reload_in_doubt(histories[order.resource], order)
     unverified: frozenset[ResourceId] = frozenset(histories)
     kept = {key: replace(order, is_voided=True) for key, order in status.orders.items() if order.is_activating}
     return replace(

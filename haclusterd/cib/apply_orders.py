@@ -18,6 +18,7 @@ from haclusterd.cib.activity import (
 from haclusterd.cib.apply_devices import objection_to_claims, with_claims
 from haclusterd.cib.changes import Change, ChangeKind, Refusal, RefusalCode
 from haclusterd.cib.migrations import with_doubt, with_expected_arrival, with_undecided
+from haclusterd.cib.reloads import after_reload, is_found, is_not_found, looked_for_next, settled_reloads
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_nodes
 from haclusterd.model.activity import (
     HOLDING,
@@ -263,6 +264,7 @@ def _record(
     if known is None and order is None:
         return status, []
     history = known if known is not None else _of_order(order)
+    history = after_reload(history, order, result) if entry.rules.reload_keeps_both else history
     if order is not None and result.kind is ResultKind.UNKNOWN and order.action in _BEGINNINGS:
         is_kept = order.action is ActionName.START and entry.rules.unverified_is_probed
         history = _in_doubt(history, order, result) if is_kept else _begun_by(history, order)
@@ -327,6 +329,7 @@ def _begun_by(history: ResourceHistory, order: Order) -> ResourceHistory:
         parameters=order.lasting_parameters,
         definition=order.definition,
         devices=order.devices,
+        reloads=(),
     )
 
 
@@ -341,6 +344,10 @@ def _record_finished(
             history = replace(history, parameters=order.lasting_parameters, definition=order.definition)
     key = operation_key(result.operation, result.interval_ms)
     record = _as_record(history, order, result, key)
+    if history.reloads and is_not_found(record):
+        return _looked_for_next(status, history, record)
+    if is_found(record):
+        history = settled_reloads(history)
     is_probe = result.operation == ActionName.MONITOR and result.interval_ms == 0
     is_in_vain = could_not_look(record) and history_says_active(history)
     if not (is_in_vain and key in history.records):  # A probe that found it before is all that says so, perhaps.
@@ -363,6 +370,21 @@ def _record_finished(
         unverified=status.unverified - {result.resource} if is_conclusive else status.unverified,
     )
     return updated, [_change_of(status.name, record, reported)]
+
+
+def _looked_for_next(
+    status: NodeStatus, history: ResourceHistory, record: OperationRecord
+) -> tuple[NodeStatus, list[Change]]:
+    """Look once more, by the parameters of a reload that was cut off: that nothing was found proves nothing yet."""
+    updated = replace(
+        status,
+        histories={**status.histories, history.resource: looked_for_next(history)},
+        probed=status.probed - {history.resource},
+        unverified=status.unverified | {history.resource},
+    )
+    text = f"{record.operation} of {history.resource} on {status.name} found nothing by its older parameters; " \
+           "a reload was cut off, so those of the reload are looked for"
+    return updated, [change(ChangeKind.OUTCOME_UNKNOWN, text, node=status.name, resource=history.resource)]
 
 
 def _as_start(result: OperationResult, started: OperationRecord | None) -> OperationResult:

@@ -4,9 +4,11 @@ One answer for the scheduler, for `apply` and for the executors: where they diff
 refuses.
 """
 
+from collections.abc import Mapping
+
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.history import OperationRecord, ResourceHistory, ordered_records
-from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
 from haclusterd.model.properties import ClusterProperties
@@ -33,6 +35,8 @@ def could_not_look(record: OperationRecord) -> bool:
 
 def history_says_active(history: ResourceHistory) -> bool:
     """Tell whether the newest conclusive record leaves the resource active, or leaves doubt."""
+    if history.reloads:
+        return True
     for record in reversed(ordered_records(history)):
         if record.status is ExecutionStatus.NOT_INSTALLED:
             continue
@@ -65,11 +69,14 @@ def history_says_promoted(history: ResourceHistory) -> bool:
 def possibly_promoted(status: NodeStatus, resource: ResourceId) -> bool:
     """Tell whether an instance of a promotable clone may be promoted on a node.
 
-    While it is unverified it may: a promote, or a demote, may have been its last action.
+    While it is unverified it may: a promote, or a demote, may have been its last action. So it may while a reload is in
+    doubt: a demote may have been asked of parameters by which nothing runs.
     """
     if status.state not in HOLDING:
         return False
-    return resource in status.unverified or known_promoted(status, resource)
+    history = status.histories.get(resource)
+    is_in_doubt = resource in status.unverified or (history is not None and bool(history.reloads))
+    return is_in_doubt or known_promoted(status, resource)
 
 
 def known_promoted(status: NodeStatus, resource: ResourceId) -> bool:
@@ -96,6 +103,25 @@ def started_as(status: NodeStatus, resource: ResourceId) -> Order | ResourceHist
             return order
     history = status.histories.get(resource)
     return history if history is not None and may_be_active(status, resource) else None
+
+
+Way = tuple[AgentReference, Mapping[str, str]]
+"""An agent, and the parameters of the resource that it is given."""
+
+
+def ways_of(status: NodeStatus, resource: ResourceId) -> tuple[Way, ...]:
+    """Return every way in which that may run which may be active on a node: one of them finds it and ends it.
+
+    There are several where a reload is under way, or did not succeed; none where nobody knows how it was started.
+    """
+    orders = [order for order in status.orders.values() if order.resource == resource]
+    ways = [(order.agent, order.lasting_parameters) for order in orders if order.is_activating][:1]
+    history = status.histories.get(resource)
+    if history is not None:
+        ways = ways or [(history.agent, history.parameters)]
+        ways += [(history.agent, reload.parameters) for reload in history.reloads]
+    ways += [(order.agent, order.lasting_parameters) for order in orders if order.action is ActionName.RELOAD_AGENT]
+    return tuple(way for place, way in enumerate(ways) if way not in ways[:place])
 
 
 def may_hold_anything(status: NodeStatus) -> bool:

@@ -8,9 +8,8 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
 
-_FOUND = frozenset({ExitCode.OK, ExitCode.PROMOTED})
 _BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
-_FINDINGS = frozenset({*_FOUND, ExitCode.NOT_RUNNING})
+_FINDINGS = frozenset({ExitCode.OK, ExitCode.PROMOTED, ExitCode.NOT_RUNNING})
 
 
 def operation_key(operation: str, interval_ms: int) -> str:
@@ -100,6 +99,15 @@ class FailCount:
 
 
 @dataclass(frozen=True, slots=True)
+class ReloadInDoubt:
+    """A reload that was begun and did not succeed: what runs may go by its parameters, or by those of before."""
+
+    parameters: Mapping[str, str]
+    definition: str = ""
+    """As `ResourceHistory.definition`."""
+
+
+@dataclass(frozen=True, slots=True)
 class ResourceHistory:
     """Everything recorded of one resource on one node."""
 
@@ -123,6 +131,8 @@ class ResourceHistory:
     """The resource that it ran inside of, where that is not configured any more."""
     locked_at: WallTime | None = None
     """Only CIBs of feature levels 1 and 2 have it, and nothing is done with it: see `NodeStatus.locks`."""
+    reloads: tuple[ReloadInDoubt, ...] = ()
+    """How else it may run, the oldest first: looked for one after another where the parameters find nothing."""
 
 
 def history_of(order: Order) -> ResourceHistory:
@@ -134,11 +144,6 @@ def history_of(order: Order) -> ResourceHistory:
         definition=order.definition,
         devices=order.devices if order.action in _BEGINNINGS else (),
     )
-
-
-def has_run(history: ResourceHistory) -> bool:
-    """Tell whether anything more than a look is recorded: the resource was once started, stopped or found."""
-    return any(not record.is_probe or record.exit_code in _FOUND for record in history.records.values())
 
 
 def ordered_records(history: ResourceHistory) -> list[OperationRecord]:

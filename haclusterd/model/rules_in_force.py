@@ -35,6 +35,8 @@ class SafetyRules:
     """`apply` refuses a start of what may be active on another node, and a plan that an older order overtakes ends."""
     asked_as_started: bool = True
     """What may run is probed, watched and stopped by the agent and parameters that started it (safety.md §1)."""
+    reload_keeps_both: bool = True
+    """After a reload that did not succeed, what runs is looked for by the older parameters and by the newer (§1)."""
     own_orders_are_known: bool = True
     """A DC walks no plan that was made while orders of its own were on their way into the log (safety.md §1)."""
     refuse_old_term: bool = True

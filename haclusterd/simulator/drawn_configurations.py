@@ -22,6 +22,8 @@ SPANS_MS = ((5, 30), (5, 200), (50, 2_500), (1_000, 30_000))
 """How long starts and promotes take: from what is over at once to what outlives every other timer."""
 UNITS_SHARE = 0.3
 """Of the seeds, those whose services are units of systemd."""
+RELOADS_SHARE = 0.5
+"""Of the seeds, those whose agents take another pidfile over while what they run goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,11 @@ def draw(
     has_migration: bool,
     is_unfencing: bool = False,
     is_notified: bool = False,
+    is_reloading: bool = False,
 ) -> Beginning:
     """Draw what a seed begins with; `has_switch`: there is a power switch, so no watchdog is counted on.
 
-    `is_unfencing`, `is_notified`: it is so in any case.
+    `is_unfencing`, `is_notified`, `is_reloading`: it is so in any case.
     """
     edits: list[Edit] = []
     drawn_texts: list[str] = []
@@ -67,9 +70,12 @@ def draw(
                   for name in configurations.SERVICES]  # fmt: skip
     edits += _start_delays(chance, drawn_texts, start_timeout_ms=LONG_TIMEOUT_MS if slow else 5000)
     manners = _manners(chance, slow=slow)
+    manners = replace(manners, reloads=manners.reloads or is_reloading)
     drawn_texts.append(f"starts {manners.start_ms}, promotes {manners.promote_ms}")
     if manners.units:
         drawn_texts.append("units")
+    if manners.reloads:
+        drawn_texts.append("reloads")
     return Beginning(tuple(edits), manners, "; ".join(drawn_texts))
 
 
@@ -144,8 +150,10 @@ def _manners(chance: random.Random, *, slow: bool) -> Manners:
     apart = random.Random()
     apart.setstate(chance.getstate())
     apart.seed(apart.getrandbits(64))
-    units = apart.random() < UNITS_SHARE
-    return replace(usual, start_ms=starts, promote_ms=promotes, demote_ms=demotes, units=units)
+    units, reloads = apart.random() < UNITS_SHARE, apart.random() < RELOADS_SHARE
+    reload_ms = apart.choice(SPANS_MS[:3])
+    return replace(usual, start_ms=starts, promote_ms=promotes, demote_ms=demotes, units=units, reloads=reloads,
+                   reload_ms=reload_ms)  # fmt: skip
 
 
 def tickets(chance: random.Random) -> tuple[Edit, ...]:

@@ -29,7 +29,7 @@ USUAL = (
 )  # fmt: skip
 OF_THE_HEARD = (Subject.NOTHING, Subject.LINKS, Subject.POLICIES)
 PAIRS_OF_A_SEED = 3
-STRIDE = 11
+STRIDE = 19
 """From one pair to the next that seeds of the same kind dwell on: so a short campaign meets a bit of everything. It
 divides no number of pairs, so that all are come to."""
 

@@ -380,6 +380,7 @@ def _begin(cluster: Cluster, seed: int) -> None:
             has_migration=has_migration,
             is_unfencing=dwells_on.meets(Activity.UNFENCE),
             is_notified=dwells_on.meets(Activity.NOTIFY),
+            is_reloading=dwells_on.meets(Activity.RELOAD),
         )
         edits = beginning.edits
         cluster.fates.manners = cluster.usual_manners = beginning.manners

@@ -9,7 +9,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import OTHER, SERVICE, Fate
+from haclusterd.simulator.hosts.agents import OTHER, RELOAD, SERVICE, Fate, Manners
 from haclusterd.simulator.hosts.truth import PIDFILE, Maker, promoted
 from haclusterd.simulator.scenario import Cluster
 
@@ -164,6 +164,20 @@ def agent_is_changed(rules: SafetyRules) -> None:
 def parameter_is_changed(rules: SafetyRules) -> None:
     """db runs when another pidfile is configured for it, and n1's daemon dies: the older one must be looked at."""
     _daemon_dies_after_a_change(rules, CHANGED[1])
+
+
+def reload_outlives_its_daemon(rules: SafetyRules) -> None:
+    """n1's daemon dies while db takes another pidfile over; db is wanted on n2, and is found by the newer one only."""
+    cluster = Cluster(3, rules=rules)
+    cluster.fates.manners = cluster.usual_manners = Manners(reloads=True)
+    cluster.form()
+    cluster.fates.write(DB, RELOAD, Fate(duration_ms=3000, effect_at_percent=10), times=1)
+    change_db(cluster, CHANGED[1])
+    cluster.until(lambda: cluster.truth.is_known_to(CHANGED[1], SOURCE, DB), SETTLED_MS, "it was taken over")
+    cluster.kill_brain(SOURCE)
+    cluster.edit([configurations.prefers(DB, TARGET, 1000)])
+    cluster.until(lambda: cluster.truth.active_nodes(DB) == (TARGET,), SETTLED_MS, "db runs on n2")
+    cluster.until_settled(SETTLED_MS, "settled")
 
 
 def start_after_a_change_outlives_its_daemon(rules: SafetyRules) -> None:

@@ -123,6 +123,25 @@ def test_a_service_that_is_renamed_has_stopped_before_it_starts_under_its_new_na
     cluster.until_settled(60_000, "settled")
 
 
+@pytest.mark.parametrize("meanwhile", [_nothing, _the_stopping_daemon_dies, _its_host_dies, _the_dc_dies])
+def test_so_it_has_when_it_gets_back_the_name_under_which_it_ran_before(
+    meanwhile: Callable[[Cluster, NodeName], None],
+) -> None:
+    cluster = formed(service("db"))
+    NeverBoth(cluster)
+    cluster.fates.write(SHOP, "stop", SLOW)
+    constraints = [Delete("constraint", name) for name in ("cache-with-db", "db-then-cache", "db-on-n1")]
+    cluster.configure([*constraints, Delete("resource", DB), service("shop"), configurations.prefers("shop", "n2")])
+    cluster.until_settled(60_000, "it runs under its new name")
+    (holder,) = cluster.truth.active_nodes(SHOP)
+    cluster.edit([Delete("constraint", "shop-on-n2"), Delete("resource", SHOP), service("db"),
+                  configurations.prefers("db", "n1" if holder != "n1" else "n3")])  # fmt: skip
+    cluster.until(lambda: is_ordered(cluster, holder, SHOP, ActionName.STOP), 5000, "it is to stop")
+    meanwhile(cluster, holder)
+    cluster.until(lambda: cluster.runs_once("db"), 60_000, "it runs")
+    cluster.until_settled(60_000, "settled")
+
+
 def test_a_renamed_service_does_not_start_where_what_is_no_longer_configured_is_left_alone() -> None:
     cluster = formed(service("db"), configurations.properties(**{"stop-removed-resources": "false"}))
     (holder,) = cluster.truth.active_nodes(DB)

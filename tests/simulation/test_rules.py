@@ -52,6 +52,7 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
     (("asked_as_started",), copies.parameter_is_changed, frozenset({"AgentsFindWhatRuns"})),
     (("asked_as_started",), copies.start_after_a_change_outlives_its_daemon, frozenset({"AgentsFindWhatRuns"})),
     (("asked_as_started",), copies.unmanaged_while_changed, frozenset({"AgentsFindWhatRuns"})),
+    (("reload_keeps_both",), copies.reload_outlives_its_daemon, frozenset({"NeverTwoActive"})),
     (
         ("one_active_copy", "own_orders_are_known"),
         scenarios.order_of_an_aborted_plan,

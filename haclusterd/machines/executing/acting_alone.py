@@ -10,15 +10,15 @@ long as this life lasts.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from haclusterd.cib.activity import known_promoted
+from haclusterd.cib.activity import known_promoted, possibly_promoted
 from haclusterd.machines.effects import Condemn, Effect
 from haclusterd.machines.executing.stop_plan import held_by, stops_before, timeout_of
 from haclusterd.machines.no_quorum import LonePolicy, promotable_resources
-from haclusterd.model.activity import migrating_to_or_from
+from haclusterd.model.activity import Way, migrating_to_or_from
 from haclusterd.model.agent_calls import AgentResult
 from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
@@ -56,6 +56,7 @@ class StepEvent(StrEnum):
     TURN = "its turn has come"
     ENDED_WELL = "the agent has succeeded"
     ENDED_BADLY = "the agent has failed"
+    OTHER_WAY = "the agent has succeeded, and it may run by other parameters"
     UNMANAGED = "it is unmanaged, or held by what is"
     FOUND_STOPPED = "the monitor has not found it"
     MAY_RUN = "the monitor has found it, or has failed"
@@ -86,6 +87,7 @@ STEPS: Final = TransitionTable(
         Transition((Step.DEMOTING_ONLY,), StepEvent.ENDED_BADLY, Step.TO_STOP),
         Transition((Step.STOPPING,), StepEvent.ENDED_WELL, Step.STOPPED),
         Transition((Step.STOPPING,), StepEvent.ENDED_BADLY, Step.UNKNOWN),
+        Transition((Step.STOPPING,), StepEvent.OTHER_WAY, Step.TO_STOP),
         Transition(UNFINISHED, StepEvent.UNMANAGED, Step.LEFT_ALONE),
         Transition((Step.TO_LOOK,), StepEvent.TURN, Step.LOOKING),
         Transition((Step.LOOKING,), StepEvent.FOUND_STOPPED, Step.FOUND_STOPPED),
@@ -151,8 +153,8 @@ class ResetWish:
 _ACTIONS: Final = {Step.TO_STOP: ActionName.STOP, Step.TO_LOOK: ActionName.MONITOR}
 """What is called in these steps; in the other ones that wait, a demotion."""
 
-Origin = Callable[[ResourceId], tuple[AgentReference, Mapping[str, str]] | None]
-"""With which agent and parameters a resource may have been started here; None: nobody knows."""
+Origin = Callable[[ResourceId], tuple[Way, ...]]
+"""By which agent and parameters a resource may run here, in one of several ways; none: nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,8 @@ class _Way:
     timeout_ms: int
     before: frozenset[ResourceId]
     """What must have stopped first."""
+    others: tuple[Way, ...] = ()
+    """How else it may run, since a reload did not come to its end: what one way stops may run by another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,13 +260,25 @@ class ActingAlone:
         """An agent called by `next_actions` has ended; return whether the resource is proven to have stopped."""
         is_whole = result.status is ExecutionStatus.DONE
         if action == ActionName.MONITOR:
-            is_stopped = is_whole and result.exit_code == ExitCode.NOT_RUNNING
+            is_answer = is_whole and not self._ways[resource].others
+            is_stopped = is_answer and result.exit_code == ExitCode.NOT_RUNNING
             self._happened(resource, StepEvent.FOUND_STOPPED if is_stopped else StepEvent.MAY_RUN)
             return False
         is_well = is_whole and result.exit_code == ExitCode.OK
-        is_proof = is_well and not (self._steps[resource] is Step.STOPPING and resource in self._arriving)
+        is_stop = self._steps[resource] is Step.STOPPING
+        if is_stop and is_well and self._ways[resource].others:
+            self._take_next_way(resource)
+            return False
+        is_proof = is_well and not (is_stop and resource in self._arriving)
         self._happened(resource, StepEvent.ENDED_WELL if is_proof else StepEvent.ENDED_BADLY)
         return self._steps[resource] is Step.STOPPED
+
+    def _take_next_way(self, resource: ResourceId) -> None:
+        """Stop it in the next way in which it may run, now that it does not run in this one."""
+        way = self._ways[resource]
+        (agent, parameters), *others = way.others
+        self._ways[resource] = replace(way, agent=agent, parameters=parameters, others=tuple(others))
+        self._happened(resource, StepEvent.OTHER_WAY)
 
     def _happened(self, resource: ResourceId, event: StepEvent) -> None:
         self._steps[resource] = STEPS.after(self._steps[resource], event)
@@ -339,12 +355,12 @@ class ActingAlone:
         """Have a monitor look at what is unmanaged and must stop before something that is not."""
         holding = frozenset[ResourceId]().union(*(before[resource] for resource in self.held))
         for resource in sorted(self.untouched & holding):
-            found = origin(resource)
-            if found is None:
+            ways = origin(resource)
+            if not ways:
                 continue
-            agent, parameters = found
+            (agent, parameters), *others = ways
             timeout_ms = timeout_of(ActionName.MONITOR, situation.cib.in_force, resource, situation.wall)
-            self._ways[resource] = _Way(agent, parameters, timeout_ms, frozenset())
+            self._ways[resource] = _Way(agent, parameters, timeout_ms, frozenset(), tuple(others))
             self._steps[resource] = Step.TO_LOOK
 
     def _plan(
@@ -358,20 +374,21 @@ class ActingAlone:
         is_demoting = situation.policy is LonePolicy.DEMOTE and not situation.is_recorded_dead
         promotable = promotable_resources(configuration)
         for resource in sorted(active):
-            found = origin(resource)
-            if found is None:
+            ways = origin(resource)
+            if not ways:
                 self._steps[resource] = Step.UNKNOWN
                 continue
-            agent, parameters = found
+            (agent, parameters), *others = ways
             if agent.standard == "stonith":
                 continue
             timeout_ms = timeout_of(ActionName.STOP, configuration, resource, situation.wall)
-            self._ways[resource] = _Way(agent, parameters, timeout_ms, before[resource])
+            self._ways[resource] = _Way(agent, parameters, timeout_ms, before[resource], tuple(others))
             is_promotable = ResourceId(resource.partition(":")[0]) in promotable
             is_promoted = in_force is not None and (
-                known_promoted(in_force, resource) or (is_promotable and resource in in_force.unverified)
+                known_promoted(in_force, resource) or (is_promotable and possibly_promoted(in_force, resource))
             )
-            is_kept = is_demoting and is_promotable
+            # Where it may run in several ways, a demotion may miss it; nothing misses it when all of them were stopped.
+            is_kept = is_demoting and is_promotable and not others
             self._steps[resource] = _first_step(is_promoted=is_promoted, is_kept=is_kept)
 
 

@@ -51,11 +51,12 @@ from haclusterd.machines.executing.resource_queue import (
 )
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.no_quorum import LonePolicy, panics
+from haclusterd.model.activity import Way, ways_of
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.device_reports import DeviceUse
 from haclusterd.model.devices import ACCELERATORS, DeviceId, DeviceKind, NodeDevices
-from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId
+from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
@@ -606,18 +607,14 @@ class ExecutorMachine:
         known = possibly_active(in_force) if in_force is not None else frozenset()
         return (known - self._stopped_alone) | begun
 
-    def _origin(self, resource: ResourceId) -> tuple[AgentReference, Mapping[str, str]] | None:
-        """Return with which agent and parameters a resource may have been started here."""
+    def _origin(self, resource: ResourceId) -> tuple[Way, ...]:
+        """Return in which ways a resource may run here."""
         agent, in_force = self._queue(resource).at_work, self._record.in_force
-        if agent is not None and agent.order is not None:
-            return agent.order.agent, agent.order.lasting_parameters
-        if in_force is None:
-            return None
-        for order in in_force.orders.values():
-            if order.resource == resource and order.is_activating:
-                return order.agent, order.lasting_parameters
-        history = in_force.histories.get(resource)
-        return (history.agent, history.parameters) if history is not None else None
+        known = ways_of(in_force, resource) if in_force is not None else ()
+        if agent is None or agent.order is None:
+            return known
+        asked = (agent.order.agent, agent.order.lasting_parameters)
+        return (asked, *(way for way in known if way != asked))
 
     def _continue_alone(self, alone: ActingAlone, moment: Moment) -> list[Effect]:
         situation = self._situation(moment)

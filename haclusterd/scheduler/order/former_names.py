@@ -8,8 +8,8 @@ name: agent and parameters are the same. Pacemaker has no such order; plans for 
 
 from collections.abc import Iterator
 
-from haclusterd.model.history import has_run
 from haclusterd.model.ids import UNITS
+from haclusterd.model.renaming import has_run_beside, is_run_by
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.flags import need
 from haclusterd.scheduler.actions.ordering import Template
@@ -35,15 +35,16 @@ def former_name_templates(inventory: Inventory, table: ActionTable) -> Iterator[
 
 
 def _is_renamed(removed: Resource, leaf: Resource) -> bool:
-    """Tell whether a resource that never ran runs what a removed one does; `apply` judges by the same marks."""
+    """Tell whether a resource is to run what a removed one runs; `apply` judges by the same marks."""
     definition = leaf.definition
     is_named = bool(definition.parameters) or (definition.agent is not None and definition.agent.standard in UNITS)
     if not is_named or removed.definition.agent != definition.agent:
         return False
-    if any(map(has_run, leaf.found.histories.values())):
-        return False
-    now = digest_of(definition.parameters)
-    return any(history.definition == now for history in removed.found.histories.values())
+    own, now = tuple(leaf.found.histories.values()), digest_of(definition.parameters)
+    return any(
+        is_run_by(history, definition.agent, now) and not has_run_beside(own, history)
+        for history in removed.found.histories.values()
+    )
 
 
 def _is_former(top: Resource) -> bool:

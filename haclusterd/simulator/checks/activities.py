@@ -25,6 +25,7 @@ class Activity(StrEnum):
     MIGRATE_TO = "migrate_to"
     MIGRATE_FROM = "migrate_from"
     NOTIFY = "notify"
+    RELOAD = "reload-agent"
     PROBE = "probe"
     MONITOR = "monitor"
     FENCE = "fence"
@@ -37,7 +38,7 @@ class Activity(StrEnum):
 
 AGENTS = frozenset({
     Activity.START, Activity.STOP, Activity.PROMOTE, Activity.DEMOTE, Activity.MIGRATE_TO, Activity.MIGRATE_FROM,
-    Activity.NOTIFY, Activity.PROBE, Activity.MONITOR,
+    Activity.NOTIFY, Activity.RELOAD, Activity.PROBE, Activity.MONITOR,
 })  # fmt: skip
 """Those of resource agents."""
 

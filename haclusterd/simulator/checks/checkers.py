@@ -204,6 +204,8 @@ def _leaves_promoted(records: list[OperationRecord]) -> bool:
             return True
         if record.operation == ActionName.MONITOR and record.exit_code in (ExitCode.PROMOTED, ExitCode.FAILED_PROMOTED):
             return True
+        if record.operation == ActionName.MONITOR and record.exit_code in (ExitCode.OK, ExitCode.NOT_RUNNING):
+            return False
     return False
 
 

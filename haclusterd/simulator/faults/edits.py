@@ -18,7 +18,8 @@ from haclusterd.simulator.drawn_configurations import TICKET
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import OTHER, SERVICE
-from haclusterd.simulator.hosts.truth import PIDFILE, UNIQUE
+from haclusterd.simulator.hosts.truth import CALLED, PIDFILE, UNIQUE
+from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
 
@@ -30,6 +31,8 @@ Deed = tuple[str, dict[str, Json]]
 LASTS_MS = (500, 20_000)
 UNDONE_SHARE = 0.75
 EXTRAS = ("extra1", "extra2", "extra3")
+NAMES = ("market", "shop", "store")
+"""What people call one service, one name after another."""
 CLONE = "pgs"
 GUEST = "vm"
 PLACES = (*configurations.SERVICES, CLONE, GUEST)
@@ -159,6 +162,28 @@ def rename_copy(chance: Chance, _nodes: Nodes) -> Fault:
     )
     undo = chance.choice((_deletion(clone), _setting(clone, "meta", "globally-unique", "false")))
     return _drawn(chance, f"{name} becomes a unique clone", _loading(text), undo)
+
+
+def rename_service(chance: Chance, _nodes: Nodes) -> Fault:
+    """A service is called by another name while it runs, mostly back by its first one later; or by a third one."""
+    old, new, third = chance.sample(NAMES, 3)
+    text = (
+        f"primitive {old} {SERVICE} params {CALLED}={chance.getrandbits(32):08x} op monitor interval=1s timeout=5s "
+        f"op start interval=0 timeout=60s op stop interval=0 timeout=10s meta failure-timeout=10s"
+    )
+    wait_ms, lasts_ms = chance.randint(200, 6000), chance.randint(4000, 20_000)
+    last = chance.choice((old, old, third))
+
+    def begin(cluster: Cluster) -> End:
+        ask(cluster, *_loading(text))
+        cluster.world.after(wait_ms * MS, lambda: ask(cluster, *_renaming(old, new)))
+        return lambda: ask(cluster, *_renaming(new, last))
+
+    return Drawn(f"{old} is called {new}, then {last}", begin, wait_ms + lasts_ms)
+
+
+def _renaming(old: str, new: str) -> Deed:
+    return "configure.rename", {"old": old, "new": new}
 
 
 def modify_group(chance: Chance, _nodes: Nodes) -> Fault:
@@ -494,6 +519,7 @@ OF_EDITS: tuple[Kind[Cluster], ...] = _kinds(
     ("change an agent", 2, change_agent),
     ("change a pidfile", 3, change_pidfile),
     ("rename a copy", 2, rename_copy),
+    ("rename a service", 2, rename_service),
     ("modify a group", 1, modify_group),
     ("constrain", 3, constrain),
     ("set a property", 3, set_property),

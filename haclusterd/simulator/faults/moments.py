@@ -19,6 +19,7 @@ from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.faults.edits import (
     CLONE,
     GUEST,
+    change_pidfile,
     move,
     move_guest,
     probe_again,
@@ -87,6 +88,7 @@ MET: Mapping[Activity, int] = {
     Activity.MIGRATE_TO: 4,
     Activity.MIGRATE_FROM: 4,
     Activity.NOTIFY: 2,
+    Activity.RELOAD: 3,
     Activity.PROBE: 2,
     Activity.MONITOR: 1,
     Activity.FENCE: 3,
@@ -124,7 +126,9 @@ def strike(blow: str, chance: Chance, nodes: Nodes, *, met: Activity | None = No
     return Drawn(text, begin, chance.randint(*PAUSE_MS))
 
 
-INSTEAD = {"promotion": Activity.START, "migration": Activity.STOP, "unfencing": Activity.FENCE}
+INSTEAD = {
+    "promotion": Activity.START, "migration": Activity.STOP, "unfencing": Activity.FENCE, "reload": Activity.STOP,
+}  # fmt: skip
 """What is met where a configuration has no such thing."""
 OF_PROMOTION = (Activity.PROMOTE, Activity.DEMOTE, Activity.NOTIFY)
 OF_MIGRATION = (Activity.MIGRATE_TO, Activity.MIGRATE_FROM)
@@ -137,6 +141,8 @@ def _possible(cluster: Cluster, drawn: Activity) -> Activity:
         return INSTEAD["promotion"]
     if drawn in OF_MIGRATION and GUEST not in resources:
         return INSTEAD["migration"]
+    if drawn is Activity.RELOAD and not cluster.usual_manners.reloads:
+        return INSTEAD["reload"]
     is_unfencing = any(
         effective(resource.meta).get("provides") == "unfencing"
         for resource in resources.values()
@@ -214,6 +220,7 @@ _PROVOKED_BY: Mapping[Activity, tuple[Callable[[Chance, Nodes], Fault], ...]] = 
     Activity.PROMOTE: (set_score,),
     Activity.DEMOTE: (set_score,),
     Activity.NOTIFY: (set_score,),
+    Activity.RELOAD: (change_pidfile,),
     Activity.MIGRATE_TO: (move_guest,),
     Activity.MIGRATE_FROM: (move_guest,),
     Activity.PROBE: (probe_again,),

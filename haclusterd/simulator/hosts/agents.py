@@ -16,13 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from haclusterd.model.agents import Validation, ValidationQuestion
+from haclusterd.model.agents import ParameterFacts, Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.instants import Instant, after
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.ports.agents import ActionMetadata, AdoptedAction, AgentCall, AgentMetadata, AgentResult
 from haclusterd.simulator.hosts.hosts import Boot
-from haclusterd.simulator.hosts.truth import Holding, Truth, maker, promoted
+from haclusterd.simulator.hosts.truth import CALLED, PIDFILE, Holding, Truth, maker, promoted
 from haclusterd.simulator.hosts.world import MS, Event, Life, World
 
 MAKING = ("start", "promote")
@@ -30,8 +30,11 @@ MAKING = ("start", "promote")
 SERVICE = AgentReference("ocf", "simulated", "service")
 OTHER = AgentReference("ocf", "simulated", "other")
 """Another program under the same name: it neither finds nor ends what the first has started."""
-ACTIONS = ("start", "stop", "monitor", "promote", "demote", "migrate_to", "migrate_from", "notify", "meta-data")
+RELOAD = "reload-agent"
+ACTIONS = ("start", "stop", "monitor", "promote", "demote", "migrate_to", "migrate_from", "notify", RELOAD, "meta-data")
 """What `SERVICE` can do."""
+FIXED = ("size", CALLED)
+"""Parameters that change by a restart alone, also where agents can reload."""
 EXIT_NOTICE_US = 300
 JOBS = ("start", "stop")
 """Actions of units that outlive the process that asked for them."""
@@ -69,9 +72,12 @@ class Manners:
     demote_ms: tuple[int, int] = (5, 30)
     migrate_to_ms: tuple[int, int] = (50, 800)
     migrate_from_ms: tuple[int, int] = (5, 100)
+    reload_ms: tuple[int, int] = (5, 300)
     failure: float = 0.0
     """Share of actions that fail."""
     hang: float = 0.0
+    reloads: bool = False
+    """Agents can take another pidfile over while what they run goes on: it is found and ended by that from then on."""
     units: bool = False
     """Services are units of the host's systemd."""
     hasty_units: bool = False
@@ -86,6 +92,7 @@ class Manners:
             "demote": self.demote_ms,
             "migrate_to": self.migrate_to_ms,
             "migrate_from": self.migrate_from_ms,
+            RELOAD: self.reload_ms,
         }.get(action, self.monitor_ms)
 
 
@@ -175,6 +182,11 @@ class HostAgents:
         self.node = node
         self._boot = boot
 
+    @property
+    def can_reload(self) -> bool:
+        """Whether agents take another pidfile over while what they run goes on."""
+        return self._fates.manners.reloads
+
     def begin(self, call: AgentCall, at_end: Callable[[ExecutionStatus, int], None]) -> None:
         """Execute an agent; `at_end(status, exit code)` is called in the host's boot when it ends."""
         fate = self._fates.draw(self.node, call)
@@ -205,7 +217,7 @@ class HostAgents:
         call = running.call
         if call.action in MAKING:
             running.is_making = True
-            self._truth.start_begins(self.node, _made(call))
+            self._truth.start_begins(self.node, _made(call), call.parameters.get(CALLED, ""))
         if call.action == "migrate_to":
             self._set_out(running, fate)
         life = self._boot.life
@@ -280,6 +292,8 @@ class HostAgents:
             self._truth.service_begins(self.node, _made(call), maker(call))
             if is_new:
                 self._truth.devices.service_begins(self.node, call)
+        elif call.action == RELOAD:
+            self._truth.service_is_reloaded(self.node, call.resource, maker(call))
         elif not self._finds(call):
             return
         elif call.action == "demote":
@@ -300,6 +314,8 @@ class HostAgents:
         if call.action == "migrate_from":
             is_found = self._truth.is_active(self.node, call.resource) and self._finds(call)
             return ExitCode.OK if is_found else ExitCode.ERROR
+        if call.action == RELOAD:
+            return ExitCode.OK if self._truth.is_active(self.node, call.resource) else ExitCode.NOT_RUNNING
         if call.action != "monitor":
             return ExitCode.OK
         if not self._finds(call) or not self._truth.seems_active(self.node, call.resource):
@@ -363,7 +379,9 @@ class SimulatedAgents:
             self._hosted.forget(call.key)
             executed_ms = self._boot.clock.now() - began
             reason = "simulated failure" if code == ExitCode.ERROR else ""
-            done(AgentResult(call.key, code, status, reason, "", "", queued_ms=0, executed_ms=executed_ms))
+            result = AgentResult(call.key, code, status, reason, "", "", queued_ms=0, executed_ms=executed_ms)
+            is_told = self._hosted.can_reload and call.action in (RELOAD, "start") and code == ExitCode.OK
+            done(replace(result, restart_parameters=FIXED) if is_told else result)
 
         self._hosted.begin(call, ended)
         deadline_us = self._boot.clock.virtual_us(after(began, call.timeout_ms))
@@ -427,7 +445,8 @@ class SimulatedAgents:
     def metadata(self, agent: AgentReference, done: Callable[[AgentMetadata | None], None]) -> None:
         """See `AgentRunner.metadata`."""
         actions = {name: ActionMetadata(name) for name in ACTIONS}
-        answer = AgentMetadata(agent, "1.1", str(agent), "", {}, actions) if self.exists(agent) else None
+        parameters = {name: ParameterFacts(is_reloadable=name == PIDFILE) for name in (*FIXED, PIDFILE)}
+        answer = AgentMetadata(agent, "1.1", str(agent), "", parameters, actions) if self.exists(agent) else None
         self._life.after(EXIT_NOTICE_US, lambda: done(answer))
 
     def validate(self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]) -> None:  # noqa: ARG002 (the port has it)

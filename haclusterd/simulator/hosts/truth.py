@@ -56,6 +56,8 @@ class Witness(Protocol):
 PROMOTED_MARK = "^promoted"
 PIDFILE = "pidfile"
 """The parameter by which simulated agents find what runs."""
+CALLED = "service"
+"""The parameter that says which service it is, whatever the resource is called: that of what people rename."""
 UNIQUE = "number"
 """A primitive of which each instance is a service of its own: that of a unique clone with several instances."""
 
@@ -75,6 +77,8 @@ class Truth:
         self._starting: Counter[Holding] = Counter()
         self._makers: dict[Holding, Maker] = {}
         """How what runs was started: nothing else finds or ends it."""
+        self._called: dict[Holding, str] = {}
+        """Which service runs under that name, or did last, where its parameters say so."""
         self._witnesses: list[Witness] = []
         self._arriving: dict[Holding, bool] = {}
         """What a live migration has brought so far, and whether a monitor takes it for the service."""
@@ -143,6 +147,13 @@ class Truth:
             self._world.record(f"{node} service {resource} runs")
             self._tell(resource)
 
+    def service_is_reloaded(self, node: NodeName, resource: ResourceId, made: Maker) -> None:
+        """What runs goes by other parameters from now on: only by those it is found and ended."""
+        holding = Holding(resource, node)
+        if holding in self._services:
+            self._makers[holding] = made
+            self._world.record(f"{node} service {resource} goes by {made.pidfile or 'its first pidfile'} now")
+
     def service_ends(self, node: NodeName, resource: ResourceId) -> None:
         """A service runs no more, and what was promoted with it is not."""
         if not resource.endswith(PROMOTED_MARK):
@@ -186,9 +197,11 @@ class Truth:
         for witness in self._witnesses:
             witness.agent_begins(node, call)
 
-    def start_begins(self, node: NodeName, resource: ResourceId) -> None:
-        """An agent that may make a resource active is at work."""
-        self._starting[Holding(resource, node)] += 1
+    def start_begins(self, node: NodeName, resource: ResourceId, called: str = "") -> None:
+        """An agent that may make a resource active is at work; `called`: which service that is."""
+        holding = Holding(resource, node)
+        self._called[holding] = called
+        self._starting[holding] += 1
         self._tell(resource)
 
     def start_ends(self, node: NodeName, resource: ResourceId) -> None:
@@ -222,7 +235,12 @@ class Truth:
     def _tell(self, resource: ResourceId) -> None:
         starting = {holding for holding, count in self._starting.items() if count}
         base = resource.partition(":")[0]
-        holders = _nodes_of(resource if base == UNIQUE else base, self._services | starting)
+        held = self._services | starting
+        holders = _nodes_of(resource if base == UNIQUE else base, held)
+        called = {self._called.get(each) for each in held if each.resource == resource} - {"", None}
+        if called:
+            renamed = [each for each in held if self._called.get(each) in called]
+            holders = tuple(sorted((*holders, *(each.node for each in renamed if each.resource != resource))))
         for witness in self._witnesses:
             witness.holders_changed(resource, holders)
 

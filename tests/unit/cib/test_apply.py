@@ -735,7 +735,7 @@ def renamed(**changes: Any) -> tuple[Cluster, Order]:
     """Return a cluster in which `db` is being started on n2, and is called `shop` by now; and an order to start it."""
     cluster = Cluster()
     cluster.configure(commands.PutResource(primitive("db")))
-    cluster.issue(replace(order("a"), definition="of both"))
+    cluster.issue(replace(order("1.2.1"), definition="of both"))
     cluster.configure(commands.Delete("resource", "db"), commands.PutResource(primitive("shop")))
     again = replace(order("b", node=N1, resource=ResourceId("shop")), definition="of both")
     return cluster, replace(again, **changes)
@@ -744,7 +744,7 @@ def renamed(**changes: Any) -> tuple[Cluster, Order]:
 def test_what_was_renamed_starts_when_it_has_stopped_under_its_old_name() -> None:
     cluster, again = renamed()
     cluster.must_refuse(issue(again), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
-    cluster.must(record(result("a")))
+    cluster.must(record(result("1.2.1")))
     cluster.must_refuse(issue(again), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
     cluster.lose(N2)
     cluster.must_refuse(issue(again), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
@@ -769,11 +769,45 @@ def test_a_unit_is_the_same_service_under_whatever_name_and_without_parameters()
     cluster.must_refuse(issue(again), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
 
-def test_what_has_run_under_its_own_name_beside_a_removed_one_is_another_service() -> None:
+@pytest.mark.parametrize("is_started", [False, True], ids=["being started", "started"])
+@pytest.mark.parametrize(
+    ("stop", "definition", "is_another"),
+    [
+        ("1.10.0", "of both", True),
+        ("2.1.0", "of both", True),
+        ("1.2.2", "of both", False),
+        ("1.1.2", "of both", False),
+        ("0.10.0", "of both", False),
+        ("1.10.0", "another", False),
+    ],
+    ids=["later", "in a later term", "in the same transition", "before", "in an older term", "another service"],
+)
+def test_what_has_run_under_its_own_name_beside_a_removed_one_is_another_service(
+    stop: str, definition: str, *, is_started: bool, is_another: bool
+) -> None:
+    """It was stopped after that was started. What ran under that name only before may have it back."""
+    cluster = Cluster()
+    cluster.configure(commands.PutResource(primitive("db")), commands.PutResource(primitive("shop")))
+    shop = replace(order("0.1.0", node=N3, resource=ResourceId("shop")), definition=definition)
+    cluster.issue(shop)
+    cluster.must(record(replace(result("0.1.0"), resource=shop.resource), N3))
+    cluster.issue(replace(order("1.2.1"), definition="of both"))
+    if is_started:
+        cluster.must(record(result("1.2.1")))
+    cluster.issue(replace(shop, key=OrderKey(stop), action=ActionName.STOP))
+    cluster.must(record(replace(result(stop, "stop", call_id=2), resource=shop.resource), N3))
+    cluster.configure(commands.Delete("resource", "db"))
+    again = issue(replace(shop, key=OrderKey("again"), node=N1, incarnation=life(N1), definition="of both"))
+    if is_another:
+        cluster.must(again)
+    else:
+        cluster.must_refuse(again, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+
+
+@pytest.mark.parametrize("code", [ExitCode.OK, ExitCode.NOT_RUNNING])
+def test_what_was_only_looked_for_under_a_name_has_not_run_under_it(code: ExitCode) -> None:
     cluster, again = renamed()
-    cluster.issue(order("own", node=N3, resource=ResourceId("shop")))
-    for key, action in (("own", "start"), ("end", "stop")):
-        if key == "end":
-            cluster.issue(order("end", ActionName.STOP, node=N3, resource=ResourceId("shop")))
-        cluster.must(record(replace(result(key, action), resource=ResourceId("shop")), N3))
-    cluster.must(issue(again))
+    probe = replace(order("1.3.0", ActionName.MONITOR, node=N3, resource=ResourceId("shop")), is_probe=True)
+    cluster.issue(probe)
+    cluster.must(record(replace(result("1.3.0", "monitor", code), resource=ResourceId("shop")), N3))
+    cluster.must_refuse(issue(again), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)

@@ -1,20 +1,24 @@
 """The swarm's judges by the hosts' facts: what should run, what the dead had, and what was exercised."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
+from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.pacer import NO_LEASE, HeldLease
 from haclusterd.ports.agents import AgentCall
 from haclusterd.protocol.pacer_page import PacerPage
 from haclusterd.simulator import swarm
-from haclusterd.simulator.checks.checkers import NodesWithoutLeaseStop, ViolationError
+from haclusterd.simulator.checks.checkers import NodesWithoutLeaseStop, ViolationError, may_be_promoted
 from haclusterd.simulator.checks.checkers_of_the_dead import TheDeadAreFencedFirst
 from haclusterd.simulator.checks.coverage import Counts, Section, table, zeros
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
+from tests.unit.situations import DB, N2, order, record, result
+from tests.unit.situations import Cluster as Situation
 
 
 def start_of(resource: str) -> AgentCall:
@@ -124,3 +128,29 @@ def test_a_run_counts_what_it_exercises() -> None:
     outcome = swarm.run(2, safety_ms=5000)
     counted = {section for (section, _), _ in outcome.coverage}
     assert {"command", "change", "effect", "activity"} <= counted
+
+
+@pytest.mark.parametrize(
+    ("codes", "is_promoted"),
+    [
+        ((ExitCode.PROMOTED,), True),
+        ((ExitCode.PROMOTED, ExitCode.OK), False),
+        ((ExitCode.PROMOTED, ExitCode.NOT_RUNNING), False),
+        ((ExitCode.PROMOTED, ExitCode.ERROR), True),
+        ((ExitCode.OK, ExitCode.FAILED_PROMOTED), True),
+    ],
+)
+def test_what_a_monitor_has_found_unpromoted_on_a_lost_node_is_not_promoted(
+    codes: tuple[ExitCode, ...], *, is_promoted: bool
+) -> None:
+    """Seed 5000265: a node that acts alone has demoted, joins, is watched, and is lost before it is fenced."""
+    cluster = Situation()
+    cluster.issue(order("start"))
+    cluster.must(record(result("start")))
+    for number, code in enumerate(codes, start=2):
+        cluster.issue(order(f"{number}", ActionName.MONITOR, interval_ms=1000 * number, target=ExitCode.PROMOTED))
+        answer = result(f"{number}", "monitor", code, call_id=number, interval_ms=1000 * number)
+        cluster.must(record(replace(answer, target_exit_code=ExitCode.PROMOTED)))
+    assert not may_be_promoted(cluster.status(N2), DB), "it answers"
+    cluster.lose(N2)
+    assert may_be_promoted(cluster.status(N2), DB) is is_promoted
