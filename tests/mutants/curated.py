@@ -225,7 +225,7 @@ ACTIVITY = (
     ),
     Mutant(
         "possibly_promoted",
-        "resource in status.unverified or known_promoted(status, resource)",
+        "is_in_doubt or known_promoted(status, resource)",
         "known_promoted(status, resource)",
         "a promote of which nobody knows the end does not count: two promoted copies",
     ),
@@ -696,8 +696,8 @@ EXECUTOR = (
     ),
     Mutant(
         "ActingAlone.ended",
-        "is_whole and result.exit_code == ExitCode.NOT_RUNNING",
-        "result.exit_code == ExitCode.NOT_RUNNING",
+        "is_whole and not self._ways[resource].others",
+        "not self._ways[resource].others",
         "a probe that was cut off proves an unmanaged database stopped: its file system is taken away",
     ),
     Mutant(

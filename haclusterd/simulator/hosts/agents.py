@@ -380,8 +380,8 @@ class SimulatedAgents:
             executed_ms = self._boot.clock.now() - began
             reason = "simulated failure" if code == ExitCode.ERROR else ""
             result = AgentResult(call.key, code, status, reason, "", "", queued_ms=0, executed_ms=executed_ms)
-            is_told = self._hosted.can_reload and call.action in (RELOAD, "start") and code == ExitCode.OK
-            done(replace(result, restart_parameters=FIXED) if is_told else result)
+            names_fixed = self._hosted.can_reload and call.action in (RELOAD, "start") and code == ExitCode.OK
+            done(replace(result, restart_parameters=FIXED) if names_fixed else result)
 
         self._hosted.begin(call, ended)
         deadline_us = self._boot.clock.virtual_us(after(began, call.timeout_ms))
