@@ -39,6 +39,7 @@ from haclusterd.simulator.checks.activities import Activities, Activity, Begun, 
 from haclusterd.simulator.checks.checkers import Checkers, ViolationError
 from haclusterd.simulator.checks.checkers_of_devices import judges_of_devices, unequal_claims
 from haclusterd.simulator.checks.checkers_of_the_dead import FenceAgentsActInTime, TheDeadAreFencedFirst
+from haclusterd.simulator.checks.checkers_of_notifications import InstancesAreNotified
 from haclusterd.simulator.checks.coverage import Coverage
 from haclusterd.simulator.checks.folding import SharedFolding
 from haclusterd.simulator.disabled_rules import seen_by
@@ -129,8 +130,14 @@ class Cluster:
         """What this run exercises."""
         self.activities = Activities(self, log)
         """What begins, for faults that wait for it."""
-        judges = TheDeadAreFencedFirst(self, log, self.truth), FenceAgentsActInTime(self, log, self.switch)
-        self.checkers.add(self.coverage, self.activities, *judges, *judges_of_devices(self, log, self.truth.devices))
+        self.checkers.add(
+            self.coverage,
+            self.activities,
+            TheDeadAreFencedFirst(self, log, self.truth),
+            FenceAgentsActInTime(self, log, self.switch),
+            InstancesAreNotified(self, log),
+            *judges_of_devices(self, log, self.truth.devices),
+        )
         self.installing: set[NodeName] = set()
         """Nodes that read a snapshot which another node has sent."""
         self._asked: set[RequestId] = set()

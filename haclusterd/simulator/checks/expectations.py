@@ -79,8 +79,16 @@ class _Reading:
         for name, status in self.cib.status.nodes.items():
             for resource in self.truth.services_on(name):
                 is_known = _base(resource) in configured
-                if not is_known and status.state is NodeState.ONLINE and not self._is_maintained(status):
+                if not is_known and status.state is NodeState.ONLINE and not self._is_left_alone(resource):
                     yield f"{resource} is not configured, and runs on {name}"
+
+    def _is_left_alone(self, resource: ResourceId) -> bool:
+        """Whether what is configured no more runs on a node in maintenance too: then it is unmanaged on all.
+
+        So crm_simulate 2.1.5 decides.
+        """
+        nodes = self.cib.status.nodes
+        return any(name in nodes and self._is_maintained(nodes[name]) for name in self.truth.active_nodes(resource))
 
     def _of_primitive(self, primitive: Primitive) -> str:
         resource = primitive.id

@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from haclusterd.cib.commands import Delete, PutResource
+from haclusterd.model.configuration import Clone
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.pacer import NO_LEASE, HeldLease
@@ -154,3 +156,21 @@ def test_what_a_monitor_has_found_unpromoted_on_a_lost_node_is_not_promoted(
     assert not may_be_promoted(cluster.status(N2), DB), "it answers"
     cluster.lose(N2)
     assert may_be_promoted(cluster.status(N2), DB) is is_promoted
+
+
+def test_what_is_removed_is_left_alone_everywhere_while_it_runs_on_a_node_in_maintenance_too() -> None:
+    """Seed 5000332: a clone is deleted, and one of its nodes stays in maintenance."""
+    cluster = Cluster().form()
+    copy = configurations.primitive("copy")
+    cluster.configure([copy, PutResource(Clone(ResourceId("copies"), ResourceId("copy")))])
+    cluster.until_settled(20_000, "it runs on all nodes")
+    ask(cluster, "node.maintenance", {"node": "n3", "ready": False})
+    cluster.run_for(2000)
+    cluster.configure([Delete("resource", "copies"), Delete("resource", "copy")])
+    cluster.run_for(10_000)
+    assert cluster.truth.active_nodes(ResourceId("copy")) == cluster.names
+    assert not cluster.objection()
+    ask(cluster, "node.maintenance", {"node": "n3", "ready": True})
+    cluster.run_for(2000)
+    cluster.until_settled(20_000, "it has stopped")
+    assert not cluster.truth.active_nodes(ResourceId("copy"))

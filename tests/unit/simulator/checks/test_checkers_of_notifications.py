@@ -1,0 +1,86 @@
+"""The swarm's judge of notifications: what a DC that keeps its rules never orders is ordered here, and is noticed."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from haclusterd.cib.commands import IssueOrders
+from haclusterd.model.ids import NodeName, OrderKey, ResourceId
+from haclusterd.model.ocf import ActionName, ExitCode
+from haclusterd.model.orders import Order
+from haclusterd.simulator.checks.checkers import OneControllerPerTerm, OrdersFollowTheirTerm, ViolationError
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import SERVICE, Fate
+from haclusterd.simulator.hosts.truth import promoted
+from haclusterd.simulator.scenario import Cluster
+
+PG = ResourceId("pg")
+N1, N2, N3 = NAMES = tuple(NodeName(name) for name in ("n1", "n2", "n3"))
+Step = tuple[str, NodeName, int]
+"""What is ordered, as `pre-promote` or `promote`; on which node; in which transition."""
+PROMOTE: Step = ("promote", N3, 900)
+PRE: tuple[Step, ...] = tuple(("pre-promote", name, 900) for name in NAMES)
+MEANWHILE: Step = ("pre-promote", N1, 901)
+"""Ordered while the orders before it are under way, by another transition."""
+POST: tuple[Step, ...] = tuple(("post-promote", name, 900) for name in NAMES)
+
+
+def formed() -> Cluster:
+    """Return a cluster whose clone is promoted on n3, where a promote takes 1 s."""
+    cluster = Cluster(1).form()
+    cluster.configure(configurations.promotable(list(cluster.names)))
+    cluster.until_settled(60_000, "the clone settled")
+    assert cluster.truth.active_nodes(promoted(PG)) == (N3,)
+    cluster.fates.write(PG, "promote", Fate(1000))
+    for kind in (OneControllerPerTerm, OrdersFollowTheirTerm):
+        cluster.checkers.leave_out(kind)
+    return cluster
+
+
+def order(cluster: Cluster, step: Step, number: int) -> Order:
+    words, node, transition = step
+    kind, _, action = words.rpartition("-")
+    controller, incarnation = cluster.cib.status.controller, cluster.cib.status.nodes[node].incarnation
+    assert controller is not None
+    assert incarnation is not None
+    return Order(
+        key=OrderKey(f"{controller.term}.{transition}.{number}-test"), node=node, incarnation=incarnation,
+        dc_term=controller.term, resource=PG, action=ActionName.NOTIFY if kind else ActionName(action), interval_ms=0,
+        agent=SERVICE, parameters={}, meta={"notify_type": kind, "notify_operation": action} if kind else {},
+        timeout_ms=5000, deadline_ms=10_000, target_exit_code=ExitCode.OK, transition=transition,
+    )  # fmt: skip
+
+
+def issue(cluster: Cluster, groups: Sequence[Sequence[Step]]) -> None:
+    """Order one group after another, each but `MEANWHILE` when the one before has been answered; look on for a while.
+    """
+    for place, steps in enumerate(groups):
+        orders = tuple(order(cluster, step, 10 * place + number) for number, step in enumerate(steps))
+        controller = cluster.cib.status.controller
+        assert controller is not None
+        cluster.administer(IssueOrders(controller.term, orders))
+        keys = {each.key for each in orders}
+        cluster.until(lambda keys=keys: keys <= set(cluster.checkers.log.orders), 5000, "ordered")  # type: ignore[misc]
+        if place + 1 < len(groups) and groups[place + 1][0] != MEANWHILE:
+            cluster.until(lambda: not cluster.has_open_orders(), 10_000, "answered")
+    cluster.run_for(40_000)
+
+
+def test_what_a_dc_orders_that_keeps_the_rules_is_no_violation() -> None:
+    issue(formed(), (PRE, (PROMOTE,), POST))
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ((PRE, PRE[:1]), "a second time"),
+        (((*PRE, PROMOTE),), "is notified"),
+        ((PRE[:2], (PROMOTE,), PRE[2:]), "behind the promote"),
+        ((PRE, (PROMOTE, POST[0])), "that it announces is under way"),
+        ((PRE, (PROMOTE,), (MEANWHILE,)), "while a promote is under way"),
+        ((PRE, (PROMOTE,), POST[:2]), "n3 was never notified after"),
+    ],
+)
+def test_what_breaks_a_rule_is_noticed(groups: Sequence[Sequence[Step]], words: str) -> None:
+    with pytest.raises(ViolationError, match=words):
+        issue(formed(), groups)
