@@ -38,8 +38,8 @@ from haclusterd.simulator.checks import expectations
 from haclusterd.simulator.checks.activities import Activities, Activity, Begun, activity_of
 from haclusterd.simulator.checks.checkers import Checkers, ViolationError
 from haclusterd.simulator.checks.checkers_of_devices import judges_of_devices, unequal_claims
-from haclusterd.simulator.checks.checkers_of_the_dead import FenceAgentsActInTime, TheDeadAreFencedFirst
 from haclusterd.simulator.checks.checkers_of_notifications import InstancesAreNotified
+from haclusterd.simulator.checks.checkers_of_the_dead import FenceAgentsActInTime, TheDeadAreFencedFirst
 from haclusterd.simulator.checks.coverage import Coverage
 from haclusterd.simulator.checks.folding import SharedFolding
 from haclusterd.simulator.disabled_rules import seen_by

@@ -38,10 +38,13 @@ from haclusterd.simulator.forgetting import Forgetting
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.scenario import Cluster, Shape
 from haclusterd.simulator.subjects import NO_EMPHASIS, Emphasis, Subject, emphasis_of
+from haclusterd.simulator.writing_agents import WritingAgents
 
 SAFETY_PHASE_MS = 60_000
 PROMOTABLE_EVERY = 2
 """Every so many seeds run a promotable clone too."""
+WRITING_SHARE = 0.5
+"""Of the seeds with a promotable clone, those whose agents write attributes in the middle of what they do."""
 MIGRATION_EVERY = 3
 """Every so many have a service that migrates live."""
 RECOVERED_EVERY = 4
@@ -393,6 +396,9 @@ def _begin(cluster: Cluster, seed: int) -> None:
     if edits:
         cluster.configure(edits)
         cluster.until_settled(BEGINNING_MS, "the beginning settled")
+    if is_promotable and cluster.world.chance("writing").random() < WRITING_SHARE:
+        cluster.world.record("agents write attributes while they promote and demote")
+        cluster.checkers.add(WritingAgents(cluster))
 
 
 def _judge_digests(cluster: Cluster) -> None:

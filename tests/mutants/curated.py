@@ -272,6 +272,18 @@ ACTIVITY = (
         "a service that was renamed is ordered to start again and again while it stops under its old name",
     ),
     Mutant(
+        "_takes_over",
+        "not is_run_by(history, definition.agent, now) and _is_run(history, other)",
+        "False",
+        "two services exchange their names, and each starts while the other one runs it: two copies of both",
+    ),
+    Mutant(
+        "_may_be_left",
+        "any(node.is_unclean for node in found.active_nodes)",
+        "False",
+        "two services exchange their names, and one starts before the node that is lost with it is fenced",
+    ),
+    Mutant(
         "former_names_active",
         "_of_primitive(status, base, is_unique=not colon)",
         "_of_primitive(status, base, is_unique=bool(colon))",

@@ -1,7 +1,7 @@
 """Notifications of a clone: before and after what they announce, once, and to each instance that is there.
 
-Judged by the log alone. Source: Pacemaker Explained, "Clone Notifications"; what an aborted transition sends, and that a
-new DC sends nothing of the one before, is in docs/design/0005-scheduler.md, "What is in flight".
+Judged by the log alone. Source: Pacemaker Explained, "Clone Notifications"; what an aborted transition sends, and that
+a new DC sends nothing of the one before, is in docs/design/0005-scheduler.md, "What is in flight".
 """
 
 from collections.abc import Iterator
@@ -90,10 +90,10 @@ class InstancesAreNotified(Checker):
                     self._ordered(accepted.after, order)
         elif isinstance(command, RecordResults) and self._seen:
             for result in command.results:
-                order = self.log.orders.get(result.order) if result.order is not None else None
+                answered = self.log.orders.get(result.order) if result.order is not None else None
                 is_well = result.status is ExecutionStatus.DONE and result.exit_code is result.target_exit_code
-                if order is not None and order.action in _OF_ROLES and is_well:
-                    self._well_done(accepted.after, order)
+                if answered is not None and answered.action in _OF_ROLES and is_well:
+                    self._well_done(accepted.after, answered)
 
     def _notified(self, after: Cib, order: Order) -> None:
         kind, action = order.meta["notify_type"], order.meta["notify_operation"]
@@ -188,5 +188,5 @@ def _instances(cib: Cib, resource: ResourceId) -> frozenset[Instance]:
 def _configured(cib: Cib, resource: ResourceId) -> tuple[Resource, ...]:
     """Return the primitive and what contains it."""
     resources = cib.in_force.resources
-    own = (resources.get(resource), *(each for each in resources.values() if isinstance(each, Clone) and each.child == resource))
-    return tuple(each for each in own if each is not None)
+    clones = (each for each in resources.values() if isinstance(each, Clone) and each.child == resource)
+    return tuple(each for each in (resources.get(resource), *clones) if each is not None)

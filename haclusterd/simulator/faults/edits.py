@@ -33,6 +33,8 @@ UNDONE_SHARE = 0.75
 EXTRAS = ("extra1", "extra2", "extra3")
 NAMES = ("market", "shop", "store")
 """What people call one service, one name after another."""
+EXCHANGED = ("left", "right")
+"""What exchange their services."""
 CLONE = "pgs"
 GUEST = "vm"
 PLACES = (*configurations.SERVICES, CLONE, GUEST)
@@ -180,6 +182,26 @@ def rename_service(chance: Chance, _nodes: Nodes) -> Fault:
         return lambda: ask(cluster, *_renaming(new, last))
 
     return Drawn(f"{old} is called {new}, then {last}", begin, wait_ms + lasts_ms)
+
+
+def exchange_services(chance: Chance, _nodes: Nodes) -> Fault:
+    """Two names exchange their services while these run, and mostly exchange them back."""
+    one, other = (f"{chance.getrandbits(32):08x}" for _ in EXCHANGED)
+    wait_ms, lasts_ms = chance.randint(200, 6000), chance.randint(1000, 20_000)
+
+    def written(*services: str) -> Deed:
+        return _loading("\n".join(
+            f"primitive {name} {SERVICE} params {CALLED}={service} op monitor interval=1s timeout=5s "
+            f"op start interval=0 timeout=60s op stop interval=0 timeout=10s meta failure-timeout=10s"
+            for name, service in zip(EXCHANGED, services, strict=True)
+        ))  # fmt: skip
+
+    def begin(cluster: Cluster) -> End:
+        ask(cluster, *written(one, other))
+        cluster.world.after(wait_ms * MS, lambda: ask(cluster, *written(other, one)))
+        return lambda: ask(cluster, *written(one, other))
+
+    return Drawn(f"{' and '.join(EXCHANGED)} exchange their services", begin, wait_ms + lasts_ms)
 
 
 def _renaming(old: str, new: str) -> Deed:
@@ -520,6 +542,7 @@ OF_EDITS: tuple[Kind[Cluster], ...] = _kinds(
     ("change a pidfile", 3, change_pidfile),
     ("rename a copy", 2, rename_copy),
     ("rename a service", 2, rename_service),
+    ("exchange services", 2, exchange_services),
     ("modify a group", 1, modify_group),
     ("constrain", 3, constrain),
     ("set a property", 3, set_property),
