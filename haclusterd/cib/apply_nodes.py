@@ -10,7 +10,6 @@ from haclusterd.cib.apply_watchdog import lease_in_force_ms
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.levels import level_of_all
 from haclusterd.cib.migrations import with_doubt, without_orders_of
-from haclusterd.cib.reloads import with_reload_in_doubt
 from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_node, with_status
 from haclusterd.model import durations
 from haclusterd.model.activity import migrations_at
@@ -20,6 +19,7 @@ from haclusterd.model.history import ResourceHistory, history_of
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.quorum import ends_quorum
+from haclusterd.model.reloads import with_reload_in_doubt
 from haclusterd.model.watchdog import WATCHDOG
 
 

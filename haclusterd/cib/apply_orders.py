@@ -18,7 +18,6 @@ from haclusterd.cib.activity import (
 from haclusterd.cib.apply_devices import objection_to_claims, with_claims
 from haclusterd.cib.changes import Change, ChangeKind, Refusal, RefusalCode
 from haclusterd.cib.migrations import with_doubt, with_expected_arrival, with_undecided
-from haclusterd.cib.reloads import after_reload, is_found, is_not_found, looked_for_next, settled_reloads
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_nodes
 from haclusterd.model.activity import (
     HOLDING,
@@ -35,6 +34,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import LOCKS, OperationResult, Order, ResultKind
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.reloads import after_reload, is_found, is_not_found, looked_for_next, settled_reloads
 from haclusterd.model.scores import INFINITY, add
 
 _BY_WHAT_RUNS = frozenset({
