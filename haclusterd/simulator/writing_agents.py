@@ -3,6 +3,8 @@
 Each change aborts the transition, which then has only to notify the instances of what was under way.
 """
 
+from functools import partial
+
 from haclusterd.cib.commands import SetTransientAttribute
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.agents import AgentCall
@@ -26,7 +28,7 @@ class WritingAgents(Checker):
         if call.action not in ("promote", "demote"):
             return
         for state, after_ms in zip(STATES, WRITE_AFTER_MS, strict=True):
-            self._cluster.world.after(after_ms * MS, lambda value=f"{call.action} {state}": self._write(node, value))  # type: ignore[misc]
+            self._cluster.world.after(after_ms * MS, partial(self._write, node, f"{call.action} {state}"))
 
     def _write(self, node: NodeName, value: str) -> None:
         if node in self._cluster.names:

@@ -297,7 +297,7 @@ ACTIVITY = (
     ),
     Mutant(
         "_apart",
-        'Template(removed, STOP, None, "", ORDERED | UNRUNNABLE_FIRST_BLOCKS, then_action=mark)',
+        'Template(removed, task, None, "", ORDERED | UNRUNNABLE_FIRST_BLOCKS, then_action=mark)',
         'Template(removed, START, None, "", ORDERED | UNRUNNABLE_FIRST_BLOCKS, then_action=mark)',
         "a copy starts under its new name while the one of before is still stopping, or is left alone",
     ),
@@ -810,7 +810,7 @@ EXECUTOR = (
     ),
     Mutant(
         "ExecutorMachine._publish_empty",
-        "is_proven and not is_busy",
+        "is_proven and not self._is_busy()",
         "is_proven",
         "a node is proven empty while an agent runs",
     ),
@@ -892,7 +892,7 @@ MEMBERSHIP = (
         "False",
         "a DC that stood still takes its own silence for others'",
     ),
-    Mutant("MembershipMachine.step", "len(quorum) * 2 <= len(cib.voters())", "False", "a minority declares nodes lost"),
+    Mutant("MembershipMachine.step", "len(quorum) * 2 <= len(view.voters)", "False", "a minority declares nodes lost"),
     Mutant(
         "MembershipMachine._judge",
         "unsure and self._rules.lost_needs_whole_quorum",
@@ -919,7 +919,7 @@ MEMBERSHIP = (
     ),
     Mutant(
         "MembershipMachine._may_be_echoed",
-        "len(echoing) * 2 > len(voters)",
+        "len(echoing) * 2 > len(view.voters)",
         "True",
         "a node that hears nobody is never given up",
     ),

@@ -1,6 +1,7 @@
 """The swarm's judge of notifications: what a DC that keeps its rules never orders is ordered here, and is noticed."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 
@@ -51,6 +52,10 @@ def order(cluster: Cluster, step: Step, number: int) -> Order:
     )  # fmt: skip
 
 
+def _are_ordered(cluster: Cluster, keys: set[OrderKey]) -> bool:
+    return keys <= set(cluster.checkers.log.orders)
+
+
 def issue(cluster: Cluster, groups: Sequence[Sequence[Step]]) -> None:
     """Order one group after another, each but `MEANWHILE` when the one before has been answered; look on for a while.
     """
@@ -60,7 +65,7 @@ def issue(cluster: Cluster, groups: Sequence[Sequence[Step]]) -> None:
         assert controller is not None
         cluster.administer(IssueOrders(controller.term, orders))
         keys = {each.key for each in orders}
-        cluster.until(lambda keys=keys: keys <= set(cluster.checkers.log.orders), 5000, "ordered")  # type: ignore[misc]
+        cluster.until(partial(_are_ordered, cluster, keys), 5000, "ordered")
         if place + 1 < len(groups) and groups[place + 1][0] != MEANWHILE:
             cluster.until(lambda: not cluster.has_open_orders(), 10_000, "answered")
     cluster.run_for(40_000)
