@@ -36,7 +36,7 @@ from haclusterd.scheduler.schedule import schedule
 from haclusterd.simulator.brain import BrainProcess, Surroundings
 from haclusterd.simulator.checks import expectations
 from haclusterd.simulator.checks.activities import Activities, Activity, Begun, activity_of
-from haclusterd.simulator.checks.checkers import Checkers, ViolationError
+from haclusterd.simulator.checks.checkers import Checker, Checkers, ViolationError
 from haclusterd.simulator.checks.checkers_of_devices import judges_of_devices, unequal_claims
 from haclusterd.simulator.checks.checkers_of_notifications import InstancesAreNotified
 from haclusterd.simulator.checks.checkers_of_the_dead import FenceAgentsActInTime, TheDeadAreFencedFirst
@@ -130,14 +130,7 @@ class Cluster:
         """What this run exercises."""
         self.activities = Activities(self, log)
         """What begins, for faults that wait for it."""
-        self.checkers.add(
-            self.coverage,
-            self.activities,
-            TheDeadAreFencedFirst(self, log, self.truth),
-            FenceAgentsActInTime(self, log, self.switch),
-            InstancesAreNotified(self, log),
-            *judges_of_devices(self, log, self.truth.devices),
-        )
+        self.checkers.add(self.coverage, self.activities, *self._judges())
         self.installing: set[NodeName] = set()
         """Nodes that read a snapshot which another node has sent."""
         self._asked: set[RequestId] = set()
@@ -183,6 +176,14 @@ class Cluster:
         for host in self.hosts.values():
             self._equip(host, self._surroundings)
         self.world.after(LOOK_US, self._look)
+
+    def _judges(self) -> Iterator[Checker]:
+        """Yield the checkers that ask more than the log and the scene."""
+        log = self.checkers.log
+        yield TheDeadAreFencedFirst(self, log, self.truth)
+        yield FenceAgentsActInTime(self, log, self.switch)
+        yield InstancesAreNotified(self, log)
+        yield from judges_of_devices(self, log, self.truth.devices)
 
     def _look(self) -> None:
         self._read_timing()
