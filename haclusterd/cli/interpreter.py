@@ -25,6 +25,10 @@ _UP = ("up", "..", "end", "back")
 _OF_CRM_ITSELF = ("agent", "history", "migrate", "options", "ra")
 """Levels whose own commands change nothing of the cluster."""
 _FORCE = ("-f", "-F", "--force")
+_ADDED_AS_CRMSH = {
+    ("delete",): " --cascade --as-crmsh", ("rm",): " --cascade --as-crmsh", ("erase", "nodes"): " alone",
+}  # fmt: skip
+"""What is done beside, to do as crmsh does."""
 _TO_BE_JUDGED_LATER = (0, 78, 107)
 """What a commit may still correct or is asked about: a reference that comes later, something unsafe."""
 
@@ -188,8 +192,9 @@ class Interpreter:
         if self.level is ROOT:
             typed = typed.split(maxsplit=1)[1]
         name = invocation.command.name
-        cascade = " --cascade" if invocation.command.verb == "configure.delete" and self.session.is_as_crmsh else ""
-        self.session.pending.append((number, name + typed[len(invocation.words[0]) :] + cascade))
+        added = _ADDED_AS_CRMSH.get(invocation.words if name == "erase" else (name,), "")
+        text = name + typed[len(invocation.words[0]) :] + (added if self.session.is_as_crmsh else "")
+        self.session.pending.append((number, text))
         if self.is_script or self.session.settings.get("check-frequency") != "always":
             return 0
         try:

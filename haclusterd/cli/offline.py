@@ -1,13 +1,14 @@
 """Verbs on a state file, in this process: no daemon, no cluster, the same answers.
 
 The file holds one CIB as `cib.codec` writes it (`crm cluster export` makes one). A change is folded with the same
-`apply` that daemons use, and the file is replaced as a whole or not at all. A CIB of Pacemaker, as XML, is read too and
-never written.
+`apply` that daemons use, and the file is replaced as a whole or not at all. In a CIB of Pacemaker, as XML, what a
+change does not touch stays as it is written (`formats.cib_xml.merging`).
 """
 
 import os
+import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from haclusterd.cib.apply import apply
@@ -20,25 +21,34 @@ from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.planning.planning import context_of
 from haclusterd.commands.planning.preview import preview
 from haclusterd.formats.cib_xml.document import CibReading, read_cib
+from haclusterd.model.agents import AgentFacts
 from haclusterd.model.cluster import Cib
-from haclusterd.model.ids import NodeName, RequestId, Term
+from haclusterd.model.ids import AgentReference, NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, report
 
 PROPOSER = NodeName("offline")
+Survey = Callable[[Iterable[AgentReference]], Mapping[str, AgentFacts]]
+"""What this machine's agents say of themselves, by `str(AgentReference)`."""
+_ADVICE = re.compile(r"^\s*default[-_]timeouts\b", re.MULTILINE)
 
 
 class OfflineClient:
     """Carries out verbs on a file."""
 
-    def __init__(self, path: str, author: str, clock: Callable[[], WallTime] = wall_clock) -> None:
+    def __init__(
+        self, path: str, author: str, clock: Callable[[], WallTime] = wall_clock, survey: Survey | None = None
+    ) -> None:
         self._path = Path(path)
+        self._survey = survey
         self._author = author
         self._clock = clock
         self._foreign: CibReading | None = None
         """What was read, when the file is Pacemaker's."""
+        self._data = b""
+        """What stood in the file when it was read."""
 
     def describe(self) -> str:
         """Return the file's name."""
@@ -59,22 +69,33 @@ class OfflineClient:
             outcome = preview(context, outcome)
         if outcome.is_refused or not outcome.commands:
             return response_to(request, outcome)
-        if self._foreign is not None:
-            objection = "Pacemaker's is only read; a cluster takes it with: crm configure load xml replace FILE"
-            return response_to(request, Outcome((report(Code.INPUT_OUTPUT, what=self._path, problem=objection),)))
         problem = self._change(cib, outcome.commands, context.now)
         return response_to(request, outcome if problem is None else Outcome((problem,)))
 
     def _context(self, cib: Cib, request: Request) -> Context:
         context = Context(
             cib, self._clock(), self._author, request.options.reason, is_forced=request.options.force,
-            is_preview=request.options.dry_run, if_version=request.options.if_version,
+            is_preview=request.options.dry_run, if_version=request.options.if_version, agents=self._asked(cib, request),
         )
         return context if self._foreign is None else context_of(self._foreign, context)
 
+    def _asked(self, cib: Cib, request: Request) -> Mapping[str, AgentFacts] | None:
+        """Return what this machine's agents say, where nothing can be done without it; else None.
+
+        A file may be about a cluster whose agents are not installed here.
+        """
+        asks = request.verb == "configure.default_timeouts" or (
+            request.verb == "configure.script" and _ADVICE.search(str(request.arguments.get("text", ""))) is not None
+        )
+        if self._survey is None or not asks:
+            return None
+        owners = (*cib.configuration.primitives(), *cib.configuration.templates.values())
+        return self._survey(sorted({each.agent for each in owners}, key=str))
+
     def _read(self) -> Cib | ReportItem:
         try:
-            data = self._path.read_bytes()
+            self._foreign = None
+            data = self._data = self._path.read_bytes()
             return self._read_xml(data) if data.lstrip()[:1] == b"<" else decode_cib(data)
         except OSError as error:
             return report(Code.NO_INPUT, file=self._path, problem=error.strerror or "unreadable")
@@ -87,6 +108,7 @@ class OfflineClient:
         return objection or reading.cib
 
     def _change(self, cib: Cib, commands: tuple[Command, ...], now: WallTime) -> ReportItem | None:
+        before = cib
         for command in commands:
             controller = cib.status.controller
             request = RequestId(f"offline-{cib.index + 1}")
@@ -96,10 +118,18 @@ class OfflineClient:
                 return report(Code.REFUSED, problem=applied.refusal.text)
             cib = applied.cib
         try:
-            self._write(encode_cib(cib))
+            if self._path.read_bytes() != self._data:
+                return report(Code.INPUT_OUTPUT, what=self._path, problem="another program has changed it meanwhile")
+            self._write(encode_cib(cib) if self._foreign is None else self._merged(before, cib))
         except OSError as error:
             return report(Code.INPUT_OUTPUT, what=self._path, problem=error.strerror or "cannot be written")
         return None
+
+    def _merged(self, before: Cib, after: Cib) -> bytes:
+        """Return the document of Pacemaker with a change."""
+        from haclusterd.formats.cib_xml.merging import merged
+
+        return merged(self._data.decode(errors="replace"), before, after, self._author.partition("@")[0]).encode()
 
     def _write(self, data: bytes) -> None:
         handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.")

@@ -27,9 +27,12 @@ SHOW_PROGRESS_AFTER_MS = 1500
 COMPATIBILITY = "CRM_COMPAT"
 """The variable that says whose behaviour is wanted where ours is another one: `crmsh`."""
 AS_CRMSH: Mapping[str, Mapping[str, Json]] = {
-    "configure.delete": {"cascade": True},
+    "configure.delete": {"cascade": True, "as_crmsh": True},
+    "configure.statement": {"as_crmsh": True},
     "resource.move": {"constraint": True, "as_crmsh": True},
     "resource.ban": {"as_crmsh": True},
+    "configure.erase": {"as_crmsh": True},
+    "node.maintenance": {"as_crmsh": True},
 }
 """What verbs are asked beside, to do as crmsh does (docs/howto/come-from-pacemaker.md)."""
 
@@ -196,7 +199,10 @@ class Session:
         """Make the waiting changes; they wait on when that fails."""
         if not self.pending:
             return Response("", 0)
-        response = self.ask_and_confirm("configure.script", {"text": self.pending_text(), "source": self.source})
+        asked: dict[str, Json] = {"text": self.pending_text(), "source": self.source}
+        if self.is_as_crmsh:
+            asked["as_crmsh"] = True
+        response = self.ask_and_confirm("configure.script", asked)
         if response.exit == 0 and not self.options.dry_run:
             self.pending.clear()
         return response

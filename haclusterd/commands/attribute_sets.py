@@ -54,10 +54,11 @@ def with_value(
     return tuple(_put(block, name, value) if has else block for block, has in zip(sets, holds, strict=True))
 
 
-def without(sets: tuple[AttributeSet, ...], name: str) -> tuple[AttributeSet, ...]:
-    """Return the blocks without `name`; a block that becomes empty goes."""
+def without(sets: tuple[AttributeSet, ...], name: str, *, keeps_empty: bool = False) -> tuple[AttributeSet, ...]:
+    """Return the blocks without `name`; a block that becomes empty goes, unless it is kept as Pacemaker's tools do."""
     kept = (replace(block, pairs=tuple(pair for pair in block.pairs if pair[0] != name)) for block in sets)
-    return tuple(block for block, before in zip(kept, sets, strict=True) if block.pairs or not before.pairs)
+    both = zip(kept, sets, strict=True)
+    return tuple(block for block, before in both if block.pairs or keeps_empty or not before.pairs)
 
 
 def _put(block: AttributeSet, name: str, value: str) -> AttributeSet:

@@ -236,3 +236,8 @@ class Context:
     """Where access control lists restrict the asker: the whole CIB as XML, as they may see it."""
     if_version: int | None = None
     """The only version of the configuration over which anything is to be decided; None: any."""
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether this is a CIB of Pacemaker in a file: what is in it need not run here."""
+        return self.schedule_options.is_pacemaker_compatible

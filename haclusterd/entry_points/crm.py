@@ -2,12 +2,14 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from haclusterd.adapters.control.client import ControlClient
 from haclusterd.cli.main import World, run
 from haclusterd.cli.session import Streams
+from haclusterd.model.agents import AgentFacts
+from haclusterd.model.ids import AgentReference
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
 from haclusterd.ports.control import CommandClient, DaemonLink
@@ -52,7 +54,13 @@ def _flush() -> None:
 def _open_file(path: str) -> CommandClient:
     from haclusterd.cli.offline import OfflineClient
 
-    return OfflineClient(path, author())
+    return OfflineClient(path, author(), survey=_survey)
+
+
+def _survey(agents: Iterable[AgentReference]) -> Mapping[str, AgentFacts]:
+    from haclusterd.entry_points.crm_agents import survey_here
+
+    return survey_here(agents)
 
 
 def _link(socket: str) -> DaemonLink:

@@ -4,12 +4,12 @@ Nothing but `meta-data` and `validate-all` is run, which start and change nothin
 that hangs is ended; one that prints no meta-data is named.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from haclusterd.adapters.agents.metadata import MetadataError, read_description
 from haclusterd.adapters.agents.surroundings import AgentDirectories
-from haclusterd.adapters.agents.survey import find_agent, metadata_text, validated
+from haclusterd.adapters.agents.survey import find_agent, metadata_text, survey, validated
 from haclusterd.adapters.agents.unit_files import UnitFiles
 from haclusterd.adapters.machine.installation import (
     SYSTEM_FENCE_DIRECTORIES,
@@ -19,6 +19,7 @@ from haclusterd.adapters.machine.installation import (
 )
 from haclusterd.entry_points.crm_setup import answer, read_text, read_texts
 from haclusterd.formats.agent_names import DEFAULT_PROVIDERS
+from haclusterd.model.agents import AgentFacts
 from haclusterd.model.ids import RUN_HERE, UNITS, AgentReference
 from haclusterd.model.json_value import Json
 from haclusterd.model.ocf import ExitCode
@@ -91,6 +92,12 @@ class Machine:
         names = [str(each) for each in known] if ":" in word else [each.type for each in known]
         remedy = did_you_mean(word, names, "crm ra list ocf")
         return report(Code.UNKNOWN_AGENT, where="crm ra", agent=word, remedy=remedy)
+
+
+def survey_here(agents: Iterable[AgentReference]) -> Mapping[str, AgentFacts]:
+    """Return what agents of this machine say of themselves."""
+    machine = Machine()
+    return survey(agents, machine.directories, machine.fence_directories, UnitFiles())
 
 
 def classes(_arguments: Mapping[str, Json]) -> Response:

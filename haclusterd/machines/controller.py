@@ -16,6 +16,7 @@ from haclusterd.cib.changes import Change, Refusal
 from haclusterd.cib.codec import CodecError, decode_envelope
 from haclusterd.cib.commands import CleanUp, Command, DcElected, EndRestart, FormCluster, IssueOrders, RecordResults
 from haclusterd.machines.effects import Effect, Note, PrepareToPlan, Propose, Scope, TransferLeadership
+from haclusterd.machines.ended_moves import EndedMoves
 from haclusterd.machines.fencing_director import FencingDirector, Wanted
 from haclusterd.machines.joining import transfer_target
 from haclusterd.machines.membership import MembershipMachine
@@ -110,6 +111,7 @@ class _TermOfOffice:
         self.director = FencingDirector(node, term, timing, boot_id=boot_id, rules=rules)
         self.judge = RuleJudge(term)
         self.restarts = RestartWatch(term)
+        self.ended_moves = EndedMoves(term)
         self.delays = StartDelays()
         self.membership: MembershipMachine | None = None
         """None: it is to be made at the next step, and knows nothing of silence before."""
@@ -267,6 +269,7 @@ class ControllerMachine:
         effects.extend(term.membership.step(cib, report, moment, self._followers))
         effects.extend(term.judge.step(cib, moment))
         effects.extend(term.restarts.step(cib, moment))
+        effects.extend(term.ended_moves.step(cib, moment))
         if cib.is_judged:
             effects.extend(term.director.step(cib, report, moment, self._wanted_of_fencing(term, cib)))
         effects.extend(self._hand_over(cib, moment) if target is None else (TransferLeadership(target),))
@@ -470,7 +473,10 @@ class ControllerMachine:
         if term is None or term.membership is None:
             return NEVER
         walks = term.closing if term.transition is None else (*term.closing, term.transition)
-        parts = (term.membership.deadline(), term.director.deadline(), term.judge.deadline(), term.restarts.deadline())
+        parts = (
+            term.membership.deadline(), term.director.deadline(), term.judge.deadline(), term.restarts.deadline(),
+            term.ended_moves.deadline(),
+        )  # fmt: skip
         return min(*parts, self._planning.deadline(), *(walk.deadline() for walk in walks))
 
 

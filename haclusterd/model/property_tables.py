@@ -108,6 +108,9 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("cluster-name", ValueType.STRING, "", "A name for people, and for rules that look at #cluster-name."),
 )  # fmt: skip
 
+WATCHDOG_TIMEOUTS = ("stonith-watchdog-timeout", "fencing-watchdog-timeout")
+"""How long Pacemaker waits for a watchdog."""
+
 PACEMAKERS_PROPERTIES: Mapping[str, str] = {
     "cluster-infrastructure": "Pacemaker notes there what it runs on",
     "dc-version": "Pacemaker notes there its version",

@@ -13,6 +13,8 @@ _SOURCE = Argument("source", Kind.WORD, "what to call the text in messages", is_
 _VARIABLES = Argument("variables", Kind.WORDS, "a value for ${NAME} in a policy, as NAME=VALUE", flag="--set")
 _FILE = Parameter("file", completes=Completes.FILE, help="the file; -: standard input")
 
+_AS_CRMSH = Argument("as_crmsh", Kind.FLAG, "do as crmsh does where that differs", is_typed=False)
+
 
 def _statement(name: str, help_: str, grammar: str, *examples: str, aliases: tuple[str, ...] = ()) -> Words:
     takes = (Taken("words", takes=Takes.REST, grammar=grammar),)
@@ -76,6 +78,7 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
     ), answers=("verify",)),
     Verb("configure.statement", Permission.ADMINISTER, "Make one change", (
         Argument("words", Kind.WORDS, "the statement, word by word", is_required=True),
+        _AS_CRMSH,
     ), (
         _statement("primitive", "Define a resource",
                    "ID AGENT|@TEMPLATE [params NAME=VALUE...] [meta NAME=VALUE...] [utilization NAME=VALUE...] "
@@ -156,12 +159,14 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
     Verb("configure.delete", Permission.ADMINISTER, "Delete objects that nothing else uses", (
         Argument("ids", Kind.WORDS, "which objects", is_required=True, completes=Completes.OBJECT),
         Argument("cascade", Kind.FLAG, "and what uses them", flag="--cascade"),
+        _AS_CRMSH,
     ), (
         Words(("crm configure delete l1", "crm configure delete web --cascade"), aliases=("rm",), is_statement=True,
               is_guessed=False),
     ), answers=("change",)),
     Verb("configure.erase", Permission.ADMINISTER, "Remove everything but nodes, or nodes too", (
         Argument("what", Kind.WORD, "what else is removed", choices=("nodes",)),
+        _AS_CRMSH,
     ), (
         Words(("crm configure erase --dry-run", "crm configure erase nodes --force"), is_statement=True,
               is_guessed=False),
@@ -227,5 +232,6 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
     Verb("configure.script", Permission.ADMINISTER, "Make many changes at once", (
         _TEXT,
         Argument("source", Kind.WORD, "what to call the text in messages"),
+        _AS_CRMSH,
     ), answers=("change",)),
 ), aliases=("cfg",))  # fmt: skip

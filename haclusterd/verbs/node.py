@@ -26,6 +26,7 @@ NODE = Family("node", "Nodes: look at them, empty them, let them run, fence them
     Verb("node.maintenance", Permission.OPERATE, "Put a node into maintenance mode: nothing on it is touched", (
         _ANY_NODE,
         Argument("ready", Kind.FLAG, "no longer"),
+        Argument("as_crmsh", Kind.FLAG, "write the end of it as crmsh does", is_typed=False),
     ), (
         Words(("crm node maintenance n1",), takes=("node",), is_guessed=False),
         Words(("crm node ready n1",), typed="node ready", help="End the maintenance of a node", fixed={"ready": True}),

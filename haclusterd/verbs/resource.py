@@ -11,6 +11,8 @@ _ANY_NODE = Argument("node", Kind.WORD, "which node", completes=Completes.NODE)
 _ANY_RESOURCE = Argument("resource", Kind.WORD, "which resource; left out: all", completes=Completes.RESOURCE)
 _NODE_OF_ALL = Argument("node", Kind.WORD, "which node; left out: all", completes=Completes.NODE)
 
+_LIFETIME = Argument("lifetime", Kind.WORD, "how long it holds, as PT5M or 5min; left out: for ever")
+_FORCE = Argument("force", Kind.WORD, "also where it has no effect", choices=("force",))
 _AS_CRMSH = Argument("as_crmsh", Kind.FLAG, "write the constraint as crmsh does, with role=Started", is_typed=False)
 
 RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", (
@@ -29,18 +31,20 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
     Verb("resource.move", Permission.OPERATE, "Move a resource, with its group; no constraint stays behind", (
         _RESOURCE,
         Argument("node", Kind.WORD, "where to; left out: away from where it runs", completes=Completes.NODE),
+        _LIFETIME, _FORCE,
         Argument("constraint", Kind.FLAG, "keep the constraint after the move", flag="--constraint"),
         _AS_CRMSH,
     ), (
-        Words(("crm resource move web n2", "crm resource move web", "crm resource move web n2 --constraint"),
+        Words(("crm resource move web n2", "crm resource move web", "crm resource move web n2 --constraint",
+               "crm resource move web n2 PT5M"),
               aliases=("migrate", "mv"), is_guessed=False),
     ), cost=Cost.LONG, answers=("change",)),
-    Verb("resource.ban", Permission.OPERATE, "Keep a resource away from a node until `clear`", (
+    Verb("resource.ban", Permission.OPERATE, "Keep a resource away from a node until `clear`, or for a time", (
         _RESOURCE,
         Argument("node", Kind.WORD, "which node; left out: where it runs", completes=Completes.NODE),
-        _AS_CRMSH,
+        _LIFETIME, _FORCE, _AS_CRMSH,
     ), (
-        Words(("crm resource ban web n1",), is_guessed=False),
+        Words(("crm resource ban web n1", "crm resource ban web n1 1h"), is_guessed=False),
     ), answers=("change",)),
     Verb("resource.clear", Permission.OPERATE, "Remove the constraints that move and ban left", (
         _RESOURCE, _ANY_NODE,

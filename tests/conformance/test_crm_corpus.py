@@ -4,6 +4,9 @@
 """
 
 import argparse
+import json
+import shlex
+import shutil
 from pathlib import Path
 from types import ModuleType
 
@@ -14,6 +17,7 @@ from haclusterd.formats.cib_xml.document import write_configuration
 from haclusterd.formats.crm.syntax import Arrangement, Assembly, assemble, parse_script, show
 from haclusterd.reports.items import ReportItem, has_errors
 from haclusterd.reports.rendering import render
+from tests.foreign_files import File
 from tests.outside_modules import load
 
 CORPUS = Path(__file__).parents[3] / "shared" / "conformance" / "crm"
@@ -79,3 +83,39 @@ def test_a_script_that_crmsh_refuses_is_refused(path: Path) -> None:
     made, reports = read(path.read_text())
     judged = () if has_errors(reports) else verify(made.configuration, members={}, agents=None, places=made.places)
     assert has_errors((*reports, *judged))
+
+
+EDITS = CORPUS / "edits-public"
+EDITED_OTHERWISE = {"e16-default-timeouts": "what agents advise is asked of the agents of this machine"}
+
+
+@pytest.mark.parametrize("path", sorted(EDITS.glob("*.cmds")), ids=lambda path: path.stem)
+def test_commands_make_of_a_file_what_crmsh_makes_of_it(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if path.stem in EDITED_OTHERWISE:
+        pytest.skip(EDITED_OTHERWISE[path.stem])
+    for name in ("SNIP", "XSNIP"):
+        shutil.copy(EDITS / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    file = File(tmp_path / "cib.xml", (EDITS / "base.xml").read_text())
+    status = [file.type("--force", *shlex.split(line), compat="crmsh") for line in path.read_text().splitlines()]
+    expected = json.loads((EDITS / "index.json").read_text())[path.stem]["rcs"]
+    assert bool(status[-1]) is bool(expected[-1]), file.printed
+    judge = oracle()
+    options = argparse.Namespace(strict=False, strict_order=False)
+    wanted = judge.facts(path.with_suffix(".xml").read_text(), None, options)
+    ours = judge.facts(file.path.read_text(), None, options)
+    assert [judge.fmt(each) for each in judge.diff(wanted, ours)] == []
+
+
+@pytest.mark.parametrize("path", scripts("public")[::7], ids=lambda path: path.stem)
+def test_a_script_is_loaded_into_a_file(path: Path, tmp_path: Path) -> None:
+    if path.stem in DIFFERENT:
+        pytest.skip(DIFFERENT[path.stem])
+    file = File(tmp_path / "cib.xml", oracle().EMPTY)
+    assert file.type("--force", "configure", "load", "update", str(path), compat="crmsh") == 0, file.printed
+    judge, options = oracle(), argparse.Namespace(strict=False, strict_order=False)
+    wanted = judge.facts(path.with_suffix(".xml").read_text(), path.read_text(), options)
+    ours = judge.facts(file.path.read_text(), path.read_text(), options)
+    assert [judge.fmt(each) for each in judge.diff(wanted, ours)] == []

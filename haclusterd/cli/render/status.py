@@ -300,8 +300,9 @@ def move_lines(screen: Screen, data: Status) -> list[str]:
     for move in data.moves:
         words = "banned from" if move.is_ban else "moved to"
         resource = move.resource or ""
+        left = "" if move.until is None else f" for {span(max(0, move.until - data.now))} more"
         rows.append([
-            Cell(f"{resource} is {words} {move.node or ''}", Colour.YELLOW), f"crm resource clear {resource}"
+            Cell(f"{resource} is {words} {move.node or ''}{left}", Colour.YELLOW), f"crm resource clear {resource}"
         ])  # fmt: skip
     return columns(screen, rows, indent=2)
 

@@ -12,13 +12,19 @@ from haclusterd.commands.configure.settling import settle
 from haclusterd.formats.cib_xml.document import read_configuration
 from haclusterd.model.configuration import AttributeSet, Configuration, FencingLevel, with_id_of
 from haclusterd.model.properties import set_over
-from haclusterd.reports.items import has_errors
+from haclusterd.reports.items import ReportItem, has_errors
 
 
-def adopt(text: str, source: str, base: Configuration) -> Reading:
-    """Read CIB XML and put it over a base: objects of the same id are replaced, names in blocks are set."""
+def adopt(text: str, source: str, base: Configuration, *, stays_foreign: bool = False) -> Reading:
+    """Read CIB XML and put it over a base: objects of the same id are replaced, names in blocks are set.
+
+    `stays_foreign`: the base is Pacemaker's, too, so that nothing is brought to how it is kept here.
+    """
     made = read_configuration(text, source)
-    settled, reports = settle(made.configuration, made.places, is_foreign=True)
+    settled = made.configuration
+    reports: tuple[ReportItem, ...] = ()
+    if not stays_foreign:
+        settled, reports = settle(made.configuration, made.places, is_foreign=True)
     unread = None if has_errors(made.reports) else frozenset[str]()
     return Reading(_over(base, settled), (*made.reports, *reports), made.places, unread)
 

@@ -22,7 +22,7 @@ from haclusterd.cib.commands import (
     PutTemplate,
 )
 from haclusterd.cib.edits import difference
-from haclusterd.commands.configure.settling import settle
+from haclusterd.commands.configure.settling import settled_for
 from haclusterd.commands.configure.view import revealed
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Condition, Outcome
@@ -59,7 +59,7 @@ def change(
 ) -> Outcome[Change]:
     """Propose the new configuration; `done` says in a sentence what it did."""
     new, secrets = revealed(new, context.cib.configuration, places or Places())
-    new, settled_on_the_way = settle(new, places or Places())
+    new, settled_on_the_way = settled_for(context, new, places or Places())
     reports = (*reports, *secrets, *settled_on_the_way)
     edits = difference(context.cib.configuration, new)
     if not edits:
@@ -96,15 +96,21 @@ def _brought_in(context: Context, new: Configuration, places: Places | None) -> 
     What was wrong before must not keep anybody from putting a node on standby; `verify` tells it all. That a move
     overrules preferences is what it is for.
     """
-    found = tuple(verify(new, members=context.cib.members, agents=context.agents, places=places))
+    found = _judged(context, new, places)
     if not found:
         return
-    old = verify(context.cib.configuration, members=context.cib.members, agents=context.agents)
+    old = _judged(context, context.cib.configuration, None)
     known = {(each.code, tuple(sorted(each.parameters.items()))) for each in old}
     for each in found:
         is_meant = each.code is Code.LOCATION_NO_EFFECT and each.parameters["other"].startswith("cli-")
         if not is_meant and (each.code, tuple(sorted(each.parameters.items()))) not in known:
             yield each
+
+
+def _judged(context: Context, configuration: Configuration, places: Places | None) -> tuple[ReportItem, ...]:
+    return verify(
+        configuration, members=context.cib.members, agents=context.agents, places=places, is_foreign=context.is_foreign
+    )
 
 
 def _done_by(context: Context, edits: tuple[Edit, ...]) -> Change:

@@ -1,14 +1,17 @@
 """Verbs about the configuration: show, load, statements, delete, verify."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from haclusterd.cib.tags import REPLICATED
 from haclusterd.commands.configure.adoption import adopt
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.configure.deletion import delete as without_objects
+from haclusterd.commands.configure.dependants import in_new_containers
 from haclusterd.commands.configure.filters import chosen_ids, obscured
 from haclusterd.commands.configure.removal import removal
 from haclusterd.commands.configure.script import (
+    ALONE,
     Reading,
     edit,
     every_error,
@@ -17,7 +20,7 @@ from haclusterd.commands.configure.script import (
     read_words,
     with_pending,
 )
-from haclusterd.commands.configure.settling import settle
+from haclusterd.commands.configure.settling import settled_for
 from haclusterd.commands.configure.view import ids_of, masked, part_of, revealed
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
@@ -118,7 +121,7 @@ def read_text(context: Context, arguments: Arguments, base: Configuration) -> Re
     variables = {name: value for name, _, value in pairs}
     text = arguments.word("text")
     if arguments.word("format") == "xml" or (not arguments.word("format") and source.endswith(".xml")):
-        return adopt(text, source, base)
+        return adopt(text, source, base, stays_foreign=context.is_foreign)
     return read_file(context, text, source, is_yaml=is_yaml, base=base, variables=variables)
 
 
@@ -129,7 +132,7 @@ def statement(context: Context, arguments: Arguments) -> Outcome[Change]:
     if has_errors(made.reports):
         return Outcome(every_error(context, made))
     done = f"committed {' '.join(words if words[0].lower() in SECTIONS else words[:2])}"
-    return change(context, made.configuration, done=done, reports=made.reports, places=made.places)
+    return change(context, _redirected(context, arguments, made), done=done, reports=made.reports, places=made.places)
 
 
 def script(context: Context, arguments: Arguments) -> Outcome[Change]:
@@ -138,13 +141,23 @@ def script(context: Context, arguments: Arguments) -> Outcome[Change]:
     if has_errors(made.reports):
         return Outcome(every_error(context, made))
     reports = (*made.reports, *(removal(context, made.configuration) if made.erases else ()))
-    return change(context, made.configuration, done="committed", reports=reports, places=made.places)
+    new = _redirected(context, arguments, made)
+    return change(context, new, done="committed", reports=reports, places=made.places)
+
+
+def _redirected(context: Context, arguments: Arguments, made: Reading) -> Configuration:
+    """Return what was made; as crmsh, with constraints that name the new container of what they named."""
+    if not arguments.flag("as_crmsh"):
+        return made.configuration
+    return in_new_containers(context.cib.configuration, made.configuration)
 
 
 def erase(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Remove everything but nodes, or nodes too."""
-    what = arguments.word("what")
-    made = edit(context, Reading(context.cib.configuration), ("erase", *([what] if what else [])))
+    what, is_as_crmsh = arguments.word("what"), arguments.flag("as_crmsh")
+    words = [word for word, is_wanted in ((what, what), (ALONE, what and is_as_crmsh)) if is_wanted]
+    made = edit(context, Reading(context.cib.configuration), ("erase", *words))
+    context = replace(context, is_forced=context.is_forced or is_as_crmsh)
     return change(context, made.configuration, done="erased", reports=removal(context, made.configuration))
 
 
@@ -158,8 +171,9 @@ def delete(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Delete objects that nothing else uses; with `cascade`, also what uses them."""
     ids = arguments.words("ids")
     new, reports = without_objects(
-        context.cib, ids, cascade=arguments.flag("cascade"), is_forced=context.is_forced
-    )
+        context.cib, ids, cascade=arguments.flag("cascade"), is_forced=context.is_forced,
+        is_as_crmsh=arguments.flag("as_crmsh"),
+    )  # fmt: skip
     if has_errors(reports):
         return Outcome(reports)
     return change(context, new, done=f"deleted {', '.join(ids)}", reports=reports)
@@ -203,11 +217,12 @@ def verify(context: Context, arguments: Arguments) -> Outcome[Judgement]:
         found = every_error(context, made)
     else:
         whole, secrets = revealed(made.configuration, context.cib.configuration, made.places)
-        settled, on_the_way = settle(whole, made.places)
+        settled, on_the_way = settled_for(context, whole, made.places)
         found = (*found, *secrets, *on_the_way)
         judged = verify_configuration(
-            settled, members=context.cib.members, agents=context.agents, places=made.places
-        )
+            settled, members=context.cib.members, agents=context.agents, places=made.places,
+            is_foreign=context.is_foreign,
+        )  # fmt: skip
         found = (*found, *judged)
     status = exit_status(found, is_strict=arguments.flag("strict"))
     answer = Judgement(

@@ -9,11 +9,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from haclusterd.commands.configure.dependants import TOPOLOGY, as_own, dependants, named_by
+from haclusterd.commands.configure.dependants import TOPOLOGY, as_own, dependants, named_by, retargeted
 from haclusterd.commands.names import primitives_of
 from haclusterd.commands.status.resource_state import instances
 from haclusterd.model.cluster import Cib
-from haclusterd.model.configuration import Bundle, Clone, Configuration, Constraint, Group, Primitive, Resource, Tag
+from haclusterd.model.configuration import (
+    Bundle,
+    Clone,
+    Configuration,
+    Constraint,
+    Group,
+    Primitive,
+    Resource,
+    Tag,
+    contained,
+)
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
@@ -29,16 +39,20 @@ class _Deletion:
     cib: Cib
     cascade: bool
     is_forced: bool
+    is_as_crmsh: bool
     named: frozenset[str]
     configuration: Configuration
     reports: list[ReportItem] = field(default_factory=list)
 
 
 def delete(
-    cib: Cib, ids: Sequence[str], *, cascade: bool, is_forced: bool
+    cib: Cib, ids: Sequence[str], *, cascade: bool, is_forced: bool, is_as_crmsh: bool = False
 ) -> tuple[Configuration, tuple[ReportItem, ...]]:
-    """Return the configuration without these objects; not to be used when there are errors."""
-    work = _Deletion(cib, cascade, is_forced, frozenset(ids), cib.configuration)
+    """Return the configuration without these objects; not to be used when there are errors.
+
+    `is_as_crmsh`: constraints that name a group or clone name its first member then.
+    """
+    work = _Deletion(cib, cascade, is_forced, is_as_crmsh, frozenset(ids), cib.configuration)
     for id_ in dict.fromkeys(ids):
         _delete_one(work, id_)
     return work.configuration, tuple(work.reports)
@@ -94,6 +108,8 @@ def _others(roles: Sequence[str], gone: str) -> tuple[str, ...]:
 
 def _delete_named(work: _Deletion, id_: str) -> None:
     """Delete a resource, template or tag, which others can name."""
+    if work.is_as_crmsh:
+        _name_the_first_inside(work, id_)
     users = [each for each in dict.fromkeys(dependants(work.configuration, id_)) if each not in work.named]
     if users and not work.cascade:
         remedy = None
@@ -106,6 +122,14 @@ def _delete_named(work: _Deletion, id_: str) -> None:
     gone = [id_]
     while gone:
         gone += _take_out(work, gone.pop())
+
+
+def _name_the_first_inside(work: _Deletion, id_: str) -> None:
+    resource = work.configuration.resources.get(ResourceId(id_))
+    inside = contained(resource) if isinstance(resource, Group | Clone) else ()
+    first = next((each for each in inside if each not in work.named), None)
+    if first is not None:
+        work.configuration = retargeted(work.configuration, id_, first, work.configuration.constraints)
 
 
 def _take_out(work: _Deletion, name: str) -> list[str]:

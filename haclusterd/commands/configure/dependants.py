@@ -1,6 +1,6 @@
 """Who names whom in a configuration: what must be reported, renamed or taken out when something goes or is renamed."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -88,6 +88,25 @@ def renamed(configuration: Configuration, old: str, new: str) -> Configuration:
             for key, each in configuration.acl_groups.items()
         },
     )
+
+
+def retargeted(configuration: Configuration, old: str, new: str, only: Collection[str]) -> Configuration:
+    """Return the configuration with some constraints, those in `only`, naming another object."""
+    swap = _Swap(old, new)
+    constraints = configuration.constraints
+    changed = {key: swap.constraint(each) if key in only else each for key, each in constraints.items()}
+    return replace(configuration, constraints=changed)
+
+
+def in_new_containers(base: Configuration, new: Configuration) -> Configuration:
+    """Let constraints that were there already name the group or clone that a resource is in now, as crmsh does it."""
+    for container in new.resources.values():
+        if container.id in base.resources or not isinstance(container, Group | Clone):
+            continue
+        for child in contained(container):
+            known = {key for key, each in base.constraints.items() if child in named_by(each)}
+            new = retargeted(new, child, container.id, known & new.constraints.keys())
+    return new
 
 
 def as_own(primitive: Primitive, template: ResourceId) -> Primitive:

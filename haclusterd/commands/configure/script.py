@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from haclusterd.commands.configure.deletion import delete
 from haclusterd.commands.configure.operation_advice import with_advised_timeouts
 from haclusterd.commands.configure.rearrangement import modify_group, rename
-from haclusterd.commands.configure.settling import settle
+from haclusterd.commands.configure.settling import settled_for
 from haclusterd.commands.configure.value_setting import set_value
 from haclusterd.commands.context import Context
 from haclusterd.commands.verify.configuration import verify
@@ -24,6 +24,9 @@ from haclusterd.reports.items import Place, ReportItem, has_errors, in_reading_o
 from haclusterd.reports.places import Places
 
 _EDITS = ("delete", "rm", "rename", "modgroup", "set", "erase", "default-timeouts", "default_timeouts")
+ALONE = "alone"
+"""Behind `erase nodes`: nothing but them is removed, as crmsh does it."""
+AS_CRMSH = "--as-crmsh"
 _FORCE = ("-f", "-F", "--force")
 
 
@@ -130,9 +133,10 @@ def every_error(context: Context, made: Reading) -> tuple[ReportItem, ...]:
 
     So a person corrects all of it in one round.
     """
-    settled, _ = settle(made.configuration, made.places)
-    judged = verify(settled, members=context.cib.members, agents=context.agents, places=made.places)
-    old = verify(context.cib.configuration, members=context.cib.members, agents=context.agents)
+    settled, _ = settled_for(context, made.configuration, made.places)
+    members, agents, is_foreign = context.cib.members, context.agents, context.is_foreign
+    judged = verify(settled, members=members, agents=agents, places=made.places, is_foreign=is_foreign)
+    old = verify(context.cib.configuration, members=members, agents=agents, is_foreign=is_foreign)
     known = {(each.code, tuple(sorted(each.parameters.items()))) for each in old}
     known |= {(each.code, tuple(sorted(each.parameters.items()))) for each in made.reports}
     brought_in = (
@@ -144,7 +148,7 @@ def every_error(context: Context, made: Reading) -> tuple[ReportItem, ...]:
 
 def edit(context: Context, made: Reading, words: Sequence[str], place: Place | None = None) -> Reading:
     """Make one edit of what is there, as `delete` or `rename`, word by word."""
-    rest = [word for word in words[1:] if word not in (*_FORCE, "--cascade")]
+    rest = [word for word in words[1:] if word not in (*_FORCE, "--cascade", AS_CRMSH)]
     is_forced = context.is_forced or any(word in words for word in _FORCE)
     here = _over(context.cib, made.configuration)
     match words[0].lower():
@@ -160,13 +164,17 @@ def edit(context: Context, made: Reading, words: Sequence[str], place: Place | N
             configuration, reports = with_advised_timeouts(made.configuration, rest, context.agents)
         case _:
             ids = rest or [""]
-            configuration, reports = delete(here, ids, cascade="--cascade" in words, is_forced=is_forced)
+            configuration, reports = delete(
+                here, ids, cascade="--cascade" in words, is_forced=is_forced, is_as_crmsh=AS_CRMSH in words
+            )
     placed = tuple(replace(each, place=place) for each in reports)
     return Reading(configuration, (*made.reports, *placed), made.places, made.unread, made.erases)
 
 
 def _erased(made: Reading, words: Sequence[str], place: Place | None) -> Reading:
     """Take everything out but nodes; with the word `nodes`, nodes too."""
+    if list(words) == ["nodes", ALONE]:
+        return replace(made, configuration=replace(made.configuration, nodes={}))
     if words and list(words) != ["nodes"]:
         problem = f"erase: {' '.join(words)!r} is not known; it may be followed by: nodes"
         return replace(made, reports=(*made.reports, report(Code.USAGE, problem=problem, place=place)))

@@ -13,6 +13,7 @@ from itertools import takewhile
 from typing import TypeVar
 
 from haclusterd.commands.attribute_sets import every_block
+from haclusterd.commands.context import Context
 from haclusterd.formats.cib_xml.notes import AS_IN_PACEMAKER
 from haclusterd.model import durations
 from haclusterd.model.configuration import (
@@ -35,7 +36,13 @@ from haclusterd.model.configuration import (
 from haclusterd.model.ids import ConstraintId, ResourceId
 from haclusterd.model.operations import DEFAULTABLE, ONE_SHOT, OPERATION_ATTRIBUTES, operation_row
 from haclusterd.model.properties import BOOTSTRAP_OPTIONS, is_of_others, is_own_meta, meta_row, property_row
-from haclusterd.model.property_tables import BOOKKEEPING, CLUSTER_PROPERTIES, META_ATTRIBUTES, PACEMAKERS_PROPERTIES
+from haclusterd.model.property_tables import (
+    BOOKKEEPING,
+    CLUSTER_PROPERTIES,
+    META_ATTRIBUTES,
+    PACEMAKERS_PROPERTIES,
+    WATCHDOG_TIMEOUTS,
+)
 from haclusterd.model.rows import Row, ValueType, canonical, foreign_objection, objection, replacement
 from haclusterd.model.rules import DateExpression, Rule
 from haclusterd.reports.codes import Code, Severity
@@ -44,7 +51,6 @@ from haclusterd.reports.places import Places
 from haclusterd.reports.suggestions import did_you_mean
 from haclusterd.scheduler.model.references import cut_at_missing
 
-WATCHDOG_TIMEOUTS = ("stonith-watchdog-timeout", "fencing-watchdog-timeout")
 WATCHDOG_FENCING = "watchdog-fencing"
 WATCHDOG_AGENT = "stonith:fence_watchdog"
 HAVE_WATCHDOG = "have-watchdog"
@@ -117,6 +123,13 @@ def settle(
         made = replace(made, constraints=dict(_constraints(work, made)))
         _note_local_times(work, made)
     return made, tuple(work.reports)
+
+
+def settled_for(
+    context: Context, configuration: Configuration, places: Places
+) -> tuple[Configuration, tuple[ReportItem, ...]]:
+    """Settle what was written for this cluster; what is in a CIB of Pacemaker stays as Pacemaker keeps it."""
+    return (configuration, ()) if context.is_foreign else settle(configuration, places)
 
 
 def _without_watchdog_devices(work: _Settling, configuration: Configuration) -> Configuration:

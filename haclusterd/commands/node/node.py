@@ -116,7 +116,10 @@ def online(context: Context, arguments: Arguments) -> Outcome[Change]:
         if not commands:
             return Outcome((report(Code.NOTHING_TO_DO, state=f"{node} is not on standby"),))
         return Outcome((report(Code.REQUESTED, what=f"{node} may run resources again"),), commands)
-    new = _with_entry(context.cib.configuration, replace(entry, attributes=without(entry.attributes, STANDBY)))
+    new = _with_entry(
+        context.cib.configuration,
+        replace(entry, attributes=without(entry.attributes, STANDBY, keeps_empty=context.is_foreign)),
+    )
     outcome = change(context, new, done=f"{node} may run resources again")
     return outcome if outcome.is_refused else replace(outcome, commands=(*commands, *outcome.commands))
 
@@ -126,11 +129,12 @@ def maintenance(context: Context, arguments: Arguments) -> Outcome[Change]:
     node = find_node(context, arguments.word("node"))
     if isinstance(node, ReportItem):
         return refusal(node)
-    value = "false" if arguments.flag("ready") else "true"
+    value = ("off" if arguments.flag("as_crmsh") else "false") if arguments.flag("ready") else "true"
     entry = context.cib.configuration.nodes.get(node, NodeEntry(node))
     sets = with_value(entry.attributes, owner=f"nodes-{node}", section="attributes", name="maintenance", value=value)
     new = _with_entry(context.cib.configuration, replace(entry, attributes=sets))
-    words = "is managed again" if value == "false" else "is left alone: nothing on it is started, stopped or watched"
+    left_alone = "is left alone: nothing on it is started, stopped or watched"
+    words = "is managed again" if arguments.flag("ready") else left_alone
     return change(context, new, done=f"{node} {words}")
 
 

@@ -109,7 +109,7 @@ def _is_wanted(text: str) -> bool:
 def _put_for_ever(context: Context, node: NodeName, name: str, value: str | None, done: str) -> Outcome[Change]:
     entry = context.cib.configuration.nodes.get(node, NodeEntry(node))
     if value is None:
-        sets = without(entry.attributes, name)
+        sets = without(entry.attributes, name, keeps_empty=context.is_foreign)
     else:
         sets = with_value(entry.attributes, owner=f"nodes-{node}", section="attributes", name=name, value=value)
     if sets == entry.attributes:

@@ -3,11 +3,12 @@
 A move puts the classic constraint (`cli-prefer-RSC`, or `cli-ban-RSC-on-NODE` without a target), waits, and takes it
 away again: when the resource runs there and is watched, or when it did not come to in time. It is kept, and said to be,
 only where taking it away would move the resource back. If the daemon that waits dies first, it stays and `status` shows
-it.
+it. With a lifetime the constraint stays until then, and the DC takes it away (`machines.ended_moves`).
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
@@ -23,44 +24,89 @@ from haclusterd.commands.status.resource_state import (
     meta_of,
     why_not_wanted,
 )
-from haclusterd.commands.status.status import moves
+from haclusterd.model import durations
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Bundle, Clone, Configuration, Location, Primitive
 from haclusterd.model.graph import Placement, Plan
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
+from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import Role
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.scheduler.model.lifetimes import BAN, PREFER, lasting, moves, node_of
 from haclusterd.verbs.answers.configuration import Change
 from haclusterd.verbs.arguments import Arguments
 
 
-def move(context: Context, arguments: Arguments) -> Outcome[Change]:
-    """Move a resource (and its group) to a node, or away from where it runs."""
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is to be moved or banned."""
+
+    context: Context
+    """With `force` where that word was typed."""
+    target: ResourceId
+    node: NodeName | None
+    end: WallTime | None
+    """None: it lasts."""
+
+
+_FORCE = "force"
+
+
+def _asked(context: Context, arguments: Arguments) -> _Asked | Outcome[Change]:
+    """Read the words after the resource, of which each may be left out: `[NODE] [LIFETIME] [force]`."""
+    words = [each for each in map(arguments.word, ("node", "lifetime", "force")) if each]
     found = find_resource(context, arguments.word("resource"))
-    node = find_node(context, arguments.word("node")) if arguments.word("node") else None
-    objections = tuple(each for each in (found, node) if isinstance(each, ReportItem))
+    if words and words[-1] == _FORCE:
+        context, words = replace(context, is_forced=True), words[:-1]
+    lifetime, problem = _lifetime_ms(words[-1]) if words else (None, "")
+    is_named = bool(words) and not isinstance(find_node(context, words[-1]), ReportItem)
+    if lifetime is not None and not is_named:
+        words = words[:-1]
+    node = find_node(context, words[0]) if words else None
+    objections = [each for each in (found, node) if isinstance(each, ReportItem)]
+    if len(words) > 1:
+        objections.append(report(Code.BAD_ARGUMENT, name="lifetime", problem=problem))
     if objections or isinstance(found, ReportItem) or isinstance(node, ReportItem):
         return refusal(*objections)
-    target = whole(context.cib.configuration, found)
+    end = None if lifetime is None or is_named else WallTime((context.now + lifetime + 999) // 1000 * 1000)
+    return _Asked(context, whole(context.cib.configuration, found), node, end)
+
+
+def _lifetime_ms(text: str) -> tuple[int | None, str]:
+    """Return how long a word says, and what is wrong with it if it says nothing."""
+    try:
+        return durations.parse(text), ""
+    except ValueError as error:
+        return None, f"{error}; from now on, as PT5M or 5min"
+
+
+def move(context: Context, arguments: Arguments) -> Outcome[Change]:
+    """Move a resource (and its group) to a node, or away from where it runs."""
+    asked = _asked(context, arguments)
+    if isinstance(asked, Outcome):
+        return asked
+    context, target, node, end = asked.context, asked.target, asked.node, asked.end
+    keep = arguments.flag("constraint")
     if isinstance(context.cib.configuration.resources[target], Clone | Bundle):
-        return _move_promoted(context, target, node, keep=arguments.flag("constraint"))
+        return _move_promoted(context, target, node, role=_role(arguments) or "Promoted", keep=keep, end=end)
     if node is None:
-        return _move_away(context, target, keep=arguments.flag("constraint"))
+        return _move_away(context, target, keep=keep, end=end)
     primitives = _wanted(context.cib.configuration, target)
-    if primitives and is_running_only_on(context.cib, primitives, node):
+    if end is None and primitives and is_running_only_on(context.cib, primitives, node):
         return Outcome((report(Code.NOTHING_TO_DO, state=f"{target} runs on {node}"),))
     return _moved(
         context,
-        Location(ConstraintId(f"cli-prefer-{target}"), target, node, INFINITY, role=_role(arguments)),
+        Location(ConstraintId(f"{PREFER}{target}"), target, node, INFINITY, role=_role(arguments)),
         lambda new: _objection(context, new, target, node),
         done=f"{target} moves to {node}",
         until=lambda cib, _live: is_running_only_on(cib, primitives, node) and is_at_rest(cib, primitives),
         waiting_for=f"{target} to run on {node}",
         where=f"on {node}",
-        keep=arguments.flag("constraint"),
+        keep=keep,
+        end=end,
     )
 
 
@@ -74,18 +120,25 @@ def _moved(
     waiting_for: str,
     where: str,
     keep: bool,
+    end: WallTime | None,
 ) -> Outcome[Change]:
     """Put the only constraint of a move, unless that has no effect; it ends with the move if it is not to be kept."""
     target = location.resource
+    if end is not None:
+        location, done = lasting(location, end), f"{done} until {_moment(end)}"
     new = _with_only(context.cib.configuration, target, location)
     objection = objection_to(new)
     if objection is not None and not context.is_forced:
         return refusal(objection)
     outcome = change(context, new, done=done, until=until, waiting_for=waiting_for, waits_by_default=True)
+    if end is not None:
+        return outcome
     return _with_end(context, outcome, target, location, keep=keep, where=where)
 
 
-def _move_promoted(context: Context, target: ResourceId, node: NodeName | None, *, keep: bool) -> Outcome[Change]:
+def _move_promoted(
+    context: Context, target: ResourceId, node: NodeName | None, *, role: str, keep: bool, end: WallTime | None
+) -> Outcome[Change]:
     """Move the promoted role of a clone that has one; other clones run on several nodes, and do not move."""
     configuration = context.cib.configuration
     primitives = primitives_of(configuration, target)
@@ -96,17 +149,18 @@ def _move_promoted(context: Context, target: ResourceId, node: NodeName | None, 
     if node is None:
         remedy = f"name the node where {target} is to be promoted"
         return refusal(report(Code.MISSING_ARGUMENT, verb="move", name="NODE", meaning="where to", remedy=remedy))
-    if _is_promoted_only_on(context.cib, primitives, node):
+    if end is None and _is_promoted_only_on(context.cib, primitives, node):
         return Outcome((report(Code.NOTHING_TO_DO, state=f"{target} is promoted on {node}"),))
     return _moved(
         context,
-        Location(ConstraintId(f"cli-prefer-{target}"), target, node, INFINITY, role="Promoted"),
-        lambda new: _objection_to_promotion(context, new, target, node),
+        Location(ConstraintId(f"{PREFER}{target}"), target, node, INFINITY, role=role),
+        lambda new: None if role == "Started" else _objection_to_promotion(context, new, target, node),
         done=f"{target} is to be promoted on {node}",
         until=lambda cib, _live: _is_promoted_only_on(cib, primitives, node) and is_at_rest(cib, primitives),
         waiting_for=f"{target} to be promoted on {node}",
         where=f"promoted on {node}",
         keep=keep,
+        end=end,
     )
 
 
@@ -138,7 +192,7 @@ def _promoted_by_plan(cib: Cib, context: Context, target: ResourceId) -> tuple[N
     )
 
 
-def _move_away(context: Context, target: ResourceId, *, keep: bool) -> Outcome[Change]:
+def _move_away(context: Context, target: ResourceId, *, keep: bool, end: WallTime | None) -> Outcome[Change]:
     located = _runs_on(context.cib, target)
     if located is None:
         return refusal(report(Code.NOT_ACTIVE, resource=target, remedy="name the node to move it to"))
@@ -151,17 +205,16 @@ def _move_away(context: Context, target: ResourceId, *, keep: bool) -> Outcome[C
         waiting_for=f"{target} to run on another node than {located}",
         where=f"on another node than {located}",
         keep=keep,
+        end=end,
     )
 
 
 def ban(context: Context, arguments: Arguments) -> Outcome[Change]:
-    """Keep a resource (and its group) away from a node until `clear`."""
-    found = find_resource(context, arguments.word("resource"))
-    node = find_node(context, arguments.word("node")) if arguments.word("node") else None
-    objections = tuple(each for each in (found, node) if isinstance(each, ReportItem))
-    if objections or isinstance(found, ReportItem) or isinstance(node, ReportItem):
-        return refusal(*objections)
-    target = whole(context.cib.configuration, found)
+    """Keep a resource (and its group) away from a node until `clear`, or for a time."""
+    asked = _asked(context, arguments)
+    if isinstance(asked, Outcome):
+        return asked
+    context, target, node = asked.context, asked.target, asked.node
     if node is None and isinstance(context.cib.configuration.resources[target], Clone | Bundle):
         remedy = f"{target} runs on several nodes: name the one"
         return refusal(report(Code.MISSING_ARGUMENT, verb="ban", name="NODE", meaning="which node", remedy=remedy))
@@ -169,12 +222,15 @@ def ban(context: Context, arguments: Arguments) -> Outcome[Change]:
     if banned is None:
         return refusal(report(Code.NOT_ACTIVE, resource=target, remedy="name the node to ban it from"))
     location = replace(_ban(target, banned), role=_role(arguments))
+    ends_with = f"until: crm resource clear {target}"
+    if asked.end is not None:
+        location, ends_with = lasting(location, asked.end), f"until {_moment(asked.end)}"
     constraints = {**context.cib.configuration.constraints, location.id: location}
     new = replace(context.cib.configuration, constraints=constraints)
     return change(
         context,
         new,
-        done=f"{target} is banned from {banned} until: crm resource clear {target}",
+        done=f"{target} is banned from {banned} {ends_with}",
         until=lambda cib, _live: not any(
             each.node == banned for primitive in primitives_of(new, target) for each in instances(cib, primitive)
         ),
@@ -191,10 +247,15 @@ def clear(context: Context, arguments: Arguments) -> Outcome[Change]:
         return refusal(*objections)
     configuration = context.cib.configuration
     named = {found, whole(configuration, found)}
-    gone = [each.id for each in moves(context.cib) if each.resource in named and node in (None, each.node)]
+    left = moves(configuration)
+    gone = [each.id for each in left if each.resource in named and node in (None, node_of(each))]
     if not gone:
         return Outcome((report(Code.NOTHING_TO_DO, state=f"{found} is neither moved nor banned"),))
     return change(context, _without(configuration, gone), done=f"removed {', '.join(gone)}")
+
+
+def _moment(end: WallTime) -> str:
+    return datetime.fromtimestamp(end // 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def _role(arguments: Arguments) -> str | None:
@@ -203,17 +264,14 @@ def _role(arguments: Arguments) -> str | None:
 
 
 def _ban(target: ResourceId, node: NodeName) -> Location:
-    return Location(ConstraintId(f"cli-ban-{target}-on-{node}"), target, node, -INFINITY)
+    return Location(ConstraintId(f"{BAN}{target}-on-{node}"), target, node, -INFINITY)
 
 
 def _with_only(configuration: Configuration, target: ResourceId, location: Location) -> Configuration:
     """Add the constraint, in place of what earlier moves left for the resource."""
-    constraints = {
-        key: each
-        for key, each in configuration.constraints.items()
-        if not (key.startswith(("cli-prefer-", "cli-ban-")) and isinstance(each, Location) and each.resource == target)
-    }
-    return replace(configuration, constraints={**constraints, location.id: location})
+    gone = [each.id for each in moves(configuration) if each.resource == target]
+    left = _without(configuration, gone)
+    return replace(left, constraints={**left.constraints, location.id: location})
 
 
 def _without(configuration: Configuration, gone: list[ConstraintId]) -> Configuration:

@@ -112,7 +112,7 @@ def setting(context: Context, arguments: Arguments) -> Outcome[Setting | Change]
     blocks: tuple[AttributeSet, ...] = getattr(resource, _SECTIONS[section])
     if arguments.word("action") == SHOW:
         return _shown(found, section, name, blocks)
-    new = _blocks(arguments, blocks, found, section)
+    new = _blocks(context, arguments, blocks, found, section)
     if new == blocks:
         return Outcome((report(Code.NOTHING_TO_DO, state="it is so already"),))
     return change(context, _put(context.cib.configuration, resource, section, new), done=_summary(arguments, found))
@@ -128,11 +128,11 @@ def _shown(owner: str, section: str, name: str, blocks: tuple[AttributeSet, ...]
 
 
 def _blocks(
-    arguments: Arguments, blocks: tuple[AttributeSet, ...], owner: str, section: str
+    context: Context, arguments: Arguments, blocks: tuple[AttributeSet, ...], owner: str, section: str
 ) -> tuple[AttributeSet, ...]:
     name = arguments.word("name")
     if arguments.word("action") == DELETE:
-        return without(blocks, name)
+        return without(blocks, name, keeps_empty=context.is_foreign)
     return with_value(blocks, owner=owner, section=section, name=name, value=arguments.word("value"))
 
 
@@ -165,7 +165,7 @@ def node_utilization(context: Context, arguments: Arguments) -> Outcome[Setting 
     entry = configuration.nodes.get(node, NodeEntry(node))
     if arguments.word("action") == SHOW:
         return _shown(node, "utilization", arguments.word("name"), entry.utilization)
-    new = _blocks(arguments, entry.utilization, f"nodes-{node}", "utilization")
+    new = _blocks(context, arguments, entry.utilization, f"nodes-{node}", "utilization")
     if new == entry.utilization:
         return Outcome((report(Code.NOTHING_TO_DO, state="it is so already"),))
     nodes = {**configuration.nodes, node: replace(entry, utilization=new)}

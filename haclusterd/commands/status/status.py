@@ -14,6 +14,7 @@ from haclusterd.model.fencing import FenceOrder, FencingRecord
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.orders import Order
 from haclusterd.model.scores import render as render_score
+from haclusterd.scheduler.model.lifetimes import BAN, end_of, moves, node_of, score_of
 from haclusterd.verbs.answers.answer import extended
 from haclusterd.verbs.answers.node import Node
 from haclusterd.verbs.answers.status import (
@@ -80,7 +81,7 @@ def _whole(context: Context) -> Status:
         orders=tuple(
             _order(order) for _, node in sorted(cib.status.nodes.items()) for _, order in sorted(node.orders.items())
         ),
-        moves=tuple(_move(each) for each in moves(cib)),
+        moves=tuple(map(_move, moves(cib.configuration))),
         failures=tuple(_failure(each) for each in overview.failures),
         fencing=_fencing(context),
         warnings=() if live is None else tuple(live.warnings),
@@ -238,14 +239,6 @@ def _order(order: Order) -> OpenOrder:
     )  # fmt: skip
 
 
-def moves(cib: Cib) -> tuple[Location, ...]:
-    """Return the constraints that `resource move` and `resource ban` made."""
-    constraints = cib.configuration.constraints.values()
-    return tuple(
-        each for each in constraints if isinstance(each, Location) and each.id.startswith(("cli-prefer-", "cli-ban-"))
-    )
-
-
 def _hold(hold: Hold) -> LoopStall:
     return LoopStall(
         loop=hold.loop,
@@ -257,8 +250,8 @@ def _hold(hold: Hold) -> LoopStall:
 
 def _move(location: Location) -> Move:
     return Move(
-        id=location.id, resource=location.resource, node=location.node,
-        score=render_score(location.score), is_ban=location.id.startswith("cli-ban-"),
+        id=location.id, resource=location.resource, node=node_of(location),
+        score=render_score(score_of(location)), is_ban=location.id.startswith(BAN), until=end_of(location),
     )  # fmt: skip
 
 

@@ -49,6 +49,8 @@ CHECKS = (
 )
 """All checks; each looks at one concern and does not mind what the others find."""
 
+_OF_WHAT_RUNS_HERE = (check_support, check_ruled)
+
 
 def verify(
     configuration: Configuration,
@@ -56,13 +58,15 @@ def verify(
     members: Mapping[NodeName, Member],
     agents: Mapping[str, AgentFacts] | None,
     places: Places | None = None,
+    is_foreign: bool = False,
 ) -> tuple[ReportItem, ...]:
-    """Judge a configuration.
+    """Judge a configuration; `is_foreign`: of a cluster of Pacemaker, which need not run here.
 
     `members` is the cluster's (empty: not known, then nodes are looked for in the configuration only). `agents` are the
     installed ones by `str(AgentReference)`; None: not known, then nothing is said of agents and their parameters.
     """
-    judgement = Judgement(configuration, members, agents, places or Places())
+    judgement = Judgement(configuration, members, agents, places or Places(), is_foreign=is_foreign)
     for check in CHECKS:
-        check(judgement)
+        if not (is_foreign and check in _OF_WHAT_RUNS_HERE):
+            check(judgement)
     return in_reading_order(judgement.reports)

@@ -26,6 +26,8 @@ class Judgement:
     agents: Mapping[str, AgentFacts] | None
     places: Places
     reports: list[ReportItem] = field(default_factory=list)
+    is_foreign: bool = False
+    """It is a cluster of Pacemaker, which obeys more than this version does."""
 
     def note(
         self,
@@ -47,7 +49,7 @@ class Judgement:
 
     def check_value(self, row: Row, value: str, name: str, path: tuple[str, ...]) -> None:
         """Report a value that does not fit its row in a table, or that a running cluster does not obey."""
-        problem = live_objection(row, value)
+        problem = objection(row, value) if self.is_foreign else live_objection(row, value)
         if problem is not None:
             remedy = f"{row.name}: {row.doc} Default: {row.default}" if row.default else f"{row.name}: {row.doc}"
             remedy = f"leave it out; {remedy}" if row.live == () and objection(row, value) is None else remedy

@@ -18,6 +18,7 @@ from haclusterd.model.properties import (
     meta_row,
     property_row,
 )
+from haclusterd.model.property_tables import PACEMAKERS_PROPERTIES, WATCHDOG_TIMEOUTS
 from haclusterd.model.words import HIDDEN, bad_character
 from haclusterd.reports.codes import Code
 from haclusterd.reports.suggestions import did_you_mean
@@ -115,6 +116,8 @@ def _check_aliases(judgement: Judgement, block: AttributeSet) -> None:
 
 def _check_property(judgement: Judgement, block: str, name: str, value: str) -> None:
     row, path = property_row(name), ("properties", name)
+    if judgement.is_foreign and (name in PACEMAKERS_PROPERTIES or name in WATCHDOG_TIMEOUTS):
+        return
     if row is None and is_of_others(block, name):
         why = "the cluster does not read it, agents may"
         judgement.note(Code.KEPT, path, what=f"the property {name}", why=why)

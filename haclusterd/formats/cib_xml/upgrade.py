@@ -64,6 +64,12 @@ def is_known(name: str) -> bool:
     return (int(found[1]), int(found[2])) <= NEWEST if found else name in _WITHOUT_NUMBER
 
 
+def is_of_today(name: str | None) -> bool:
+    """Tell whether what is written today is valid in the schema of this name."""
+    found = _SCHEMA.match(name or "")
+    return int(found[1]) >= _STRICT[0] if found else name in _WITHOUT_NUMBER
+
+
 def name_of_today(written: str) -> str:
     """Return what a property is called today."""
     dashed = _with_dashes(written)

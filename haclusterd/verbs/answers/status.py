@@ -137,6 +137,8 @@ class Move:
     node: str | None
     score: str
     is_ban: bool
+    until: int | None = None
+    """When it ends by itself, in ms since the epoch; None: never."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.planning.preview import preview
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from tests.administered_clusters import NOW, Cluster, formed, running
@@ -106,3 +107,37 @@ def test_the_difference_hides_secrets() -> None:
     assert not answer.is_refused, answer.reports
     assert "+primitive pdu" in str(answer.data)
     assert "swordfish" not in str(answer.data)
+
+
+STOPPED = ("resource.stop", {"resources": ["web"]}, "target-role=Stopped")
+UNMANAGED = ("resource.manage", {"resources": ["web"], "unmanage": True}, "is-managed=false")
+
+
+@pytest.mark.parametrize(("verb", "arguments", "kept"), [STOPPED, UNMANAGED])
+def test_what_a_command_has_set_stays_until_the_text_says_otherwise(
+    verb: str, arguments: dict[str, Json], kept: str
+) -> None:
+    cluster = formed()
+    assert done(cluster, WEB + LOG)
+    for command in registry.run(verb, arguments, Context(cluster.cib, NOW, "root@n1", live=cluster.live)).commands:
+        cluster.do(command)
+    again = asked(cluster, WEB + LOG)
+    assert [each.parameters["what"] for each in again.reports if each.code is Code.KEPT] == [f"web: {kept}"]
+    assert not done(cluster, WEB + LOG)
+    assert done(cluster, WEB.replace("20s", "30s") + LOG)
+    name = kept.partition("=")[0]
+    assert cluster.cib.configuration.resources[ResourceId("web")].meta[0].get(name) == kept.partition("=")[2]
+    said = WEB.replace("\n", " meta target-role=Started is-managed=true\n")
+    assert done(cluster, said + LOG)
+    assert cluster.cib.configuration.resources[ResourceId("web")].meta[0].get(name) in ("Started", "true")
+
+
+def test_a_node_on_standby_stays_so() -> None:
+    cluster = formed()
+    context = Context(cluster.cib, NOW, "root@n1", live=cluster.live)
+    for command in registry.run("node.standby", {"node": "n2"}, context).commands:
+        cluster.do(command)
+    assert done(cluster, "node n2 attributes rack=4\n")
+    assert not done(cluster, "node n2 attributes rack=4\n")
+    (block,) = cluster.cib.configuration.nodes[NodeName("n2")].attributes
+    assert dict(block.pairs) == {"rack": "4", "standby": "on"}

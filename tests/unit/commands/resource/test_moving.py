@@ -15,6 +15,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
+from haclusterd.scheduler.model.lifetimes import end_of, moves, node_of, score_of
 from tests.administered_clusters import CONFIGURATION, NOW, Cluster, running
 
 
@@ -260,3 +261,48 @@ def test_a_move_as_crmsh_does_it_names_the_role_and_has_the_same_effect() -> Non
     assert found.role == "Started"
     ask(cluster, "resource.ban", resource="db", node="n2", as_crmsh=True)
     assert codes(ask(cluster, "resource.clear", resource="db")) == [Code.CONFIGURATION_CHANGED]
+
+
+@pytest.mark.parametrize(
+    ("verb", "words", "constraint", "node", "score"),
+    [
+        ("resource.move", {"node": "n2", "lifetime": "PT5M"}, "cli-prefer-site", "n2", INFINITY),
+        ("resource.move", {"node": "5min"}, "cli-ban-site-on-n1", "n1", -INFINITY),
+        ("resource.ban", {"node": "n3", "lifetime": "300s", "force": "force"}, "cli-ban-site-on-n3", "n3", -INFINITY),
+        ("resource.ban", {"node": "PT5M", "lifetime": "force"}, "cli-ban-site-on-n1", "n1", -INFINITY),
+    ],
+)
+def test_with_a_lifetime_the_constraint_says_when_it_ends(
+    verb: str, words: dict[str, str | bool], constraint: str, node: str, score: int
+) -> None:
+    cluster = running()
+    outcome = ask(cluster, verb, resource="web", **words)
+    assert not outcome.is_refused, outcome.reports
+    assert outcome.afterwards is None, "the DC takes it away, not who waits"
+    (left,) = moves(cluster.cib.configuration)
+    assert (left.id, left.resource, node_of(left), score_of(left)) == (constraint, "site", node, score)
+    assert end_of(left) == (NOW + 300_000 + 999) // 1000 * 1000
+    assert not ask(cluster, "resource.clear", resource="web", node=node).is_refused
+    assert moves(cluster.cib.configuration) == ()
+
+
+def test_the_word_force_moves_where_nothing_would_run() -> None:
+    cluster = running()
+    ask(cluster, "resource.ban", resource="site", node="n2")
+    ask(cluster, "node.standby", node="n2")
+    assert codes(ask(cluster, "resource.move", resource="site", node="n2")) == [Code.MOVE_HAS_NO_EFFECT]
+    assert not ask(cluster, "resource.move", resource="site", node="n2", lifetime="force").is_refused
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ({"node": "n2", "lifetime": "soon"}, Code.BAD_ARGUMENT),
+        ({"node": "n9", "lifetime": "PT5M"}, Code.NO_SUCH_NODE),
+        ({"node": "soon"}, Code.NO_SUCH_NODE),
+    ],
+)
+def test_words_that_are_neither_a_node_nor_a_lifetime(words: dict[str, str | bool], code: Code) -> None:
+    cluster = running()
+    for verb in ("resource.move", "resource.ban"):
+        assert code in codes(ask(cluster, verb, resource="web", **words))

@@ -1,0 +1,192 @@
+"""A CIB of Pacemaker in a file, changed by commands: what a change does not touch stays as it is written."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.foreign_files import File
+
+DOCUMENT = """\
+<?xml version="1.0"?>
+<!-- of the site in Bonn -->
+<cib crm_feature_set="3.16.1" validate-with="pacemaker-3.9" epoch="41" num_updates="7" admin_epoch="0">
+  <configuration>
+    <crm_config>
+      <cluster_property_set id="cib-bootstrap-options">
+        <nvpair id="my-own-id" name="stonith-enabled" value="false"/>
+        <nvpair id="cib-bootstrap-options-dc-version" name="dc-version" value="2.1.5-a3f44794f94"/>
+      </cluster_property_set>
+    </crm_config>
+    <nodes>
+      <node id="1" uname="n1"/>
+      <node id="2" uname="n2"/>
+    </nodes>
+    <resources>
+      <!-- the web site -->
+      <group id="site">
+        <primitive id="ip" class="ocf" provider="heartbeat" type="IPaddr2">
+          <instance_attributes id="ip-attributes">
+            <nvpair id="ip-address" name="ip" value="192.0.2.10"/>
+          </instance_attributes>
+          <operations id="ip-operations">
+            <op id="ip-watch" name="monitor" interval="10s" timeout="20s"/>
+          </operations>
+        </primitive>
+        <primitive id="web" class="ocf" provider="heartbeat" type="nginx"/>
+      </group>
+      <primitive id="db" class="ocf" provider="heartbeat" type="Dummy">
+        <operations id-ref="ip-operations"/>
+      </primitive>
+    </resources>
+    <constraints>
+      <rsc_location id="near" rsc="db"><rule id="near-rule" score="5">
+        <expression id="near-e" attribute="#uname" operation="eq" value="n1"/></rule></rsc_location>
+    </constraints>
+    <acls>
+      <acl_role id="looker"><acl_permission id="look" kind="read" xpath="/cib"/></acl_role>
+    </acls>
+  </configuration>
+  <status>
+    <node_state id="1" uname="n1" in_ccm="true" crmd="online" join="member" expected="member" crm-debug-origin="x">
+      <lrm id="1">
+        <lrm_resources>
+          <lrm_resource id="db" class="ocf" provider="heartbeat" type="Dummy">
+            <lrm_rsc_op id="db_last_0" operation="start" call-id="5" rc-code="0" op-status="0" interval="0"/>
+          </lrm_resource>
+        </lrm_resources>
+      </lrm>
+    </node_state>
+  </status>
+</cib>
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> File:
+    return File(tmp_path / "cib.xml", DOCUMENT)
+
+
+def lines(text: str) -> list[str]:
+    return text.strip("\n").split("\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "difference"),
+    [
+        (
+            "configure set ip.ip 192.0.2.11",
+            """
+-            <nvpair id="ip-address" name="ip" value="192.0.2.10"/>
++            <nvpair id="ip-address" name="ip" value="192.0.2.11"/>""",
+        ),
+        (
+            "configure property maintenance-mode=true",
+            """
++        <nvpair id="cib-bootstrap-options-maintenance-mode" name="maintenance-mode" value="true"/>""",
+        ),
+        (
+            "resource stop web",
+            """
+-        <primitive id="web" class="ocf" provider="heartbeat" type="nginx"/>
++        <primitive id="web" class="ocf" provider="heartbeat" type="nginx">
++          <meta_attributes id="web-meta_attributes">
++            <nvpair id="web-meta_attributes-target-role" name="target-role" value="Stopped"/>
++          </meta_attributes>
++        </primitive>""",
+        ),
+        (
+            "configure delete near",
+            """
+-      <rsc_location id="near" rsc="db"><rule id="near-rule" score="5">
+-        <expression id="near-e" attribute="#uname" operation="eq" value="n1"/></rule></rsc_location>""",
+        ),
+        (
+            "configure modgroup site remove web",
+            """
+-        <primitive id="web" class="ocf" provider="heartbeat" type="nginx"/>
++      <primitive id="web" class="ocf" provider="heartbeat" type="nginx"/>""",
+        ),
+        (
+            "node attribute n2 set rack 4",
+            """
+-      <node id="2" uname="n2"/>
++      <node id="2" uname="n2">
++        <instance_attributes id="nodes-n2-instance_attributes">
++          <nvpair id="nodes-n2-instance_attributes-rack" name="rack" value="4"/>
++        </instance_attributes>
++      </node>""",
+        ),
+        (
+            "configure order first Mandatory: site db",
+            """
++      <rsc_order id="first" first="site" then="db" kind="Mandatory"/>""",
+        ),
+        (
+            "node standby n2 reboot",
+            """
++    <node_state id="2" uname="n2">
++      <transient_attributes id="2">
++        <instance_attributes id="status-2">
++          <nvpair id="status-2-0" name="standby" value="on"/>
++        </instance_attributes>
++      </transient_attributes>
++    </node_state>""",
+        ),
+    ],
+)
+def test_a_change_is_put_into_the_document(file: File, command: str, difference: str) -> None:
+    assert file.type("--force", *command.split()) == 0, file.printed
+    found = file.difference()
+    if command.startswith(("configure order", "configure delete")):
+        found = [line for line in found if "constraints" not in line]
+    assert found == lines(difference)
+    assert 'epoch="42" num_updates="0"' in file.path.read_text()
+
+
+def test_references_stay_where_something_else_changes(file: File) -> None:
+    assert file.type("resource", "param", "db", "set", "state", "/run/db") == 0, file.printed
+    assert file.type("--force", "configure", "rename", "db", "store") == 0, file.printed
+    assert '<operations id-ref="ip-operations"/>' in file.path.read_text()
+    assert file.type("configure", "show", "ip", "store") == 0
+    assert file.printed.count("op monitor") == 2
+
+
+def test_a_refused_change_and_a_preview_leave_the_file_alone(file: File) -> None:
+    assert file.type("configure", "order", "o", "Mandatory:", "site", "nothing") != 0
+    assert file.type("resource", "stop", "db", "--dry-run") == 0
+    assert file.path.read_text() == DOCUMENT
+
+
+def test_a_file_of_an_old_schema_is_written_in_todays(tmp_path: Path) -> None:
+    old = DOCUMENT.replace("pacemaker-3.9", "pacemaker-1.2").replace("stonith-enabled", "stonith_enabled")
+    file = File(tmp_path / "cib.xml", old)
+    assert file.type("resource", "stop", "db") == 0, file.printed
+    text = file.path.read_text()
+    assert 'validate-with="pacemaker-3.9"' in text
+    assert "<lrm_rsc_op" in text
+    assert "<acl_role" in text
+
+
+def test_what_only_pacemaker_runs_and_reads_is_taken_as_it_is(file: File) -> None:
+    assert file.type("configure", "bundle", "b", "docker", "image=x", "replicas=2") == 0, file.printed
+    assert file.type("configure", "property", "dc-deadtime=10s", "have-watchdog=true") == 0, file.printed
+    assert '<docker image="x" replicas="2"/>' in file.path.read_text()
+    assert 'name="dc-deadtime" value="10s"' in file.path.read_text()
+    assert file.type("configure", "property", "no-such-thing=1") == 78
+
+
+@pytest.mark.parametrize(
+    ("command", "constraint"),
+    [
+        ("configure delete site", "first Mandatory: ip db"),
+        ("configure group more db", "first Mandatory: site more"),
+        ("configure clone many site", "first Mandatory: many db"),
+    ],
+)
+def test_as_crmsh_constraints_follow_what_is_grouped_cloned_or_taken_apart(
+    file: File, command: str, constraint: str
+) -> None:
+    assert file.type("configure", "order", "first", "Mandatory:", "site", "db") == 0, file.printed
+    assert file.type("-F", *command.split(), compat="crmsh") == 0, file.printed
+    assert file.type("configure", "show", "first") == 0
+    assert file.printed.strip() == f"order {constraint}"
