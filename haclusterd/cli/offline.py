@@ -89,8 +89,9 @@ class OfflineClient:
         )
         if self._survey is None or not asks:
             return None
-        owners = (*cib.configuration.primitives(), *cib.configuration.templates.values())
-        return self._survey(sorted({each.agent for each in owners}, key=str))
+        agents = {each.agent for each in cib.configuration.primitives()}
+        agents |= {each.agent for each in cib.configuration.templates.values()}
+        return self._survey(sorted(agents, key=str))
 
     def _read(self) -> Cib | ReportItem:
         try:

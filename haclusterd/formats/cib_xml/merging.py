@@ -329,8 +329,8 @@ def _text(element: ET.Element) -> str:
 
 def _written(element: ET.Element) -> Iterator[str]:
     if not _is_element(element):
-        is_comment = element.tag is ET.Comment
-        yield f"<!--{element.text}-->" if is_comment else f"<?{element.text}?>"
+        kind: object = element.tag
+        yield f"<!--{element.text}-->" if kind is ET.Comment else f"<?{element.text}?>"
         return
     words = "".join(f" {name}={quoted(value)}" for name, value in element.attrib.items())
     if not len(element) and not (element.text or "").strip():
