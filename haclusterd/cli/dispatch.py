@@ -9,9 +9,15 @@ from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.session import Session
 from haclusterd.model.requests import Response, ShownReport
 
+_HAVE_XML = (("", "status"), ("configure", "show"))
+"""Commands with an answer as XML."""
+
 
 def carry_out(session: Session, invocation: Invocation) -> int:
     """Carry out a command and show the answer; return the exit status."""
+    if session.is_xml and (invocation.level, invocation.command.name) not in _HAVE_XML:
+        remedy = "as XML there are: crm status, crm configure show; everything is there with -o json"
+        return session.fail("USAGE", f"{invocation.command.name} has no form in XML", remedy, 64)
     special = _SPECIAL.get((invocation.level, invocation.command.name)) or _SPECIAL.get((invocation.level, ""))
     if special is not None:
         return special(session, invocation)
@@ -80,6 +86,14 @@ def _nothing_waits(session: Session, _: Invocation) -> int:
     return session.show(Response("", 0, (report,)))
 
 
+def _status(session: Session, invocation: Invocation) -> int:
+    if not invocation.arguments.get("words") and not session.is_xml:
+        return session.run(invocation)
+    from haclusterd.cli.own.status_forms import status
+
+    return status(session, invocation)
+
+
 def _simulate(session: Session, invocation: Invocation) -> int:
     from haclusterd.cli.simulation import simulate
 
@@ -130,6 +144,7 @@ def _token(session: Session, invocation: Invocation) -> int:
 
 
 _SPECIAL: Mapping[tuple[str, str], Callable[[Session, Invocation], int]] = {
+    ("", "status"): _status,
     ("", "simulate"): _simulate,
     ("", "report"): _report,
     ("", "monitor"): _monitor,

@@ -77,6 +77,7 @@ def _session(options: GlobalOptions, world: World) -> Session:
         errors=Screen(_has_colour(options, world, is_terminal=world.streams.stderr.isatty())),
         options=options.request_options(),
         is_json=options.output == "json",
+        is_xml=options.output == "xml",
         setup=world.setup,
         tools=world.tools,
         link=partial(world.link, socket) if world.link and not cib_file and not shadow else None,

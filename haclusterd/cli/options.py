@@ -10,7 +10,7 @@ from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.verbs.words import Takes
 
 DEFAULT_WAIT_MS = 60_000
-OUTPUTS = ("text", "json")
+OUTPUTS = ("text", "json", "xml")
 DISPLAYS = ("plain", "color", "color-always")
 
 
@@ -60,7 +60,7 @@ _VALUES = {
 GLOBAL_FLAGS = (*_FLAGS, *_VALUES)
 
 HELP = (
-    ("-o text|json", "what to print"),
+    ("-o text|json|xml", "what to print; xml: status, configure show"),
     ("-w, --wait[=TIME]", "return when it is so; after TIME (60s) with 124"),
     ("--no-wait", "do not wait, where a command waits by itself"),
     ("-n, --dry-run", "change nothing; show what would change and happen"),

@@ -166,7 +166,7 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "list": "crm configure get_property",
         "set": "crm configure property NAME=VALUE",
         "show": "crm configure get_property",
-        "unset": "crm configure edit",
+        "unset": "crm configure unset NAME",
     },
     "qdevice": dict.fromkeys(
         ("destroy", "disable", "enable", "kill", "setup", "start", "status", "stop"), _NO_QDEVICE
@@ -297,7 +297,6 @@ DEEPER: Mapping[str, Mapping[str, str]] = {
         "quorum": "crm cluster members",
         "resources": "crm resource status",
         "wait": "crm cluster wait_for_startup",
-        "xml": "crm_mon -1 --output-as=xml; crm -o json status",
     },
 }
 """Answers that depend on a third word: by level and command, the root's level being empty. The entry for the word ""

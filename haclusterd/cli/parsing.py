@@ -144,7 +144,7 @@ def _arguments(level: Level, command: Command, words: Sequence[str]) -> dict[str
         if not positional and not parameter.is_optional:
             raise _missing(level, command, parameter)
         if positional:
-            arguments[parameter.name] = list(positional)
+            arguments[parameter.name] = [_chosen(parameter, word) for word in positional]
         positional = []
     if positional:
         raise UsageError(f"{_called(level, command)}: too many words: {' '.join(positional)}", _usage(level, command))

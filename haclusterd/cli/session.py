@@ -5,6 +5,7 @@ status says whether it is so.
 """
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TextIO
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from haclusterd.verbs.answers.crm import PastView
 
 SHOW_PROGRESS_AFTER_MS = 1500
+_MAY_BE_LOST = (102, 112)
+"""Exit statuses where nobody said what became of a request."""
 COMPATIBILITY = "CRM_COMPAT"
 """The variable that says whose behaviour is wanted where ours is another one: `crmsh`."""
 AS_CRMSH: Mapping[str, Mapping[str, Json]] = {
@@ -61,6 +64,7 @@ class Session:
     errors: Screen
     options: Options = Options()
     is_json: bool = False
+    is_xml: bool = False
     pending: list[tuple[int, str]] = field(default_factory=list)
     """Statements that wait for a commit, each with the line it begins on."""
     source: str = "command line"
@@ -104,9 +108,15 @@ class Session:
                 self.streams.stderr.write(f"\r\x1b[Kwaiting for {news.text}, {span(news.elapsed_ms)}")
                 self.streams.stderr.flush()
 
+        sent_at = time.time_ns() // 1_000_000
         response = self.client.call(request, progress)
         if shown:
             self.streams.stderr.write("\r\x1b[K")
+        if response.exit in _MAY_BE_LOST:
+            from haclusterd.cli.own.lost_answers import found_out, is_lost
+
+            if is_lost(request, response):
+                return found_out(self.client, response, sent_at, self.streams.stderr)
         return response
 
     def show(self, response: Response) -> int:
@@ -162,6 +172,8 @@ class Session:
             return objection
         if invocation.command.verb == "configure.show":
             arguments["structured"] = self.is_json
+            if self.is_xml:
+                arguments["format"] = "xml"
             if not self.settings.is_on("sort-elements"):
                 arguments.setdefault("document", True)
         if invocation.command.verb in ("configure.show", "configure.verify") and self.pending:

@@ -1,30 +1,45 @@
-"""`crm`: the composition root of the command line. Everything slow to import is imported only when it is needed."""
+"""`crm`: the composition root of the command line. Everything slow to import is imported only when it is needed.
+
+Here nothing of the package is imported at once: until `run` can catch an interrupt, one just ends the process.
+"""
 
 import os
+import signal
 import sys
 from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
-from haclusterd.adapters.control.client import ControlClient
-from haclusterd.cli.main import World, run
-from haclusterd.cli.session import Streams
-from haclusterd.model.agents import AgentFacts
-from haclusterd.model.ids import AgentReference
-from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Response
-from haclusterd.ports.control import CommandClient, DaemonLink
+if TYPE_CHECKING:
+    from haclusterd.cli.main import World
+    from haclusterd.model.agents import AgentFacts
+    from haclusterd.model.ids import AgentReference
+    from haclusterd.model.json_value import Json
+    from haclusterd.model.requests import Response
+    from haclusterd.ports.control import CommandClient, DaemonLink
 
 
 def main() -> int:
     """Run `crm` with this process's arguments and streams."""
+    interrupted = signal.getsignal(signal.SIGINT)
+    if interrupted is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from haclusterd.cli.main import run
+
+    made = world()
+    signal.signal(signal.SIGINT, interrupted)
     try:
-        return run(sys.argv[1:], world())
+        return run(sys.argv[1:], made)
     finally:
         _flush()
 
 
-def world() -> World:
+def world() -> "World":
     """Return what `crm` is given: this process's streams and environment, the control socket, and its own tools."""
+    from haclusterd.adapters.control.client import ControlClient
+    from haclusterd.cli.main import World
+    from haclusterd.cli.session import Streams
+
     return World(
         streams=Streams(sys.stdin, sys.stdout, sys.stderr),
         environment=os.environ,
@@ -51,19 +66,19 @@ def _flush() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _open_file(path: str) -> CommandClient:
+def _open_file(path: str) -> "CommandClient":
     from haclusterd.cli.offline import OfflineClient
 
     return OfflineClient(path, author(), survey=_survey)
 
 
-def _survey(agents: Iterable[AgentReference]) -> Mapping[str, AgentFacts]:
+def _survey(agents: "Iterable[AgentReference]") -> "Mapping[str, AgentFacts]":
     from haclusterd.entry_points.crm_agents import survey_here
 
     return survey_here(agents)
 
 
-def _link(socket: str) -> DaemonLink:
+def _link(socket: str) -> "DaemonLink":
     from haclusterd.adapters.control.link import ControlLink
 
     return ControlLink(socket, 1)
@@ -90,55 +105,55 @@ def author() -> str:
     return f"{user}@{socket.gethostname()}"
 
 
-def _setup(arguments: Mapping[str, Json]) -> Response:
+def _setup(arguments: "Mapping[str, Json]") -> "Response":
     from haclusterd.entry_points.crm_setup import set_up
 
     return set_up(arguments)
 
 
-def _restore(arguments: Mapping[str, Json]) -> Response:
+def _restore(arguments: "Mapping[str, Json]") -> "Response":
     from haclusterd.entry_points.crm_restore import restore
 
     return restore(arguments, author())
 
 
-def _recover(arguments: Mapping[str, Json]) -> Response:
+def _recover(arguments: "Mapping[str, Json]") -> "Response":
     from haclusterd.entry_points.crm_recover import recover
 
     return recover(arguments, author())
 
 
-def _this_is(arguments: Mapping[str, Json]) -> Response:
+def _this_is(arguments: "Mapping[str, Json]") -> "Response":
     from haclusterd.entry_points.crm_this_is import this_is
 
     return this_is(arguments)
 
 
-def _init(arguments: Mapping[str, Json]) -> Response:
+def _init(arguments: "Mapping[str, Json]") -> "Response":
     from haclusterd.entry_points.crm_init import init
 
     return init(arguments)
 
 
-def _join(arguments: Mapping[str, Json]) -> Response:
+def _join(arguments: "Mapping[str, Json]") -> "Response":
     from haclusterd.entry_points.crm_join import join
 
     return join(arguments)
 
 
-def _agents(name: str, arguments: Mapping[str, Json]) -> Response:
+def _agents(name: str, arguments: "Mapping[str, Json]") -> "Response":
     from haclusterd.entry_points.crm_agents import COMMANDS
 
     return COMMANDS[name](arguments)
 
 
-def _agent(name: str, arguments: Mapping[str, Json]) -> Response:
+def _agent(name: str, arguments: "Mapping[str, Json]") -> "Response":
     from haclusterd.entry_points.crm_agent import COMMANDS
 
     return COMMANDS[name](arguments)
 
 
-def _check(arguments: Mapping[str, Json]) -> Response:
+def _check(arguments: "Mapping[str, Json]") -> "Response":
     from haclusterd.entry_points.crm_migrate import check
 
     return check(arguments)

@@ -197,6 +197,13 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
         Words(("crm configure set web.ready_url http://127.0.0.1:8081/", "crm configure set web.monitor.timeout 30s"),
               takes=("path", Taken("value", is_required=True)), is_statement=True, is_guessed=False),
     ), answers=("change",)),
+    Verb("configure.unset", Permission.ADMINISTER, "Take one value away, so that its default counts", (
+        Argument("path", Kind.WORD, "a property, ID.NAME or ID.OPERATION[.INTERVAL].NAME", is_required=True,
+                 completes=Completes.PROPERTY),
+    ), (
+        Words(("crm configure unset no-quorum-policy", "crm configure unset web.monitor.timeout"), is_statement=True,
+              is_guessed=False),
+    ), answers=("change",)),
     Verb("configure.graph", Permission.READ, "Draw the configuration, for Graphviz", (_PENDING,), (
         Words(("crm configure graph", "crm configure graph dot all.dot"),
               takes=(Parameter("language", is_optional=True, completes=Completes.CHOICE, choices=("dot",)),

@@ -1,5 +1,7 @@
 """The verbs of no level: the state of the whole, and what else is asked without naming one."""
 
+from collections.abc import Mapping
+
 from haclusterd.verbs.arguments import Argument, Kind
 from haclusterd.verbs.verb import Cost, Family, Permission, Verb
 from haclusterd.verbs.words import Completes, Option, OptionValue, Parameter, Takes, Words
@@ -7,11 +9,22 @@ from haclusterd.verbs.words import Completes, Option, OptionValue, Parameter, Ta
 LONGEST_CIB = 256 * 1024 * 1024
 """In characters."""
 
+STATUS_FORMS: Mapping[str, tuple[str, ...]] = {
+    "simple": (), "full": ("-A", "-f", "-c", "-m", "-L", "-r"), "bynode": ("-n",), "inactive": ("-r",), "ops": ("-o",),
+    "timing": ("-t",), "failcounts": ("-f",), "verbose": ("-V",), "tickets": ("-c",), "noheaders": ("-D",),
+    "detail": ("-R",), "brief": ("-b",), "xml": ("--output-as=xml",),
+}  # fmt: skip
+"""Words behind `crm status`, as crmsh has them, with the options of crm_mon that they stand for."""
+
 ROOT = Family("", "", (
     Verb("status", Permission.READ, "Show the state of the cluster; the first line is a verdict", (
         Argument("form", Kind.WORD, "`simple`: one line, and 0, 1 or 2 for monitoring", choices=("simple",)),
     ), (
-        Words(("crm status", "crm -o json status", "crm status simple")),
+        Words(("crm status", "crm -o json status", "crm status simple", "crm status bynode inactive",
+               "crm -o xml status"),
+              takes=(Parameter("words", Takes.MANY, is_optional=True, completes=Completes.CHOICE,
+                               choices=tuple(STATUS_FORMS),
+                               help="`simple`: one line, and 0, 1 or 2 for monitoring; others: as crm_mon shows it"),)),
         Words(("crm cluster status",), typed="cluster status", help="Show the state of the cluster", takes=()),
         Words(("crm cluster health",), typed="cluster health",
               help="Say in a line, and by the exit status, how the cluster is", fixed={"form": "simple"}),

@@ -324,8 +324,10 @@ def render_verdict(_screen: Screen, data: Verdict) -> list[str]:
 
 
 def render_setting(_: Screen, data: Setting) -> list[str]:
-    """Write settings of a resource or node, one a line."""
+    """Write settings of a resource or node, one a line; of one that was asked for by its name, the value alone."""
     values = data.values
+    if data.name:
+        return [values[data.name]]
     return [f"{name}={values[name]}" for name in values]
 
 

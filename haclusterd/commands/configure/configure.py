@@ -197,6 +197,12 @@ def set_one(context: Context, arguments: Arguments) -> Outcome[Change]:
     return _edited(context, ("set", path, value), f"{path} is {value} now")
 
 
+def unset_one(context: Context, arguments: Arguments) -> Outcome[Change]:
+    """Take one value away, so that its default counts."""
+    path = arguments.word("path")
+    return _edited(context, ("unset", path), f"{path} is not set any more")
+
+
 def _edited(context: Context, words: tuple[str, ...], done: str) -> Outcome[Change]:
     made = edit(context, Reading(context.cib.configuration), words)
     if has_errors(made.reports):
@@ -276,6 +282,7 @@ VERBS = (
     carry_out_by("configure.rename", rename, answers(Change)),
     carry_out_by("configure.modgroup", modify_group, answers(Change)),
     carry_out_by("configure.set", set_one, answers(Change)),
+    carry_out_by("configure.unset", unset_one, answers(Change)),
     carry_out_by("configure.verify", verify, answers(Judgement)),
     carry_out_by("configure.get_property", get_property, answers(Properties)),
 )

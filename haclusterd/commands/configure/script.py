@@ -10,7 +10,7 @@ from haclusterd.commands.configure.deletion import delete
 from haclusterd.commands.configure.operation_advice import with_advised_timeouts
 from haclusterd.commands.configure.rearrangement import modify_group, rename
 from haclusterd.commands.configure.settling import settled_for
-from haclusterd.commands.configure.value_setting import set_value
+from haclusterd.commands.configure.value_setting import set_value, unset_value
 from haclusterd.commands.context import Context
 from haclusterd.commands.verify.configuration import verify
 from haclusterd.formats.crm.syntax import Mode, Script, assemble, parse_script, parse_words
@@ -23,7 +23,7 @@ from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import Place, ReportItem, has_errors, in_reading_order, report
 from haclusterd.reports.places import Places
 
-_EDITS = ("delete", "rm", "rename", "modgroup", "set", "erase", "default-timeouts", "default_timeouts")
+_EDITS = ("delete", "rm", "rename", "modgroup", "set", "unset", "erase", "default-timeouts", "default_timeouts")
 ALONE = "alone"
 """Behind `erase nodes`: nothing but them is removed, as crmsh does it."""
 AS_CRMSH = "--as-crmsh"
@@ -158,6 +158,8 @@ def edit(context: Context, made: Reading, words: Sequence[str], place: Place | N
             configuration, reports = modify_group(here, rest)
         case "set":
             configuration, reports = set_value(made.configuration, words[1:])
+        case "unset":
+            configuration, reports = unset_value(made.configuration, words[1:])
         case "erase":
             return _erased(made, rest, place)
         case "default-timeouts" | "default_timeouts":

@@ -123,7 +123,7 @@ def _shown(owner: str, section: str, name: str, blocks: tuple[AttributeSet, ...]
     if name and name not in values:
         return refusal(report(Code.UNKNOWN_OBJECT, id=f"{name} of {owner}"))
     shown = {key: value for key, value in values.items() if name in ("", key)}
-    answer = Setting(of=owner, section=section, values=shown)
+    answer = Setting(of=owner, section=section, values=shown, name=name)
     return Outcome(answer=answer)
 
 

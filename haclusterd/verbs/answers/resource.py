@@ -102,3 +102,5 @@ class Setting(Answer):
     of: str
     section: str
     values: Mapping[str, str]
+    name: str = ""
+    """The only one that was asked for; empty: all were."""

@@ -190,3 +190,22 @@ def test_as_crmsh_constraints_follow_what_is_grouped_cloned_or_taken_apart(
     assert file.type("-F", *command.split(), compat="crmsh") == 0, file.printed
     assert file.type("configure", "show", "first") == 0
     assert file.printed.strip() == f"order {constraint}"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "printed"),
+    [
+        ("status bynode", 0, "Node n1: online:"),
+        ("status nope", 64, "is not one of: simple, full, bynode"),
+        ("status full", 0, "Migration Summary:"),
+        ("status xml", 0, '<pacemaker-result api-version="2.25"'),
+        ("-o xml status", 0, '<node name="n1" id="1" online="true"'),
+        ("status simple", 2, "DEGRADED: db"),
+        ("status simple full", 64, "nothing is added to it"),
+        ("-o xml configure show db", 0, '<primitive id="db" class="ocf"'),
+        ("-o xml resource status", 64, "has no form in XML"),
+    ],
+)
+def test_the_state_as_crm_mon_shows_it_and_as_xml(file: File, words: str, status: int, printed: str) -> None:
+    assert file.type(*words.split()) == status, file.printed
+    assert printed in file.printed

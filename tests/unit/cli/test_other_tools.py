@@ -151,7 +151,7 @@ def test_what_is_said(line: str, remedy: str) -> None:
         ("resource meta web target-role=Started", "is not one of: set, delete, show", "crm resource meta RESOURCE set"),
         ("resource utilization web cpu=1", "is not one of: set, delete, show", "crm resource utilization RESOURCE set"),
         ("node attribute n1 rack=1", "is not one of: set, delete, show", "crm node attribute NODE set NAME VALUE"),
-        ("status xml", "is not one of: simple", "crm_mon -1 --output-as=xml"),
+        ("status resources", "is not one of: simple", "crm resource status"),
         ("stonith history show n1", "too many words", "crm fencing history NODE"),
     ],
 )

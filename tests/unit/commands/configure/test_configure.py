@@ -17,7 +17,7 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.words import HIDDEN
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.verbs.answers.answer import as_json
-from haclusterd.verbs.answers.configuration import Judgement, PlaceInText
+from haclusterd.verbs.answers.configuration import ConfigurationText, Judgement, PlaceInText
 from tests.administered_clusters import CONFIGURATION, NOW, Cluster, configured, formed, running
 
 FACTS = {
@@ -244,3 +244,38 @@ def test_what_is_wrong_in_grammar_and_in_meaning_is_reported_in_one_round() -> N
     assert report_lines == [
         ("EXPECTED", 1), ("BAD_VALUE", 2), ("UNKNOWN_RESOURCE", 5), ("BAD_VALUE", 6), ("BAD_VALUE", 7),
     ]
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("no-quorum-policy", "\tfencing-enabled=true\n"),
+        ("cib-bootstrap-options.no-quorum-policy", "\tfencing-enabled=true\n"),
+        ("p.priority", "primitive p ocf:haclusterd:dummy"),
+        ("p.state", "meta priority=5"),
+        ("p.monitor.timeout", "op monitor interval=10s"),
+        ("n1.rack", "node n1"),
+    ],
+)
+def test_a_value_is_taken_away(path: str, shown: str) -> None:
+    cluster = formed()
+    cluster.configure(
+        "node n1 attributes rack=4\nprimitive p ocf:haclusterd:dummy params state=/run/p meta priority=5 "
+        "op monitor interval=10s timeout=33s\nproperty fencing-enabled=true no-quorum-policy=freeze\n"
+    )
+    outcome = ask(cluster, "configure.unset", path=path)
+    assert not outcome.is_refused, outcome.reports
+    for command in outcome.commands:
+        cluster.do(command)
+    answer = ask(cluster, "configure.show").answer
+    assert isinstance(answer, ConfigurationText)
+    text = answer.text
+    assert path.rpartition(".")[2] + "=" not in text
+    assert shown in text
+
+
+@pytest.mark.parametrize("path", ["nothing", "p.nothing", "p.monitor.interval", "p.start.timeout", ""])
+def test_what_is_not_set_cannot_be_taken_away(path: str) -> None:
+    cluster = formed()
+    cluster.configure("primitive p ocf:haclusterd:dummy op monitor interval=10s\n")
+    assert ask(cluster, "configure.unset", path=path).is_refused
