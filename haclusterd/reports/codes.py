@@ -151,6 +151,7 @@ class Code(StrEnum):
     DISCONNECTED = "DISCONNECTED"
     NO_QUORUM = "NO_QUORUM"
     TRY_AGAIN = "TRY_AGAIN"
+    CHANGED_BY_BOTH = "CHANGED_BY_BOTH"
     CONFLICT = "CONFLICT"
     REFUSED = "REFUSED"
     TIMEOUT = "TIMEOUT"
@@ -485,6 +486,8 @@ CODES: dict[Code, CodeRow] = {
     Code.NO_QUORUM: CodeRow("no quorum: {connected} of {total} voters reachable; missing: {missing}",
                             ExitStatus.NO_QUORUM, "bring a missing voter back"),
     Code.TRY_AGAIN: CodeRow("not now: {problem}", ExitStatus.TRY_AGAIN, "try again"),
+    Code.CHANGED_BY_BOTH: CodeRow("{what} was changed here, and by {author} in another way", ExitStatus.OUTDATED,
+                                  "what they changed: crm history diff {version}; then repeat the change"),
     Code.CONFLICT: CodeRow("the configuration was changed meanwhile, by {author}: version {version}",
                            ExitStatus.OUTDATED, "look at it, then repeat the change"),
     Code.REFUSED: CodeRow("refused: {problem}", ExitStatus.FAILED),

@@ -9,6 +9,7 @@ from haclusterd.commands.configure.change import change
 from haclusterd.commands.configure.deletion import delete as without_objects
 from haclusterd.commands.configure.dependants import in_new_containers
 from haclusterd.commands.configure.filters import chosen_ids, obscured
+from haclusterd.commands.configure.merging import merged
 from haclusterd.commands.configure.removal import removal
 from haclusterd.commands.configure.script import (
     ALONE,
@@ -95,8 +96,9 @@ def load(context: Context, arguments: Arguments) -> Outcome[Change]:
     shows it all the same.
     """
     base, now = context.cib.configuration, context.cib.version
-    if arguments.integer("version", now.epoch) != now.epoch:
-        return refusal(report(Code.CONFLICT, author=now.author, version=now.epoch))
+    version = arguments.integer("version", now.epoch)
+    if version != now.epoch:
+        return _load_over(context, arguments, version)
     if arguments.word("mode") != "update":
         base = Configuration(nodes=base.nodes)
     made = read_text(context, arguments, base)
@@ -105,6 +107,25 @@ def load(context: Context, arguments: Arguments) -> Outcome[Change]:
     done = f"loaded {arguments.word('source') or 'the text'}"
     reports = (*made.reports, *removal(context, made.configuration))
     return change(context, made.configuration, done=done, reports=reports, places=made.places)
+
+
+def _load_over(context: Context, arguments: Arguments, version: int) -> Outcome[Change]:
+    """Load what was written over an older version: the difference is put over the newest one, if it can be."""
+    base, now = context.versions.configuration(version) if context.versions is not None else None, context.cib.version
+    if base is None:
+        return refusal(report(Code.CONFLICT, author=now.author or "somebody", version=now.epoch))
+    under = base if arguments.word("mode") == "update" else Configuration(nodes=base.nodes)
+    made = read_text(context, arguments, under)
+    if has_errors(made.reports):
+        return Outcome(every_error(context, made))
+    whole, secrets = revealed(made.configuration, base, made.places)
+    settled, on_the_way = settled_for(context, whole, made.places)
+    new, conflicts = merged(context, version, base, settled)
+    if conflicts:
+        return refusal(*conflicts)
+    done = f"loaded {arguments.word('source') or 'the text'}, over what was changed since version {version}"
+    reports = (*made.reports, *secrets, *on_the_way, *removal(context, new))
+    return change(context, new, done=done, reports=reports, places=made.places)
 
 
 def read_text(context: Context, arguments: Arguments, base: Configuration) -> Reading:
