@@ -111,6 +111,8 @@ class LiveView:
     """What keeps the answering node from writing its history; empty when nothing does."""
     warnings: tuple[str, ...] = ()
     """What is amiss with the answering node's pacer, and whom it keeps out."""
+    plan_warnings: tuple[str, ...] = ()
+    """On the DC: what the newest plan warns of."""
     holds: tuple[Hold, ...] = ()
     counted: Counted = Counted()
     """What this daemon has counted since it began."""

@@ -196,8 +196,8 @@ class ControllerMachine:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the newest plan warns of."""
-        return self._planning.warnings
+        """What the newest plan warns of; nothing on a node that is not DC."""
+        return self._planning.warnings if self._term is not None else ()
 
     def transition_progress(self) -> tuple[int, int, int] | None:
         """Return (number, done, all) of the running transition, or of the one that is being planned."""

@@ -47,6 +47,7 @@ def live_view(runtime: NodeRuntime) -> LiveView:
         history_problem=runtime.ports.history.problem(),
         warnings=(*_pacer_errors(pacer_report), *runtime.copied_nodes.warnings(moment.now),
                   *runtime.ports.agents.waits()),
+        plan_warnings=runtime.controller.warnings,
         holds=tuple(
             Hold(each.loop, each.longest_ms, each.recent_ms, each.longest_work_ms)
             for each in runtime.ports.holds.longest()

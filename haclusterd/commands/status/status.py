@@ -84,7 +84,7 @@ def _whole(context: Context) -> Status:
         moves=tuple(map(_move, moves(cib.configuration))),
         failures=tuple(_failure(each) for each in overview.failures),
         fencing=_fencing(context),
-        warnings=() if live is None else tuple(live.warnings),
+        warnings=() if live is None else (*live.warnings, *live.plan_warnings),
         holds=() if live is None else tuple(_hold(each) for each in live.holds),
     )
 
