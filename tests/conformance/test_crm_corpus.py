@@ -29,6 +29,8 @@ DIFFERENT = {
 }
 """Scripts that mean something else here, each with the reason."""
 
+OPTIONS = argparse.Namespace(strict=False, strict_order=False)
+
 pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason=f"{CORPUS} is not there")
 
 
@@ -52,9 +54,8 @@ def differences(path: Path) -> list[str]:
     made, reports = read(crm)
     if has_errors(reports):
         return [render(item) for item in reports]
-    options = argparse.Namespace(strict=False, strict_order=False)
-    wanted = judge.facts(path.with_suffix(".xml").read_text(), crm, options)
-    ours = judge.facts(write_configuration(made.configuration), crm, options)
+    wanted = judge.facts(path.with_suffix(".xml").read_text(), crm, OPTIONS)
+    ours = judge.facts(write_configuration(made.configuration), crm, OPTIONS)
     return [judge.fmt(each) for each in judge.diff(wanted, ours)]
 
 
@@ -76,6 +77,8 @@ def test_what_is_shown_of_a_script_reads_back(path: Path) -> None:
         again, objections = read(show(made.configuration, arrangement=arrangement))
         assert objections == ()
         assert again.configuration == made.configuration
+        first, second = (oracle().facts(write_configuration(each.configuration), None, OPTIONS) for each in (made, again))
+        assert first == second, "what refers and what is referred to have changed places"
 
 
 @pytest.mark.parametrize("path", scripts("reject-public"), ids=lambda path: path.stem)
@@ -103,9 +106,8 @@ def test_commands_make_of_a_file_what_crmsh_makes_of_it(
     expected = json.loads((EDITS / "index.json").read_text())[path.stem]["rcs"]
     assert bool(status[-1]) is bool(expected[-1]), file.printed
     judge = oracle()
-    options = argparse.Namespace(strict=False, strict_order=False)
-    wanted = judge.facts(path.with_suffix(".xml").read_text(), None, options)
-    ours = judge.facts(file.path.read_text(), None, options)
+    wanted = judge.facts(path.with_suffix(".xml").read_text(), None, OPTIONS)
+    ours = judge.facts(file.path.read_text(), None, OPTIONS)
     assert [judge.fmt(each) for each in judge.diff(wanted, ours)] == []
 
 
@@ -115,7 +117,7 @@ def test_a_script_is_loaded_into_a_file(path: Path, tmp_path: Path) -> None:
         pytest.skip(DIFFERENT[path.stem])
     file = File(tmp_path / "cib.xml", oracle().EMPTY)
     assert file.type("--force", "configure", "load", "update", str(path), compat="crmsh") == 0, file.printed
-    judge, options = oracle(), argparse.Namespace(strict=False, strict_order=False)
-    wanted = judge.facts(path.with_suffix(".xml").read_text(), path.read_text(), options)
-    ours = judge.facts(file.path.read_text(), path.read_text(), options)
+    judge = oracle()
+    wanted = judge.facts(path.with_suffix(".xml").read_text(), path.read_text(), OPTIONS)
+    ours = judge.facts(file.path.read_text(), path.read_text(), OPTIONS)
     assert [judge.fmt(each) for each in judge.diff(wanted, ours)] == []

@@ -5,8 +5,9 @@ are left out. SORTED is the order people know (ids sorted within their kind); DO
 order, on which the scheduler's results depend: use it wherever the text is to be read again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
+from typing import TypeVar
 
 from haclusterd.formats.crm.access import write_access
 from haclusterd.formats.crm.alerts import OPENING
@@ -37,9 +38,11 @@ from haclusterd.model.configuration import (
     StorageMapping,
     Tag,
     Template,
+    rules_of,
 )
 from haclusterd.model.operations import operation_row
 
+_Shown = TypeVar("_Shown", Resource, Constraint)
 _RULE_KEYS = frozenset({*RANGE_KEYS, *SPEC_KEYS, *RESOURCE_KEYS, *OPERATION_KEYS})
 
 
@@ -78,7 +81,8 @@ def _arranged_resources(configuration: Configuration, arrangement: Arrangement) 
     if arrangement is Arrangement.DOCUMENT:
         return resources
     order = (Primitive, Group, Clone, Bundle)
-    return sorted(resources, key=lambda resource: (order.index(type(resource)), resource.id))
+    arranged = sorted(resources, key=lambda resource: (order.index(type(resource)), resource.id))
+    return _owners_first(resources, arranged, _block_ids)
 
 
 def _arranged_templates(configuration: Configuration, arrangement: Arrangement) -> Iterable[Template]:
@@ -112,7 +116,34 @@ def _arranged_constraints(configuration: Configuration, arrangement: Arrangement
     constraints = configuration.constraints.values()
     if arrangement is Arrangement.DOCUMENT:
         return constraints
-    return sorted(constraints, key=lambda each: (type(each).__name__, each.id))
+    arranged = sorted(constraints, key=lambda each: (type(each).__name__, each.id))
+    return _owners_first(constraints, arranged, lambda each: [rule.id for rule in rules_of(each) if rule.id])
+
+
+def _block_ids(resource: Resource) -> list[str]:
+    blocks = [*resource.parameters, *resource.meta]
+    blocks += resource.utilization if isinstance(resource, Primitive) else ()
+    return [block.id for block in blocks]
+
+
+def _owners_first(
+    document: Iterable[_Shown], arranged: list[_Shown], ids_of: Callable[[_Shown], list[str]]
+) -> list[_Shown]:
+    """Put what defines a block or rule before what refers to it: read again, it is defined there again."""
+    owners: dict[str, _Shown] = {}
+    referring: dict[int, list[_Shown]] = {}
+    for each in document:
+        for identifier in ids_of(each):
+            owner = owners.setdefault(identifier, each)
+            if owner is not each:
+                referring.setdefault(id(each), []).append(owner)
+    if not referring:
+        return arranged
+    shown: dict[int, _Shown] = {}
+    for each in arranged:
+        for first in (*referring.get(id(each), ()), each):
+            shown.setdefault(id(first), first)
+    return list(shown.values())
 
 
 def _node(entry: NodeEntry) -> str:
