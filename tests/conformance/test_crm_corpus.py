@@ -77,7 +77,8 @@ def test_what_is_shown_of_a_script_reads_back(path: Path) -> None:
         again, objections = read(show(made.configuration, arrangement=arrangement))
         assert objections == ()
         assert again.configuration == made.configuration
-        first, second = (oracle().facts(write_configuration(each.configuration), None, OPTIONS) for each in (made, again))
+        texts = [write_configuration(each.configuration) for each in (made, again)]
+        first, second = (oracle().facts(text, None, OPTIONS) for text in texts)
         assert first == second, "what refers and what is referred to have changed places"
 
 
