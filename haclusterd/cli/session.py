@@ -113,7 +113,7 @@ class Session:
         if shown:
             self.streams.stderr.write("\r\x1b[K")
         if response.exit in _MAY_BE_LOST:
-            from haclusterd.cli.own.lost_answers import found_out, is_lost
+            from haclusterd.cli.lost_answers import found_out, is_lost
 
             if is_lost(request, response):
                 return found_out(self.client, response, sent_at, self.streams.stderr)

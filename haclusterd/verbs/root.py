@@ -22,9 +22,10 @@ ROOT = Family("", "", (
     ), (
         Words(("crm status", "crm -o json status", "crm status simple", "crm status bynode inactive",
                "crm -o xml status"),
-              takes=(Parameter("words", Takes.MANY, is_optional=True, completes=Completes.CHOICE,
+              takes=(Parameter("form", Takes.MANY, is_optional=True, completes=Completes.CHOICE,
                                choices=tuple(STATUS_FORMS),
-                               help="`simple`: one line, and 0, 1 or 2 for monitoring; others: as crm_mon shows it"),)),
+                               help="simple: a line, and 0, 1 or 2 for monitoring; as crm_mon: "
+                                    f"{', '.join(name for name in STATUS_FORMS if name != 'simple')}"),)),
         Words(("crm cluster status",), typed="cluster status", help="Show the state of the cluster", takes=()),
         Words(("crm cluster health",), typed="cluster health",
               help="Say in a line, and by the exit status, how the cluster is", fixed={"form": "simple"}),

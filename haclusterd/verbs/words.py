@@ -36,6 +36,10 @@ class Takes(StrEnum):
     """All that are left, options too: a statement of the configuration language."""
 
 
+FEW = 6
+"""So many choices stand in a usage line; more are in the words of its help."""
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """One positional argument."""
@@ -54,7 +58,7 @@ class Parameter:
     @property
     def label(self) -> str:
         """How help names it: `RESOURCE`, `on|off`."""
-        return "|".join(self.choices) if self.choices else self.name.upper()
+        return "|".join(self.choices) if 0 < len(self.choices) <= FEW else self.name.upper()
 
     @property
     def usage(self) -> str:

@@ -117,7 +117,11 @@ def _arranged_constraints(configuration: Configuration, arrangement: Arrangement
     if arrangement is Arrangement.DOCUMENT:
         return constraints
     arranged = sorted(constraints, key=lambda each: (type(each).__name__, each.id))
-    return _owners_first(constraints, arranged, lambda each: [rule.id for rule in rules_of(each) if rule.id])
+    return _owners_first(constraints, arranged, _rule_ids)
+
+
+def _rule_ids(constraint: Constraint) -> list[str]:
+    return [rule.id for rule in rules_of(constraint) if rule.id]
 
 
 def _block_ids(resource: Resource) -> list[str]:

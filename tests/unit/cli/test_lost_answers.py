@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from haclusterd.cli.own.lost_answers import PATIENCE_S, PAUSE_S, found_out, is_lost
+from haclusterd.cli.lost_answers import PATIENCE_S, PAUSE_S, found_out, is_lost
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response, ShownReport
 
