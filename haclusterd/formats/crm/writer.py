@@ -42,7 +42,7 @@ from haclusterd.model.configuration import (
 )
 from haclusterd.model.operations import operation_row
 
-_Shown = TypeVar("_Shown", Resource, Constraint)
+_Shown = TypeVar("_Shown")
 _RULE_KEYS = frozenset({*RANGE_KEYS, *SPEC_KEYS, *RESOURCE_KEYS, *OPERATION_KEYS})
 
 
