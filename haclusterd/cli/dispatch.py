@@ -87,7 +87,7 @@ def _nothing_waits(session: Session, _: Invocation) -> int:
 
 
 def _status(session: Session, invocation: Invocation) -> int:
-    if not invocation.arguments.get("form") and not session.is_xml:
+    if not invocation.arguments.get("forms") and not session.is_xml:
         return session.run(invocation)
     from haclusterd.cli.own.status_forms import status
 

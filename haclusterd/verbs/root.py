@@ -22,7 +22,7 @@ ROOT = Family("", "", (
     ), (
         Words(("crm status", "crm -o json status", "crm status simple", "crm status bynode inactive",
                "crm -o xml status"),
-              takes=(Parameter("form", Takes.MANY, is_optional=True, completes=Completes.CHOICE,
+              takes=(Parameter("forms", Takes.MANY, is_optional=True, completes=Completes.CHOICE,
                                choices=tuple(STATUS_FORMS),
                                help="simple: a line, and 0, 1 or 2 for monitoring; as crm_mon: "
                                     f"{', '.join(name for name in STATUS_FORMS if name != 'simple')}"),)),

@@ -16,7 +16,7 @@ SIMPLE, XML = "simple", "xml"
 
 def status(session: Session, invocation: Invocation) -> int:
     """Show the state of the cluster in other forms than the usual one."""
-    given = invocation.arguments.get("form")
+    given = invocation.arguments.get("forms")
     words = [str(each) for each in given] if isinstance(given, Sequence) else []
     if SIMPLE in words:
         if len(words) > 1:

@@ -52,7 +52,7 @@ def test_what_is_understood(line: str, command: str, arguments: dict[str, Any]) 
         ("c", "c is ambiguous: cib, cibstatus, cluster, completion, configure", 109),
         ("resource teleport", "there is no command teleport in resource", 64),
         ("resource stop", "resource stop: RESOURCES... is missing", 64),
-        ("resource move a b c", "resource move: too many words: c", 64),
+        ("resource move a b 5min force c", "resource move: too many words: c", 64),
         ("node standby n1 soon", "lifetime: 'soon' is not one of: forever, reboot", 64),
         ("resource move a --constraint=1", "--constraint takes no value", 64),
         ("resource why a --on", "--on needs a value: why not on this node", 64),
@@ -90,7 +90,7 @@ def test_options_of_every_command(line: str, words: str, expected: dict[str, Any
     assert {name: getattr(options, name) for name in expected} == expected
 
 
-@pytest.mark.parametrize("line", ["-o", "-o xml status", "--wait=soon status", "-D loud status"])
+@pytest.mark.parametrize("line", ["-o", "-o yaml status", "--wait=soon status", "-D loud status"])
 def test_options_that_are_wrong(line: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_globals(line.split())

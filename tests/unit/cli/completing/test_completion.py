@@ -135,7 +135,9 @@ def test_each_word_says_what_it_means() -> None:
 
 def test_what_the_shell_knows_beside_commands() -> None:
     configure = next(level for level in LEVELS if level.name == "configure")
-    assert [offer.word for offer in offers(["u"], Names(), configure, in_shell=True)] == ["up", "upgrade", "user"]
+    assert [offer.word for offer in offers(["u"], Names(), configure, in_shell=True)] == [
+        "unset", "up", "upgrade", "user",
+    ]  # fmt: skip
     assert [offer.word for offer in offers(["r"], Names(), configure, in_shell=True)][:2] == ["ra", "rename"]
     assert [offer.word for offer in offers(["cd", ""], Names(), configure, in_shell=True)] == [
         "..", "assist", "cib", "cibstatus", "ra", "template"
