@@ -106,7 +106,7 @@ def apply_edits(configuration: Configuration, edits: Iterable[Edit]) -> Configur
 
     def objects(kind: str) -> dict[str, object]:
         if kind not in made:
-            made[kind] = dict(getattr(configuration, _MAPPINGS[kind]))
+            made[kind] = dict(getattr(configuration, MAPPINGS[kind]))
         return made[kind]
 
     for edit in edits:
@@ -116,19 +116,19 @@ def apply_edits(configuration: Configuration, edits: Iterable[Edit]) -> Configur
             case PutSets(section, sets):
                 configuration = _put_sets(configuration, section, sets)
             case Delete(kind, key):
-                if kind in _MAPPINGS:
+                if kind in MAPPINGS:
                     objects(kind).pop(key, None)
             case Arrange(kind, keys):
-                if kind in _MAPPINGS:
+                if kind in MAPPINGS:
                     made[kind] = _in_order(objects(kind), keys)
             case _:
-                kind, name, value = _put(edit)
+                kind, name, value = object_of(edit)
                 objects(kind)[name] = value
-    changed: dict[str, Any] = {_MAPPINGS[kind]: each for kind, each in made.items()}
+    changed: dict[str, Any] = {MAPPINGS[kind]: each for kind, each in made.items()}
     return replace(configuration, **changed) if changed else configuration
 
 
-_MAPPINGS: Final = {
+MAPPINGS: Final = {
     "node": "nodes",
     "template": "templates",
     "resource": "resources",
@@ -145,7 +145,7 @@ _MAPPINGS: Final = {
 _Put = PutNode | PutTemplate | PutResource | PutConstraint | PutTag | PutAlert | PutAccess
 
 
-def _put(edit: _Put) -> tuple[str, str, object]:
+def object_of(edit: _Put) -> tuple[str, str, object]:
     """Return kind, key and object of what is put."""
     match edit:
         case PutNode(entry):

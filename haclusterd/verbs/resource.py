@@ -12,7 +12,7 @@ _ANY_RESOURCE = Argument("resource", Kind.WORD, "which resource; left out: all",
 _NODE_OF_ALL = Argument("node", Kind.WORD, "which node; left out: all", completes=Completes.NODE)
 
 _LIFETIME = Argument("lifetime", Kind.WORD, "how long it holds, as PT5M or 5min; left out: for ever")
-_FORCE = Argument("force", Kind.WORD, "also where it has no effect", choices=("force",))
+_FORCE = Argument("anyway", Kind.WORD, "also where it has no effect", choices=("force",))
 _AS_CRMSH = Argument("as_crmsh", Kind.FLAG, "write the constraint as crmsh does, with role=Started", is_typed=False)
 
 RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", (

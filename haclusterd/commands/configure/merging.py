@@ -4,21 +4,16 @@ What somebody else has changed meanwhile stays, as long as both have not changed
 of properties or defaults, the fencing levels. Where they have, nothing is changed, and each such thing is named.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from haclusterd.cib.commands import Arrange, Delete, Edit, PutFencingLevels, PutNode, PutSets
-from haclusterd.cib.edits import apply_edits, difference
+from haclusterd.cib.commands import Arrange, Delete, Edit, PutFencingLevels, PutSets
+from haclusterd.cib.edits import MAPPINGS, apply_edits, difference, object_of
 from haclusterd.commands.context import Context
 from haclusterd.model.configuration import AttributeSet, Configuration
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 
 Blocks = tuple[AttributeSet, ...]
-_KINDS: Mapping[str, str] = {
-    "node": "nodes", "template": "templates", "resource": "resources", "constraint": "constraints", "tag": "tags",
-    "alert": "alerts",
-}  # fmt: skip
 
 
 def merged(
@@ -38,7 +33,7 @@ def merged(
                 both += twice
                 edits.append(PutSets(section, blocks))
             case Arrange(kind, _):
-                if list(getattr(base, _KINDS[kind])) == list(getattr(theirs, _KINDS[kind])):
+                if list(getattr(base, MAPPINGS[kind])) == list(getattr(theirs, MAPPINGS[kind])):
                     edits.append(edit)
             case PutFencingLevels(levels):
                 if theirs.fencing_levels not in (base.fencing_levels, levels):
@@ -59,11 +54,10 @@ def merged(
 def _of(edit: Edit) -> tuple[str, str]:
     """Return in which mapping the object of an edit stands, and by which key."""
     if isinstance(edit, Delete):
-        return _KINDS[edit.kind], edit.id
-    if isinstance(edit, PutNode):
-        return "nodes", edit.entry.name
-    name = next(kind for kind in _KINDS if hasattr(edit, kind))
-    return _KINDS[name], getattr(edit, name).id
+        return MAPPINGS[edit.kind], edit.id
+    assert not isinstance(edit, PutSets | PutFencingLevels | Arrange), edit
+    kind, name, _ = object_of(edit)
+    return MAPPINGS[kind], name
 
 
 def _blocks(base: Blocks, mine: Blocks, theirs: Blocks) -> tuple[Blocks, list[str]]:

@@ -57,7 +57,7 @@ _FORCE = "force"
 
 def _asked(context: Context, arguments: Arguments) -> _Asked | Outcome[Change]:
     """Read the words after the resource, of which each may be left out: `[NODE] [LIFETIME] [force]`."""
-    words = [each for each in map(arguments.word, ("node", "lifetime", "force")) if each]
+    words = [each for each in map(arguments.word, ("node", "lifetime", "anyway")) if each]
     found = find_resource(context, arguments.word("resource"))
     if words and words[-1] == _FORCE:
         context, words = replace(context, is_forced=True), words[:-1]

@@ -26,7 +26,7 @@ _OBJECTS = _RESOURCES | {
     "template", "rsc_location", "rsc_colocation", "rsc_order", "rsc_ticket", "tag", "alert", "recipient", "node",
     "fencing-level", "op", "meta_attributes", "instance_attributes", "utilization", "cluster_property_set",
     "port-mapping", "storage-mapping", "node_state", "lrm", "lrm_resource", "lrm_rsc_op", "ticket_state",
-    "resource_ref", "obj_ref", "transient_attributes",
+    "resource_ref", "obj_ref", "transient_attributes", "acl_role", "acl_target", "acl_group",
 }  # fmt: skip
 """Elements whose ids the model has; all others are known by their place."""
 _INDENT = "  "
@@ -74,7 +74,7 @@ def _rewrite(root: ET.Element, new: Cib) -> None:
     assert section is not None
     assert written is not None
     names = {each.tag for each in written}
-    own = {"rsc_defaults", "op_defaults", "fencing-topology", "tags", "alerts"}
+    own = {"rsc_defaults", "op_defaults", "fencing-topology", "tags", "alerts", "acls"}
     for child in list(section):
         if child.tag in names | own:
             _remove(section, child)

@@ -90,8 +90,9 @@ MAY_BE_ROOT = {
     "cluster.address", "cluster.backup", "cluster.certificates", "cluster.export", "cluster.invite", "cluster.remove",
     "cluster.vote", "configure.apply", "configure.default_timeouts", "configure.delete", "configure.erase",
     "configure.load", "configure.modgroup", "configure.rename", "configure.rollback", "configure.script",
-    "configure.set", "configure.statement", "configure.validate_all", "fencing.confirm", "fencing.test", "node.fence",
-    "node.utilization", "resource.setting", "resource.trace", "sbd.device", "sbd.watchdog",
+    "configure.set", "configure.statement", "configure.unset", "configure.validate_all", "fencing.confirm",
+    "fencing.test", "node.fence", "node.utilization", "resource.setting", "resource.trace", "sbd.device",
+    "sbd.watchdog",
 }  # fmt: skip
 """What names agents and parameters, lets machines in, switches them off, or gives secrets away."""
 

@@ -268,7 +268,7 @@ def test_a_move_as_crmsh_does_it_names_the_role_and_has_the_same_effect() -> Non
     [
         ("resource.move", {"node": "n2", "lifetime": "PT5M"}, "cli-prefer-site", "n2", INFINITY),
         ("resource.move", {"node": "5min"}, "cli-ban-site-on-n1", "n1", -INFINITY),
-        ("resource.ban", {"node": "n3", "lifetime": "300s", "force": "force"}, "cli-ban-site-on-n3", "n3", -INFINITY),
+        ("resource.ban", {"node": "n3", "lifetime": "300s", "anyway": "force"}, "cli-ban-site-on-n3", "n3", -INFINITY),
         ("resource.ban", {"node": "PT5M", "lifetime": "force"}, "cli-ban-site-on-n1", "n1", -INFINITY),
     ],
 )
