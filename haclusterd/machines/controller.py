@@ -16,14 +16,13 @@ from haclusterd.cib.changes import Change, Refusal
 from haclusterd.cib.codec import CodecError, decode_envelope
 from haclusterd.cib.commands import CleanUp, Command, DcElected, EndRestart, FormCluster, IssueOrders, RecordResults
 from haclusterd.machines.effects import Effect, Note, PrepareToPlan, Propose, Scope, TransferLeadership
-from haclusterd.machines.ended_moves import EndedMoves
 from haclusterd.machines.fencing_director import FencingDirector, Wanted
 from haclusterd.machines.joining import transfer_target
 from haclusterd.machines.membership import MembershipMachine
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.planning import Planning
 from haclusterd.machines.repeats import Repeats
-from haclusterd.machines.rule_judge import RuleJudge
+from haclusterd.machines.rule_judge import EndedMoves, RuleJudge
 from haclusterd.machines.start_delays import StartDelays
 from haclusterd.machines.transition import TransitionMachine, TransitionState
 from haclusterd.machines.witness import WitnessDuty

@@ -2,25 +2,32 @@
 
 Invariant: every node goes by what the CIB says, never by its own clock (safety.md §1, "Rules on dates"). Nothing is
 planned or fenced by a configuration whose rules were not judged yet: that takes one commit.
+
+Moves and bans with a lifetime end here, too: the DC takes their constraints away once it is over. Such a constraint
+says nothing from its end on (its rule asks for an earlier date), so when it goes changes no plan; it goes so that
+nobody finds it later and wonders.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from haclusterd.cib.commands import JudgeRules
+from haclusterd.cib.commands import ChangeConfiguration, Delete, JudgeRules
 from haclusterd.machines.effects import Effect, Propose, Scope
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.dated_blocks import dated_blocks
-from haclusterd.model.ids import Term
+from haclusterd.model.ids import ConstraintId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.scheduler.model.judging import Judgement, judge
+from haclusterd.scheduler.model.lifetimes import ends
 
 LOOK_MS: Final = 60_000
 """The longest pause between two looks: somebody may have set the clock."""
 CLOCKS_DIFFER_MS: Final = 60_000
 """A DC whose clock is behind that of the DC before by no more than this takes nothing back that has just begun."""
+AUTHOR: Final = "cluster"
+"""Of what the DC changes by itself."""
 
 
 class RuleJudge:
@@ -62,3 +69,39 @@ def _time_of(cib: Cib, wall: WallTime) -> WallTime:
     known = cib.status.rules
     is_behind = known is not None and wall < known.at <= wall + CLOCKS_DIFFER_MS
     return known.at if known is not None and is_behind else wall
+
+
+class EndedMoves:
+    """The ends of moves and bans, watched by one DC.
+
+    A refused proposal (somebody changed the configuration meanwhile) is made again against the new version.
+    """
+
+    def __init__(self, term: Term) -> None:
+        self._term = term
+        self._seen: Configuration | None = None
+        self._ends: Mapping[ConstraintId, WallTime] = {}
+        self._look_at = NEVER
+
+    def step(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
+        """Propose the removal of what has ended."""
+        if self._seen is not cib.configuration:
+            self._seen, self._ends = cib.configuration, ends(cib.configuration)
+        if not self._ends:
+            self._look_at = NEVER
+            return ()
+        gone = sorted(key for key, end in self._ends.items() if end <= moment.wall)
+        coming = [end - moment.wall for key, end in self._ends.items() if key not in gone]
+        self._look_at = after(moment.now, min([LOOK_MS, *coming]))
+        if not gone:
+            return ()
+        version = cib.version
+        command = ChangeConfiguration(
+            version.epoch, tuple(Delete("constraint", key) for key in gone), AUTHOR,
+            "the lifetime is over", version.request,
+        )  # fmt: skip
+        return (Propose(Scope.DC, f"ended:{self._term}:{version.epoch}:{','.join(gone)}", command),)
+
+    def deadline(self) -> Instant:
+        """Return when `step` is wanted next."""
+        return self._look_at

@@ -3,7 +3,7 @@
 A move puts the classic constraint (`cli-prefer-RSC`, or `cli-ban-RSC-on-NODE` without a target), waits, and takes it
 away again: when the resource runs there and is watched, or when it did not come to in time. It is kept, and said to be,
 only where taking it away would move the resource back. If the daemon that waits dies first, it stays and `status` shows
-it. With a lifetime the constraint stays until then, and the DC takes it away (`machines.ended_moves`).
+it. With a lifetime the constraint stays until then, and the DC takes it away (`machines.rule_judge`).
 """
 
 from collections.abc import Callable

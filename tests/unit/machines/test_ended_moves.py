@@ -1,8 +1,8 @@
 """Moves and bans with a lifetime: once it is over the DC takes their constraints away, and nothing else."""
 
 from haclusterd.cib import commands
-from haclusterd.machines.ended_moves import LOOK_MS, EndedMoves
 from haclusterd.machines.moment import Moment
+from haclusterd.machines.rule_judge import LOOK_MS, EndedMoves
 from haclusterd.model.configuration import Location
 from haclusterd.model.ids import ConstraintId
 from haclusterd.model.instants import NEVER, Instant, WallTime
