@@ -104,7 +104,8 @@ def _monitor_active(
     next_role = resource.assignment.next_role
     is_match = next_role is not Role.PROMOTED if role is None else role is next_role
     if not is_match:
-        if is_kept:
+        has_expired = key in resource.found.registered and resource.found.changed_recurring.get(key, False)
+        if is_kept or (start.is_optional and has_expired):
             _cancel_for_role(resource, node, operation.interval_ms, table)
         return
     monitor = table.make(resource, MONITOR, node, required=not is_kept, interval_ms=operation.interval_ms)

@@ -308,11 +308,12 @@ class Found:
 
     __slots__ = (
         "active_nodes", "changed_recurring", "dangling_sources", "definition_changed", "failed_because",
-        "fails_off_on", "failure_timeout_ms", "histories", "history_id", "ignores_failure", "is_blocked", "is_failed",
-        "is_maintenance", "is_managed", "is_migratable", "is_removed", "is_removed_launched", "is_start_pending",
-        "known_on", "lock_node", "lock_time", "migrating_at", "must_stop_when_failed", "next_role", "optional_stops",
-        "orders_in_flight", "original_role", "partial_source", "partial_target", "pending_action", "pending_node",
-        "pending_stops", "registered", "reload_on", "required_demotes", "required_stops", "scores", "unverified_on",
+        "fails_off_on", "failure_timeout_ms", "histories", "history_id", "ignores_failure", "is_blocked",
+        "is_failed", "is_maintenance", "is_managed", "is_migratable", "is_removed", "is_removed_launched",
+        "is_start_pending", "known_on", "lock_node", "lock_time", "migrating_at", "must_stop_when_failed",
+        "next_role", "optional_stops", "orders_in_flight", "original_role", "partial_source", "partial_target",
+        "pending_action", "pending_node", "pending_stops", "registered", "reload_on", "required_demotes",
+        "required_stops", "scores", "unverified_on",
     )  # fmt: skip
 
     def __init__(self, definition: Definition) -> None:
@@ -347,7 +348,8 @@ class Found:
         self.failed_because = ""
         self.registered: set[tuple[NodeName, int]] = set()
         """Recurring monitors that run: node, interval."""
-        self.changed_recurring: set[tuple[NodeName, int]] = set()
+        self.changed_recurring: dict[tuple[NodeName, int], bool] = {}
+        """Those that are to be run again; true: only because their failure has expired."""
         self.definition_changed = False
         self.reload_on: list[Node] = []
         """Where it is to take its changed parameters without a restart."""

@@ -184,7 +184,7 @@ class _Finder:
         if verdict in _DEVICE_CHANGES:
             self._unfence(resource, node, _DEVICE_CHANGES[verdict])
         if verdict is Verdict.RESCHEDULE:
-            resource.found.changed_recurring.add((node.name, record.interval_ms))
+            resource.found.changed_recurring[node.name, record.interval_ms] = False
         elif self._is_compatible or _is_conclusive(record):
             if verdict is Verdict.RELOAD:
                 self._reload(resource, node)

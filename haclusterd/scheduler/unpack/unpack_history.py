@@ -171,7 +171,8 @@ class _Unpacker:
         self._take_doubts(resource, name, node, replay, is_in_vain=is_in_vain)
         if node.is_online:
             _register_recurring(resource, node, records)
-        resource.found.changed_recurring.update((node.name, interval_ms) for interval_ms in replay.expired_recurring)
+        expired = ((node.name, interval_ms) for interval_ms in replay.expired_recurring)
+        resource.found.changed_recurring.update(dict.fromkeys(expired, True))
         resource.found.original_role = replay.role
         self._states.apply(resource, node, replay)
         _restrict_to_target_role(resource)

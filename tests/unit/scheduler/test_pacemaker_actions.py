@@ -13,7 +13,9 @@ from tests.pacemaker_plans import (
     member,
     missing_orders,
     needless_orders,
+    planned,
     ran,
+    word,
 )
 from tests.unpacked_cibs import meta, primitive
 from tests.written_cibs import cib, pair
@@ -347,3 +349,15 @@ def test_actions_and_their_order(case: Case) -> None:
     assert actions_of(case) == sorted(case.actions)
     assert missing_orders(case) == []
     assert needless_orders(case) == []
+
+
+@pytest.mark.parametrize("found", ["=1", ""])
+def test_a_monitor_of_another_role_is_cancelled_also_where_its_failure_has_expired(found: str) -> None:
+    watched = '<operations><op id="o" name="monitor" interval="11s" role="Unpromoted"/></operations>'
+    text = cib(
+        nodes='<node id="1" uname="n1"/>',
+        properties=pair("stonith-enabled", "false"),
+        resources=primitive("c", watched + meta("c", **{"failure-timeout": "60s"})),
+        status=member(1, ran("c", "start", f"monitor/11000{found}")),
+    )
+    assert [word(each) for each in planned(text).actions.values() if each.name == "cancel"] == ["cancel/11000 c@n1"]
