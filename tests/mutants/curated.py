@@ -1729,6 +1729,30 @@ DEVICES = (
     ),
 )
 """Who may have a device, and when it is free."""
+PERMISSIONS = (
+    Mutant("not_permitted", "context.access.permission.covers(needed)", "True", "who may look stops services"),
+    Mutant(
+        "_judged_change",
+        "objections(context.cib, rules, outcome.commands, is_operating=is_operating)",
+        "[]",
+        "access control lists keep nobody from a change",
+    ),
+    Mutant("_answered_from_view", "view.cib", "context.cib", "what may not be read is read"),
+    Mutant(
+        "Rights._note",
+        "_ORDER[decision.right] > _ORDER[before.right]",
+        "_ORDER[decision.right] < _ORDER[before.right]",
+        "what one role denies another one shows",
+    ),
+    Mutant("access_of", "principal.is_superuser", "True", "everybody is root"),
+    Mutant("ControlService.caller", "is_trusted or user == SUPERUSER", "True", "every user of a node is root"),
+    Mutant(
+        "access_of",
+        "{} if principal.token_role in PERMISSION_OF else configuration.acl_roles",
+        "configuration.acl_roles",
+        "who may configure roles makes a viewer's token one that changes everything",
+    ),
+)
 
 CURATED = (
     *ACTIVITY,
@@ -1748,5 +1772,6 @@ CURATED = (
     *RECORDS,
     *COPIES,
     *DEVICES,
+    *PERMISSIONS,
 )
 """All of them, in the order of the table."""

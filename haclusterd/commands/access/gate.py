@@ -58,11 +58,11 @@ def ask(verb: RunnableVerb, arguments: Mapping[str, Json], context: Context) -> 
         return refusal(report(Code.ACL_DENIED, verb=verb.name, what="nothing may be read", rule=context.access.why))
     may_change = verb.may_change and not verb.only_asks(arguments)
     if not may_change:
-        return _reading(verb, arguments, context, view, rules)
-    return _changing(verb, arguments, context, view, rules)
+        return _answered_from_view(verb, arguments, context, view, rules)
+    return _judged_change(verb, arguments, context, view, rules)
 
 
-def _reading(
+def _answered_from_view(
     verb: RunnableVerb, arguments: Mapping[str, Json], context: Context, view: View, rules: Rules
 ) -> AnyOutcome:
     whole = view.rights.of(view.rights.root)
@@ -76,7 +76,7 @@ def _reading(
     return clean(run_verb(verb, arguments, seen), view)
 
 
-def _changing(
+def _judged_change(
     verb: RunnableVerb, arguments: Mapping[str, Json], context: Context, view: View, rules: Rules
 ) -> AnyOutcome:
     outcome = run_verb(verb, arguments, context)

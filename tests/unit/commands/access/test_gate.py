@@ -17,6 +17,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code
 from haclusterd.reports.rendering import render
+from haclusterd.verbs.verb import Permission
 from tests.administered_clusters import NOW, Cluster, ListedPast, running
 
 HIDDEN, SECRET = "zorro", "sesame-9x"
@@ -206,3 +207,28 @@ def test_whatever_is_asked_no_verb_escapes(name: str, user: str, data: st.DataOb
     for command in outcome.commands:
         name = type(command).__name__
         assert user == "carol" or name in OF_OPERATORS, name
+
+
+def test_the_difference_that_a_change_makes_is_shown_without_what_may_not_be_read() -> None:
+    text = "primitive web ocf:haclusterd:http-service params command=/bin/true op monitor interval=10s timeout=33s"
+    shown = {user: ask("configure.apply", {"text": text, "difference": True}, user) for user in ("carol", "root")}
+    full = registry.run("configure.apply", {"text": text, "difference": True}, Context(BASE.cib, NOW, "root@n1"))
+    assert SECRET in said(full), "the difference of all would have it"
+    assert "timeout=33s" in said(shown["carol"])
+    assert SECRET not in said(shown["carol"])
+    assert not shown["root"].commands
+
+
+def test_a_simple_role_of_a_token_stays_what_it_is() -> None:
+    made = running(RESOURCES)
+    made.configure("role viewer write cib\nrole admin deny cib\nacl_target alice viewer\nproperty enable-acl=true")
+    now = made.cib.in_force
+    assert access_of(now, Principal(token="t", token_role="viewer")).permission is Permission.READ
+    assert access_of(now, Principal(token="t", token_role="admin")).rules is None
+    assert access_of(now, Principal("alice")).permission is Permission.ADMINISTER, "of a user configured roles count"
+
+
+def test_a_role_that_is_gone_gives_nothing() -> None:
+    access = access_of(BASE.cib.in_force, Principal(token="t", token_role="deleted"))
+    context = Context(BASE.cib, NOW, "token:t@n1", access=access)
+    assert [each.code for each in registry.run("status", {}, context).reports] == [Code.ACL_DENIED]
