@@ -24,7 +24,7 @@ from haclusterd.api.routes import routes
 from haclusterd.model.ids import NodeName
 from tests.processes.daemons import Scenario
 from tests.processes.rest_interface import CHECKOUT, Answer, Api, crm, history, started
-from tests.who_may import BARE, LIMITED, ROLES, SIMPLE, TABLE, Asked
+from tests.who_may import BARE, LIMITED, ROLES, TABLE, Asked
 
 pytestmark = pytest.mark.processes
 
@@ -184,14 +184,14 @@ def by_rest(api: Api, asked: Asked, role: str) -> Answer:
     return api.ask(route.method, f"{route.path}?{urlencode(given, doseq=True)}", role=role)
 
 
-def test_every_verb_of_the_table_by_every_principal(scenario: Scenario, api: Api) -> None:
+def test_who_may_is_the_same_over_rest(scenario: Scenario, api: Api) -> None:
+    """Each verb of the table by the least simple role, and by the roles of access control lists."""
     crm(scenario, "n1", "configure", "load", "update", str(written(scenario, ROLES)))
     for role in (LIMITED, BARE):
         api.tokens[role] = crm(scenario, "n1", "api", "token", "add", f"t-{role}", "--role", role)["token"]
-    principals = (*SIMPLE, LIMITED, BARE, "wrong")
     wrong = []
-    for asked in TABLE:
-        for role in principals:
+    for number, asked in enumerate(TABLE):
+        for role in (asked.least, LIMITED, *([BARE] if number % 9 == 0 else [])):
             answer = by_rest(api, asked, role)
             is_permitted = answer.status not in (401, 403)
             if is_permitted is not asked.is_permitted(role) or answer.status >= 500:
