@@ -185,13 +185,13 @@ def by_rest(api: Api, asked: Asked, role: str) -> Answer:
 
 
 def test_who_may_is_the_same_over_rest(scenario: Scenario, api: Api) -> None:
-    """Each verb of the table by the least simple role, and by the roles of access control lists."""
+    """Each verb by a role of access control lists; some by others (all routes: `test_no_verb_escapes_the_check`)."""
     crm(scenario, "n1", "configure", "load", "update", str(written(scenario, ROLES)))
     for role in (LIMITED, BARE):
         api.tokens[role] = crm(scenario, "n1", "api", "token", "add", f"t-{role}", "--role", role)["token"]
     wrong = []
     for number, asked in enumerate(TABLE):
-        for role in (asked.least, LIMITED, *([BARE] if number % 9 == 0 else [])):
+        for role in (LIMITED, *([asked.least, BARE] if number % 6 == 0 else [])):
             answer = by_rest(api, asked, role)
             is_permitted = answer.status not in (401, 403)
             if is_permitted is not asked.is_permitted(role) or answer.status >= 500:
