@@ -50,6 +50,17 @@ def test_a_move_leaves_nothing_behind_whether_or_not_it_is_waited_for(running: S
     assert asked(running, third, "why", "svc")["resources"][0]["now_on"] == [third]
 
 
+def test_a_ban_with_a_lifetime_ends_by_itself(running: Scenario) -> None:
+    first = running.holder()
+    banned = crm(running, first, "resource", "ban", "svc", first, "6s", "--wait")
+    assert (banned.returncode, running.holder() == first) == (0, False), banned.stderr
+    [shown] = running.status(first)["moves"]
+    assert (shown["id"], shown["node"], shown["until"] > 0) == (f"cli-ban-svc-on-{first}", first, True)
+    running.until("the ban to go", lambda: constraints(running, first) == [])
+    changed = asked(running, first, "history", "config", "--limit", "1")["versions"][-1]
+    assert (changed["author"], changed["reason"]) == ("cluster", "the lifetime is over")
+
+
 def test_standby_restart_and_stop_are_waited_for(running: Scenario) -> None:
     first = running.holder()
     assert first is not None
