@@ -77,8 +77,10 @@ def _put_right(cluster: Cluster) -> None:
 
 
 def _steer_devices(cluster: Cluster) -> None:
-    """Accept devices that are new, and end what keeps others from being used."""
+    """Accept devices that are new, forget those that were taken out, and end what keeps others from being used."""
     for node, known in cluster.cib.status.devices.items():
+        for name in sorted(name for name, device in known.devices.items() if device.is_missing):
+            cluster.administer(SteerDevice(node, name, DeviceChange.FORGET, "healing"))
         for name in sorted(known.unaccepted):
             cluster.administer(SteerDevice(node, name, DeviceChange.ACCEPT, "healing"))
         for name in sorted(known.holds):

@@ -56,6 +56,20 @@ def lose(chance: Chance, nodes: Nodes) -> Fault:
     return _with_device("a device is lost", nodes, chance, deed, chance.randint(200, 15_000))
 
 
+def swap(chance: Chance, nodes: Nodes) -> Fault:
+    """A person switches a host off, and puts another device into the place of one."""
+    node, place = chance.choice(nodes), chance.randrange(12)
+
+    def begin(cluster: Cluster) -> End | None:
+        if not cluster.truth.devices.devices_of(node):
+            return None
+        cluster.power_off(node)
+        cluster.truth.devices.swap(node, place)
+        return lambda: cluster.power_on(node)
+
+    return Drawn(f"a device of {node} is replaced", begin, chance.randint(500, 10_000))
+
+
 def hang(chance: Chance, nodes: Nodes) -> Fault:
     """The driver answers nothing about a device."""
 
@@ -80,7 +94,7 @@ def drain(chance: Chance, nodes: Nodes) -> Fault:
     """A person drains a device, and takes that back."""
 
     def deed(cluster: Cluster, device: DeviceId) -> End:
-        node = next(name for name in cluster.hosts if device in cluster.truth.devices.devices_of(name))
+        node = cluster.truth.devices.node_of(device)
 
         def steer(change: DeviceChange) -> None:
             cluster.administer(SteerDevice(node, device, change, "swarm", "a whim"))
@@ -134,6 +148,7 @@ def move_claimant(chance: Chance, nodes: Nodes) -> Fault:
 OF_DEVICES: tuple[Kind[Cluster], ...] = (
     Kind("device fails", 6, fail),
     Kind("device is lost", 4, lose),
+    Kind("device is replaced", 2, swap),
     Kind("device hangs", 4, hang),
     Kind("stranger on a device", 4, stranger),
     Kind("drain a device", 3, drain),

@@ -94,26 +94,47 @@ class DeviceTruth:
 
     def set_state(self, device: DeviceId, state: DeviceState) -> None:
         """Let a device be as fit as this."""
-        node = self._node_of(device)
+        if not self.is_there(device):
+            return
+        node = self.node_of(device)
         reasons = () if state is DeviceState.OK else (f"simulated: {state}",)
         self._devices[node][device] = replace(self._devices[node][device], state=state, reasons=reasons)
         self._changed(device, str(state))
 
     def lose(self, device: DeviceId, *, is_lost: bool) -> None:
         """Let a device fall off the bus, or come back."""
-        (self._missing.add if is_lost else self._missing.discard)(device)
+        (self._missing.add if is_lost and self.is_there(device) else self._missing.discard)(device)
         self._changed(device, MISSING if is_lost else "there")
 
     def hang(self, device: DeviceId, *, is_hung: bool) -> None:
         """Let the driver answer nothing about a device, or answer again."""
-        (self._hung.add if is_hung else self._hung.discard)(device)
+        (self._hung.add if is_hung and self.is_there(device) else self._hung.discard)(device)
         self._changed(device, "hung" if is_hung else "answering")
 
-    def _node_of(self, device: DeviceId) -> NodeName:
+    def swap(self, node: NodeName, place: int) -> None:
+        """Put another device into the place of one; the host has no power."""
+        devices = self._devices[node]
+        old = sorted(devices)[place % len(devices)]
+        self._numbers += 1
+        new = DeviceId(f"GPU-{node}-new{self._numbers}")
+        self._devices[node] = {**{name: each for name, each in devices.items() if name != old},
+                               new: replace(devices[old], id=new, state=DeviceState.OK, reasons=())}  # fmt: skip
+        self._hung.discard(old)
+        self._missing.discard(old)
+        self._world.record(f"{node} device {old} is replaced by {new}")
+
+    def is_there(self, device: DeviceId) -> bool:
+        """Tell whether a device is built into any host."""
+        return any(device in devices for devices in self._devices.values())
+
+    def node_of(self, device: DeviceId) -> NodeName:
+        """Return into which host a device is built."""
         return next(node for node, devices in self._devices.items() if device in devices)
 
     def _changed(self, device: DeviceId, words: str) -> None:
-        node = self._node_of(device)
+        if not self.is_there(device):
+            return
+        node = self.node_of(device)
         self._world.record(f"{node} device {device} is {words}")
         for call in tuple(self.when_changed):
             call(node)
@@ -131,7 +152,7 @@ class DeviceTruth:
 
     def stranger_begins(self, device: DeviceId) -> DeviceProcess:
         """A person starts something on a device."""
-        return self._begin(self._node_of(device), device, None, "")
+        return self._begin(self.node_of(device), device, None, "")
 
     def _begin(self, node: NodeName, device: DeviceId, resource: ResourceId | None, order: str) -> DeviceProcess:
         self._numbers += 1
