@@ -23,6 +23,7 @@ from haclusterd.formats.crm.syntax import assemble, parse_script
 from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus
 from haclusterd.model.configuration import Configuration, Primitive
+from haclusterd.model.devices import Device, DeviceClaim, DeviceId, DeviceState
 from haclusterd.model.fencing import (
     DeviceProof,
     FenceAction,
@@ -506,6 +507,49 @@ def _deleted_and_failed() -> Cluster:
     return cluster
 
 
+def _devices() -> Cluster:
+    """Three services hold the GPUs of n1, of which one has failed; n2 has a new one, and a stranger on another."""
+    cluster = formed()
+    services = "\n".join(f"primitive llm{n} ocf:haclusterd:dummy utilization gpus=1" for n in range(3))
+    cluster.configure(f"{DEVICE_HEAD}\n{services}")
+    seen = {
+        "n1": [(DeviceState.OK, ()), (DeviceState.FAILED, ("xid-79: GPU has fallen off the bus",)),
+               (DeviceState.DEGRADED, ("remap-pending: a row of memory waits for a reset to be replaced",))],
+        "n2": [(DeviceState.OK, ()), (DeviceState.OK, ())],
+    }  # fmt: skip
+    for node, states in seen.items():
+        devices = tuple(_device(node, number, *state) for number, state in enumerate(states))
+        which = cluster.node(node).incarnation
+        assert which is not None
+        cluster.do(commands.PublishDevices(NodeName(node), which, devices, "580.159.04"))
+    which = cluster.node("n2").incarnation
+    assert which is not None
+    known = cluster.cib.status.devices[NodeName("n2")].devices
+    stranger = replace(_device("n2", 0), strangers=("4711 python3",))
+    later = (stranger, known[DeviceId("GPU-n2-1")], _device("n2", 2))
+    cluster.do(commands.PublishDevices(NodeName("n2"), which, later, "580.159.04"))
+    claims = {
+        DeviceId(f"GPU-n1-{number}"): (DeviceClaim(ResourceId(f"llm{number}"), OrderKey(f"4:{number}:llm")),)
+        for number in range(3)
+    }
+    status = cluster.cib.status
+    made = replace(status.devices[NodeName("n1")], claims=claims)
+    cluster.cib = replace(cluster.cib, status=replace(status, devices={**status.devices, NodeName("n1"): made}))
+    for number in range(3):
+        cluster.run(f"llm{number}", "n1")
+    return cluster
+
+
+DEVICE_HEAD = "property fencing-enabled=false"
+
+
+def _device(node: str, number: int, state: DeviceState = DeviceState.OK, reasons: tuple[str, ...] = ()) -> Device:
+    return Device(
+        DeviceId(f"GPU-{node}-{number}"), bus=f"0000:{0x1a + number:02x}:00.0", model="NVIDIA H200", numa=0,
+        memory_mib=143_771, link="nvlink-0000:1a:00.0", has_ecc=True, state=state, reasons=reasons,
+    )  # fmt: skip
+
+
 SITUATIONS: Mapping[str, Callable[[], Cluster]] = {
     "healthy": _healthy,
     "fencing-unproven": _fencing_unproven,
@@ -532,6 +576,7 @@ SITUATIONS: Mapping[str, Callable[[], Cluster]] = {
     "not-formed": _empty,
     "orders-in-a-circle": _orders_in_a_circle,
     "deleted-and-failed": _deleted_and_failed,
+    "devices": _devices,
 }
 
 

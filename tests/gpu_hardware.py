@@ -300,7 +300,8 @@ def simulated(_: dict[str, Any]) -> None:
 def pretend(path: Path, device: str, state: str, seconds: float) -> None:
     """Write a file of pretended states."""
     new = path.with_suffix(".new")
-    new.write_text(json.dumps({device: {"state": state, "until": time.time() + seconds}}))  # noqa: TID251 (as crm does)
+    until_ms = round((time.time() + seconds) * 1000)  # noqa: TID251 (as crm does)
+    new.write_text(json.dumps({device: {"state": state, "until_ms": until_ms}}))
     new.replace(path)
 
 

@@ -153,6 +153,15 @@ def lint(text: str) -> list[tuple[int, str]]:
     return sorted(problems)
 
 
+def rows_in(text: str) -> int:
+    """Return how many rows a table has that can be used."""
+    try:
+        document = _parse(text)
+    except TableError:
+        return 0
+    return sum(len(document[kind]) for kind in ("fault", "xid") if isinstance(document.get(kind), dict))
+
+
 def _fault_problems(name: str, row: Any, known: dict[str, Any] | None) -> list[str]:
     place = f"fault.{name}"
     if known is None:

@@ -142,11 +142,11 @@ class Inventory:
         self._switches = [*self._switches, *errors][-XIDS_KEPT:]
 
     def pretend(self, wanted: dict[str, Any], now: float, wall: float) -> None:
-        """Show devices in states that they have not: {ID: {"state": LEVEL, "until": SECONDS since 1970}}."""
+        """Show devices in states that they have not: {ID: {"state": LEVEL, "until_ms": since 1970}}."""
         self._pretended = {
-            str(name): (each["state"], now + min(each["until"] - wall, PRETENDED_S_MAX))
+            str(name): (each["state"], now + min(each["until_ms"] / 1000 - wall, PRETENDED_S_MAX))
             for name, each in wanted.items()
-            if isinstance(each, dict) and each.get("state") in LEVELS and isinstance(each.get("until"), int | float)
+            if isinstance(each, dict) and each.get("state") in LEVELS and isinstance(each.get("until_ms"), int)
         }
 
     def judge(self, sweep: Sweep, now: float) -> None:

@@ -324,7 +324,26 @@ OF_SERVICES = (
             examples=("crm cluster diff /etc/hosts", "crm cluster diff /etc/hosts --checksum")),
 )  # fmt: skip
 
+_FAULT_DEVICE = Parameter("device", is_optional=True, completes=Completes.DEVICE, help="its UUID")
+OF_GPU = (
+    Command("explain", "Explain a fault of a device: how it is seen, how it ends, what to do", "",
+            (Parameter("code", is_optional=True, help="as in a reason: hang, xid-79; left out: all"),),
+            examples=("crm gpu explain xid-79", "crm gpu explain")),
+    Command("lint", "Look for what is wrong with a table of faults; status 1: something is", "",
+            (Parameter("file", is_optional=True, completes=Completes.FILE, help="left out: the one of this node"),),
+            examples=("crm gpu lint gpu-faults.toml",)),
+    Command("simulate-fail", "Show a device of this node as failed for a while, marked as simulated", "",
+            (_FAULT_DEVICE,), (
+        Option("--state", "state", "the state to be shown (failed)", OptionValue.TEXT, Completes.CHOICE,
+               ("degraded", "drain", "failed", "unknown")),
+        Option("--for", "duration", "how long, as 10min (10min)", OptionValue.TEXT),
+        Option("--end", "end", "end it now"),
+    ), examples=("crm gpu simulate-fail GPU-00000000-0000-0000-0000-000000000003 --for 2min",
+                 "crm gpu simulate-fail"), is_guessed=False),
+)  # fmt: skip
+
 _BESIDE_VERBS = {
+    "gpu": OF_GPU,
     "": OF_THE_ROOT, "cluster": (*OF_CLUSTER, *OF_SERVICES), "configure": OF_CONFIGURE, "history": OF_HISTORY,
 }  # fmt: skip
 """What `crm` does by itself in the levels that have verbs too."""

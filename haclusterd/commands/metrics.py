@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.status import fencing_cover
+from haclusterd.commands.status.devices import claimable, usable
 from haclusterd.commands.status.headlines import headlines, missing_voters
 from haclusterd.commands.status.overview import Overview
 from haclusterd.commands.status.resource_state import Instance, InstanceState, base_of, node_flag
@@ -21,6 +22,7 @@ from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Bundle, Clone, Group, Location, Primitive, effective
 from haclusterd.model.counted import BUCKETS_MS, Spans
+from haclusterd.model.devices import DeviceState, state_in_force
 from haclusterd.model.fencing import DeviceProof
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import read_boolean
@@ -63,7 +65,8 @@ def metrics(context: Context, _arguments: Arguments) -> Outcome[Metrics]:
     overview = Overview(context.cib)
     sources = (
         *_of_daemon(context, context.live, overview), *_of_nodes(context, context.live),
-        *_of_resources(overview), *_of_fencing(context), *_of_tally(context.live), *_of_exporter(context, overview),
+        *_of_resources(overview), *_of_fencing(context), *_of_devices(context.cib), *_of_tally(context.live),
+        *_of_exporter(context, overview),
     )  # fmt: skip
     return Outcome(answer=Metrics(families=tuple(family.of(each) for family, each in sources)))
 
@@ -123,6 +126,27 @@ def _of_daemon(context: Context, live: LiveView, overview: Overview) -> Iterator
         (each.loop, window, value)
         for each in live.holds
         for window, value in (("recent", each.recent_ms), ("longest", each.longest_ms), ("work", each.longest_work_ms))
+    )
+
+
+def _of_devices(cib: Cib) -> Iterator[Source]:
+    known = sorted(cib.status.devices.items())
+    text = "Devices of a node that resources can claim: all, those that something new may use, and those that are held."
+    yield Family("haclusterd_devices", text, ("node", "count")), (
+        (node, word, count)
+        for node, each in known
+        for word, count in (
+            ("all", len(claimable(each))),
+            ("usable", usable(each)),
+            ("held", sum(bool(each.claims.get(device.id)) for device in claimable(each))),
+        )
+    )
+    text = "The state of each device: 1 for the state that counts, which is what is seen and what persons want."
+    yield Family("haclusterd_device_state", text, ("node", "device", "state")), (
+        (node, device, str(state), int(state_in_force(each, device) is state))
+        for node, each in known
+        for device in each.devices
+        for state in DeviceState
     )
 
 

@@ -53,6 +53,7 @@ def world() -> "World":
             "cluster this-is": _this_is,
             "migrate check": _check,
             **{f"ra {name}": partial(_agents, name) for name in ("classes", "list", "info", "providers", "validate")},
+            **{f"gpu {name}": partial(_gpu, name) for name in ("explain", "lint", "simulate-fail")},
             **{f"agent {name}": partial(_agent, name) for name in ("new", "info", "env", "run", "lint", "test")},
         },
     )
@@ -149,6 +150,12 @@ def _agents(name: str, arguments: "Mapping[str, Json]") -> "Response":
 
 def _agent(name: str, arguments: "Mapping[str, Json]") -> "Response":
     from haclusterd.entry_points.crm_agent import COMMANDS
+
+    return COMMANDS[name](arguments)
+
+
+def _gpu(name: str, arguments: "Mapping[str, Json]") -> "Response":
+    from haclusterd.entry_points.crm_gpu import COMMANDS
 
     return COMMANDS[name](arguments)
 

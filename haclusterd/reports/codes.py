@@ -116,6 +116,10 @@ class Code(StrEnum):
     NO_SUCH_NODE = "NO_SUCH_NODE"
     NO_SUCH_RESOURCE = "NO_SUCH_RESOURCE"
     NO_SUCH_TICKET = "NO_SUCH_TICKET"
+    NO_SUCH_DEVICE = "NO_SUCH_DEVICE"
+    DEVICE_IN_USE = "DEVICE_IN_USE"
+    UNKNOWN_FAULT = "UNKNOWN_FAULT"
+    BAD_FAULT_TABLE = "BAD_FAULT_TABLE"
     NO_SUCH_TOKEN = "NO_SUCH_TOKEN"
     NOT_AUTHENTICATED = "NOT_AUTHENTICATED"
     NO_SUCH_VERSION = "NO_SUCH_VERSION"
@@ -422,6 +426,11 @@ CODES: dict[Code, CodeRow] = {
     Code.NO_SUCH_TOKEN: CodeRow("there is no API token {name}", ExitStatus.NO_SUCH_OBJECT),
     Code.NOT_AUTHENTICATED: CodeRow("not accepted: {problem}", ExitStatus.NOT_PERMITTED,
                                     "make a token: crm api token add NAME --role viewer"),
+    Code.NO_SUCH_DEVICE: CodeRow("there is no device {device}", ExitStatus.NO_SUCH_OBJECT),
+    Code.UNKNOWN_FAULT: CodeRow("there is no fault {name}", ExitStatus.NO_SUCH_OBJECT),
+    Code.BAD_FAULT_TABLE: CodeRow("{file} is not used: {problem}", ExitStatus.OK, "see: crm gpu lint",
+                                  severity=Severity.WARNING),
+    Code.DEVICE_IN_USE: CodeRow("device {device} cannot be forgotten: {problem}", ExitStatus.UNSAFE),
     Code.NO_SUCH_TICKET: CodeRow("there is no ticket {ticket}", ExitStatus.NO_SUCH_OBJECT),
     Code.NO_SUCH_VERSION: CodeRow(
         "there is no configuration version {number}", ExitStatus.NO_SUCH_OBJECT, "see: crm history config"

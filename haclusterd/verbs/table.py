@@ -9,6 +9,7 @@ from haclusterd.verbs.assist import ASSIST
 from haclusterd.verbs.cluster import CLUSTER
 from haclusterd.verbs.configure import CONFIGURE
 from haclusterd.verbs.fencing import FENCING
+from haclusterd.verbs.gpu import GPU
 from haclusterd.verbs.history import HISTORY
 from haclusterd.verbs.maintenance import MAINTENANCE
 from haclusterd.verbs.node import NODE
@@ -19,6 +20,7 @@ from haclusterd.verbs.ticket import TICKET
 from haclusterd.verbs.verb import Family, Verb
 
 FAMILIES: tuple[Family, ...] = (
-    ROOT, ACL, ALERT, API, ASSIST, CLUSTER, CONFIGURE, FENCING, HISTORY, MAINTENANCE, NODE, RESOURCE, SBD, TICKET,
+    ROOT, ACL, ALERT, API, ASSIST, CLUSTER, CONFIGURE, FENCING, GPU, HISTORY, MAINTENANCE, NODE, RESOURCE, SBD,
+    TICKET,
 )  # fmt: skip
 VERBS: Mapping[str, Verb] = {verb.name: verb for family in FAMILIES for verb in family.verbs}

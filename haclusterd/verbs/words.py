@@ -17,6 +17,7 @@ class Completes(StrEnum):
     """Any id of the configuration."""
     PROPERTY = "property"
     TICKET = "ticket"
+    DEVICE = "device"
     VERSION = "version"
     """Of the configuration."""
     TRANSITION = "transition"

@@ -28,6 +28,7 @@ SHELL_WORDS = (
 """What the shell knows in every level."""
 _FROM_THE_CLUSTER = frozenset({
     Completes.NODE, Completes.RESOURCE, Completes.OBJECT, Completes.TICKET, Completes.VERSION, Completes.TRANSITION,
+    Completes.DEVICE,
 })  # fmt: skip
 _TYPED = re.compile(r"""(?:"(?:\\.|[^"])*"?|'[^']*'?|\\.|[^\s"'\\])+""")
 

@@ -80,7 +80,7 @@ def renderer(schema: str) -> Renderer | None:
             "history_check": Typed(render_history.render_check),
         }
         return past.get(name)
-    groups = {"agent_": _of_agents, "crm_": _of_crm}
+    groups = {"agent_": _of_agents, "crm_": _of_crm, "gpu_": _of_gpus, "device": _of_gpus}
     found = next((group for begin, group in groups.items() if name.startswith(begin)), _of_tables)
     return found().get(name)
 
@@ -97,6 +97,19 @@ def _of_agents() -> dict[str, Renderer]:
         "agent_run": Typed(render_checks.render_run),
         "agent_lint": Typed(render_checks.render_lint),
         "agent_test": Typed(render_checks.render_test),
+    }
+
+
+def _of_gpus() -> dict[str, Renderer]:
+    """Return who writes the answers about devices."""
+    from haclusterd.cli.render import gpus as render_gpus
+
+    return {
+        "devices": Typed(render_gpus.render_devices),
+        "device-capacity": Typed(render_gpus.render_capacity),
+        "gpu_faults": Typed(render_gpus.render_explanation),
+        "gpu_lint": Typed(render_gpus.render_table_check),
+        "gpu_simulated": Typed(render_gpus.render_simulated),
     }
 
 

@@ -59,7 +59,7 @@ def events(context: Context, arguments: Arguments) -> Outcome[Events]:
             now=context.now,
             since=context.live.started_at,
             left_out=found.left_out,
-            events=tuple(_event(event) for event in found.events),
+            events=tuple(shown_event(event) for event in found.events),
             next=str(found.end),
         ),
     )
@@ -87,7 +87,7 @@ def follow(context: Context, arguments: Arguments) -> Outcome[Followed]:
         unknown = find_resource(context, resource)
         if isinstance(unknown, ReportItem):
             return refusal(unknown)
-    events = tuple(extended(FollowedEvent, _event(event), id=str(position)) for position, event in found.events)
+    events = tuple(extended(FollowedEvent, shown_event(event), id=str(position)) for position, event in found.events)
     return Outcome(
         reports=(report(Code.HISTORY_INCOMPLETE, problem=found.problem),) if found.problem else (),
         answer=Followed(
@@ -134,7 +134,8 @@ def _moment(context: Context, name: str, text: str) -> WallTime | ReportItem | N
     return WallTime(int(zoned.timestamp() * 1000))
 
 
-def _event(event: Event) -> ShownEvent:
+def shown_event(event: Event) -> ShownEvent:
+    """Return an event as it is answered."""
     return ShownEvent(
         index=event.index, at=event.at, kind=str(event.change.kind), node=event.change.node,
         resource=event.change.resource, text=event.change.text, author=event.author, reason=event.reason,

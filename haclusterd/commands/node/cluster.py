@@ -6,6 +6,7 @@ from haclusterd.commands.context import Context, HeardFrom
 from haclusterd.commands.history.transitions import newest_transitions
 from haclusterd.commands.names import node_names
 from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.status.devices import device_names
 from haclusterd.commands.status.status import node_answer
 from haclusterd.commands.ticket import ticket_names
 from haclusterd.commands.verb import answers, carry_out_by
@@ -141,6 +142,7 @@ def names(context: Context, arguments: Arguments) -> Outcome[Names]:
             object=tuple(ids_of(configuration)),
             agent=tuple(sorted(context.agents or ())),
             ticket=tuple(ticket_names(context)),
+            device=device_names(context.cib),
         )
     )
 

@@ -12,6 +12,7 @@ from enum import IntEnum
 from haclusterd.commands.certificates import ending
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.status import fencing_cover
+from haclusterd.commands.status.devices import troubles
 from haclusterd.commands.status.node_health import votes
 from haclusterd.commands.status.overview import Overview
 from haclusterd.commands.status.resource_state import InstanceState, meta_flag, node_flag
@@ -255,6 +256,8 @@ def _degraded(context: Context, overview: Overview) -> Iterator[Headline]:
     yield from _not_promoted(overview)
     yield from _restarts(cib, context.now)
     yield from _bad_devices(cib)
+    for text, remedy in troubles(cib):
+        yield Headline(Gravity.WARNING, "DEGRADED", text, remedy)
     yield from _failures(overview, context.now)
     yield from _left_alone(overview)
     if overview.properties.boolean("maintenance-mode"):

@@ -199,3 +199,4 @@ class Names(Answer):
     object: tuple[str, ...]
     agent: tuple[str, ...]
     ticket: tuple[str, ...]
+    device: tuple[str, ...]

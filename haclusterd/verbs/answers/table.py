@@ -9,6 +9,7 @@ from haclusterd.verbs.answers import (
     cluster,
     configuration,
     crm,
+    devices,
     fencing,
     history,
     node,
@@ -18,7 +19,9 @@ from haclusterd.verbs.answers import (
 )
 from haclusterd.verbs.answers.answer import Answer
 
-_FILES = (access, agents, alerts, cluster, configuration, crm, fencing, history, node, resource, simulation, status)
+_FILES = (
+    access, agents, alerts, cluster, configuration, crm, devices, fencing, history, node, resource, simulation, status,
+)  # fmt: skip
 
 ANSWERS: Mapping[str, type[Answer]] = {
     found.SCHEMA: found

@@ -186,7 +186,7 @@ def test_no_verb_is_answered_without_the_check(verb: str) -> None:
 WORDS = st.sampled_from(["", "n1", "n2", "n9", "web", "db", "site", "power", "cli-prefer-db", "primitive", "update",
                          "show", "-Q", "-L", "-1", "crm_mon", "cibadmin", "crm_resource", "on", "start"])  # fmt: skip
 OF_OPERATORS = ("ChangeConfiguration", "SetTransientAttribute", "CleanUp", "RestartResource", "SetTicket",
-                "RequestLeader", "ForgetFencings")  # fmt: skip
+                "RequestLeader", "ForgetFencings", "SteerDevice")  # fmt: skip
 VALUES = st.one_of(WORDS, st.lists(WORDS, max_size=3), st.booleans(), st.integers(-3, 3))
 
 

@@ -1,0 +1,86 @@
+"""What a person must know of devices: which cannot be used, by whom they are used, and what to type."""
+
+from collections.abc import Iterator
+
+from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.devices import Device, DeviceId, DeviceState, NodeDevices, state_in_force
+from haclusterd.model.ids import NodeName
+
+GRAVITY = tuple(DeviceState)
+"""From the best to the worst."""
+USABLE = (DeviceState.OK, DeviceState.DEGRADED)
+
+
+def claimable(known: NodeDevices) -> list[Device]:
+    """Return the devices of a node that resources can claim, whatever their state; instances for a partitioned one."""
+    return [device for device in known.devices.values() if not device.is_partitioned]
+
+
+def usable(known: NodeDevices) -> int:
+    """Return how many devices of a node something new may use."""
+    return sum(state_in_force(known, device.id) in USABLE for device in claimable(known))
+
+
+def device_names(cib: Cib) -> tuple[str, ...]:
+    """Return the ids of all devices, in order."""
+    return tuple(sorted(name for known in cib.status.devices.values() for name in known.devices))
+
+
+def short_name(known: NodeDevices, name: DeviceId) -> str:
+    """Return the shortest beginning of an id that means no other device of its node, with at least 12 signs."""
+    others = [other for other in known.devices if other != name]
+    return next((name[:size] for size in range(12, len(name)) if not any(other.startswith(name[:size])
+                 for other in others)), name)  # fmt: skip
+
+
+def remedies(known: NodeDevices, device: Device) -> Iterator[str]:
+    """Yield what a person can type about a device that is not simply in order."""
+    name = device.id
+    if name in known.unaccepted:
+        yield f"crm gpu accept {name}"
+    if device.is_missing and not known.claims.get(name):
+        yield f"crm gpu forget {name}"
+    if name in known.holds:
+        yield f"crm gpu clear {name}"
+    if device.reasons:
+        yield f"crm gpu explain {device.reasons[0].partition(':')[0]}"
+
+
+def troubles(cib: Cib) -> Iterator[tuple[str, str]]:
+    """Yield a line for each node whose devices are not all in order, with what to type."""
+    for node, known in sorted(cib.status.devices.items()):
+        status = cib.status.nodes.get(node)
+        if status is None or status.state is not NodeState.ONLINE:
+            continue
+        yield from _of_node(node, known)
+
+
+def _of_node(node: NodeName, known: NodeDevices) -> Iterator[tuple[str, str]]:
+    bad = [device for device in claimable(known) if state_in_force(known, device.id) is not DeviceState.OK]
+    count = f"{usable(known)}/{len(claimable(known))} GPUs of {node} can be used"
+    if known.trouble:
+        yield f"{count}: {known.trouble}", f"crm gpu explain {known.trouble.partition(':')[0]}"
+    elif len(bad) == 1:
+        (device,) = bad
+        yield f"{count}: {short_name(known, device.id)} {_how(known, device)}", next(
+            remedies(known, device), f"crm gpu show {device.id}"
+        )
+    elif bad:
+        gravest = max(bad, key=lambda device: (GRAVITY.index(state_in_force(known, device.id)), device.id))
+        words = f"{len(bad)} are not in order; {short_name(known, gravest.id)} {_how(known, gravest)}"
+        yield f"{count}: {words}", f"crm gpu list {node}"
+    for device in known.devices.values():
+        if device.strangers:
+            name = short_name(known, device.id)
+            yield f"{name} of {node} is used by {', '.join(device.strangers[:3])}, of no resource", (
+                f"end it, or: crm gpu drain {device.id}"
+            )
+
+
+def _how(known: NodeDevices, device: Device) -> str:
+    state = state_in_force(known, device.id)
+    if device.id in known.unaccepted:
+        return "is new and not accepted"
+    if device.state is DeviceState.OK and device.id in known.holds:
+        return f"is drained by {known.holds[device.id].author}"
+    return f"is {state}" + (f", {device.reasons[0]}" if device.reasons else "")

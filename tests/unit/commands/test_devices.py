@@ -1,0 +1,178 @@
+"""`crm gpu`: devices are shown with who holds them, persons decide about them, and what a failure would cost."""
+
+from dataclasses import replace
+
+import pytest
+
+from haclusterd.cib.commands import DeviceChange, PublishDevices, SteerDevice
+from haclusterd.commands import registry
+from haclusterd.commands.context import Context
+from haclusterd.commands.outcome import AnyOutcome
+from haclusterd.commands.status.devices import troubles
+from haclusterd.model.cluster import Cib
+from haclusterd.model.devices import Device, DeviceId, DeviceState
+from haclusterd.model.ids import NodeName
+from haclusterd.verbs.answers.devices import DeviceCapacity, Devices
+from tests.scheduled_clusters import ScheduledCluster, configured
+
+N1, N2 = NodeName("n1"), NodeName("n2")
+HEAD = """property fencing-enabled=false enable-startup-probes=false
+node n1 attributes rack=a
+node n2 attributes rack=b
+"""
+
+
+def device(node: str, number: int, state: DeviceState = DeviceState.OK, *reasons: str) -> Device:
+    return Device(
+        DeviceId(f"GPU-{node}{number}-aaaa-bbbb"), bus=f"0000:{0x1a + number:02x}:00.0", model="NVIDIA H200",
+        memory_mib=143_771, link="nvlink-0000:1a:00.0", has_ecc=True, state=state, reasons=reasons,
+    )  # fmt: skip
+
+
+def cluster(services: int = 6, count: int = 4) -> ScheduledCluster:
+    """Two nodes with so many devices each, and so many services that need one."""
+    made = ScheduledCluster.of(["n1", "n2"])
+    for node in ("n1", "n2"):
+        made.publish(node, [device(node, number) for number in range(count)])
+    lines = [f"primitive s{number} ocf:haclusterd:dummy utilization gpus=1" for number in range(services)]
+    made.configure(configured(HEAD + "\n".join(lines)))
+    made.settle()
+    return made
+
+
+def ask(cib: Cib, name: str, now: int, **arguments: str) -> AnyOutcome:
+    context = Context(cib, now=now, author="root@n1", reason="because")  # type: ignore[arg-type]
+    return registry.run(name, arguments, context)
+
+
+def codes(outcome: AnyOutcome) -> list[str]:
+    return [str(each.code) for each in outcome.reports]
+
+
+def steered(made: ScheduledCluster, change: DeviceChange, number: int) -> None:
+    made.do(SteerDevice(N1, device("n1", number).id, change, "root@n1", "because"))
+
+
+def test_all_devices_with_who_holds_them() -> None:
+    made = cluster()
+    made.publish("n1", [device("n1", number) if number != 2 else replace(device("n1", 2), strangers=("7 python",))
+                        for number in range(3)])  # fmt: skip
+    answer = ask(made.cib, "gpu.list", made.now).answer
+    assert isinstance(answer, Devices)
+    assert [(each.node, each.usable, each.total) for each in answer.nodes] == [("n1", 3, 4), ("n2", 4, 4)]
+    shown = {each.id: each for each in answer.devices}
+    assert [each.resource for each in shown[device("n1", 0).id].claims] == ["s0"]
+    assert shown[device("n1", 2).id].strangers == ("7 python",)
+    missing = shown[device("n1", 3).id]
+    assert (missing.state, missing.remedies) == (
+        "failed", ("crm gpu forget GPU-n13-aaaa-bbbb", "crm gpu explain missing"),
+    )  # fmt: skip
+    one = ask(made.cib, "gpu.list", made.now, node="n2").answer
+    assert isinstance(one, Devices)
+    assert {each.node for each in one.devices} == {"n2"}
+    assert codes(ask(made.cib, "gpu.list", made.now, node="n9")) == ["NO_SUCH_NODE"]
+
+
+@pytest.mark.parametrize("word", ["GPU-n10-aaaa-bbbb", "GPU-n10", "gpu-n10-a", "n1:0000:1a:00.0"])
+def test_a_device_is_found_by_its_name_its_beginning_or_its_place(word: str) -> None:
+    answer = ask(cluster(1).cib, "gpu.show", 0, device=word).answer
+    assert isinstance(answer, Devices)
+    assert [each.id for each in answer.devices] == ["GPU-n10-aaaa-bbbb"]
+
+
+def test_a_name_that_means_none_or_several_is_refused() -> None:
+    cib = cluster(1).cib
+    assert codes(ask(cib, "gpu.show", 0, device="GPU-n1")) == ["AMBIGUOUS"]
+    for word in ("GPU-x", "n1:0000:99:00.0", "G"):
+        assert codes(ask(cib, "gpu.show", 0, device=word)) == ["NO_SUCH_DEVICE"], word
+
+
+def test_what_a_person_wants_of_a_device() -> None:
+    made = cluster()
+    name = device("n1", 0).id
+    outcome = ask(made.cib, "gpu.drain", made.now, device=name)
+    assert outcome.commands == (SteerDevice(N1, name, DeviceChange.DRAIN, "root@n1", "because"),)
+    assert outcome.until is not None
+    assert not outcome.until(made.cib, None)
+    steered(made, DeviceChange.DRAIN, 0)
+    assert codes(ask(made.cib, "gpu.drain", made.now, device=name)) == ["NOTHING_TO_DO"]
+    made.settle()
+    assert outcome.until(made.cib, None), "what used it has left"
+    assert list(troubles(made.cib)) == [
+        ("3/4 GPUs of n1 can be used: GPU-n10-aaaa is drained by root@n1", f"crm gpu clear {name}")
+    ]
+    assert ask(made.cib, "gpu.clear", made.now, device=name).commands
+    steered(made, DeviceChange.CLEAR, 0)
+    assert codes(ask(made.cib, "gpu.clear", made.now, device=name)) == ["NOTHING_TO_DO"]
+    assert codes(ask(made.cib, "gpu.accept", made.now, device=name)) == ["NOTHING_TO_DO"]
+    assert list(troubles(made.cib)) == []
+
+
+def test_a_new_device_is_accepted_and_a_missing_one_forgotten() -> None:
+    made = cluster(count=2, services=1)
+    made.publish("n1", [device("n1", number) for number in range(3)])
+    new = device("n1", 2).id
+    assert list(troubles(made.cib)) == [
+        ("2/3 GPUs of n1 can be used: GPU-n12-aaaa is new and not accepted", f"crm gpu accept {new}")
+    ]
+    assert ask(made.cib, "gpu.accept", made.now, device=new).commands
+    assert codes(ask(made.cib, "gpu.forget", made.now, device=new)) == ["DEVICE_IN_USE"]
+    made.publish("n1", [])
+    assert ask(made.cib, "gpu.forget", made.now, device=new).commands
+    held = device("n1", 0).id
+    assert made.cib.status.devices[N1].claims[held]
+    assert codes(ask(made.cib, "gpu.forget", made.now, device=held)) == ["DEVICE_IN_USE"]
+
+
+def test_what_status_says_of_several_and_of_all() -> None:
+    made = cluster(0)
+    made.publish("n1", [device("n1", number, DeviceState.FAILED, "lost: gone") for number in range(2)])
+    assert list(troubles(made.cib)) == [
+        ("0/4 GPUs of n1 can be used: 4 are not in order; GPU-n13-aaaa is failed, "
+         "missing: its node does not see it any more",
+         "crm gpu list n1")
+    ]
+    incarnation = made.cib.status.nodes[N2].incarnation
+    assert incarnation is not None
+    made.do(PublishDevices(N2, incarnation, (), "", "driver-not-loaded: the driver is not loaded"))
+    assert list(troubles(made.cib))[1] == (
+        "0/4 GPUs of n2 can be used: driver-not-loaded: the driver is not loaded", "crm gpu explain driver-not-loaded",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("services", "arguments", "lost", "count"),
+    [
+        (6, {"if_fails": "1", "what": "gpu"}, 0, 6),
+        (8, {"if_fails": "gpu"}, 1, 8),
+        (6, {"if_fails": "1", "what": "node"}, 2, 2),
+        (4, {"if_fails": "node"}, 0, 2),
+        (6, {"if_fails": "rack"}, 2, 2),
+        (8, {}, 1, 8),
+    ],
+)
+def test_what_a_failure_would_cost(services: int, arguments: dict[str, str], lost: int, count: int) -> None:
+    made = cluster(services)
+    answer = ask(made.cib, "gpu.capacity", made.now, **arguments).answer
+    assert isinstance(answer, DeviceCapacity)
+    assert len(answer.failures) == count
+    assert max(len(each.not_running) for each in answer.failures) == lost
+    assert answer.free == 8 - services
+    assert all(each.moved or each.not_running for each in answer.failures)
+
+
+def test_what_waits_already_is_said_and_is_no_failures_cost() -> None:
+    made = cluster(9)
+    answer = ask(made.cib, "gpu.capacity", made.now).answer
+    assert isinstance(answer, DeviceCapacity)
+    assert len(answer.waiting) == 1
+    assert all(len(each.not_running) == 1 for each in answer.failures)
+
+
+@pytest.mark.parametrize("arguments", [{"if_fails": "2", "what": "gpu"}, {"if_fails": "1"}, {"if_fails": "disk"}])
+def test_a_failure_that_cannot_be_tried_is_refused(arguments: dict[str, str]) -> None:
+    assert codes(ask(cluster(0).cib, "gpu.capacity", 0, **arguments)) == ["BAD_ARGUMENT"]
+
+
+def test_history_needs_a_cluster() -> None:
+    assert codes(ask(cluster(0).cib, "gpu.history", 0)) == ["NOT_OFFLINE"]
