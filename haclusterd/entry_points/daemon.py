@@ -35,6 +35,7 @@ from haclusterd.adapters.agents.systemd import SystemdAgents, SystemdPlaces
 from haclusterd.adapters.agents.systemd_bus import DEFAULT_ADDRESS
 from haclusterd.adapters.control.admission import PeerCredentials
 from haclusterd.adapters.control.server import Answer, ControlServer, ControlSocketBusyError, HangUp
+from haclusterd.adapters.devices.gpu_watch import FAULTS_FILE, SIMULATED_FILE, GpuWatch
 from haclusterd.adapters.history.event_log import standard_event_log
 from haclusterd.adapters.history.sqlite import SqliteHistory
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
@@ -66,6 +67,7 @@ from haclusterd.adapters.processes.planner_process import PlannerProcess
 from haclusterd.adapters.processes.program_check import why_not_to_go_on
 from haclusterd.adapters.processes.spawner_link import Spawner
 from haclusterd.adapters.raft.thread import EXIT_CODE_IO_ERROR, RaftThread
+from haclusterd.agents.gpu_inventory import on_bus
 from haclusterd.cib.codec import iter_fragments
 from haclusterd.commands.planning.planning import load_scheduler
 from haclusterd.entry_points.cluster_setup import initialize, read_keys, remember_members
@@ -74,6 +76,7 @@ from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.requests import Request
 from haclusterd.model.timing import derive
 from haclusterd.ports.agents import AgentRunner
+from haclusterd.ports.devices import DeviceWatch
 from haclusterd.ports.event_log import EventLog, Priority
 from haclusterd.ports.store import StoreBusyError, StoreDamagedError, StoreRefusedError, StoreUnwritableError
 from haclusterd.raft.settings import RaftSettings, RaftTimers
@@ -170,6 +173,7 @@ class Daemon:
         self._loops = loops
         self._background = BackgroundThreads(loop)
         self._log = log
+        self._gpus: GpuWatch | None = None
         self._loop = loop
         self._ended: asyncio.Future[int] = loop.create_future()
         self._status = ""
@@ -269,9 +273,26 @@ class Daemon:
             crashes=CrashFile(installation.runtime_directory / "crashes.json"),
             holds=self._loops,
             load=KernelLoad(),
-            devices=NoDevices(clock),
+            devices=self._device_watch(clock),
             background=self._background,
         )
+
+    def _device_watch(self, clock: BoottimeClock) -> DeviceWatch:
+        """Return who watches devices: nobody where neither the PCI bus nor this node's settings name a GPU."""
+        installation = self._installation
+        if not installation.gpus and not on_bus():
+            return NoDevices(clock)
+
+        def say(kind: str, text: str) -> None:
+            self._log.write(f"devices.{kind}", priority=Priority.WARNING, text=text)
+
+        settings = {
+            "declared": installation.gpus,
+            "faults": str(installation.directory / FAULTS_FILE),
+            "pretended": str(installation.runtime_directory / SIMULATED_FILE),
+        }
+        self._gpus = GpuWatch(clock, self._loop, settings, say=say)
+        return self._gpus
 
     def _agents_by_class(
         self, clock: BoottimeClock, incarnation: Incarnation, has_lease: Callable[[], bool], devices: AgentRunner
@@ -383,6 +404,8 @@ class Daemon:
         self._server.stop()
         self._listener.close()
         self._runtime.stop()
+        if self._gpus is not None:
+            self._gpus.stop()
         self._background.stop()
         self._units.stop()
         if self._spawner is not None:
@@ -466,6 +489,8 @@ class Daemon:
         notify(f"RELOADING=1\nWATCHDOG_USEC={WHILE_NOBODY_FEEDS_US}")
         self._server.stop()
         self._runtime.stop()
+        if self._gpus is not None:
+            self._gpus.stop()
         self._background.stop()
         if self._spawner is not None:
             self._spawner.close()

@@ -76,6 +76,8 @@ class Installation:
     watchdog: WatchdogSettings | None = None
     machine_id_file: Path | None = None
     """Names this machine, before all that the kernel tells of it; None: there is none."""
+    gpus: int = 0
+    """How many GPUs this node should have: fewer are a trouble. 0: it is not said, and the PCI bus counts."""
 
     def boot_id(self) -> str:
         """Read the boot id."""
@@ -102,6 +104,8 @@ def render(installation: Installation) -> str:
         document["boot-id-file"] = str(installation.boot_id_file)
     if installation.machine_id_file is not None:
         document["machine-id-file"] = str(installation.machine_id_file)
+    if installation.gpus:
+        document["gpus"] = installation.gpus
     if installation.node_timeout_ms != DEFAULT_NODE_TIMEOUT_MS:
         document["node-timeout-ms"] = installation.node_timeout_ms
     if installation.watchdog is not None:
@@ -147,7 +151,7 @@ class _Reader:
     def installation(self) -> Installation:
         known = {
             "cluster", "node", "members", "state-directory", "runtime-directory", "boot-id-file", "development",
-            "machine-id-file", "node-timeout-ms", "watchdog",
+            "machine-id-file", "node-timeout-ms", "watchdog", "gpus",
         }  # fmt: skip
         unknown = sorted(set(self._document) - known)
         if unknown:
@@ -170,6 +174,7 @@ class _Reader:
             node_timeout_ms=self._node_timeout_ms(),
             watchdog=self._watchdog(),
             machine_id_file=self._machine_id_file(),
+            gpus=self._gpus(),
         )
 
     def _watchdog(self) -> WatchdogSettings | None:
@@ -202,6 +207,12 @@ class _Reader:
     def _machine_id_file(self) -> Path | None:
         key = "machine-id-file"
         return Path(self._text(key, self._document[key])) if key in self._document else None
+
+    def _gpus(self) -> int:
+        value = self._document.get("gpus", 0)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise self._error("gpus", "expected a number of GPUs")
+        return value
 
     def _node_timeout_ms(self) -> int:
         value = self._document.get("node-timeout-ms", DEFAULT_NODE_TIMEOUT_MS)

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from haclusterd.adapters.processes.worker_process import WorkerProcess
+from haclusterd.model.device_reports import DevicesReport, DeviceUse, DeviceUser
 from haclusterd.model.devices import Device, DeviceId, DeviceKind, DeviceState
 from haclusterd.model.instants import after
 from haclusterd.ports.clock import Clock, Timer
-from haclusterd.ports.devices import DevicesReport, DeviceUse, DeviceUser
 
 FAULTS_FILE = "gpu-faults.toml"
 """An administrator's table of faults, beside the node's settings."""
@@ -176,7 +176,8 @@ def read_report(item: Mapping[str, Any]) -> DevicesReport:
     """Return a report; raises ValueError, TypeError, KeyError or AttributeError where it is none."""
     found = item["devices"][:DEVICES_MAX]
     devices = sorted((_device(each) for each in found), key=lambda device: device.id)
-    return DevicesReport(tuple(devices), _text(item["driver"]), _text(item["trouble"]))
+    users = {DeviceId(str(each["id"])): _users(each["users"]) for each in found if each.get("users")}
+    return DevicesReport(tuple(devices), _text(item["driver"]), _text(item["trouble"]), users)
 
 
 def read_use(devices: tuple[DeviceId, ...], item: Mapping[str, Any]) -> DeviceUse:
@@ -202,7 +203,6 @@ def _device(item: Mapping[str, Any]) -> Device:
         has_ecc=None if ecc is None else ecc is True,
         state=DeviceState(item["state"]),
         reasons=tuple(_text(each) for each in item["reasons"][:USERS_MAX]),
-        strangers=tuple(each.text for each in _users(item.get("users", [])) if not each.resource),
     )
 
 

@@ -12,8 +12,8 @@ import pytest
 from haclusterd.adapters.devices import gpu_watch
 from haclusterd.adapters.devices.gpu_watch import GpuWatch
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
+from haclusterd.model.device_reports import DevicesReport, DeviceUse, DeviceUser
 from haclusterd.model.devices import Device, DeviceId, DeviceState
-from haclusterd.ports.devices import DevicesReport, DeviceUse, DeviceUser
 from tests.agents.nvml_stub import build_nvml_stub
 
 WITHIN_S = 30
@@ -21,14 +21,11 @@ ONE = DeviceId("GPU-1")
 REPORT = {
     "devices": [
         {"id": "GPU-1", "kind": "gpu", "bus": "0000:1a:00.0", "model": "H200", "memory_mib": 143771, "link": "a",
-         "numa": 1, "is_partitioned": False, "has_ecc": None, "state": "ok", "reasons": [],
-         "users": [["7 x", "llm"], ["8 y", ""]]},
+         "numa": 1, "is_partitioned": False, "has_ecc": None, "state": "ok", "reasons": [], "users": [["7 x", "llm"]]},
     ],
     "driver": "580", "trouble": "",
 }  # fmt: skip
-SEEN = Device(
-    ONE, bus="0000:1a:00.0", model="H200", memory_mib=143771, link="a", numa=1, strangers=("8 y",)
-)
+SEEN = Device(ONE, bus="0000:1a:00.0", model="H200", memory_mib=143771, link="a", numa=1)
 SCRIPT = """
 import json, os, sys
 def tell(item): os.write(0, json.dumps(item).encode() + b"\\n")
@@ -80,7 +77,7 @@ async def make() -> AsyncIterator[Callable[..., Bench]]:
 async def test_a_report_is_read_and_a_look_is_answered(make: Callable[..., Bench]) -> None:
     bench = make(ANSWERS)
     await bench.until(lambda: bench.reports)
-    assert bench.reports == [DevicesReport((SEEN,), "580", "")]
+    assert bench.reports == [DevicesReport((SEEN,), "580", "", {ONE: (DeviceUser("7 x", "llm"),)})]
     bench.look("GPU-1", "GPU-2", "GPU-3")
     await bench.until(lambda: bench.uses)
     assert bench.uses == [DeviceUse({ONE: (DeviceUser("7 x"),)}, (DeviceId("GPU-2"),))]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.adapters.devices import machine_faults
 from haclusterd.agents import gpu_fault_table as table
 from haclusterd.agents.cluster_link import SOCKET_VARIABLE
-from haclusterd.entry_points import crm_gpu
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
 
@@ -28,13 +28,13 @@ def codes(response: Response) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(crm_gpu, "DIRECTORY", tmp_path)
+    monkeypatch.setattr(machine_faults, "DIRECTORY", tmp_path)
     monkeypatch.setenv(SOCKET_VARIABLE, str(tmp_path / "control.sock"))
     return tmp_path
 
 
 def test_every_class_of_faults_is_in_the_table_and_is_explained() -> None:
-    faults = shown(crm_gpu.explain({}), "faults")
+    faults = shown(machine_faults.explain({}), "faults")
     known = table.load()
     assert {fault.number for fault in known.faults.values()} == set(range(1, 51))
     assert len(faults) == len(known.faults) + len(known.xids)
@@ -47,20 +47,20 @@ def test_every_class_of_faults_is_in_the_table_and_is_explained() -> None:
      ("Xid 31", "xid-31", "application"), ("xid-9999", "xid-9999", "degraded"), ("lost:", "lost", "failed")],
 )  # fmt: skip
 def test_a_reason_is_explained(code: str, name: str, severity: str) -> None:
-    (fault,) = shown(crm_gpu.explain({"code": code}), "faults")
+    (fault,) = shown(machine_faults.explain({"code": code}), "faults")
     assert (fault["name"], fault["severity"]) == (name, severity)
 
 
 def test_an_unknown_reason_is_refused() -> None:
-    assert codes(crm_gpu.explain({"code": "hamg"})) == ["UNKNOWN_FAULT"]
+    assert codes(machine_faults.explain({"code": "hamg"})) == ["UNKNOWN_FAULT"]
 
 
 def test_an_administrators_table_is_explained_and_a_bad_one_is_named(directory: Path) -> None:
     (directory / "gpu-faults.toml").write_text('[fault.hang]\nseverity = "failed"\n')
-    (fault,) = shown(crm_gpu.explain({"code": "hang"}), "faults")
+    (fault,) = shown(machine_faults.explain({"code": "hang"}), "faults")
     assert (fault["severity"], fault["source"]) == ("failed", str(directory / "gpu-faults.toml"))
     (directory / "gpu-faults.toml").write_text("[fault.hang]\nseverity = 7\n")
-    response = crm_gpu.explain({"code": "hang"})
+    response = machine_faults.explain({"code": "hang"})
     assert codes(response) == ["BAD_FAULT_TABLE"]
     assert shown(response, "faults")[0]["severity"] == "unknown"
 
@@ -91,7 +91,7 @@ def test_an_administrators_table_is_explained_and_a_bad_one_is_named(directory: 
 def test_what_is_wrong_with_a_table_has_its_line(directory: Path, text: str, line: int, words: str) -> None:
     path = directory / "mine.toml"
     path.write_text(text)
-    response = crm_gpu.lint({"file": str(path)})
+    response = machine_faults.lint({"file": str(path)})
     (problem,) = shown(response, "problems")
     assert (response.exit, problem["line"]) == (1, line)
     assert words in str(problem["message"])
@@ -101,17 +101,17 @@ def test_a_good_table_has_no_objections_and_all_problems_are_said_at_once(direct
     path = directory / "mine.toml"
     rows = '[fault.hang]\nseverity = "drain"\nclear-after = 0\n[xid]\n4242 = { severity = "drain" }\n'
     path.write_text(f'format = 1\n{rows}')
-    response = crm_gpu.lint({"file": str(path)})
+    response = machine_faults.lint({"file": str(path)})
     assert (response.exit, shown(response, "problems")) == (0, [])
     loaded = table.load(str(path))
     assert (loaded.faults["hang"].level, loaded.faults["hang"].clear_after) == (table.DRAIN, table.STICKY)
     assert loaded.xid(4242).severity == "drain"
     assert loaded.faults["lost"].severity == "failed", "what is not written stays"
     path.write_text("[fault.hang]\nrung = 1\nscope = 2\n[fault.nothing]\n")
-    assert len(shown(crm_gpu.lint({"file": str(path)}), "problems")) == 3
+    assert len(shown(machine_faults.lint({"file": str(path)}), "problems")) == 3
     path.write_bytes(b"# \xff\n")
-    assert crm_gpu.lint({"file": str(path)}).exit == 1
-    assert codes(crm_gpu.lint({"file": str(directory / "none")})) == ["NO_INPUT"]
+    assert machine_faults.lint({"file": str(path)}).exit == 1
+    assert codes(machine_faults.lint({"file": str(directory / "none")})) == ["NO_INPUT"]
 
 
 def test_the_programs_own_table_has_no_objections_of_its_own() -> None:
@@ -124,22 +124,22 @@ def test_the_programs_own_table_has_no_objections_of_its_own() -> None:
 
 
 def test_a_failure_is_simulated_for_a_while_and_ended(directory: Path) -> None:
-    response = crm_gpu.simulate_fail({"device": DEVICE, "state": "drain", "duration": "2min"})
+    response = machine_faults.simulate_fail({"device": DEVICE, "state": "drain", "duration": "2min"})
     (device,) = shown(response, "devices")
     assert (device["device"], device["state"]) == (DEVICE, "drain")
     assert 110 <= int(str(device["seconds_left"])) <= 120
     assert set(json.loads((directory / "gpu-simulated.json").read_text())) == {DEVICE}
-    assert len(shown(crm_gpu.simulate_fail({}), "devices")) == 1
-    assert shown(crm_gpu.simulate_fail({"device": DEVICE, "end": True}), "devices") == []
+    assert len(shown(machine_faults.simulate_fail({}), "devices")) == 1
+    assert shown(machine_faults.simulate_fail({"device": DEVICE, "end": True}), "devices") == []
     assert json.loads((directory / "gpu-simulated.json").read_text()) == {}
 
 
 @pytest.mark.parametrize("wrong", [{"state": "ok"}, {"duration": "x"}, {"duration": "2d"}, {"duration": "1ms"}])
 def test_what_cannot_be_simulated_is_refused(wrong: dict[str, Json], directory: Path) -> None:
-    assert codes(crm_gpu.simulate_fail({"device": DEVICE, **wrong})) == ["BAD_ARGUMENT"]
+    assert codes(machine_faults.simulate_fail({"device": DEVICE, **wrong})) == ["BAD_ARGUMENT"]
     assert not (directory / "gpu-simulated.json").exists()
 
 
 def test_without_a_daemon_there_is_nothing_to_simulate_with(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(SOCKET_VARIABLE, str(tmp_path / "nowhere" / "control.sock"))
-    assert codes(crm_gpu.simulate_fail({"device": DEVICE})) == ["INPUT_OUTPUT"]
+    assert codes(machine_faults.simulate_fail({"device": DEVICE})) == ["INPUT_OUTPUT"]

@@ -3,18 +3,18 @@
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from haclusterd.adapters.devices.gpu_watch import FAULTS_FILE, SIMULATED_FILE
 from haclusterd.agents import gpu_fault_table as table
 from haclusterd.agents.cluster_link import DEFAULT_SOCKET, SOCKET_VARIABLE
-from haclusterd.entry_points.crm_setup import answer, read_text
 from haclusterd.model import durations
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
+from haclusterd.protocol.control import shown_report
 from haclusterd.reports.codes import Code
-from haclusterd.reports.items import report
+from haclusterd.reports.items import ReportItem, exit_status, report
 from haclusterd.reports.suggestions import did_you_mean
 from haclusterd.verbs.answers.answer import as_json
 from haclusterd.verbs.answers.devices import (
@@ -34,6 +34,15 @@ NUMBERS_MAX = 100_000
 """Of Xid errors."""
 
 
+def _answer(items: Sequence[ReportItem], data: Json = None) -> Response:
+    return Response("", exit_status(items), tuple(map(shown_report, items)), data)
+
+
+def _word(arguments: Mapping[str, Json], name: str) -> str:
+    value = arguments.get(name)
+    return value if isinstance(value, str) else ""
+
+
 def explain(arguments: Mapping[str, Json]) -> Response:
     """Answer rows of the table in force on this machine (schema `haclusterd.gpu_faults/1`)."""
     own = DIRECTORY / FAULTS_FILE
@@ -44,11 +53,11 @@ def explain(arguments: Mapping[str, Json]) -> Response:
     except table.TableError as error:
         known, source = table.load(), "of the program"
         reports = [report(Code.BAD_FAULT_TABLE, file=own, problem=str(error))]
-    code = read_text(arguments, "code").lower().removesuffix(":")
+    code = _word(arguments, "code").lower().removesuffix(":")
     if not code:
         shown = [_of_fault(fault, source) for fault in sorted(known.faults.values(), key=lambda each: each.number)]
         shown += [_of_xid(known, number, source) for number in sorted(known.xids)]
-        return answer(reports, as_json(FaultExplanation(tuple(shown))))
+        return _answer(reports, as_json(FaultExplanation(tuple(shown))))
     number = table.code_of(code if code.startswith("xid-") else f"xid-{code.removeprefix('xid').strip()}")
     if code in known.faults:
         found = _of_fault(known.faults[code], source)
@@ -56,8 +65,8 @@ def explain(arguments: Mapping[str, Json]) -> Response:
         found = _of_xid(known, number, source)
     else:
         remedy = did_you_mean(code, tuple(known.faults), "see: crm gpu explain")
-        return answer([report(Code.UNKNOWN_FAULT, name=repr(code), remedy=remedy)])
-    return answer(reports, as_json(FaultExplanation((found,))))
+        return _answer([report(Code.UNKNOWN_FAULT, name=repr(code), remedy=remedy)])
+    return _answer(reports, as_json(FaultExplanation((found,))))
 
 
 def _of_fault(fault: table.Fault, source: str) -> ExplainedFault:
@@ -97,11 +106,11 @@ def _of_xid(known: table.Table, number: int, source: str) -> ExplainedFault:
 
 def lint(arguments: Mapping[str, Json]) -> Response:
     """Answer what is wrong with a table of faults (schema `haclusterd.gpu_lint/1`); status 1: something is."""
-    path = Path(read_text(arguments, "file") or DIRECTORY / FAULTS_FILE)
+    path = Path(_word(arguments, "file") or DIRECTORY / FAULTS_FILE)
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        return answer([report(Code.NO_INPUT, file=path, problem=error.strerror or str(error), remedy="")])
+        return _answer([report(Code.NO_INPUT, file=path, problem=error.strerror or str(error), remedy="")])
     except UnicodeDecodeError:
         problems, rows = [(0, "not UTF-8")], 0
     else:
@@ -116,19 +125,19 @@ def simulate_fail(arguments: Mapping[str, Json]) -> Response:
     path = directory / SIMULATED_FILE
     now = round(time.time() * 1000)  # noqa: TID251 (it ends at a moment of this machine's clock)
     wanted = _simulated(path, now)
-    device = read_text(arguments, "device")
+    device = _word(arguments, "device")
     if device:
-        state, span = read_text(arguments, "state") or "failed", read_text(arguments, "duration")
+        state, span = _word(arguments, "state") or "failed", _word(arguments, "duration")
         try:
             span_ms = durations.parse(span) if span else DEFAULT_SPAN_MS
         except ValueError:
             span_ms = 0
         if state not in STATES:
             problem = f"{state!r} is none of: {', '.join(STATES)}"
-            return answer([report(Code.BAD_ARGUMENT, name="--state", problem=problem)])
+            return _answer([report(Code.BAD_ARGUMENT, name="--state", problem=problem)])
         if not 1000 <= span_ms <= LONGEST_SPAN_MS:
             problem = f"{span!r}: from 1s to {durations.render(LONGEST_SPAN_MS)}"
-            return answer([report(Code.BAD_ARGUMENT, name="--for", problem=problem)])
+            return _answer([report(Code.BAD_ARGUMENT, name="--for", problem=problem)])
         wanted.pop(device, None)
         if arguments.get("end") is not True:
             wanted[device] = {"state": state, "until_ms": now + span_ms}
@@ -139,12 +148,12 @@ def simulate_fail(arguments: Mapping[str, Json]) -> Response:
         except OSError as error:
             remedy = "as root, on the node that has the device, while its daemon runs"
             problem = error.strerror or str(error)
-            return answer([report(Code.INPUT_OUTPUT, what=path, problem=problem, remedy=remedy)])
+            return _answer([report(Code.INPUT_OUTPUT, what=path, problem=problem, remedy=remedy)])
     shown = tuple(
         PretendedState(name, str(each["state"]), (int(str(each["until_ms"])) - now) // 1000)
         for name, each in sorted(wanted.items())
     )
-    return answer([], as_json(SimulatedFault(shown)))
+    return _answer([], as_json(SimulatedFault(shown)))
 
 
 def _simulated(path: Path, now: int) -> dict[str, dict[str, Json]]:
