@@ -154,7 +154,7 @@ def _agent(name: str, arguments: "Mapping[str, Json]") -> "Response":
     return COMMANDS[name](arguments)
 
 
-def _gpu(name: str, arguments: Mapping[str, Json]) -> Response:
+def _gpu(name: str, arguments: "Mapping[str, Json]") -> "Response":
     from haclusterd.adapters.devices.machine_faults import COMMANDS
 
     return COMMANDS[name](arguments)

@@ -12,6 +12,7 @@ from haclusterd.commands.status.devices import troubles
 from haclusterd.model.cluster import Cib
 from haclusterd.model.devices import Device, DeviceId, DeviceState
 from haclusterd.model.ids import NodeName
+from haclusterd.model.instants import WallTime
 from haclusterd.verbs.answers.devices import DeviceCapacity, Devices
 from tests.scheduled_clusters import ScheduledCluster, configured
 
@@ -41,7 +42,7 @@ def cluster(services: int = 6, count: int = 4) -> ScheduledCluster:
 
 
 def ask(cib: Cib, name: str, now: int, **arguments: str) -> AnyOutcome:
-    context = Context(cib, now=now, author="root@n1", reason="because")  # type: ignore[arg-type]
+    context = Context(cib, now=WallTime(now), author="root@n1", reason="because")
     return registry.run(name, arguments, context)
 
 
