@@ -181,7 +181,7 @@ def _fault_problems(name: str, row: Any, known: dict[str, Any] | None) -> list[s
         elif key in ("text", "signal", "back", "advice"):
             if not isinstance(value, str) or not value:
                 found.append(f"{place}: {key}: expected a text")
-        else:
+        elif value != known.get(key):  # Of a copy of the whole table what cannot be set is as it was.
             found.append(f"{place}: {key!r} is not a key that can be set here")
     return found
 
