@@ -168,22 +168,25 @@ def _fault_problems(name: str, row: Any, known: dict[str, Any] | None) -> list[s
         return [f"{place}: no such fault; `crm gpu explain` lists them"]
     if not isinstance(row, dict):
         return [f"{place}: expected keys, as severity = \"drain\""]
-    choices = {"severity": SEVERITIES, "severity-with-verdict": SEVERITIES, "scope": SCOPES, "rung": RUNGS}
-    found = []
-    for key, value in row.items():
-        if key in choices:
-            if value not in choices[key]:
-                found.append(f"{place}: {key}: {value!r} is none of: {', '.join(choices[key])}")
-        elif key in ("raise-after", "clear-after"):
-            least = 1 if key == "raise-after" else 0
-            if not _is_number(value) or not least <= value <= LOOKS_MAX:
-                found.append(f"{place}: {key}: expected a number of looks, {least} to {LOOKS_MAX}")
-        elif key in ("text", "signal", "back", "advice"):
-            if not isinstance(value, str) or not value:
-                found.append(f"{place}: {key}: expected a text")
-        elif value != known.get(key):  # Of a copy of the whole table what cannot be set is as it was.
-            found.append(f"{place}: {key!r} is not a key that can be set here")
-    return found
+    found = [_value_problem(key, value, known) for key, value in row.items()]
+    return [f"{place}: {problem}" for problem in found if problem]
+
+
+def _value_problem(key: str, value: Any, known: dict[str, Any]) -> str:
+    choices = _CHOICES.get(key)
+    if choices is not None:
+        return "" if value in choices else f"{key}: {value!r} is none of: {', '.join(choices)}"
+    if key in ("raise-after", "clear-after"):
+        least = 1 if key == "raise-after" else 0
+        is_good = _is_number(value) and least <= value <= LOOKS_MAX
+        return "" if is_good else f"{key}: expected a number of looks, {least} to {LOOKS_MAX}"
+    if key in ("text", "signal", "back", "advice"):
+        return "" if isinstance(value, str) and value else f"{key}: expected a text"
+    # Of a copy of the whole table what cannot be set is as it was.
+    return "" if value == known.get(key) else f"{key!r} is not a key that can be set here"
+
+
+_CHOICES = {"severity": SEVERITIES, "severity-with-verdict": SEVERITIES, "scope": SCOPES, "rung": RUNGS}
 
 
 def _xid_problems(name: str, row: Any, known: dict[str, Any] | None) -> list[str]:
