@@ -96,6 +96,9 @@ CIB = Level("cib", "Shadow CIBs: copies of the state, to try changes on", (
     Command("import", "Make a copy of a CIB of Pacemaker (XML)", "",
             (Parameter("cib", completes=Completes.FILE), _SHADOW),
             examples=("crm cib import cib.xml", "crm cib import pe-input-12.xml incident")),
+    Command("empty", "Write an empty state into a new file, for --cib-file", "",
+            (Parameter("target", completes=Completes.FILE, help="*.xml: a CIB of Pacemaker; it must not exist"),),
+            examples=("crm cib empty state.cib", "crm cib empty cib.xml")),
 ))  # fmt: skip
 
 MIGRATE = Level("migrate", "Come here from Pacemaker", (

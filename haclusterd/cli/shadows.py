@@ -221,7 +221,26 @@ def _import(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -
     return replace(used, reports=(*reports, *used.reports))
 
 
+def _empty(_shadows: Shadows, _session: Session, arguments: Mapping[str, Json]) -> Response:
+    """Write an empty state, or an empty CIB of Pacemaker, into a new file."""
+    from haclusterd.cib.codec import encode_cib
+    from haclusterd.formats.cib_xml.document import write_configuration
+    from haclusterd.model.cluster import Cib
+    from haclusterd.model.configuration import Configuration
+
+    path = Path(str(arguments["target"]))
+    is_xml = path.suffix == ".xml"
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(write_configuration(Configuration()).encode() if is_xml else encode_cib(Cib()))
+    except FileExistsError:
+        return _refused("EXISTS", f"{path} exists already", "nothing was changed; name another file", 108)
+    except OSError as error:
+        return _refused("INPUT_OUTPUT", f"{path}: {error.strerror or error}", "", 74)
+    return _reported(f"wrote {path}; for a command: crm --cib-file {path} ...")
+
+
 _COMMANDS: Mapping[str, Callable[[Shadows, Session, Mapping[str, Json]], Response]] = {
     "new": _new, "use": _use, "list": _list, "diff": _diff, "reset": _reset, "commit": _commit, "delete": _delete,
-    "import": _import,
+    "import": _import, "empty": _empty,
 }  # fmt: skip

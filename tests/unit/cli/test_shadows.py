@@ -119,3 +119,16 @@ def test_a_cib_of_pacemaker_becomes_a_copy(machine: Machine, tmp_path: Path) -> 
     assert machine.type(f"cib import {tmp_path / 'theirs.xml'}") == 0, machine.printed
     assert machine.type("configure show p1", shadow="theirs") == 0
     assert machine.type("simulate", shadow="theirs") == 0
+
+
+@pytest.mark.parametrize("name", ["state.cib", "cib.xml"])
+def test_an_empty_file_is_begun_with_a_word_and_no_file_is_lost(machine: Machine, tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    assert machine.type(f"cib empty {file}") == 0
+    assert machine.type(f"--cib-file {file} {EXTRA}") == 0, machine.printed
+    assert machine.type(f"--cib-file {file} configure show --format yaml") == 0
+    assert "extra" in machine.printed
+    before = file.read_bytes()
+    assert machine.type(f"cib empty {file}") == 108
+    assert file.read_bytes() == before
+    assert machine.type(f"cib empty {tmp_path}/nowhere/x") == 74
