@@ -181,9 +181,10 @@ def read_report(item: Mapping[str, Any]) -> DevicesReport:
 
 
 def read_use(devices: tuple[DeviceId, ...], item: Mapping[str, Any]) -> DeviceUse:
-    """Return the answer to a look at some devices; what it does not speak of is unknown."""
+    """Return the answer to a look at some devices; of one with more users than are counted nobody can say."""
     users = {device: _users(item["users"][device]) for device in devices if item["users"].get(device)}
     unknown = {str(each) for each in item["unknown"]}
+    unknown |= {device for device in users if len(item["users"][device]) > USERS_MAX}
     return DeviceUse(users, tuple(device for device in devices if device in unknown))
 
 

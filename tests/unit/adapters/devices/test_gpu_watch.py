@@ -145,3 +145,12 @@ async def test_the_real_watcher_over_the_stub(
     state.write_text("gpus=2\nevent=1:0:79\n")
     await bench.until(lambda: bench.reports[-1].devices[0].state is DeviceState.FAILED)
     assert ("xid", f"{first}: Xid 79 (GPU has fallen off the bus), failed, process ?") in bench.said
+
+
+def test_of_a_device_with_more_users_than_are_counted_nobody_can_say() -> None:
+    """The one that matters may be among those that were left out."""
+    crowd = [[f"{pid} python", "web"] for pid in range(gpu_watch.USERS_MAX + 1)]
+    few, many = DeviceId("GPU-few"), DeviceId("GPU-many")
+    use = gpu_watch.read_use((few, many), {"users": {few: crowd[:2], many: crowd}, "unknown": []})
+    assert use.unknown == (many,)
+    assert use.users[few] == (DeviceUser("0 python", "web"), DeviceUser("1 python", "web"))
