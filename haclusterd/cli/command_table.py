@@ -329,13 +329,13 @@ OF_SERVICES = (
 
 _FAULT_DEVICE = Parameter("device", is_optional=True, completes=Completes.DEVICE, help="its UUID")
 OF_GPU = (
-    Command("explain", "Explain a fault of a device: how it is seen, how it ends, what to do", "",
+    Command("explain", "Explain a fault: how it is seen, how it ends, what to do", "",
             (Parameter("code", is_optional=True, help="as in a reason: hang, xid-79; left out: all"),),
             examples=("crm gpu explain xid-79", "crm gpu explain")),
-    Command("lint", "Look for what is wrong with a table of faults; status 1: something is", "",
+    Command("lint", "Look for what is wrong with a table of faults (status 1)", "",
             (Parameter("file", is_optional=True, completes=Completes.FILE, help="left out: the one of this node"),),
             examples=("crm gpu lint gpu-faults.toml",)),
-    Command("simulate-fail", "Show a device of this node as failed for a while, marked as simulated", "",
+    Command("simulate-fail", "Show a device of this node as failed, as a simulation", "",
             (_FAULT_DEVICE,), (
         Option("--state", "state", "the state to be shown (failed)", OptionValue.TEXT, Completes.CHOICE,
                ("degraded", "drain", "failed", "unknown")),

@@ -23,7 +23,7 @@ GPU = Family("gpu", "GPUs: how they are, who holds them, what to do when one fai
     ), (
         Words(("crm gpu history", "crm gpu history n1:0000:3b:00.0 --limit 10")),
     ), cost=Cost.LONG, answers=("events",)),
-    Verb("gpu.accept", Permission.OPERATE, "Let resources use a device that came after its node's first report", (
+    Verb("gpu.accept", Permission.OPERATE, "Let resources use a device that came later", (
         _DEVICE,
     ), (
         Words(("crm gpu accept n1:0000:3b:00.0",)),
@@ -37,7 +37,7 @@ GPU = Family("gpu", "GPUs: how they are, who holds them, what to do when one fai
     Verb("gpu.forget", Permission.OPERATE, "Forget a device that is missing and will not come back", (_DEVICE,), (
         Words(("crm gpu forget n1:0000:3b:00.0",), is_guessed=False),
     )),
-    Verb("gpu.capacity", Permission.READ, "Show which services would not run when a GPU, a node or a rack fails", (
+    Verb("gpu.capacity", Permission.READ, "Show which services end when a GPU, a node or a rack fails", (
         Argument("if_fails", Kind.WORD, "1 gpu, 1 node or rack: what fails, one after the other (gpu)",
                  flag="--if-fails"),
         Argument("what", Kind.WORD, "after --if-fails 1: gpu, node or rack", choices=("gpu", "node", "rack")),
