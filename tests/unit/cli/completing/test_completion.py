@@ -40,7 +40,7 @@ class Names:
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("", "acl agent alert api assist cib cibstatus cluster completion configure fencing history maintenance "
+        ("", "acl agent alert api assist cib cibstatus cluster completion configure fencing gpu history maintenance "
              "migrate monitor node options ra report resource sbd script simulate status template ticket verify why"),
         ("st", "status"),
         ("--re", "--reason"),
