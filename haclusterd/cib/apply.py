@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from haclusterd.cib import (
+    apply_alerts,
     apply_api_tokens,
     apply_clean_up,
     apply_configuration,
@@ -26,9 +27,10 @@ from haclusterd.cib import (
     apply_watchdog,
     commands,
 )
-from haclusterd.cib.alert_events import record_alerts, with_alerts, with_one_dropped
 from haclusterd.cib.changes import Applied, Change, ChangeKind, Refusal, RefusalCode
-from haclusterd.cib.history_facts import facts_of, marked
+from haclusterd.cib.derived.alert_events import with_alerts, with_one_dropped
+from haclusterd.cib.derived.availability import with_availability
+from haclusterd.cib.derived.history_facts import facts_of, marked
 from haclusterd.cib.levels import level_of, rules_at
 from haclusterd.cib.staging import PutTogether, put_together
 from haclusterd.cib.verdict import Entry, Verdict
@@ -82,7 +84,7 @@ _HANDLERS: dict[type, _Handler] = {
     commands.RevokeApiToken: apply_api_tokens.revoke_api_token,
     commands.RequestLeader: apply_leadership.request_leader,
     commands.ReadBarrier: apply_leadership.read_barrier,
-    commands.RecordAlerts: record_alerts,
+    commands.RecordAlerts: apply_alerts.record_alerts,
     commands.ChangeConfiguration: apply_configuration.change_configuration,
     commands.StageChange: apply_staged.stage_change,
     commands.ActivateStaged: apply_staged.activate_staged,
@@ -158,6 +160,7 @@ def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:
         verdict = apply_devices.with_claims_over(cib, verdict, entry.rules)
         if verdict.changes:
             verdict = apply_restarts.with_restarts_ended(verdict)
+            verdict = _with_availability(cib, verdict, command, entry)
             verdict = _with_alerts(cib, verdict, command, entry)
         return verdict
     except NODES_OWN as trouble:
@@ -168,6 +171,18 @@ def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:
             raise
         detail = f"internal error in apply: {type(bug).__name__}"
         return Verdict(cib, (), Refusal(RefusalCode.INTERNAL_ERROR, detail))
+
+
+def _with_availability(before: Cib, verdict: Verdict, command: commands.Command, entry: Entry) -> Verdict:
+    """Add what it says of services; a mistake there loses a part of an account, and never what was done."""
+    try:
+        return with_availability(before, verdict, command, entry)
+    except NODES_OWN:
+        raise
+    except Exception:
+        if not entry.rules.raising_apply_is_a_refusal:
+            raise
+        return verdict
 
 
 def _with_alerts(before: Cib, verdict: Verdict, command: commands.Command, entry: Entry) -> Verdict:

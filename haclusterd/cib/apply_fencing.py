@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from haclusterd.cib import commands
-from haclusterd.cib.changes import ChangeKind, RefusalCode
+from haclusterd.cib.changes import ChangeKind, Facts, RefusalCode
 from haclusterd.cib.migrations import without_orders_of
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_status
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus, Status
@@ -58,7 +58,7 @@ def issue_fence(cib: Cib, command: commands.IssueFence, entry: Entry) -> Verdict
     orders = {**cib.status.fence_orders, order.key: order}
     return accept(
         with_status(cib, replace(cib.status, fence_orders=orders)),
-        change(ChangeKind.FENCING_ORDERED, text, node=order.target, resource=order.device),
+        change(ChangeKind.FENCING_ORDERED, text, node=order.target, resource=order.device, facts=_facts_of(order)),
     )
 
 
@@ -129,7 +129,8 @@ def record_fence_agent(cib: Cib, command: commands.RecordFenceAgent, entry: Entr
     text = f"{order.device} reports that {order.target} {_DONE[order.action]}; waiting for its silence"
     return accept(
         with_status(cib, replace(cib.status, fence_orders=orders)),
-        change(ChangeKind.FENCING_AGENT_SUCCEEDED, text, node=order.target, resource=order.device),
+        change(ChangeKind.FENCING_AGENT_SUCCEEDED, text, node=order.target, resource=order.device,
+               facts=_facts_of(order, "agent-succeeded")),
     )
 
 
@@ -141,7 +142,8 @@ def _unfenced(cib: Cib, order: FenceOrder, detail: str, at: WallTime) -> Verdict
         attributes = {**target.attributes, UNFENCED_MARK: str(at // 1000)}
         status = replace(status, nodes={**status.nodes, target.name: replace(target, attributes=attributes)})
     text = f"{order.target} is unfenced (on with {', '.join(order.devices)} by {order.executor})"
-    return accept(with_status(cib, status), change(ChangeKind.NODE_UNFENCED, text, node=order.target))
+    facts = _facts_of(order, str(FenceOutcome.UNFENCED))
+    return accept(with_status(cib, status), change(ChangeKind.NODE_UNFENCED, text, node=order.target, facts=facts))
 
 
 def fenced(cib: Cib, command: commands.Fenced, entry: Entry) -> Verdict:
@@ -192,7 +194,8 @@ def fenced(cib: Cib, command: commands.Fenced, entry: Entry) -> Verdict:
         reason = f"{command.node} was fenced in the middle of it"
         status = without_orders_of(with_status(cib, status), target, reason, entry).status
     text = f"{command.node} is fenced" + (f" ({command.detail})" if command.detail else "")
-    return accept(with_status(cib, status), change(ChangeKind.NODE_FENCED, text, node=command.node))
+    facts = Facts(action=str(record.action), outcome=str(record.outcome), order=str(record.key))
+    return accept(with_status(cib, status), change(ChangeKind.NODE_FENCED, text, node=command.node, facts=facts))
 
 
 def record_fence_failure(cib: Cib, command: commands.RecordFenceFailure, entry: Entry) -> Verdict:
@@ -253,8 +256,13 @@ def _failed(cib: Cib, order: FenceOrder, outcome: FenceOutcome, detail: str, at:
     text = f"fencing of {order.target} with {order.device} ended: {outcome}" + (f" ({detail})" if detail else "")
     return accept(
         with_ended_order(cib, order, outcome, detail, at),
-        change(ChangeKind.FENCING_FAILED, text, node=order.target, resource=order.device),
+        change(ChangeKind.FENCING_FAILED, text, node=order.target, resource=order.device,
+               facts=_facts_of(order, str(outcome))),
     )
+
+
+def _facts_of(order: FenceOrder, outcome: str = "") -> Facts:
+    return Facts(action=str(order.action), outcome=outcome, order=str(order.key))
 
 
 def with_ended_order(cib: Cib, order: FenceOrder, outcome: FenceOutcome, detail: str, at: WallTime) -> Cib:

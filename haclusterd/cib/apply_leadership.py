@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.commands import DcElected, ReadBarrier, RequestLeader
+from haclusterd.cib.derived.availability import with_mark
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_status
 from haclusterd.model.cluster import Cib, DesignatedController, NodeState
 
@@ -34,5 +35,8 @@ def request_leader(cib: Cib, command: RequestLeader, entry: Entry) -> Verdict:
 
 
 def read_barrier(cib: Cib, command: ReadBarrier, entry: Entry) -> Verdict:
-    """Change nothing: a node that applies the entry of its own barrier has seen all that was committed before it."""
-    return accept(cib)
+    """Change nothing that runs: who applies the entry of its own barrier has seen all that was committed before it.
+
+    It shows that there was a quorum, which the account of availability goes by.
+    """
+    return accept(with_mark(cib, entry.at))

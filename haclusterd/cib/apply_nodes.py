@@ -7,12 +7,13 @@ from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.apply_devices import without_claims
 from haclusterd.cib.apply_fencing import may_be_hit, order_at_work, with_ended_order, without_abandoned_of
 from haclusterd.cib.apply_watchdog import lease_in_force_ms
-from haclusterd.cib.changes import ChangeKind, RefusalCode
+from haclusterd.cib.changes import ChangeKind, Facts, RefusalCode
 from haclusterd.cib.levels import level_of_all
 from haclusterd.cib.migrations import with_doubt, without_orders_of
 from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_node, with_status
 from haclusterd.model import durations
 from haclusterd.model.activity import migrations_at
+from haclusterd.model.availability import Cause
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FailedOperation, FenceAction, FenceOutcome
 from haclusterd.model.history import ResourceHistory, history_of
@@ -21,6 +22,9 @@ from haclusterd.model.ocf import ActionName
 from haclusterd.model.quorum import ends_quorum
 from haclusterd.model.reloads import with_reload_in_doubt
 from haclusterd.model.watchdog import WATCHDOG
+
+_LOST = Facts(cause=str(Cause.NODE_LOST))
+_ASKED = Facts(cause=str(Cause.FENCE_REQUESTED))
 
 
 def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
@@ -60,7 +64,8 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
     manner = f"{manner} unfenced, since nobody is left to fence it" if is_evading else manner
     # The new life has killed what fence agents the old one left, before it asked to join; a boot has ended them.
     after = with_node(with_status(cib, without_abandoned_of(cib.status, joined.name)), joined)
-    changes = [change(ChangeKind.NODE_JOINED, f"{command.node} {manner}", node=command.node)]
+    facts = Facts(outcome="restarted" if is_same_boot else "joined")
+    changes = [change(ChangeKind.NODE_JOINED, f"{command.node} {manner}", node=command.node, facts=facts)]
     level = level_of_all(after)
     if level > cib.feature_level:
         text = f"every member reads feature level {level} now; older versions are refused from here on"
@@ -271,7 +276,7 @@ def lost(cib: Cib, command: commands.Lost, entry: Entry) -> Verdict:
         # Its older life has ended, as is recorded; of this one nothing is known.
         gone = replace(status, state=NodeState.LOST, since=entry.at, detail=command.reason, fenced_incarnation=None)
         text = f"{command.node} is lost: {command.reason}"
-        return accept(with_node(cib, gone), change(ChangeKind.NODE_LOST, text, node=command.node))
+        return accept(with_node(cib, gone), change(ChangeKind.NODE_LOST, text, node=command.node, facts=_LOST))
     if status is not None and status.state is NodeState.FENCED:
         # It was heard afterwards: the record of its death was wrong. What it runs is in no record any more, so it may
         # not come back in that boot before it was fenced, unless nothing but a person has said that it is dead.
@@ -295,8 +300,8 @@ def request_fence(cib: Cib, command: commands.RequestFence, entry: Entry) -> Ver
     if known is not None and known.has_detached:
         fenced_too = replace(known, has_detached=False, is_fence_requested=True, detail=reason)
         text = f"{command.node}: {reason}"
-        return accept(with_node(cib, fenced_too), change(ChangeKind.NODE_LOST, text, node=command.node))
-    verdict = _declare_lost(cib, command.node, command.incarnation, reason, entry)
+        return accept(with_node(cib, fenced_too), change(ChangeKind.NODE_LOST, text, node=command.node, facts=_ASKED))
+    verdict = _declare_lost(cib, command.node, command.incarnation, reason, entry, facts=_ASKED)
     status = verdict.cib.status.nodes.get(command.node)
     if verdict.refusal is not None or status is None:
         return verdict
@@ -311,6 +316,7 @@ def _declare_lost(
     entry: Entry,
     *,
     causes: tuple[FailedOperation, ...] = (),
+    facts: Facts = _LOST,
 ) -> Verdict:
     status = _of_incarnation(cib, node, incarnation)
     if status is None:
@@ -321,7 +327,8 @@ def _declare_lost(
     gone = replace(
         status, state=NodeState.LOST, since=entry.at, detail=reason, causes=causes, is_leaving=False, orders=orders
     )
-    return accept(with_node(cib, gone), change(ChangeKind.NODE_LOST, f"{node} is lost: {reason}", node=node))
+    lost_now = change(ChangeKind.NODE_LOST, f"{node} is lost: {reason}", node=node, facts=facts)
+    return accept(with_node(cib, gone), lost_now)
 
 
 def set_transient_attribute(cib: Cib, command: commands.SetTransientAttribute, entry: Entry) -> Verdict:

@@ -16,7 +16,7 @@ from haclusterd.cib.activity import (
     unfenced_holders,
 )
 from haclusterd.cib.apply_devices import objection_to_claims, with_claims
-from haclusterd.cib.changes import Change, ChangeKind, Refusal, RefusalCode
+from haclusterd.cib.changes import Change, ChangeKind, Facts, Refusal, RefusalCode
 from haclusterd.cib.migrations import with_doubt, with_expected_arrival, with_undecided
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_nodes
 from haclusterd.model.activity import (
@@ -66,7 +66,8 @@ def issue_orders(cib: Cib, command: commands.IssueOrders, entry: Entry) -> Verdi
         if other is not None and other.state in HOLDING and entry.rules.migration_counts_on_both:
             nodes[other.name] = with_doubt(other, order)
         text = f"{_words(order)} on {order.node}: {order.reason}"
-        changes.append(change(ChangeKind.ORDER_ISSUED, text, node=order.node, resource=order.resource))
+        facts = _facts_of(order, reason=order.reason)
+        changes.append(change(ChangeKind.ORDER_ISSUED, text, node=order.node, resource=order.resource, facts=facts))
     return accept(with_nodes(claimed, nodes), *changes)
 
 
@@ -196,7 +197,7 @@ def void_orders(cib: Cib, command: commands.VoidOrders, entry: Entry) -> Verdict
         nodes[name] = replace(status, orders={**kept, **stays})
         changes.extend(
             change(ChangeKind.ORDER_VOIDED, f"{_words(order)} on {name} voided{because}", node=name,
-                   resource=order.resource)
+                   resource=order.resource, facts=_facts_of(order))
             for order in voided.values()
         )
     return accept(with_nodes(cib, nodes), *changes)
@@ -256,10 +257,10 @@ def _record(
         status = replace(status, orders={key: item for key, item in status.orders.items() if key != result.order})
     if result.operation == ActionName.NOTIFY:  # Whatever it says, nothing follows from it.
         text = f"{what} ended with exit code {int(result.exit_code)}"
-        return status, [change(ChangeKind.OPERATION_SUCCEEDED, text, node=status.name, resource=result.resource)]
+        return status, [_ended(ChangeKind.OPERATION_SUCCEEDED, text, status.name, result, "ok")]
     if result.kind is ResultKind.NOT_BEGUN:
         text = f"{what} was not begun: {result.exit_reason}"
-        return status, [change(ChangeKind.ORDER_NOT_BEGUN, text, node=status.name, resource=result.resource)]
+        return status, [_ended(ChangeKind.ORDER_NOT_BEGUN, text, status.name, result, "not-begun")]
     known = status.histories.get(result.resource)
     if known is None and order is None:
         return status, []
@@ -280,7 +281,7 @@ def _record(
             probed=status.probed - doubted,
         )
         text = f"the outcome of {what} is unknown: {result.exit_reason}"
-        return status, [change(ChangeKind.OUTCOME_UNKNOWN, text, node=status.name, resource=result.resource)]
+        return status, [_ended(ChangeKind.OUTCOME_UNKNOWN, text, status.name, result, "unknown")]
     if _is_overtaken(history, result):
         return status, []
     made, changes = _record_finished(status, history, order, result, is_start_fatal=is_start_fatal)
@@ -488,15 +489,34 @@ def _change_of(node: NodeName, record: OperationRecord, result: OperationResult)
     reason = f": {record.exit_reason}" if record.exit_reason else ""
     if record.is_probe and record.exit_code is ExitCode.NOT_RUNNING:
         text = f"{result.resource} is not running on {node}"
-        return change(ChangeKind.OPERATION_SUCCEEDED, text, node=node, resource=result.resource)
+        return _ended(ChangeKind.OPERATION_SUCCEEDED, text, node, result, "not-running")
     if record.is_probe and record.exit_code is ExitCode.OK:
         text = f"{result.resource} is running on {node}"
-        return change(ChangeKind.OPERATION_SUCCEEDED, text, node=node, resource=result.resource)
+        return _ended(ChangeKind.OPERATION_SUCCEEDED, text, node, result, "running")
     if record.is_failure:
-        text = f"{what} failed: {record.exit_code.name.lower()} ({record.status}){reason}"
-        return change(ChangeKind.OPERATION_FAILED, text, node=node, resource=result.resource)
+        answer = record.exit_code.name.lower()
+        text = f"{what} failed: {answer} ({record.status}){reason}"
+        is_answered = record.status in (ExecutionStatus.DONE, ExecutionStatus.ERROR)
+        cause = answer if is_answered else str(record.status)
+        return _ended(ChangeKind.OPERATION_FAILED, text, node, result, "failed", cause=cause)
     text = f"{what} succeeded in {record.executed_ms} ms"
-    return change(ChangeKind.OPERATION_SUCCEEDED, text, node=node, resource=result.resource)
+    return _ended(ChangeKind.OPERATION_SUCCEEDED, text, node, result, "ok")
+
+
+def _ended(
+    kind: ChangeKind, text: str, node: NodeName, result: OperationResult, outcome: str, *, cause: str = ""
+) -> Change:
+    facts = Facts(
+        action=result.operation, outcome=outcome, cause=cause, order=str(result.order or ""),
+        interval=str(result.interval_ms or ""),
+    )  # fmt: skip
+    return change(kind, text, node=node, resource=result.resource, facts=facts)
+
+
+def _facts_of(order: Order, *, reason: str = "") -> Facts:
+    return Facts(
+        action=str(order.action), order=str(order.key), reason=reason, interval=str(order.interval_ms or "")
+    )
 
 
 def _words(order: Order) -> str:

@@ -3,7 +3,8 @@
 Changes only wake; every decision reads the whole CIB (architecture: "Level, not edge").
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from haclusterd.cib.commands import Envelope
@@ -14,13 +15,53 @@ from haclusterd.model.ids import NodeName, ResourceId
 
 
 @dataclass(frozen=True, slots=True)
+class Facts:
+    """What a change says as data, beside its text; empty: it says nothing of the kind."""
+
+    action: str = ""
+    """Of the resource's agent, or of the fence device."""
+    outcome: str = ""
+    """How the action ended: ok, failed, running, not-running, not-begun or unknown; of fencing, a FenceOutcome."""
+    cause: str = ""
+    """Of what failed, the agent's answer (`not_running`); of a service that is not up, and of a node, a
+    `model.availability.Cause`."""
+    order: str = ""
+    """The key of the order that it is about."""
+    reason: str = ""
+    """Why it was ordered."""
+    interval: str = ""
+    """Of a recurring monitor, in ms."""
+    role: str = ""
+    """Of a service: `promoted`, or nothing."""
+    state: str = ""
+    """Of a service: `model.availability.ServiceState`."""
+    was: str = ""
+    """What a service was before."""
+    was_cause: str = ""
+    since: str = ""
+    """From when on it is so, in ms, where that is not when it was found."""
+    was_since: str = ""
+
+    def said(self) -> Iterator[tuple[str, str]]:
+        """Yield the names and values of what is not empty."""
+        return ((name, value) for name in FACT_NAMES if (value := getattr(self, name)))
+
+
+FACT_NAMES = tuple(each.name for each in fields(Facts))
+NO_FACTS = Facts()
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that happened, in words a person can read."""
+    """One thing that happened, in words a person can read, and as data."""
 
     kind: ChangeKind
     node: NodeName | None
     resource: ResourceId | None
     text: str
+    facts: Facts = NO_FACTS
+    incident: str = ""
+    """The id of the incident that it belongs to; empty: to none."""
 
 
 class RefusalCode(StrEnum):

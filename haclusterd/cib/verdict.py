@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from haclusterd.cib.changes import Change, ChangeKind, Refusal, RefusalCode
+from haclusterd.cib.changes import NO_FACTS, Change, ChangeKind, Facts, Refusal, RefusalCode
 from haclusterd.cib.staging import PutTogether, put_together
 from haclusterd.model.cluster import Cib, NodeStatus, Status
 from haclusterd.model.ids import NodeName, RequestId, ResourceId, Term
@@ -47,10 +47,15 @@ def accept(cib: Cib, *changes: Change) -> Verdict:
 
 
 def change(
-    kind: ChangeKind, text: str, *, node: NodeName | None = None, resource: ResourceId | None = None
+    kind: ChangeKind,
+    text: str,
+    *,
+    node: NodeName | None = None,
+    resource: ResourceId | None = None,
+    facts: Facts = NO_FACTS,
 ) -> Change:
     """Say what happened."""
-    return Change(kind, node, resource, text)
+    return Change(kind, node, resource, text, facts)
 
 
 def by(author: str, reason: str) -> str:

@@ -25,7 +25,6 @@ def show(context: Context, arguments: Arguments) -> Outcome[Alerts]:
 
 def _row(cib: Cib, target: AlertTarget) -> AlertRow:
     queue, alert, settings = cib.status.alerts, target.alert, target.settings
-    delivered = queue.delivered.get(target.key, queue.last)
     kinds = DEFAULT_KINDS if alert.select is None else alert.select
     return AlertRow(
         alert=alert.id,
@@ -37,7 +36,7 @@ def _row(cib: Cib, target: AlertTarget) -> AlertRow:
         timeout_ms=settings.timeout_ms,
         incident_ms=settings.incident_ms,
         is_enabled=settings.is_enabled,
-        waiting=sum(event.sequence > delivered and target.wants(event) for event in queue.pending),
+        waiting=queue.waiting(target),
         dropped=queue.dropped.get(target.key, 0),
     )
 

@@ -19,6 +19,8 @@ from haclusterd.commands.status.overview import Overview
 from haclusterd.commands.status.resource_state import Instance, InstanceState, base_of, node_flag
 from haclusterd.commands.status.status import acting_dc
 from haclusterd.commands.verb import answers, carry_out_by
+from haclusterd.model.alerts import targets
+from haclusterd.model.availability import ServiceState, Sums, resource_of
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Bundle, Clone, Group, Location, Primitive, effective
 from haclusterd.model.counted import BUCKETS_MS, Spans
@@ -65,8 +67,8 @@ def metrics(context: Context, _arguments: Arguments) -> Outcome[Metrics]:
     overview = Overview(context.cib)
     sources = (
         *_of_daemon(context, context.live, overview), *_of_nodes(context, context.live),
-        *_of_resources(overview), *_of_fencing(context), *_of_devices(context.cib), *_of_tally(context.live),
-        *_of_exporter(context, overview),
+        *_of_resources(overview), *_of_services(context), *_of_alerts(context.cib), *_of_fencing(context),
+        *_of_devices(context.cib), *_of_tally(context.live), *_of_exporter(context, overview),
     )  # fmt: skip
     return Outcome(answer=Metrics(families=tuple(family.of(each) for family, each in sources)))
 
@@ -186,6 +188,51 @@ def _of_resources(overview: Overview) -> Iterator[Source]:
     tickets = sorted(cib.status.tickets.items())
     yield Family("haclusterd_ticket_granted", "1: this cluster holds the ticket.", ("ticket",)), (
         (name, int(ticket.is_granted)) for name, ticket in tickets
+    )
+
+
+def _of_services(context: Context) -> Iterator[Source]:
+    accounts = []
+    for service, account in sorted(context.cib.status.availability.services.items()):
+        accounts.append(((resource_of(service), service.partition("/")[2]), account))
+    labels = ("resource", "role")
+    text = "1: the service is up; 0: it is down, or nobody knows. With role=promoted: an instance is promoted."
+    yield Family("haclusterd_service_up", text, labels), (
+        (*name, int(account.state is ServiceState.UP)) for name, account in accounts
+    )
+    text = "How long a service was up, down as a person had asked (planned), down (unplanned), and nobody knows; " \
+           "equal on all nodes, and kept when daemons restart."
+    yield Family("haclusterd_service_seconds_total", text, (*labels, "state"), COUNTER, MS), (
+        (*name, state, value) for name, account in accounts for state, value in _times(account.until(context.now))
+    )
+    text = "Outages of a service that have ended, by kind: planned or unplanned."
+    yield Family("haclusterd_service_outages_total", text, (*labels, "kind"), COUNTER), (
+        (*name, kind, value)
+        for name, account in accounts
+        for kind, value in (("planned", account.sums.planned), ("unplanned", account.sums.unplanned))
+    )
+    text = "How long services were away, by cause (see crm availability); equal on all nodes."
+    outage = Family("haclusterd_service_outage_seconds", text, ("cause", "le"), HISTOGRAM, MS)
+    yield outage, _histogram(context.cib.status.availability.outages)
+
+
+def _times(sums: Sums) -> Iterator[tuple[str, int]]:
+    yield "up", sums.up_ms
+    yield "planned", sums.planned_ms
+    yield "unplanned", sums.unplanned_ms
+    yield "unknown", sums.unknown_ms
+
+
+def _of_alerts(cib: Cib) -> Iterator[Source]:
+    found = [(target.alert.id, target.key, target) for target in targets(cib.configuration)]
+    queue = cib.status.alerts
+    text = "Events that a recipient of alerts has not got yet."
+    yield Family("haclusterd_alert_events_waiting", text, ("alert", "recipient")), (
+        (alert, key, queue.waiting(target)) for alert, key, target in found
+    )
+    text = "Events that a recipient of alerts will never get: it took longer for them than they took to happen."
+    yield Family("haclusterd_alert_events_dropped_total", text, ("alert", "recipient"), COUNTER), (
+        (alert, key, queue.dropped.get(key, 0)) for alert, key, _ in found
     )
 
 

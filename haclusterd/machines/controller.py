@@ -14,7 +14,16 @@ from typing import Final
 
 from haclusterd.cib.changes import Change, Refusal
 from haclusterd.cib.codec import CodecError, decode_envelope
-from haclusterd.cib.commands import CleanUp, Command, DcElected, EndRestart, FormCluster, IssueOrders, RecordResults
+from haclusterd.cib.commands import (
+    CleanUp,
+    Command,
+    DcElected,
+    EndRestart,
+    FormCluster,
+    IssueOrders,
+    ReadBarrier,
+    RecordResults,
+)
 from haclusterd.machines.effects import Effect, Note, PrepareToPlan, Propose, Scope, TransferLeadership
 from haclusterd.machines.fencing_director import FencingDirector, Wanted
 from haclusterd.machines.joining import transfer_target
@@ -27,6 +36,7 @@ from haclusterd.machines.start_delays import StartDelays
 from haclusterd.machines.transition import TransitionMachine, TransitionState
 from haclusterd.machines.witness import WitnessDuty
 from haclusterd.model import durations
+from haclusterd.model.availability import MARK_MS
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.followers import Followers
 from haclusterd.model.graph import Plan
@@ -102,6 +112,34 @@ class RestartWatch:
         return min(self._ends_at.values(), default=NEVER)
 
 
+class QuorumMark:
+    """The DC's mark in the log of a quiet cluster: up to when there was a quorum, which availability goes by.
+
+    Without it nobody could say later whether a cluster that nothing happened in ran, or had lost its power.
+    """
+
+    def __init__(self, term: Term) -> None:
+        self._term = term
+        self._seen_at: WallTime | None = None
+        self._due = Instant(0)
+        self._marks = 0
+
+    def step(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
+        """Propose a mark when nothing else was written for long."""
+        seen_at = cib.status.availability.seen_at
+        if seen_at != self._seen_at:
+            self._seen_at, self._due = seen_at, after(moment.now, MARK_MS)
+        if moment.now < self._due:
+            return ()
+        self._due = after(moment.now, MARK_MS)
+        self._marks += 1
+        return (Propose(Scope.DC, f"mark:{self._term}:{self._marks}", ReadBarrier()),)
+
+    def deadline(self) -> Instant:
+        """Return when `step` is wanted next."""
+        return self._due
+
+
 class _TermOfOffice:
     """What a DC does and knows in one term, and only in that."""
 
@@ -111,6 +149,7 @@ class _TermOfOffice:
         self.judge = RuleJudge(term)
         self.restarts = RestartWatch(term)
         self.ended_moves = EndedMoves(term)
+        self.mark = QuorumMark(term)
         self.delays = StartDelays()
         self.membership: MembershipMachine | None = None
         """None: it is to be made at the next step, and knows nothing of silence before."""
@@ -269,6 +308,7 @@ class ControllerMachine:
         effects.extend(term.judge.step(cib, moment))
         effects.extend(term.restarts.step(cib, moment))
         effects.extend(term.ended_moves.step(cib, moment))
+        effects.extend(term.mark.step(cib, moment))
         if cib.is_judged:
             effects.extend(term.director.step(cib, report, moment, self._wanted_of_fencing(term, cib)))
         effects.extend(self._hand_over(cib, moment) if target is None else (TransferLeadership(target),))
@@ -474,7 +514,7 @@ class ControllerMachine:
         walks = term.closing if term.transition is None else (*term.closing, term.transition)
         parts = (
             term.membership.deadline(), term.director.deadline(), term.judge.deadline(), term.restarts.deadline(),
-            term.ended_moves.deadline(),
+            term.ended_moves.deadline(), term.mark.deadline(),
         )  # fmt: skip
         return min(*parts, self._planning.deadline(), *(walk.deadline() for walk in walks))
 

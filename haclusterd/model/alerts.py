@@ -73,6 +73,11 @@ class AlertQueue:
         place = max(0, sequence + 1 - self.pending[0].sequence)
         return self.pending[place] if place < len(self.pending) else None
 
+    def waiting(self, target: "AlertTarget") -> int:
+        """Return how many events a recipient has not got yet, as far as is recorded."""
+        delivered = self.delivered.get(target.key, self.last)
+        return sum(event.sequence > delivered and target.wants(event) for event in self.pending)
+
 
 @dataclass(frozen=True, slots=True)
 class AlertCall:

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from haclusterd.model.alerts import AlertQueue
 from haclusterd.model.api_tokens import ApiToken
+from haclusterd.model.availability import Availability
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.dated_blocks import dated_blocks, with_judged
 from haclusterd.model.devices import NodeDevices
@@ -183,6 +184,8 @@ class Status:
     """What alerts' agents are to be called for."""
     devices: Mapping[NodeName, NodeDevices] = field(default_factory=dict)
     """Of nodes that have ever reported any."""
+    availability: Availability = field(default_factory=Availability)
+    """How available each service was, and the newest incident."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from functools import partial
 
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.codec import decode_cib, encode_cib
-from haclusterd.cib.history_facts import Detail
+from haclusterd.cib.derived.history_facts import Detail
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.instants import WallTime

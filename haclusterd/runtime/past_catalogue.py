@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from haclusterd.cib.changes import Change, ChangeKind
+from haclusterd.cib.changes import FACT_NAMES, Change, ChangeKind, Facts
 from haclusterd.cib.codec import CodecError
 from haclusterd.commands.context import Event, Followed, ListedVersion, Recollection
 from haclusterd.model.configuration import Configuration
@@ -145,7 +145,8 @@ def _nothing() -> None:
 
 def _event(row: HistoryRow) -> Event:
     detail = read_detail(row.detail_json)
-    change = Change(_kind(row.kind), row.node, row.resource, row.text)
+    facts = Facts(**{name: detail[name] for name in FACT_NAMES if name in detail})
+    change = Change(_kind(row.kind), row.node, row.resource, row.text, facts, detail.get("incident", ""))
     words = (detail.get(name, "") for name in ("author", "reason", "order"))
     return Event(row.index, row.at, change, *words)
 

@@ -56,6 +56,14 @@ ROOT = Family("", "", (
               help="Show what the cluster would do with the waiting changes",
               takes=(Parameter("words", Takes.MANY, is_optional=True),), aliases=("ptest",)),
     ), cost=Cost.LONG, answers=("simulate",)),
+    Verb("availability", Permission.READ, "Show how available services were, and why they were not", (
+        Argument("resource", Kind.WORD, "only this resource and what is in it; left out: all",
+                 completes=Completes.RESOURCE),
+        Argument("since", Kind.WORD, "of which time (30d), or from when (ISO 8601); left out: all", flag="--since"),
+        Argument("csv", Kind.FLAG, "as comma-separated values", flag="--csv"),
+    ), (
+        Words(("crm availability", "crm availability web --since 7d", "crm availability --since 24h --csv")),
+    ), cost=Cost.LONG, answers=("availability",)),
     Verb("metrics", Permission.READ, "Show the metrics of this node", answers=("metrics",)),
     Verb("tool.run", Permission.OPERATE, "Answer a call of one of Pacemaker's tools", (
         Argument("tool", Kind.WORD, "which tool", is_required=True,

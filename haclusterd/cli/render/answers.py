@@ -131,6 +131,7 @@ def _of_tables() -> dict[str, Renderer]:
     """Return who writes the smaller answers."""
     from haclusterd.cli.render import access as render_access
     from haclusterd.cli.render import agents as render_agents
+    from haclusterd.cli.render import availability as render_availability
     from haclusterd.cli.render import operations as render_operations
     from haclusterd.cli.render import tables as render_tables
 
@@ -165,6 +166,7 @@ def _of_tables() -> dict[str, Renderer]:
         "verdict": Typed(render_tables.render_verdict),
         "setting": Typed(render_tables.render_setting),
         "alerts": Typed(render_tables.render_alerts),
+        "availability": Typed(render_availability.render),
         "tickets": Typed(render_tables.render_tickets),
         "api_token": Typed(render_tables.render_token),
         "api_tokens": Typed(render_tables.render_token_list),

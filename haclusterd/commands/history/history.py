@@ -33,7 +33,7 @@ def events(context: Context, arguments: Arguments) -> Outcome[Events]:
     if context.live is None or context.past is None:
         return refusal(report(Code.NOT_OFFLINE, what="the list of events"))
     node = find_node(context, arguments.word("node")) if arguments.word("node") else None
-    since, until = (_moment(context, name, arguments.word(name)) for name in ("since", "until"))
+    since, until = (moment_of(context, name, arguments.word(name)) for name in ("since", "until"))
     objections = tuple(each for each in (node, since, until) if isinstance(each, ReportItem))
     if isinstance(node, ReportItem) or isinstance(since, ReportItem) or isinstance(until, ReportItem):
         return refusal(*objections)
@@ -70,7 +70,7 @@ def follow(context: Context, arguments: Arguments) -> Outcome[Followed]:
     if context.live is None or context.past is None:
         return refusal(report(Code.NOT_OFFLINE, what="what happens next"))
     node = find_node(context, arguments.word("node")) if arguments.word("node") else None
-    since, after = _moment(context, "since", arguments.word("since")), _position(arguments.word("after"))
+    since, after = moment_of(context, "since", arguments.word("since")), _position(arguments.word("after"))
     objections = tuple(each for each in (node, since, after) if isinstance(each, ReportItem))
     if isinstance(node, ReportItem) or isinstance(since, ReportItem) or isinstance(after, ReportItem):
         return refusal(*objections)
@@ -116,7 +116,7 @@ def _missing(missing: Missing) -> MissingEntries:
     return MissingEntries(first=missing.first, last=missing.last, because=str(missing.because), text=text)
 
 
-def _moment(context: Context, name: str, text: str) -> WallTime | ReportItem | None:
+def moment_of(context: Context, name: str, text: str) -> WallTime | ReportItem | None:
     """Read how far back (`10min`) or when (ISO 8601; without a zone it is UTC)."""
     if not text:
         return None
@@ -139,7 +139,8 @@ def shown_event(event: Event) -> ShownEvent:
     return ShownEvent(
         index=event.index, at=event.at, kind=str(event.change.kind), node=event.change.node,
         resource=event.change.resource, text=event.change.text, author=event.author, reason=event.reason,
-        order=event.order,
+        order=event.order, action=event.change.facts.action, outcome=event.change.facts.outcome,
+        cause=event.change.facts.cause, state=event.change.facts.state, incident=event.change.incident,
     )  # fmt: skip
 
 

@@ -110,7 +110,7 @@ _read_of_cib = _all_but(
     Cib, "configuration", "status", "index", "requests", "refused", "staged", "history", "api_tokens"
 )
 """Beside configuration and status: all but the log and what was asked, at which no plan looks."""
-_read_of_status = _all_but(Status, "nodes", "alerts")
+_read_of_status = _all_but(Status, "nodes", "alerts", "availability")
 _read_of_node = _all_but(NodeStatus, "attributes", "private_attributes")
 
 

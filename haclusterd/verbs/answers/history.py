@@ -21,6 +21,16 @@ class ShownEvent:
     reason: str
     order: str
     """The key of the order that it is about; empty: of none."""
+    action: str = ""
+    """Of the resource's agent, or of the fence device."""
+    outcome: str = ""
+    """Of the action: ok, failed, running, not-running, not-begun, unknown, or how a fencing ended."""
+    cause: str = ""
+    """Of a failure, the agent's answer; why a node or a service is gone."""
+    state: str = ""
+    """Of a service: up, down, unknown."""
+    incident: str = ""
+    """The incident that it belongs to; empty: to none, or it was written by a version that did not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +51,7 @@ class Events(Answer):
 class FollowedEvent(ShownEvent):
     """One thing that happened, with its position."""
 
-    id: str
+    id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

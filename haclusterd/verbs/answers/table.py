@@ -6,6 +6,7 @@ from haclusterd.verbs.answers import (
     access,
     agents,
     alerts,
+    availability,
     cluster,
     configuration,
     crm,
@@ -20,7 +21,8 @@ from haclusterd.verbs.answers import (
 from haclusterd.verbs.answers.answer import Answer
 
 _FILES = (
-    access, agents, alerts, cluster, configuration, crm, devices, fencing, history, node, resource, simulation, status,
+    access, agents, alerts, availability, cluster, configuration, crm, devices, fencing, history, node, resource,
+    simulation, status,
 )  # fmt: skip
 
 ANSWERS: Mapping[str, type[Answer]] = {

@@ -8,7 +8,7 @@ from haclusterd.cib import codec, commands, levels
 from haclusterd.cib.apply import apply, unreadable
 from haclusterd.cib.changes import Applied, ChangeKind, RefusalCode
 from haclusterd.cib.codec import CodecError, decode_envelope, encode_envelope
-from haclusterd.cib.history_facts import facts_of
+from haclusterd.cib.derived.history_facts import facts_of
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib, Member
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime

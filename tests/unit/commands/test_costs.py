@@ -113,7 +113,8 @@ def test_an_attribute_for_ever_is_a_change_of_the_configuration_and_costs_as_muc
 def test_whatever_asks_the_scheduler_or_reads_the_past_is_never_run_on_the_main_loop() -> None:
     long = {name for name, verb in registry.VERBS.items() if verb.cost is Cost.LONG}
     assert long == {
-        "acl.can", "acl.explain", "cluster.backup", "cluster.export", "configure.rollback", "fencing.plan",
+        "acl.can", "acl.explain", "availability", "cluster.backup", "cluster.export", "configure.rollback",
+        "fencing.plan",
         "gpu.capacity", "gpu.history", "history.check", "history.config",
         "history.diff", "history.events", "history.info", "history.show", "history.transition", "history.transitions",
         "resource.move", "resource.scores", "resource.why", "simulate",

@@ -40,8 +40,9 @@ class Names:
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
-        ("", "acl agent alert api assist cib cibstatus cluster completion configure fencing gpu history maintenance "
-             "migrate monitor node options ra report resource sbd script simulate status template ticket verify why"),
+        ("", "acl agent alert api assist availability cib cibstatus cluster completion configure fencing gpu history "
+             "maintenance migrate monitor node options ra report resource sbd script simulate status template ticket "
+             "verify why"),
         ("st", "status"),
         ("--re", "--reason"),
         ("resource s", "scores start status stop"),

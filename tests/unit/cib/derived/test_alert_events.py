@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from haclusterd.cib import apply as apply_module
-from haclusterd.cib.alert_events import record_alerts, with_alerts
+from haclusterd.cib.apply_alerts import record_alerts
 from haclusterd.cib.commands import Command, Envelope, ReadBarrier, RecordAlerts, SetTransientAttribute
+from haclusterd.cib.derived.alert_events import with_alerts
 from haclusterd.cib.verdict import Entry
 from haclusterd.model.alerts import PENDING_MAX, AlertEvent, AlertQueue
 from haclusterd.model.cluster import Cib, DesignatedController, NodeState, NodeStatus, Status

@@ -1,6 +1,4 @@
-"""What an applied entry adds to the alerts that are to be delivered, and `apply` for how far that has got.
-
-See docs/design/0013-alerts.md.
+"""What an applied entry adds to the alerts that are to be delivered (docs/design/0013-alerts.md).
 
 Events are read off the CIB before and after the entry, so that they have its order, and every node has the same.
 Nothing here may refuse or delay a command; without alerts in the configuration nothing is kept.
@@ -9,9 +7,7 @@ Nothing here may refuse or delay a command; without alerts in the configuration 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from haclusterd.cib.changes import RefusalCode
-from haclusterd.cib.commands import Command, RecordAlerts, RecordResults, SetTransientAttribute
-from haclusterd.cib.verdict import Entry, Verdict, accept, refuse, with_status
+from haclusterd.cib.commands import Command, RecordResults, SetTransientAttribute
 from haclusterd.model.alerts import PENDING_MAX, AlertEvent, AlertQueue, selects, targets
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import AlertKind
@@ -39,19 +35,6 @@ _ENDS: Mapping[FenceOutcome, str] = {
     FenceOutcome.TIMEOUT: "Timed out", FenceOutcome.FAILED: "Generic fencing error",
     FenceOutcome.LIED: "Generic fencing error", FenceOutcome.UNKNOWN: "Unknown",
 }  # fmt: skip
-
-
-def record_alerts(cib: Cib, command: RecordAlerts, entry: Entry) -> Verdict:  # noqa: ARG001 (as all handlers)
-    """Believe the DC of this term; nobody falls back, nobody is ahead of what happened."""
-    controller = cib.status.controller
-    if controller is None or controller.term != command.term:
-        return refuse(cib, RefusalCode.OLD_TERM, f"term {command.term} is over")
-    queue = cib.status.alerts
-    delivered = {
-        key: max(position, min(command.delivered.get(key, 0), queue.last)) for key, position in queue.delivered.items()
-    }
-    after = trimmed(replace(queue, delivered=delivered))
-    return accept(with_status(cib, replace(cib.status, alerts=after)))
 
 
 def with_alerts(before: Cib, after: Cib, command: Command, at: WallTime) -> Cib:

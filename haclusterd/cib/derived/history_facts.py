@@ -9,24 +9,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from haclusterd.cib import commands
-from haclusterd.cib.changes import Change, ChangeKind
+from haclusterd.cib.changes import NO_FACTS, Change, ChangeKind
 from haclusterd.model.cluster import HistoryMark
 from haclusterd.model.history_chain import Fact, chained
-from haclusterd.model.ids import OrderKey, ResourceId
 
 Detail = dict[str, str]
-"""What a row says beside its text, as far as it is known: `order` (its key), `author`, `reason`, `heard` (how long ago
-each voter heard a lost node), `version` (of the configuration)."""
-
-_ENDS: Final = frozenset(
-    {
-        ChangeKind.OPERATION_SUCCEEDED,
-        ChangeKind.OPERATION_FAILED,
-        ChangeKind.ORDER_NOT_BEGUN,
-        ChangeKind.OUTCOME_UNKNOWN,
-    }
-)
-"""Changes that tell how an order ended."""
+"""What a row says beside its text, as far as it is known: `author`, `reason`, `heard` (how long ago each voter heard a
+lost node), `version` (of the configuration), `incident`, and the names of `changes.Facts`."""
 _encoder: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
 
@@ -58,26 +47,10 @@ def _details(command: commands.Command | None, changes: tuple[Change, ...]) -> I
     if any(change.kind is ChangeKind.REFUSED for change in changes):
         yield from ({} for _ in changes)
         return
-    if isinstance(command, commands.IssueOrders) and len(command.orders) == len(changes):
-        yield from (_known(order=str(order.key), reason=order.reason) for order in command.orders)
-        return
-    if isinstance(command, commands.RecordResults):
-        yield from _ends(command, changes)
-        return
     shared = {} if command is None else _wanted(command)
-    for _ in changes:
-        yield dict(shared)
-
-
-def _ends(command: commands.RecordResults, changes: tuple[Change, ...]) -> Iterator[Detail]:
-    ended: dict[ResourceId, list[OrderKey]] = {}
-    for result in command.results:
-        if result.order is not None:
-            ended.setdefault(result.resource, []).append(result.order)
     for change in changes:
-        keys = ended.get(change.resource, []) if change.resource is not None else []
-        is_about_an_order = bool(keys) and change.kind in _ENDS
-        yield {"order": str(keys.pop(0))} if is_about_an_order else {}
+        own = dict(change.facts.said()) if change.facts is not NO_FACTS else {}
+        yield {**shared, **own, "incident": change.incident} if change.incident else {**shared, **own}
 
 
 def _wanted(command: commands.Command) -> Detail:

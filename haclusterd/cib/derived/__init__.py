@@ -1,0 +1,1 @@
+"""What follows from applied entries for people, and decides nothing: facts of the history, alerts, availability."""

@@ -1,0 +1,79 @@
+"""What people want of a resource: not to run, or to be left alone; as far as the account of its availability asks.
+
+The scheduler decides what is done. This only tells, afterwards, whether a person has asked for it.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from haclusterd.model.availability import Cause
+from haclusterd.model.cluster import Cib
+from haclusterd.model.configuration import effective, parts_of
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.properties import ClusterProperties, read_boolean
+
+_UNPROMOTED: Final = frozenset({"slave", "unpromoted"})
+
+
+class Wishes:
+    """Those of one configuration, as it is in force."""
+
+    def __init__(self, cib: Cib) -> None:
+        self._cib = cib
+        self._parents: dict[ResourceId, ResourceId] | None = None
+
+    def why_not(self, resource: ResourceId, node: NodeName | None, *, is_promoted: bool) -> Cause | None:
+        """Return by which wish a resource is not to run, or not to be promoted, at all or on a node; None: by none."""
+        restarts = self._cib.status.restarts
+        if restarts and any(resource in parts_of(self._cib.configuration, each) for each in restarts):
+            return Cause.RESTART
+        role = self._meta(resource, "target-role").lower()
+        is_stopped = role == "stopped" or (is_promoted and role in _UNPROMOTED)
+        if is_stopped or ClusterProperties(self._cib.in_force).boolean("stop-all-resources"):
+            return Cause.STOPPED
+        if node is None:
+            return None
+        status = self._cib.status.nodes.get(node)
+        if status is not None and status.is_leaving:
+            return Cause.SHUTDOWN
+        if self._flag(node, "standby"):
+            return Cause.STANDBY
+        return Cause.MAINTENANCE if self._flag(node, "maintenance") else None
+
+    def is_unmanaged(self, resource: ResourceId, node: NodeName) -> bool:
+        """Tell whether a person has taken a resource out of the cluster's hands."""
+        if ClusterProperties(self._cib.in_force).boolean("maintenance-mode") or self._flag(node, "maintenance"):
+            return True
+        is_managed = self._meta(resource, "is-managed")
+        return _is_true(self._meta(resource, "maintenance")) or bool(is_managed and not _is_true(is_managed))
+
+    def _meta(self, resource: ResourceId, name: str) -> str:
+        """Return a meta-attribute, the resource's own or that of the next thing that contains it."""
+        configuration = self._cib.in_force
+        for each in self._upwards(resource):
+            known = configuration.resources.get(each)
+            found = effective(known.meta).get(name) if known is not None else None
+            if found:
+                return found
+        return effective(configuration.resource_defaults).get(name, "")
+
+    def _upwards(self, resource: ResourceId) -> Iterator[ResourceId]:
+        if self._parents is None:
+            self._parents = self._cib.configuration.parents()
+        seen: set[ResourceId] = set()
+        while resource not in seen:
+            yield resource
+            seen.add(resource)
+            resource = self._parents.get(resource, resource)
+
+    def _flag(self, node: NodeName, name: str) -> bool:
+        entry, status = self._cib.in_force.nodes.get(node), self._cib.status.nodes.get(node)
+        configured = {} if entry is None else effective(entry.attributes)
+        return _is_true(configured.get(name) or ("" if status is None else status.attributes.get(name, "")))
+
+
+def _is_true(text: str) -> bool:
+    try:
+        return read_boolean(text)
+    except ValueError:
+        return False
