@@ -116,7 +116,7 @@ bench-store: setup  ## new leaders, commits and elections of whole daemons; LEAD
 	@$(BIN)/python -m tests.benchmarks.store --leaders $(or $(LEADERS),30) --commits $(or $(COMMITS),600) \
 		--idle $(or $(IDLE),0)
 
-lab: setup  ## real faults on machines in namespaces (root); FAULTS=200 ONLY='cut-*,crash-dc' NODES=3,5 SEED=1; ONLY=false-alarm MINUTES=30; ONLY='systemd-*'
+lab: setup  ## real faults on machines in namespaces (root); FAULTS=200 ONLY='cut-*,crash-dc' NODES=3,5 SEED=1; ONLY=false-alarm MINUTES=30; ONLY='systemd-*'; ONLY='gpu-*'
 	@$(BIN)/python -m tests.lab --faults $(or $(FAULTS),0) --only '$(ONLY)' --nodes $(or $(NODES),3$(comma)5) --minutes $(or $(MINUTES),30) \
 		--seed $(or $(SEED),1)
 

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from types import FrameType
 
-from tests.lab import false_alarms, nspawn, packages_lab, packages_rows, systemd_rows
+from tests.lab import false_alarms, gpu_lab, nspawn, packages_lab, packages_rows, systemd_rows
 from tests.lab.databases import DatabaseLab
 from tests.lab.faults import BY_NAME, Cluster, Fault, Verdict
 from tests.lab.faults_watchdog import WATCHDOG_MS
@@ -38,6 +38,8 @@ HUNDREDS = 300
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play; return 0 when everything went as expected, 77 when this machine cannot."""
     options = _parser().parse_args(arguments)
+    if options.only.startswith("gpu-"):
+        return gpu_lab.main([])
     is_systemd = options.only.startswith("systemd-")
     why = nspawn.obstacle() if is_systemd else obstacle()
     if why:
@@ -202,7 +204,7 @@ def _matches(fault: Fault, options: argparse.Namespace) -> bool:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lab", description=__doc__)
     parser.add_argument("--faults", type=int, default=0, help="how many; default: each kind once")
-    help_ = "kinds, comma separated, * allowed; or false-alarm, alone; or systemd-*"
+    help_ = "kinds, comma separated, * allowed; or false-alarm, alone; or systemd-*; or gpu-*"
     parser.add_argument("--only", default="", help=help_)
     parser.add_argument("--nodes", default="3,5", help="of machines: clusters of these sizes, in turn")
     parser.add_argument("--minutes", type=float, default=30.0, help="of false-alarm")
