@@ -299,7 +299,7 @@ def play_real(lab: GpuLab, directory: Path) -> bool:
     print(f"device {device['id']} {device['model']} {device['memory_mib']} MiB, {device['state']}")
     lab.configure(
         "property fencing-enabled=false",
-        f'primitive hold ocf:haclusterd:exec params command="{sys.executable} {program} 2048" ready_cmd=true '
+        f'primitive hold ocf:haclusterd:exec params command={sys.executable} args="{program} 2048" ready_cmd=true '
         "utilization gpus=1 meta gpu-memory=40G op monitor interval=10s timeout=20s",
     )
     began = time.monotonic()
