@@ -35,6 +35,7 @@ QUIET_CHANGES = frozenset(
         ChangeKind.REFUSED,
         ChangeKind.LEADER_REQUESTED,
         ChangeKind.HISTORY_FORGOTTEN,
+        ChangeKind.AVAILABILITY_CHANGED,
     }
 )
 """Changes after which a finished plan is still right."""

@@ -70,6 +70,7 @@ EXPECTED_CHANGES = frozenset(
         ChangeKind.REFUSED,
         ChangeKind.LEADER_REQUESTED,
         ChangeKind.HISTORY_FORGOTTEN,
+        ChangeKind.AVAILABILITY_CHANGED,
     }
 )
 """Changes that do not by themselves make a plan wrong."""

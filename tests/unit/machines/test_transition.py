@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from haclusterd.cib import commands
-from haclusterd.cib.changes import Change
+from haclusterd.cib.changes import Change, ChangeKind
 from haclusterd.machines.effects import Effect
 from haclusterd.machines.transition import MONITORS_WAIT_MS, TransitionMachine, TransitionState, order_key
 from haclusterd.model.configuration import AttributeSet, Group
@@ -450,6 +450,15 @@ def test_clusters_that_follow_each_other_give_no_order_the_same_key() -> None:
     one, other = "5f3c1e0a-0000-4000-8000-00003ba9c101", "9d120c44-0000-4000-8000-0000f00d5511"
     assert order_key(one, TERM, 1, 7) == f"{TERM}.1.7-3ba9c101"
     assert len({order_key(uuid, TERM, 1, number) for uuid in (one, other) for number in (7, 17)}) == 4
+
+
+def test_a_walk_goes_on_when_a_service_is_said_to_be_up_or_down() -> None:
+    walk = Walk(act(1, ActionName.START, DB), act(2, ActionName.START, WEB, after=[1]))
+    walk.step()
+    applied = walk.cluster.must(walk.result())
+    walk.step(*applied.changes, Change(ChangeKind.AVAILABILITY_CHANGED, None, DB, "db is up"))
+    assert walk.issued == ["db_start on n2", "web_start on n2"]
+    assert walk.machine.state is TransitionState.RUNNING
 
 
 # -- notifications of an aborted walk --------------------------------------------------------------------------------
