@@ -85,6 +85,7 @@ _HANDLERS: dict[type, _Handler] = {
     commands.RequestLeader: apply_leadership.request_leader,
     commands.ReadBarrier: apply_leadership.read_barrier,
     commands.RecordAlerts: apply_alerts.record_alerts,
+    commands.RequestAlertTest: apply_alerts.request_alert_test,
     commands.ChangeConfiguration: apply_configuration.change_configuration,
     commands.StageChange: apply_staged.stage_change,
     commands.ActivateStaged: apply_staged.activate_staged,
@@ -188,13 +189,13 @@ def _with_availability(before: Cib, verdict: Verdict, command: commands.Command,
 def _with_alerts(before: Cib, verdict: Verdict, command: commands.Command, entry: Entry) -> Verdict:
     """Add what alerts are to be sent; a mistake there loses an alert, which is counted, and never what was done."""
     try:
-        return replace(verdict, cib=with_alerts(before, verdict.cib, command, entry.at))
+        return replace(verdict, cib=with_alerts(before, verdict.cib, command, entry.at, verdict.changes[0].incident))
     except NODES_OWN:
         raise
     except Exception:
         if not entry.rules.raising_apply_is_a_refusal:
             raise
-        return replace(verdict, cib=with_one_dropped(verdict.cib))
+        return replace(verdict, cib=with_one_dropped(verdict.cib, entry.at))
 
 
 def _remember(known: tuple[RequestId, ...], request: RequestId) -> tuple[RequestId, ...]:

@@ -1,11 +1,12 @@
-"""`apply` for alerts: how far their recipients have got."""
+"""`apply` for alerts: how far their recipients have got, and tests of them."""
 
 from dataclasses import replace
 
-from haclusterd.cib.changes import RefusalCode
-from haclusterd.cib.commands import RecordAlerts
-from haclusterd.cib.derived.alert_events import trimmed
-from haclusterd.cib.verdict import Entry, Verdict, accept, refuse, with_status
+from haclusterd.cib.changes import ChangeKind, RefusalCode
+from haclusterd.cib.commands import RecordAlerts, RequestAlertTest
+from haclusterd.cib.derived.alert_events import trimmed, with_test
+from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_status
+from haclusterd.model.alerts import targets
 from haclusterd.model.cluster import Cib
 
 
@@ -18,5 +19,22 @@ def record_alerts(cib: Cib, command: RecordAlerts, entry: Entry) -> Verdict:
     delivered = {
         key: max(position, min(command.delivered.get(key, 0), queue.last)) for key, position in queue.delivered.items()
     }
-    after = trimmed(replace(queue, delivered=delivered))
+    ended = {
+        key: test for key, test in sorted(command.tests.items())
+        if key in queue.tests and queue.tests[key].sequence == test.sequence
+    }  # fmt: skip
+    tests = {**queue.tests, **ended} if ended else queue.tests
+    after = trimmed(replace(queue, delivered=delivered, tests=tests))
     return accept(with_status(cib, replace(cib.status, alerts=after)))
+
+
+def request_alert_test(cib: Cib, command: RequestAlertTest, entry: Entry) -> Verdict:
+    """Put a test event into the queue of these recipients: it goes the way of every other event."""
+    known = {target.key for target in targets(cib.configuration)}
+    unknown = [key for key in command.recipients if key not in known]
+    if unknown or not command.recipients:
+        text = f"there is no recipient {', '.join(unknown)} of an alert" if unknown else "no recipient is named"
+        return refuse(cib, RefusalCode.CONFIGURATION_CONFLICT, text)
+    text = f"a test was sent to {', '.join(command.recipients)}" + by(command.author, command.reason)
+    tested = with_test(cib, command, entry.at)
+    return accept(tested, change(ChangeKind.ALERT_TESTED, text))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from haclusterd.model.access import AclGroup, AclRole, AclTarget
+from haclusterd.model.alerts import AlertTest
 from haclusterd.model.api_tokens import ApiToken
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Member
 from haclusterd.model.configuration import (
@@ -521,6 +522,18 @@ class RecordAlerts:
     term: Term
     delivered: Mapping[str, int]
     """By recipient: the sequence number of the newest event up to which it has everything."""
+    tests: Mapping[str, AlertTest] = field(default_factory=dict)
+    """How tests of recipients have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAlertTest:
+    """A person wants a test event sent to recipients; refused where one of them is not configured."""
+
+    recipients: tuple[str, ...]
+    """By `AlertTarget.key`."""
+    author: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -619,6 +632,7 @@ Command = (
     | RequestLeader
     | ReadBarrier
     | RecordAlerts
+    | RequestAlertTest
 )
 
 

@@ -55,6 +55,7 @@ COMMANDS: Final[Mapping[type, str]] = {
     commands.RequestLeader: "RequestLeader",
     commands.ReadBarrier: "ReadBarrier",
     commands.RecordAlerts: "RecordAlerts",
+    commands.RequestAlertTest: "RequestAlertTest",
 }
 EDITS: Final[Mapping[type, str]] = {
     commands.PutNode: "PutNode",

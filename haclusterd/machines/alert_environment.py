@@ -1,10 +1,15 @@
 """An event as the environment of an alert agent (Pacemaker Administration, "Alert Agents", "Writing an Alert Agent").
 
 Beyond Pacemaker: `CRM_alert_repeated` is `true` where another DC may have delivered the same event before, and
-`CRM_alert_alike` counts the events that `incident-interval` left out since the last call. Every variable is there as
+`CRM_alert_alike` counts the events that `incident-interval` left out since the last call. `CRM_alert_incident` is the
+incident that the event belongs to; `CRM_alert_test` is `true` for a test. Where `incident-group` has collected several
+events, the variables are the newest one's, `CRM_alert_grouped` is their number, and `CRM_alert_events` has them all:
+a JSON array of objects, oldest first, with the names that follow `CRM_alert_`. Every other variable is there as
 `CRM_notify_...` too, for scripts that were written for ClusterMon.
 """
 
+import json
+from collections.abc import Mapping
 from typing import Final
 
 from haclusterd.formats.cib_xml.status_writer import OPERATION_STATUS, node_numbers
@@ -18,32 +23,62 @@ VERSION: Final = "2.1.5"
 _KINDS: Final = {AlertKind.NODES: "node", AlertKind.FENCING: "fencing", AlertKind.RESOURCES: "resource",
                  AlertKind.ATTRIBUTES: "attribute"}  # fmt: skip
 _PREFIXES: Final = ("CRM_alert_", "CRM_notify_")
+_VALUE_MAX: Final = 500
+"""Characters of one value in a group: a variable has 128 KiB, and a group `GROUP_MAX` events."""
 
 
 def environment_of(
-    cib: Cib, target: AlertTarget, event: AlertEvent, *, is_repeated: bool, alike: int | None
+    cib: Cib,
+    target: AlertTarget,
+    event: AlertEvent,
+    *,
+    is_repeated: bool,
+    alike: int | None,
+    earlier: tuple[AlertEvent, ...] = (),
 ) -> dict[str, str]:
-    """Return what the agent of a recipient finds in its environment, its own parameters first."""
+    """Return what the agent of a recipient finds in its environment, its own parameters first.
+
+    `earlier`: events of the same incident, for which it is called as well.
+    """
     values = {
         "version": VERSION,
+        **_common(target, event),
+        "repeated": str(is_repeated).lower(),
+    }
+    if target.recipient is not None:
+        values["recipient"] = target.recipient.value
+    if alike is not None:
+        values["alike"] = str(alike)
+    if event.only:
+        values["test"] = "true"
+    number = node_numbers(cib).get(NodeName(event.node))
+    if number is not None:
+        values["nodeid"] = number
+    variables = {f"{prefix}{name}": value for prefix in _PREFIXES for name, value in values.items()}
+    if earlier:
+        listed = [_shortened(_common(target, each)) for each in (*earlier, event)]
+        variables["CRM_alert_grouped"] = str(len(listed))
+        variables["CRM_alert_events"] = json.dumps(listed, separators=(",", ":"))
+    return {**target.parameters, **variables}
+
+
+def _shortened(values: Mapping[str, str]) -> dict[str, str]:
+    """Return values of which a group fits into one variable."""
+    return {name: value[:_VALUE_MAX] for name, value in values.items()}
+
+
+def _common(target: AlertTarget, event: AlertEvent) -> dict[str, str]:
+    """Return what is said of one event, whoever is called for it."""
+    values = {
         "kind": _KINDS[event.kind],
         "node_sequence": str(event.sequence),
         "timestamp": render_time(event.at, target.settings.timestamp_format),
         "timestamp_epoch": str(event.at // 1000),
         "timestamp_usec": str(event.at % 1000 * 1000),
         "node": event.node,
-        "repeated": str(is_repeated).lower(),
         **_own(event),
     }
-    if target.recipient is not None:
-        values["recipient"] = target.recipient.value
-    if alike is not None:
-        values["alike"] = str(alike)
-    number = node_numbers(cib).get(NodeName(event.node))
-    if number is not None:
-        values["nodeid"] = number
-    variables = {f"{prefix}{name}": value for prefix in _PREFIXES for name, value in values.items()}
-    return {**target.parameters, **variables}
+    return {**values, "incident": event.incident} if event.incident else values
 
 
 def _own(event: AlertEvent) -> dict[str, str]:

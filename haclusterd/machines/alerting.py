@@ -1,5 +1,8 @@
 """Delivers alerts: the DC calls the agents of every recipient, each in the order of the log (0013-alerts.md).
 
+With `incident-group` the first event of an incident is delivered at once, and what belongs to the same incident is
+collected for so long, or until an event comes that does not belong to it: then it is one call.
+
 Invariants: of one recipient one call is under way, of all together `AT_ONCE`; a recipient that is slow or fails holds
 up nobody else. What a DC of an earlier term may have delivered is marked (`CRM_alert_repeated`); within one term
 nothing is delivered twice. Who is not DC begins nothing.
@@ -11,7 +14,18 @@ from typing import Final
 
 from haclusterd.cib.commands import RecordAlerts
 from haclusterd.machines.alert_environment import environment_of
-from haclusterd.model.alerts import AlertCall, AlertEvent, AlertQueue, AlertTarget, incident_of, targets
+from haclusterd.model.alerts import (
+    GROUP_MAX,
+    TEST_OUTPUT_MAX,
+    AlertCall,
+    AlertCallResult,
+    AlertEvent,
+    AlertQueue,
+    AlertTarget,
+    AlertTest,
+    incident_of,
+    targets,
+)
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import Incarnation, NodeName, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
@@ -56,6 +70,12 @@ class AlertingMachine:
         self._running: dict[str, int] = {}
         """By recipient: the event that its agent is called for."""
         self._incidents: dict[tuple[str, ...], _Incident] = {}
+        self._newest_incident: dict[str, str] = {}
+        """By recipient: of the event that it was called for last."""
+        self._collecting: dict[str, tuple[int, Instant]] = {}
+        """By recipient whose group is collected: its first event, and until when."""
+        self._tests: dict[str, AlertTest] = {}
+        """How tests have ended, as long as that is not recorded."""
         self._dropped: Mapping[str, int] = {}
         self._record_at = Instant(0)
         self._is_unrecorded = False
@@ -74,24 +94,33 @@ class AlertingMachine:
         queue = cib.status.alerts
         if controller.term != self._term:
             self._term, self._reached, self._incidents = controller.term, {}, {}
+            self._newest_incident, self._collecting, self._tests = {}, {}, {}
             self._dropped = queue.dropped
         dropped = {key: count - self._dropped.get(key, 0) for key, count in queue.dropped.items()
                    if count > self._dropped.get(key, 0)}  # fmt: skip
         self._dropped = queue.dropped
-        calls = self._calls(cib, queue) if queue.pending else ()
+        calls = self._calls(cib, queue, now) if queue.pending else ()
         return AlertStep(calls, self._record(queue, controller.term, now), dropped)
 
-    def finished(self, key: str) -> None:
-        """Count the call of a recipient as ended, however it ended."""
-        sequence = self._running.pop(key, None)
-        if sequence is not None and self._term is not None:
-            self._reached[key] = max(self._reached.get(key, 0), sequence)
+    def finished(self, call: AlertCall, result: AlertCallResult) -> None:
+        """Count a call as ended, however it ended."""
+        sequence = self._running.pop(call.key, None)
+        if sequence is None or self._term is None:
+            return
+        self._reached[call.key] = max(self._reached.get(call.key, 0), sequence)
+        if call.is_test:
+            output = result.output[-TEST_OUTPUT_MAX:]
+            self._tests[call.key] = AlertTest(
+                call.sequence, is_done=True, exit_code=result.exit_code, problem=result.problem,
+                executed_ms=result.executed_ms, output=output,
+            )
 
     def deadline(self) -> Instant:
         """Return when to step again although nothing happens."""
-        return self._record_at if self._is_unrecorded else NEVER
+        ends = (until for _, until in self._collecting.values())
+        return min(self._record_at if self._is_unrecorded else NEVER, *ends, NEVER)
 
-    def _calls(self, cib: Cib, queue: AlertQueue) -> tuple[AlertCall, ...]:
+    def _calls(self, cib: Cib, queue: AlertQueue, now: Instant) -> tuple[AlertCall, ...]:
         found: list[AlertCall] = []
         for target in targets(cib.configuration):
             key = target.key
@@ -99,11 +128,37 @@ class AlertingMachine:
                 continue
             if len(self._running) >= AT_ONCE:
                 break
-            event = self._next(target, queue)
-            if event is not None:
-                self._running[key] = event.sequence
-                found.append(self._call(cib, target, event))
+            events = self._group(target, queue, now)
+            if events:
+                self._running[key] = events[-1].sequence
+                self._newest_incident[key] = events[-1].incident
+                found.append(self._call(cib, target, events))
         return tuple(found)
+
+    def _group(self, target: AlertTarget, queue: AlertQueue, now: Instant) -> tuple[AlertEvent, ...]:
+        """Return the events that a recipient is called for next; none while they are collected."""
+        key, group_ms = target.key, target.settings.group_ms
+        first = self._next(target, queue)
+        incident = "" if first is None or first.only else first.incident
+        if first is None or not group_ms or not incident or self._newest_incident.get(key) != incident:
+            self._collecting.pop(key, None)
+            return () if first is None else (first,)
+        events, is_whole = [first], False
+        for event in queue.pending:
+            if event.sequence <= first.sequence or not target.wants(event):
+                continue
+            if event.only or event.incident != incident or len(events) == GROUP_MAX:
+                is_whole = True
+                break
+            events.append(event)
+        begun, until = self._collecting.get(key, (0, NEVER))
+        if begun != first.sequence:
+            until = after(now, group_ms)
+            self._collecting[key] = (first.sequence, until)
+        if not is_whole and now < until:
+            return ()
+        del self._collecting[key]
+        return tuple(events)
 
     def _next(self, target: AlertTarget, queue: AlertQueue) -> AlertEvent | None:
         """Return the next event that a recipient is called for; what it does not want, it has got."""
@@ -119,7 +174,7 @@ class AlertingMachine:
     def _is_alike(self, target: AlertTarget, event: AlertEvent) -> bool:
         """Tell whether an event belongs to an incident that this recipient knows."""
         span_ms = target.settings.incident_ms
-        if not span_ms:
+        if not span_ms or event.only:
             return False
         incident = self._incidents.get((target.key, *incident_of(event)))
         if incident is None or not 0 <= event.at - incident.begun < span_ms:
@@ -127,24 +182,32 @@ class AlertingMachine:
         incident.alike += 1
         return True
 
-    def _call(self, cib: Cib, target: AlertTarget, event: AlertEvent) -> AlertCall:
+    def _call(self, cib: Cib, target: AlertTarget, events: tuple[AlertEvent, ...]) -> AlertCall:
         settings = target.settings
-        alike = None
-        if settings.incident_ms:
+        alike, event = None, events[-1]
+        if settings.incident_ms and not event.only:
             name = (target.key, *incident_of(event))
             before = self._incidents.pop(name, None)
             alike = 0 if before is None else before.alike
             while len(self._incidents) >= _INCIDENTS_MAX:
                 del self._incidents[next(iter(self._incidents))]
             self._incidents[name] = _Incident(event.at)
-        environment = environment_of(cib, target, event, is_repeated=event.term != self._term, alike=alike)
-        return AlertCall(target.key, event.sequence, target.alert.path, environment, settings.timeout_ms)
+        is_repeated = any(each.term != self._term for each in events)
+        environment = environment_of(
+            cib, target, event, is_repeated=is_repeated, alike=alike, earlier=events[:-1]
+        )
+        numbers = tuple(each.sequence for each in events)
+        return AlertCall(
+            target.key, event.sequence, target.alert.path, environment, settings.timeout_ms, numbers, bool(event.only)
+        )
 
     def _record(self, queue: AlertQueue, term: Term, now: Instant) -> RecordAlerts | None:
         news = {key: reached for key, reached in sorted(self._reached.items())
                 if reached > queue.delivered.get(key, reached)}  # fmt: skip
-        self._is_unrecorded = bool(news)
-        if not news or now < self._record_at:
+        self._tests = {key: test for key, test in sorted(self._tests.items())
+                       if key in queue.tests and not queue.tests[key].is_done}  # fmt: skip
+        self._is_unrecorded = bool(news or self._tests)
+        if not self._is_unrecorded or now < self._record_at:
             return None
         self._record_at = after(now, RECORD_PAUSE_MS)
-        return RecordAlerts(term, news)
+        return RecordAlerts(term, news, self._tests)

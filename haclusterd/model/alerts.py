@@ -23,6 +23,11 @@ DEFAULT_KINDS: Final = (AlertKind.NODES, AlertKind.FENCING, AlertKind.RESOURCES)
 """What an alert without `select` is called for."""
 
 TIMEOUT, TIMESTAMP_FORMAT, ENABLED, INCIDENT = "timeout", "timestamp-format", "enabled", "incident-interval"
+GROUP: Final = "incident-group"
+GROUP_MAX: Final = 50
+"""Events in one call."""
+TEST_OUTPUT_MAX: Final = 500
+"""Characters of what an agent said in a test that are kept."""
 DEFAULT_TIMEOUT_MS: Final = 30_000
 LONGEST_TIMEOUT_MS: Final = 3_600_000
 DEFAULT_FORMAT: Final = "%H:%M:%S.%06N"
@@ -51,6 +56,26 @@ class AlertEvent:
     executed_ms: int = 0
     attribute: str = ""
     value: str = ""
+    incident: str = ""
+    """To which it belongs (`model.availability.Incident`); empty: to none."""
+    only: tuple[str, ...] = ()
+    """Of a test: for whom it is, by `AlertTarget.key`; everybody else passes it over."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertTest:
+    """The newest test of one recipient."""
+
+    sequence: int
+    """Of the event."""
+    is_done: bool = False
+    exit_code: int | None = None
+    """None: the agent did not end by itself, or was not started."""
+    problem: str = ""
+    """Why it did not succeed; empty when it did, or is not done."""
+    executed_ms: int = 0
+    output: str = ""
+    """The end of what it said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +90,10 @@ class AlertQueue:
     """Up to which sequence number it has everything."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     """How many events it will never get."""
+    dropped_at: WallTime = WallTime(0)
+    """When events were dropped last."""
+    tests: Mapping[str, AlertTest] = field(default_factory=dict)
+    """Of those recipients that were tested."""
 
     def after(self, sequence: int) -> AlertEvent | None:
         """Return the oldest event after one."""
@@ -85,9 +114,13 @@ class AlertCall:
 
     key: str
     sequence: int
+    """Of the newest event that it is for."""
     path: str
     environment: Mapping[str, str] = field(repr=False)
     timeout_ms: int
+    sequences: tuple[int, ...] = ()
+    """Of all the events that it is for, oldest first."""
+    is_test: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +161,9 @@ class AlertTarget:
         return read_settings({**effective(self.alert.meta), **effective(own)})
 
     def wants(self, event: AlertEvent) -> bool:
-        """Tell whether the agent is called for this."""
+        """Tell whether the agent is called for this; for a test of it, it is also while it is disabled."""
+        if event.only:
+            return self.key in event.only
         return self.settings.is_enabled and selects(self.alert, event.kind, event.attribute)
 
 
@@ -141,6 +176,8 @@ class AlertSettings:
     is_enabled: bool = True
     incident_ms: int = 0
     """Events that are alike and happen within this time of the first are one; 0: each is delivered."""
+    group_ms: int = 0
+    """What belongs to the incident of the event before is collected for so long; 0: each is delivered by itself."""
 
 
 def selects(alert: Alert, kind: AlertKind, attribute: str) -> bool:
@@ -165,6 +202,13 @@ def _timeout(text: str) -> int:
     return value
 
 
+def _group(text: str) -> int:
+    value = durations.parse(text)
+    if not 0 <= value <= LONGEST_TIMEOUT_MS:
+        raise ValueError(f"at most {durations.render(LONGEST_TIMEOUT_MS)}")
+    return value
+
+
 def _format(text: str) -> str:
     if len(text) > 200:
         raise ValueError("longer than 200 characters")
@@ -176,6 +220,7 @@ READERS: Final[Mapping[str, Callable[[str], object]]] = {
     TIMESTAMP_FORMAT: _format,
     ENABLED: read_boolean,
     INCIDENT: durations.parse,
+    GROUP: _group,
 }
 """The meta-attributes by name; each raises ValueError for what is none."""
 
@@ -194,6 +239,7 @@ def read_settings(meta: Mapping[str, str]) -> AlertSettings:
         timestamp_format=str(read(TIMESTAMP_FORMAT, DEFAULT_FORMAT)),
         is_enabled=bool(read(ENABLED, otherwise=True)),
         incident_ms=int(str(read(INCIDENT, 0))),
+        group_ms=int(str(read(GROUP, 0))),
     )
 
 

@@ -43,6 +43,7 @@ class ChangeKind(StrEnum):
     DEVICES_RELEASED = "devices-released"
     DEVICE_STEERED = "device-steered"
     DEVICE_PROVEN = "device-proven"
+    ALERT_TESTED = "alert-tested"
     AVAILABILITY_CHANGED = "availability-changed"
     """A service came up, went down, or is not known to be up any more."""
     HISTORY_FORGOTTEN = "history-forgotten"

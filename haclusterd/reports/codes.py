@@ -120,6 +120,8 @@ class Code(StrEnum):
     DEVICE_IN_USE = "DEVICE_IN_USE"
     UNKNOWN_FAULT = "UNKNOWN_FAULT"
     BAD_FAULT_TABLE = "BAD_FAULT_TABLE"
+    ALERT_FAILED = "ALERT_FAILED"
+    ALERT_WAITS = "ALERT_WAITS"
     NO_SUCH_TOKEN = "NO_SUCH_TOKEN"
     NOT_AUTHENTICATED = "NOT_AUTHENTICATED"
     NO_SUCH_VERSION = "NO_SUCH_VERSION"
@@ -431,6 +433,12 @@ CODES: dict[Code, CodeRow] = {
     Code.BAD_FAULT_TABLE: CodeRow("{file} is not used: {problem}", ExitStatus.OK, "see: crm gpu lint",
                                   severity=Severity.WARNING),
     Code.DEVICE_IN_USE: CodeRow("device {device} cannot be forgotten: {problem}", ExitStatus.UNSAFE),
+    Code.ALERT_FAILED: CodeRow("the alert agent for {recipient} has not succeeded: {problem}", ExitStatus.FAILED,
+                               "see what it said; crm alert list shows its path and settings"),
+    Code.ALERT_WAITS: CodeRow(
+        "the alert agent for {recipient} has not ended yet, or other events wait before the test", ExitStatus.OK,
+        "look again: crm alert list; wait longer: crm --wait=5min alert test", severity=_WARNING,
+    ),
     Code.NO_SUCH_TICKET: CodeRow("there is no ticket {ticket}", ExitStatus.NO_SUCH_OBJECT),
     Code.NO_SUCH_VERSION: CodeRow(
         "there is no configuration version {number}", ExitStatus.NO_SUCH_OBJECT, "see: crm history config"

@@ -10,4 +10,9 @@ ALERT = Family("alert", "Alerts: who is sent what happens, and what waits for th
     ), (
         Words(("crm alert list",), aliases=("show", "config")),
     ), cost=Cost.LIGHT, answers=("alerts",)),
+    Verb("alert.test", Permission.OPERATE, "Send a test event to recipients, and show how their agents ended", (
+        Argument("name", Kind.WORD, "which alert or recipient; left out: all"),
+    ), (
+        Words(("crm alert test", "crm alert test mail", "crm --wait=5min alert test mail")),
+    ), cost=Cost.LIGHT, answers=("alert_tests",)),
 ))  # fmt: skip

@@ -7,8 +7,9 @@ Nothing here may refuse or delay a command; without alerts in the configuration 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from haclusterd.cib.commands import Command, RecordResults, SetTransientAttribute
-from haclusterd.model.alerts import PENDING_MAX, AlertEvent, AlertQueue, selects, targets
+from haclusterd.cib.commands import Command, RecordResults, RequestAlertTest, SetTransientAttribute
+from haclusterd.cib.verdict import by
+from haclusterd.model.alerts import PENDING_MAX, AlertEvent, AlertQueue, AlertTest, selects, targets
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import AlertKind
 from haclusterd.model.fencing import FenceOutcome, FencingRecord
@@ -17,6 +18,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
 
+TEST = "test"
 MEMBER, LOST = "member", "lost"
 """What `CRM_alert_desc` says of a node."""
 
@@ -37,7 +39,7 @@ _ENDS: Mapping[FenceOutcome, str] = {
 }  # fmt: skip
 
 
-def with_alerts(before: Cib, after: Cib, command: Command, at: WallTime) -> Cib:
+def with_alerts(before: Cib, after: Cib, command: Command, at: WallTime, incident: str = "") -> Cib:
     """Return the CIB after an entry with the events that it made."""
     if not after.configuration.alerts and not before.configuration.alerts:
         return after
@@ -48,18 +50,29 @@ def with_alerts(before: Cib, after: Cib, command: Command, at: WallTime) -> Cib:
         if any(selects(alert, event.kind, event.attribute) for alert in alerts)
     ]  # fmt: skip
     if wanted:
-        queue = _bounded(_with_events(queue, wanted))
+        queue = _bounded(_with_events(queue, [replace(event, incident=incident) for event in wanted]), at)
     return after if queue is after.status.alerts else replace(after, status=replace(after.status, alerts=queue))
 
 
-def with_one_dropped(cib: Cib) -> Cib:
+def with_test(cib: Cib, command: RequestAlertTest, at: WallTime) -> Cib:
+    """Return a CIB with a test event for some recipients, which look as an event of a node does."""
+    controller = cib.status.controller
+    term, node = (Term(0), "") if controller is None else (controller.term, str(controller.node))
+    text = f"{TEST}{by(command.author, command.reason)}"
+    event = AlertEvent(0, term, at, AlertKind.NODES, node, text, only=command.recipients)
+    queue = _with_events(_with_targets(cib), [event])
+    tests = {**queue.tests, **{key: AlertTest(queue.last) for key in command.recipients}}
+    return replace(cib, status=replace(cib.status, alerts=_bounded(replace(queue, tests=tests), at)))
+
+
+def with_one_dropped(cib: Cib, at: WallTime) -> Cib:
     """Return a CIB in which one event more is counted that no recipient will get.
 
     The DC logs it, and `crm alert list` shows it.
     """
     queue = cib.status.alerts
     dropped = {key: queue.dropped.get(key, 0) + 1 for key in sorted({*queue.dropped, *queue.delivered})}
-    return replace(cib, status=replace(cib.status, alerts=replace(queue, dropped=dropped)))
+    return replace(cib, status=replace(cib.status, alerts=replace(queue, dropped=dropped, dropped_at=at)))
 
 
 def trimmed(queue: AlertQueue) -> AlertQueue:
@@ -76,7 +89,8 @@ def _with_targets(cib: Cib) -> AlertQueue:
         return queue
     delivered = {key: queue.delivered.get(key, queue.last) for key in sorted(keys)}
     dropped = {key: count for key, count in queue.dropped.items() if key in delivered}
-    return trimmed(replace(queue, delivered=delivered, dropped=dropped))
+    tests = {key: test for key, test in queue.tests.items() if key in delivered}
+    return trimmed(replace(queue, delivered=delivered, dropped=dropped, tests=tests))
 
 
 def _with_events(queue: AlertQueue, events: list[AlertEvent]) -> AlertQueue:
@@ -84,7 +98,7 @@ def _with_events(queue: AlertQueue, events: list[AlertEvent]) -> AlertQueue:
     return replace(queue, last=queue.last + len(events), pending=(*queue.pending, *numbered))
 
 
-def _bounded(queue: AlertQueue) -> AlertQueue:
+def _bounded(queue: AlertQueue, at: WallTime) -> AlertQueue:
     """Drop the oldest events, and count them for those who had not got them."""
     if len(queue.pending) <= PENDING_MAX:
         return queue
@@ -93,7 +107,8 @@ def _bounded(queue: AlertQueue) -> AlertQueue:
     missed = {key: through - position for key, position in queue.delivered.items() if position < through}
     dropped = {key: queue.dropped.get(key, 0) + missed.get(key, 0) for key in sorted({*queue.dropped, *missed})}
     delivered = {key: max(position, through) for key, position in queue.delivered.items()}
-    return replace(queue, pending=kept, delivered=delivered, dropped=dropped)
+    dropped_at = at if missed else queue.dropped_at
+    return replace(queue, pending=kept, delivered=delivered, dropped=dropped, dropped_at=dropped_at)
 
 
 def _events(before: Cib, after: Cib, command: Command, at: WallTime) -> Iterator[AlertEvent]:

@@ -72,6 +72,7 @@ def _wanted(command: commands.Command) -> Detail:
             | commands.RequestLeader()
             | commands.CleanUp()
             | commands.SetTransientAttribute()
+            | commands.RequestAlertTest()
             | commands.SteerDevice()
         ):
             return _known(author=command.author, reason=command.reason)

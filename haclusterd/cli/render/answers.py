@@ -166,6 +166,7 @@ def _of_tables() -> dict[str, Renderer]:
         "verdict": Typed(render_tables.render_verdict),
         "setting": Typed(render_tables.render_setting),
         "alerts": Typed(render_tables.render_alerts),
+        "alert_tests": Typed(render_tables.render_alert_tests),
         "availability": Typed(render_availability.render),
         "tickets": Typed(render_tables.render_tickets),
         "api_token": Typed(render_tables.render_token),

@@ -6,7 +6,7 @@ from collections import Counter
 from haclusterd.cli.render.history import difference_lines
 from haclusterd.cli.render.status import node_lines, resource_lines
 from haclusterd.cli.render.terminal import Cell, Colour, Screen, columns, counted, folded, span
-from haclusterd.verbs.answers.alerts import Alerts
+from haclusterd.verbs.answers.alerts import Alerts, AlertTests
 from haclusterd.verbs.answers.answer import read
 from haclusterd.verbs.answers.cluster import (
     Identity,
@@ -346,6 +346,23 @@ def render_alerts(screen: Screen, data: Alerts) -> list[str]:
         if row.dropped:
             lines.append("  " + screen.paint(f"{row.dropped} dropped: it is too slow for what happens", Colour.YELLOW))
     return lines or ["no alerts"]
+
+
+def render_alert_tests(screen: Screen, data: AlertTests) -> list[str]:
+    """Write how each agent ended, and the last that it said."""
+    lines: list[str] = []
+    for row in data.tests:
+        if not row.is_done:
+            end, colour = "not ended yet", Colour.YELLOW
+        elif row.problem:
+            end, colour = row.problem, Colour.RED
+        else:
+            end, colour = f"exit code {row.exit_code}", Colour.GREEN
+        to = f" to {row.recipient}" if row.recipient else ""
+        after = f" after {span(row.executed_ms)}" if row.is_done else ""
+        lines.append(f"{screen.paint(row.id, Colour.BOLD)}: {row.path}{to}: {screen.paint(end, colour)}{after}")
+        lines += [f"    {line}" for line in row.output.splitlines()[-5:]]
+    return lines
 
 
 def render_tickets(screen: Screen, data: Tickets) -> list[str]:

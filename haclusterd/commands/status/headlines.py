@@ -34,6 +34,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.watchdog import WATCHDOG
 
+ALERTS_SHOWN_MS = 3_600_000
 MAX_NAMED = 5
 """Names in one headline."""
 
@@ -59,9 +60,21 @@ class Headline:
 
 def headlines(context: Context, overview: Overview) -> tuple[Headline, ...]:
     """Return the headlines, gravest first, in a fixed order; never empty."""
-    found = [*_ignored_quorum(context.cib), *_control(context), *_failover(context.cib), *_degraded(context, overview)]
+    found = [
+        *_ignored_quorum(context.cib), *_control(context), *_failover(context.cib), *_degraded(context, overview),
+        *_alerts(context),
+    ]  # fmt: skip
     found.sort(key=lambda headline: -headline.gravity)
     return tuple(found) or (_healthy(overview),)
+
+
+def _alerts(context: Context) -> Iterator[Headline]:
+    """Say for an hour that recipients of alerts have missed something."""
+    queue = context.cib.status.alerts
+    missed = [f"{key} ({count})" for key, count in sorted(queue.dropped.items()) if count]
+    if missed and context.now - queue.dropped_at < ALERTS_SHOWN_MS:
+        text = f"events were dropped, since agents are too slow for what happens: {named(missed)}"
+        yield Headline(Gravity.WARNING, "ALERTS LOST", text, "see: crm alert list")
 
 
 def _healthy(overview: Overview) -> Headline:

@@ -55,7 +55,7 @@ class AlertDelivery:
         return self._machine.deadline()
 
     def _finished(self, call: AlertCall, result: AlertCallResult) -> None:
-        self._machine.finished(call.key)
+        self._machine.finished(call, result)
         self._log.write(
             "alert.failed" if result.problem else "alert.delivered",
             priority=Priority.WARNING if result.problem else Priority.DEBUG,

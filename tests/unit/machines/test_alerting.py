@@ -1,12 +1,21 @@
 """Who is called when: in order for each recipient, none waiting for another, the past of another DC marked."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from haclusterd.machines.alert_environment import environment_of
-from haclusterd.machines.alerting import AT_ONCE, RECORD_PAUSE_MS, AlertingMachine
-from haclusterd.model.alerts import AlertEvent, AlertQueue, AlertTarget, render_time
+from haclusterd.machines.alerting import AT_ONCE, RECORD_PAUSE_MS, AlertingMachine, AlertStep
+from haclusterd.model.alerts import (
+    GROUP_MAX,
+    AlertCallResult,
+    AlertEvent,
+    AlertQueue,
+    AlertTarget,
+    AlertTest,
+    render_time,
+)
 from haclusterd.model.cluster import Cib, DesignatedController, Status
 from haclusterd.model.configuration import Alert, AlertKind, AlertRecipient, AttributeSet, Configuration
 from haclusterd.model.ids import Incarnation, NodeName, Term
@@ -16,6 +25,7 @@ from haclusterd.model.ocf import ExecutionStatus
 N1 = NodeName("n1")
 LIFE = Incarnation("boot", "token")
 AT = WallTime(1_700_000_000_123)
+ENDED = AlertCallResult(0, "", 12, "sent")
 LOST = AlertEvent(0, Term(3), AT, AlertKind.NODES, "n2", "lost")
 
 
@@ -35,34 +45,39 @@ def machine() -> AlertingMachine:
     return AlertingMachine(N1, LIFE)
 
 
+def end(alerting: AlertingMachine, step: AlertStep, key: str, result: AlertCallResult = ENDED) -> None:
+    """End the call of a recipient that a step has begun."""
+    alerting.finished(next(call for call in step.calls if call.key == key), result)
+
+
 TWO = Alert("a", "/agent", recipients=(AlertRecipient("r1", "one"), AlertRecipient("r2", "two")))
 
 
 def test_each_recipient_gets_one_after_the_other_and_waits_for_nobody() -> None:
     alerting, state = machine(), cib(TWO, events=3)
-    begun = [(each.key, each.sequence) for each in alerting.step(state, Instant(0)).calls]
-    assert begun == [("r1", 1), ("r2", 1)]
+    first = alerting.step(state, Instant(0))
+    assert [(each.key, each.sequence) for each in first.calls] == [("r1", 1), ("r2", 1)]
     assert not alerting.step(state, Instant(1)).calls
-    alerting.finished("r2")
+    end(alerting, first, "r2")
     assert [(each.key, each.sequence) for each in alerting.step(state, Instant(2)).calls] == [("r2", 2)]
 
 
 def test_so_many_at_a_time() -> None:
     many = [Alert(f"a{number}", "/agent") for number in range(AT_ONCE + 2)]
     alerting, state = machine(), cib(*many, events=1)
-    assert len(alerting.step(state, Instant(0)).calls) == AT_ONCE
-    alerting.finished("a0")
+    first = alerting.step(state, Instant(0))
+    assert len(first.calls) == AT_ONCE
+    end(alerting, first, "a0")
     assert [each.key for each in alerting.step(state, Instant(1)).calls] == [f"a{AT_ONCE}"]
 
 
 def test_progress_is_recorded_with_a_pause() -> None:
     alerting, state = machine(), cib(TWO, events=3)
-    alerting.step(state, Instant(5_000))
-    alerting.finished("r1")
-    first = alerting.step(state, Instant(5_001)).record
-    assert first is not None
-    assert (first.term, first.delivered) == (3, {"r1": 1})
-    alerting.finished("r1")
+    end(alerting, alerting.step(state, Instant(5_000)), "r1")
+    first = alerting.step(state, Instant(5_001))
+    assert first.record is not None
+    assert (first.record.term, first.record.delivered) == (3, {"r1": 1})
+    end(alerting, first, "r1")
     assert alerting.step(state, Instant(5_002)).record is None
     assert alerting.deadline() == 5_001 + RECORD_PAUSE_MS
     second = alerting.step(state, alerting.deadline()).record
@@ -112,9 +127,87 @@ def test_incidents() -> None:
     late = tuple(replace(each, at=WallTime(AT + each.sequence * 4_000)) for each in state.status.alerts.pending)
     state = replace(state, status=replace(state.status, alerts=replace(state.status.alerts, pending=late)))
     (first,) = alerting.step(state, Instant(0)).calls
-    alerting.finished("a")
+    alerting.finished(first, ENDED)
     (second,) = alerting.step(state, Instant(1)).calls
     assert [(each.sequence, each.environment["CRM_alert_alike"]) for each in (first, second)] == [(1, "0"), (4, "2")]
+
+
+GROUPED = Alert("a", "/agent", meta=(AttributeSet("m", (("incident-group", "10s"),)),))
+
+
+def with_incidents(*incidents: str) -> Cib:
+    """Return a state with an event for each of these incidents."""
+    state = cib(GROUPED, events=len(incidents))
+    queue = state.status.alerts
+    pending = tuple(replace(each, incident=name) for each, name in zip(queue.pending, incidents, strict=True))
+    return replace(state, status=replace(state.status, alerts=replace(queue, pending=pending)))
+
+
+def walked(state: Cib, *moments: int) -> list[tuple[int, tuple[int, ...]]]:
+    """Return what is called for at which moment, where each call ends at once."""
+    alerting, found = machine(), list[tuple[int, tuple[int, ...]]]()
+    for moment in moments:
+        for call in alerting.step(state, Instant(moment)).calls:
+            found.append((moment, call.sequences))
+            alerting.finished(call, ENDED)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("incidents", "expected"),
+    [
+        (["i1"], [(0, (1,))]),
+        (["i1", "i1", "i1"], [(0, (1,)), (10_001, (2, 3))]),
+        (["i1", "i1", "i1", "i2"], [(0, (1,)), (1, (2, 3)), (2, (4,))]),
+        (["i1", "i2", "i2"], [(0, (1,)), (1, (2,)), (10_002, (3,))]),
+        (["", "", ""], [(0, (1,)), (1, (2,)), (2, (3,))]),
+        (["i1"] * (GROUP_MAX + 2), [(0, (1,)), (1, tuple(range(2, GROUP_MAX + 2))), (10_002, (GROUP_MAX + 2,))]),
+    ],
+)  # fmt: skip
+def test_what_belongs_to_one_incident_is_collected(
+    incidents: list[str], expected: list[tuple[int, tuple[int, ...]]]
+) -> None:
+    assert walked(with_incidents(*incidents), 0, 1, 2, 9_999, 10_001, 10_002) == expected
+
+
+def test_a_group_has_a_deadline_and_all_its_events() -> None:
+    alerting, state = machine(), with_incidents("i1", "i1", "i1")
+    end(alerting, alerting.step(state, Instant(0)), "a")
+    assert not alerting.step(state, Instant(5)).calls
+    (call,) = alerting.step(state, Instant(10_005)).calls
+    made = call.environment
+    assert (made["CRM_alert_grouped"], made["CRM_alert_node_sequence"], made["CRM_alert_incident"]) == ("2", "3", "i1")
+    listed = json.loads(made["CRM_alert_events"])
+    assert [(each["node_sequence"], each["kind"], each["desc"]) for each in listed] == [
+        ("2", "node", "lost"), ("3", "node", "lost"),
+    ]  # fmt: skip
+
+
+def with_test(key: str) -> Cib:
+    """Return a state with a test of one recipient of TWO, and an event after it."""
+    state = cib(TWO, events=2)
+    queue = state.status.alerts
+    pending = (replace(queue.pending[0], only=(key,), description="test"), queue.pending[1])
+    queue = replace(queue, pending=pending, tests={key: AlertTest(1)})
+    return replace(state, status=replace(state.status, alerts=queue))
+
+
+@pytest.mark.parametrize(
+    "result",
+    [ENDED, AlertCallResult(3, "exit code 3", 5, "no\nroute"), AlertCallResult(None, "timeout", 30_000, "x" * 900)],
+)
+def test_a_test_goes_to_whom_it_is_for_and_how_it_ended_is_recorded(result: AlertCallResult) -> None:
+    alerting, state = machine(), with_test("r2")
+    first = alerting.step(state, Instant(0))
+    assert [(each.key, each.sequence, each.is_test) for each in first.calls] == [("r1", 2, False), ("r2", 1, True)]
+    assert first.calls[1].environment["CRM_alert_test"] == "true"
+    end(alerting, first, "r2", result)
+    record = alerting.step(state, Instant(RECORD_PAUSE_MS)).record
+    assert record is not None
+    test = record.tests["r2"]
+    assert (test.sequence, test.is_done, test.exit_code, test.problem, test.output) == (
+        1, True, result.exit_code, result.problem, result.output[-500:],
+    )  # fmt: skip
 
 
 def test_dropped_events_are_reported_once() -> None:

@@ -6,10 +6,17 @@ import pytest
 
 from haclusterd.cib import apply as apply_module
 from haclusterd.cib.apply_alerts import record_alerts
-from haclusterd.cib.commands import Command, Envelope, ReadBarrier, RecordAlerts, SetTransientAttribute
+from haclusterd.cib.commands import (
+    Command,
+    Envelope,
+    ReadBarrier,
+    RecordAlerts,
+    RequestAlertTest,
+    SetTransientAttribute,
+)
 from haclusterd.cib.derived.alert_events import with_alerts
 from haclusterd.cib.verdict import Entry
-from haclusterd.model.alerts import PENDING_MAX, AlertEvent, AlertQueue
+from haclusterd.model.alerts import PENDING_MAX, AlertEvent, AlertQueue, AlertTest, targets
 from haclusterd.model.cluster import Cib, DesignatedController, NodeState, NodeStatus, Status
 from haclusterd.model.configuration import Alert, AlertKind, AlertRecipient, Configuration
 from haclusterd.model.fencing import FenceAction, FenceOutcome, FencingRecord
@@ -151,3 +158,34 @@ def test_what_everybody_had_is_forgotten() -> None:
 def test_a_dc_of_before_is_not_believed() -> None:
     verdict = record_alerts(alerted(DEFAULT), RecordAlerts(Term(2), {"a": 5}), entry())
     assert verdict.refusal is not None
+
+
+def test_a_test_is_for_those_who_are_named_and_nobody_else_is_called() -> None:
+    two = Alert("a", "/agent", recipients=(AlertRecipient("r", "x"), AlertRecipient("s", "y")))
+    put = Envelope(RequestId("q"), N1, AT, RequestAlertTest(("s",), "root", "try"))
+    applied = apply_module.apply(alerted(two), put, index=9, term=Term(3))
+    assert applied.refusal is None
+    (event,) = applied.cib.status.alerts.pending
+    assert (event.only, event.sequence, event.description) == (("s",), 1, "test by root: try")
+    found = {target.key: target.wants(event) for target in targets(applied.cib.configuration)}
+    assert found == {"r": False, "s": True}
+    assert applied.cib.status.alerts.tests == {"s": AlertTest(1)}
+    ended = replace(AlertTest(1), is_done=True, exit_code=0)
+    entry = Entry(AT, N1, 10, Term(3), ALL_RULES)
+    recorded = record_alerts(applied.cib, RecordAlerts(Term(3), {"s": 1}, {"s": ended, "r": ended}), entry)
+    assert recorded.cib.status.alerts.tests == {"s": ended}
+    stale = record_alerts(applied.cib, RecordAlerts(Term(3), {}, {"s": replace(ended, sequence=7)}), entry)
+    assert stale.cib.status.alerts.tests == {"s": AlertTest(1)}
+
+
+@pytest.mark.parametrize("recipients", [(), ("nobody",)])
+def test_a_test_of_nobody_is_refused(recipients: tuple[str, ...]) -> None:
+    put = Envelope(RequestId("q"), N1, AT, RequestAlertTest(recipients, "root", ""))
+    assert apply_module.apply(alerted(DEFAULT), put, index=9, term=Term(3)).refusal is not None
+
+
+def test_events_of_one_entry_have_its_incident() -> None:
+    before = alerted(EVERY)
+    then = with_state(before, NodeState.LOST)
+    (event,) = with_alerts(before, then, READ, AT, "uuid-7").status.alerts.pending
+    assert event.incident == "uuid-7"
