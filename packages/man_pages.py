@@ -31,6 +31,8 @@ PROGRAMS = {
 SECTION = "8"
 AGENTS_SECTION = "7"
 AGENTS = Path(__file__).parents[1] / "resource_agents"
+ALERT_AGENTS = Path(__file__).parents[1] / "alert_agents"
+ALERTS = {"mail": "send alerts by e-mail", "webhook": "post alerts as JSON"}
 ENVIRONMENT = (
     ("HACLUSTERD_SOCKET", "the daemon's socket; else /run/haclusterd/control.sock"),
     ("CIB_file", "work on this state file; no daemon is asked"),
@@ -49,7 +51,13 @@ def pages() -> Mapping[str, Callable[[], str]]:
     found: dict[str, Callable[[], str]] = {f"crm.{SECTION}": _of_crm}
     found |= {f"crm-{level.name}.{SECTION}": partial(_of_level, level) for level in LEVELS}
     found |= {f"{name}.{SECTION}": partial(_of_daemon, name) for name in PROGRAMS if name != "crm"}
+    found |= {f"{_alert_name(agent)}.{AGENTS_SECTION}": partial(_of_alert_agent, agent) for agent in alert_agents()}
     return found | {f"{_agent_name(agent)}.{AGENTS_SECTION}": partial(_of_agent, agent) for agent in agents()}
+
+
+def alert_agents() -> list[Path]:
+    """Return the alert agents that come with the program."""
+    return sorted(each for each in ALERT_AGENTS.iterdir() if not each.suffix)
 
 
 def agents() -> list[Path]:
@@ -116,6 +124,16 @@ def _of_daemon(name: str) -> str:
     ).stdout  # fmt: skip
     sections = [(title, _body(title, lines)) for title, lines in _sections(printed.splitlines())]
     return _page(name, SECTION, PROGRAMS[name], sections, [each for each in PROGRAMS if each != name])
+
+
+def _alert_name(agent: Path) -> str:
+    return f"haclusterd-alert-{agent.name}"
+
+
+def _of_alert_agent(agent: Path) -> str:
+    printed = subprocess.run([agent, "--help"], check=True, capture_output=True, text=True).stdout
+    sections = [(title, _body(title, lines)) for title, lines in _sections(printed.splitlines())]
+    return _page(_alert_name(agent), AGENTS_SECTION, ALERTS[agent.name], sections, ["crm-alert"])
 
 
 def _sections(lines: Iterable[str]) -> list[tuple[str, list[str]]]:

@@ -150,6 +150,7 @@ def run(deliver: Callable[[Mapping[str, str]], str], usage: str, *, deadline_set
     if sys.argv[1:]:
         sys.stderr.write("it takes no arguments; see --help\n")
         return MISCONFIGURED
+    bound_s = deadline_s
     try:
         bound_s = seconds_of(os.environ, deadline_setting, deadline_s, most=3600)
         signal.signal(signal.SIGALRM, _too_late)

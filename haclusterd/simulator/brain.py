@@ -48,7 +48,7 @@ from haclusterd.simulator.checks.coverage import Coverage
 from haclusterd.simulator.checks.folding import SharedFolding
 from haclusterd.simulator.checks.observed import ObservedMachine, ObservedRuntime, ObservedStore
 from haclusterd.simulator.hosts.agents import HostAgents, SimulatedAgents
-from haclusterd.simulator.hosts.alert_agents import DeliveredAlert, SimulatedAlertAgents
+from haclusterd.simulator.hosts.alert_agents import AlertFates, DeliveredAlert, SimulatedAlertAgents
 from haclusterd.simulator.hosts.clocks import ProcessClock, SeededEntropy
 from haclusterd.simulator.hosts.devices import SimulatedDevices
 from haclusterd.simulator.hosts.fence_devices import PowerSwitch, SimulatedFenceAgents
@@ -84,6 +84,7 @@ class Surroundings:
     switch: PowerSwitch
     truth: Truth
     checkers: Checkers
+    alert_fates: AlertFates
     scheduler: Scheduler
     planners: PlannerManners
     folding: SharedFolding
@@ -99,6 +100,11 @@ class Surroundings:
     """Calls of alerts' agents, in the order in which they began."""
     feature_levels: Mapping[NodeName, int] = field(default_factory=dict)
     """What brains of older versions read, where one is installed."""
+
+    def alert_begins(self, delivered: DeliveredAlert) -> None:
+        """Note a call of an alert's agent, and have it judged."""
+        self.alerts.append(delivered)
+        self.checkers.alert_begins(delivered)
 
     def level_of(self, node: NodeName) -> int:
         """Return what a node's brain reads; of the rules, too, it has those of this level."""
@@ -271,7 +277,7 @@ class BrainProcess:
             pacer=pacer,
             agents=SimulatedAgents(hosted, boot, self.main_life, around.truth),
             fence_agents=SimulatedFenceAgents(world, around.switch, boot, self.main_life, host.name),
-            alerts=SimulatedAlertAgents(host, boot, self.main_life, around.alerts),
+            alerts=SimulatedAlertAgents(host, boot, self.main_life, around.alert_fates, around.alert_begins),
             log=StoryLog(world, host.name),
             history=NoHistory(),
             planner=SimulatedPlanner(

@@ -8,10 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from haclusterd.cib.commands import Edit, PutConstraint, PutFencingLevels, PutResource
-from haclusterd.model.configuration import AttributeSet, FencingLevel, Primitive, TicketConstraint
+from haclusterd.model.configuration import (
+    Alert,
+    AlertKind,
+    AlertRecipient,
+    AttributeSet,
+    FencingLevel,
+    Primitive,
+    TicketConstraint,
+)
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Manners
+from haclusterd.simulator.hosts.alert_agents import AlertFates
 from haclusterd.simulator.hosts.devices import DeviceTruth
 
 TICKET = "rights"
@@ -20,6 +29,8 @@ POLICIES = ("stop", "stop", "stop", "freeze", "ignore", "demote", "fence")
 LONG_TIMEOUT_MS = 60_000
 SPANS_MS = ((5, 30), (5, 200), (50, 2_500), (1_000, 30_000))
 """How long starts and promotes take: from what is over at once to what outlives every other timer."""
+ALERTS_SHARE = 0.4
+"""Of the seeds, those with alerts."""
 UNITS_SHARE = 0.3
 """Of the seeds, those whose services are units of systemd."""
 RELOADS_SHARE = 0.5
@@ -154,6 +165,28 @@ def _manners(chance: random.Random, *, slow: bool) -> Manners:
     reload_ms = apart.choice(SPANS_MS[:3])
     return replace(usual, start_ms=starts, promote_ms=promotes, demote_ms=demotes, units=units, reloads=reloads,
                    reload_ms=reload_ms)  # fmt: skip
+
+
+def alerts(seed: int) -> tuple[Alert, ...]:
+    """Draw the alerts of a seed: from its number alone, so that whatever else it draws stays what it is."""
+    chance = random.Random(f"alerts/{seed}")
+    if chance.random() >= ALERTS_SHARE:
+        return ()
+    timeout = ("timeout", chance.choice(("500ms", "2s", "10s")))
+    both = (AlertRecipient("alert-one", "/one"), AlertRecipient("alert-two", "/two"))
+    meta = (AttributeSet("alert-all-meta", (timeout,)),)
+    found = [Alert("alert-all", "/agent", select=tuple(AlertKind), meta=meta, recipients=both)]
+    if chance.random() < 0.5:
+        grouped = (AttributeSet("alert-grouped-meta", (timeout, ("incident-group", chance.choice(("1s", "5s"))))),)
+        found.append(Alert("alert-grouped", "/agent", meta=grouped))
+    return tuple(found)
+
+
+def alert_manners(seed: int, fates: AlertFates) -> None:
+    """Draw how alerts' agents behave."""
+    chance = random.Random(f"alert-manners/{seed}")
+    fates.longest_ms = chance.choice((50, 500, 3_000))
+    fates.failing, fates.hanging = chance.choice((0.0, 0.2)), chance.choice((0.0, 0.0, 0.1, 0.5))
 
 
 def tickets(chance: random.Random) -> tuple[Edit, ...]:

@@ -130,7 +130,7 @@ class Cluster:
         """What this run exercises."""
         self.activities = Activities(self, log)
         """What begins, for faults that wait for it."""
-        self.checkers.add(self.coverage, self.activities, *self._judges())
+        self.checkers.add(self.coverage, self.activities, self.alerts_judge, *self._judges())
         self.installing: set[NodeName] = set()
         """Nodes that read a snapshot which another node has sent."""
         self._asked: set[RequestId] = set()
@@ -162,6 +162,7 @@ class Cluster:
             switch=self.switch,
             truth=self.truth,
             checkers=self.checkers,
+            alert_fates=self.alert_fates,
             scheduler=self._schedule,
             planners=self.planners,
             folding=SharedFolding(),

@@ -14,7 +14,7 @@ from functools import partial
 
 from haclusterd.cib import codec
 from haclusterd.cib.changes import ChangeKind
-from haclusterd.cib.commands import SetTicket, TicketChange
+from haclusterd.cib.commands import PutAlert, SetTicket, TicketChange
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator import drawn_configurations, healing, recovery
 from haclusterd.simulator.checks import coverage, expectations
@@ -57,6 +57,8 @@ LIVENESS_MS = 120_000
 BEGINNING_MS = 600_000
 """Longer than all starts and promotes of half a minute one after another."""
 STAYS_SETTLED_MS = 3000
+ALERTS_MS = 1_200_000
+"""A hundred and more events, each of whose calls may hang."""
 DRIFTS_PPM = (0, 5_000, 10_000)
 """Clocks and crystals of devices are wrong by 1 % at most (safety.md §2)."""
 WATCHDOG_MS = 5_000
@@ -336,6 +338,9 @@ def _counts(cluster: Cluster, tally: Tally, faults: int) -> tuple[tuple[str, int
         ("acknowledged", tally.acknowledged),
         ("reads", tally.reads),
         ("undecided", tally.undecided),
+        ("alerts", cluster.alerts_judge.delivered),
+        ("alerts_repeated", cluster.alerts_judge.repeated),
+        ("seeds_with_alerts", int(bool(cluster.alerts_judge.delivered))),
     )
 
 
@@ -354,6 +359,7 @@ def _act(cluster: Cluster, faults: FaultRun[Cluster], seed: int, safety_ms: int)
     cluster.run_for(STAYS_SETTLED_MS)
     cluster.until_settled(limit_ms, "settled again")
     _judge_digests(cluster)
+    _judge_alerts(cluster)
     tally = clients.judge()
     if begins_again(seed):
         recovery.begin_again(cluster, BEGINNING_MS)
@@ -393,6 +399,10 @@ def _begin(cluster: Cluster, seed: int) -> None:
     if dwells_on.subject is Subject.TICKETS:
         cluster.administer(SetTicket(drawn_configurations.TICKET, TicketChange.GRANT, "swarm"))
         edits = (*edits, *drawn_configurations.tickets(chance))
+    drawn_alerts = drawn_configurations.alerts(seed)
+    if drawn_alerts:
+        drawn_configurations.alert_manners(seed, cluster.alert_fates)
+        edits = (*edits, *map(PutAlert, drawn_alerts))
     if edits:
         cluster.configure(edits)
         cluster.until_settled(BEGINNING_MS, "the beginning settled")
@@ -406,6 +416,13 @@ def _judge_digests(cluster: Cluster) -> None:
     digests = {codec.digest(cib) for name in cluster.names if (cib := cluster.applied_at(name)) is not None}
     if len(digests) != 1:
         raise ViolationError("DigestsAreEqual", f"{len(digests)} different CIBs at the end")
+
+
+def _judge_alerts(cluster: Cluster) -> None:
+    """When all is quiet, every recipient gets what it has not got yet, and nothing is missing."""
+    if cluster.cib.configuration.alerts:
+        cluster.until(lambda: not cluster.cib.status.alerts.pending, ALERTS_MS, "alerts are delivered")
+        cluster.alerts_judge.nothing_waits()
 
 
 def _problem_of(error: Exception) -> str:

@@ -22,10 +22,10 @@ from haclusterd.reports.codes import CODES, Severity
 from tests.documents import CHECKOUT, named, typed_lines
 
 DOCUMENTS = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
-SHOWING = [*DOCUMENTS, *sorted((CHECKOUT / "resource_agents").glob("*.md"))]
+SHOWING = [*DOCUMENTS, *sorted(CHECKOUT.glob("*_agents/*.md"))]
 """Pages that show what can be typed."""
 GRAMMAR = "docs/design/cli.md"
-ROOMS = ("ansible", "haclusterd", "resource_agents", "packages", "policies", "systemd", "tests", "docs")
+ROOMS = ("alert_agents", "ansible", "haclusterd", "resource_agents", "packages", "policies", "systemd", "tests", "docs")
 
 
 def prose(path: Path) -> str:

@@ -72,8 +72,8 @@ def test_every_module_says_why_it_exists() -> None:
 
 AT_THE_ROOT = {".ci", ".gitignore", "LICENSE", "Makefile", "README.md", "pyproject.toml", "requirements.lock"}
 ROOMS = {
-    "ansible", "docs", "haclusterd", "monitoring", "packages", "policies", "resource_agents", "shims", "systemd",
-    "tests",
+    "alert_agents", "ansible", "docs", "haclusterd", "monitoring", "packages", "policies", "resource_agents", "shims",
+    "systemd", "tests",
 }  # fmt: skip
 
 
@@ -118,7 +118,7 @@ BARE = re.compile(r"# (?:noqa(?!: [A-Z])|type: ignore(?!\[))")
 def test_a_check_is_silenced_by_name_and_with_its_reason_and_types_only_where_they_are_checked() -> None:
     found = []
     program = set(PROGRAM)
-    for path in [*PYTHON, *tracked("resource_agents/*", "docs/*.py")]:
+    for path in [*PYTHON, *tracked("resource_agents/*", "alert_agents/*", "docs/*.py")]:
         if path == Path(__file__):
             continue
         is_typed = path in program
@@ -152,7 +152,7 @@ def test_what_nodes_read_without_a_plan_is_what_is_in_force() -> None:
 
 
 def test_what_is_executable_says_with_what() -> None:
-    agents = [path for path in tracked("resource_agents/*") if path.suffix != ".md"]
+    agents = [path for path in tracked("resource_agents/*", "alert_agents/*") if path.suffix != ".md"]
     assert agents
     assert [path.name for path in agents if not path.read_text().startswith("#!")] == []
     assert [path.name for path in agents if not path.stat().st_mode & 0o100] == []

@@ -42,7 +42,7 @@ THROUGH: Mapping[str, tuple[str, ...]] = {
     "haclusterd.verbs": ("tests/unit/cli", "tests/unit/commands", "tests/golden/test_examples_of_commands.py"),
 }
 """Rooms whose modules answer together, by their longest name: what is written there is shown by these tests."""
-PROGRAMS = {"haclusterd.agents": ("resource_agents", "shims")}
+PROGRAMS = {"haclusterd.agents": ("resource_agents", "alert_agents", "shims")}
 """Rooms that the tests of their row reach only by programs in these directories, which they start."""
 NAMED = re.compile(r"(?:from (haclusterd[\w.]*) import (\w+))|(haclusterd(?:\.\w+)+)")
 """A module in a program that is run as another process."""

@@ -58,6 +58,8 @@ def test_a_failure_a_move_a_fencing_and_an_attribute(running: Scenario, tmp_path
     def sees(text: str) -> None:
         running.until(f"the alert {text!r}", lambda: text in lines_of(seen))
 
+    (tested,) = running.must("alert.test", name="numbers")["tests"]
+    assert (tested["is_done"], tested["exit_code"], tested["problem"]) == (True, 0, "")
     holder = running.holder()
     assert holder is not None
     running.must("node.attribute", node=holder, action="set", name="level", value="7", lifetime="reboot")

@@ -53,7 +53,8 @@ def test_the_wheel_holds_no_tests_and_everything_else(wheel: Path) -> None:
     assert not [name for name in names if name.startswith(("tests/", "docs/"))]
     assert "haclusterd/py.typed" in names
     tools = (f"shims/{tool}" for tool in TOOLS)
-    for name in ("systemd/haclusterd.service", *tools, *(f"resource_agents/{agent.name}" for agent in AGENTS)):
+    for name in ("systemd/haclusterd.service", *tools, *(f"resource_agents/{agent.name}" for agent in AGENTS),
+                 "alert_agents/webhook", "alert_agents/mail"):  # fmt: skip
         assert any(each.endswith(f"data/share/haclusterd/{name}") for each in names), name
     for page in (CHECKOUT / "docs/reference/man").iterdir():
         assert any(each.endswith(f"data/share/man/man{page.suffix[1:]}/{page.name}") for each in names), page.name

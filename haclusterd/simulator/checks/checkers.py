@@ -25,6 +25,7 @@ from haclusterd.model.properties import fences_unseen
 from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.ports.agents import AgentCall
 from haclusterd.scheduler.unpack.management import unmanaged
+from haclusterd.simulator.hosts.alert_agents import DeliveredAlert
 from haclusterd.simulator.hosts.clocks import EPOCH_MS
 from haclusterd.simulator.hosts.configurations import CLONED
 from haclusterd.simulator.hosts.world import World
@@ -141,6 +142,9 @@ class Checker:
 
     def lease_published(self, node: NodeName, incarnation: Incarnation, until: Instant, until_us: int) -> None:
         """A pacer published a lease that ends at `until_us` of virtual time."""
+
+    def alert_begins(self, delivered: DeliveredAlert) -> None:
+        """An agent of an alert is being executed."""
 
     def another_log_begins(self) -> None:
         """People make another cluster of what is left: what only the log of the one before said is over."""
@@ -822,6 +826,11 @@ class Checkers:
             checker.applied(node, cib)
         if cib.index > self.log.newest.index:
             self.log.newest = cib
+
+    def alert_begins(self, delivered: DeliveredAlert) -> None:
+        """An agent of an alert is being executed."""
+        for checker in self._concerned["alert_begins"]:
+            checker.alert_begins(delivered)
 
     def another_log_begins(self) -> None:
         """People make another cluster of what is left, and have switched off whatever else there was."""

@@ -1,5 +1,6 @@
-"""Alert agents on simulated hosts: each call is noted, takes a while, and ends as the host does."""
+"""Alert agents on simulated hosts: each call is noted, takes a while, may fail or hang, and ends as the host does."""
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,21 +25,47 @@ class DeliveredAlert:
         return self.call.environment["CRM_alert_repeated"] == "true"
 
 
+class AlertFates:
+    """How calls end, and how long they take; drawn one by one."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self.longest_ms = TAKES_MS
+        self.failing = 0.0
+        """Of the calls, those whose agent fails."""
+        self.hanging = 0.0
+        """Of the calls, those whose agent is killed at its timeout."""
+
+    def draw(self, call: AlertCall) -> AlertCallResult:
+        """Return how a call ends."""
+        if self.longest_ms == TAKES_MS and not self.failing and not self.hanging:
+            return AlertCallResult(0, "", TAKES_MS)
+        fate = self._chance.random()
+        if fate < self.hanging:
+            return AlertCallResult(None, "timeout", call.timeout_ms)
+        code = 1 if fate < self.hanging + self.failing else 0
+        return AlertCallResult(code, "exit code 1" if code else "", self._chance.randint(1, self.longest_ms))
+
+
 class SimulatedAlertAgents:
     """The `AlertAgents` of one brain."""
 
-    def __init__(self, host: Host, boot: Boot, life: Life, delivered: list[DeliveredAlert]) -> None:
+    def __init__(
+        self, host: Host, boot: Boot, life: Life, fates: AlertFates, begins: Callable[[DeliveredAlert], None]
+    ) -> None:
+        """`begins` is called with each call."""
         self._host = host
         self._boot = boot
         self._life = life
-        self._delivered = delivered
+        self._fates = fates
+        self._begins = begins
 
     def call(self, call: AlertCall, done: Callable[[AlertCallResult], None]) -> None:
         """See `AlertAgents.call`."""
-        self._delivered.append(DeliveredAlert(self._host.name, call))
-        result = AlertCallResult(0, "", TAKES_MS)
+        self._begins(DeliveredAlert(self._host.name, call))
+        result = self._fates.draw(call)
 
         def ended() -> None:
             self._life.after(0, lambda: done(result))
 
-        self._boot.life.after(TAKES_MS * MS, ended)
+        self._boot.life.after(result.executed_ms * MS, ended)
