@@ -130,6 +130,8 @@ class Cluster:
         """What this run exercises."""
         self.activities = Activities(self, log)
         """What begins, for faults that wait for it."""
+        self.alerts_judge = AlertsArriveInOrder(self, log)
+        self.alert_fates = AlertFates(self.world.chance("alert agents"))
         self.checkers.add(self.coverage, self.activities, self.alerts_judge, *self._judges())
         self.installing: set[NodeName] = set()
         """Nodes that read a snapshot which another node has sent."""
