@@ -37,6 +37,7 @@ from haclusterd.simulator.brain import BrainProcess, Surroundings
 from haclusterd.simulator.checks import expectations
 from haclusterd.simulator.checks.activities import Activities, Activity, Begun, activity_of
 from haclusterd.simulator.checks.checkers import Checker, Checkers, ViolationError
+from haclusterd.simulator.checks.checkers_of_alerts import AlertsArriveInOrder
 from haclusterd.simulator.checks.checkers_of_devices import judges_of_devices, unequal_claims
 from haclusterd.simulator.checks.checkers_of_notifications import InstancesAreNotified
 from haclusterd.simulator.checks.checkers_of_the_dead import FenceAgentsActInTime, TheDeadAreFencedFirst
@@ -45,7 +46,7 @@ from haclusterd.simulator.checks.folding import SharedFolding
 from haclusterd.simulator.disabled_rules import seen_by
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import AgentFates, HostAgents, Manners
-from haclusterd.simulator.hosts.alert_agents import DeliveredAlert
+from haclusterd.simulator.hosts.alert_agents import AlertFates, DeliveredAlert
 from haclusterd.simulator.hosts.clocks import EPOCH_MS
 from haclusterd.simulator.hosts.fence_devices import PowerSwitch
 from haclusterd.simulator.hosts.hosts import Boot, Host
