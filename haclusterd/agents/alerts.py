@@ -55,6 +55,11 @@ class Alert:
         """The incident of the newest event; empty: of none, or not known."""
         return str(self.newest.get("incident", ""))
 
+    @property
+    def subject(self) -> str:
+        """The incident, else the moment of the newest event: sequence numbers alone are those of other clusters too."""
+        return self.incident or "".join(filter(str.isdigit, str(self.newest.get("at", "")))) or "alert"
+
 
 def read_alert(environment: Mapping[str, str]) -> Alert:
     """Read what the agent was called for; raise WrongSettingError where it was not called by a cluster."""

@@ -42,7 +42,7 @@ def environment_of(
     """
     values = {
         "version": VERSION,
-        **_common(target, event),
+        **_of_event(target, event),
         "repeated": str(is_repeated).lower(),
     }
     if target.recipient is not None:
@@ -56,7 +56,7 @@ def environment_of(
         values["nodeid"] = number
     variables = {f"{prefix}{name}": value for prefix in _PREFIXES for name, value in values.items()}
     if earlier:
-        listed = [_shortened(_common(target, each)) for each in (*earlier, event)]
+        listed = [_shortened(_of_event(target, each)) for each in (*earlier, event)]
         variables["CRM_alert_grouped"] = str(len(listed))
         variables["CRM_alert_events"] = json.dumps(listed, separators=(",", ":"))
     return {**target.parameters, **variables}
@@ -67,8 +67,8 @@ def _shortened(values: Mapping[str, str]) -> dict[str, str]:
     return {name: value[:_VALUE_MAX] for name, value in values.items()}
 
 
-def _common(target: AlertTarget, event: AlertEvent) -> dict[str, str]:
-    """Return what is said of one event, whoever is called for it."""
+def _of_event(target: AlertTarget, event: AlertEvent) -> dict[str, str]:
+    """Return what is said of one event, the same in a call of its own and in a group."""
     values = {
         "kind": _KINDS[event.kind],
         "node_sequence": str(event.sequence),

@@ -132,7 +132,6 @@ class Cluster:
         self.activities = Activities(self, log)
         """What begins, for faults that wait for it."""
         self.alerts_judge = AlertsArriveInOrder(self, log)
-        self.alert_fates = AlertFates(self.world.chance("alert agents"))
         self.checkers.add(self.coverage, self.activities, self.alerts_judge, *self._judges())
         self.installing: set[NodeName] = set()
         """Nodes that read a snapshot which another node has sent."""
@@ -153,8 +152,7 @@ class Cluster:
         self._read_from: Configuration | None = None
         self.fastest = self.slowest = self.timing
         """With the least and the greatest node-timeout that was in force up to now."""
-        self._plan_asked = (0, 0)
-        self._plan_was_empty = False
+        self._plan_asked, self._plan_was_empty = (0, 0), False
         self._surroundings = Surroundings(
             world=self.world,
             members=self._first_members(),
@@ -165,7 +163,7 @@ class Cluster:
             switch=self.switch,
             truth=self.truth,
             checkers=self.checkers,
-            alert_fates=self.alert_fates,
+            alert_fates=AlertFates(self.world.chance("alert agents")),
             scheduler=self._schedule,
             planners=self.planners,
             folding=SharedFolding(),
@@ -180,6 +178,11 @@ class Cluster:
         for host in self.hosts.values():
             self._equip(host, self._surroundings)
         self.world.after(LOOK_US, self._look)
+
+    @property
+    def alert_fates(self) -> AlertFates:
+        """How calls of alert agents end."""
+        return self._surroundings.alert_fates
 
     def _judges(self) -> Iterator[Checker]:
         """Yield the checkers that ask more than the log and the scene."""

@@ -13,6 +13,6 @@ ALERT = Family("alert", "Alerts: who is sent what happens, and what waits for th
     Verb("alert.test", Permission.OPERATE, "Send a test event to recipients, and show how their agents ended", (
         Argument("name", Kind.WORD, "which alert or recipient; left out: all"),
     ), (
-        Words(("crm alert test", "crm alert test mail", "crm --wait=5min alert test mail")),
+        Words(("crm alert test", "crm alert test mail", "crm --wait=5min alert test mail"), is_guessed=False),
     ), cost=Cost.LIGHT, answers=("alert_tests",)),
 ))  # fmt: skip

@@ -32,7 +32,7 @@ GPU = Family("gpu", "GPUs: how they are, who holds them, what to do when one fai
         Words(('crm gpu drain n1:0000:3b:00.0 --reason "to be replaced" --wait',), is_guessed=False),
     )),
     Verb("gpu.clear", Permission.OPERATE, "Let resources use a drained device again", (_DEVICE,), (
-        Words(("crm gpu clear n1:0000:3b:00.0",)),
+        Words(("crm gpu clear n1:0000:3b:00.0",), is_guessed=False),
     )),
     Verb("gpu.forget", Permission.OPERATE, "Forget a device that is missing and will not come back", (_DEVICE,), (
         Words(("crm gpu forget n1:0000:3b:00.0",), is_guessed=False),

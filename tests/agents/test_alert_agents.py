@@ -112,13 +112,13 @@ def test_a_post_says_everything_and_is_signed(tmp_path: Path) -> None:
 
 def test_a_group_is_one_post() -> None:
     hook = Hook(200)
-    names = ("kind", "node", "desc", "node_sequence")
-    events = [dict(zip(names, ("node", f"n{number}", "lost", str(number)), strict=True)) for number in (5, 6)]
+    names = ("kind", "node", "desc", "node_sequence", "timestamp_epoch")
+    events = [dict(zip(names, ("node", f"n{number}", "lost", str(number), "1"), strict=True)) for number in (5, 6)]
     with serving(hook.server):
         done = called("webhook", f"http://127.0.0.1:{hook.port}", CRM_alert_events=json.dumps(events))
     assert done.returncode == 0, done.stderr
     assert [(each["sequence"], each["node"]) for each in hook.document()["events"]] == [(5, "n5"), (6, "n6")]
-    assert hook.requests[0][1]["Idempotency-Key"] == "alert-5-6"
+    assert hook.requests[0][1]["Idempotency-Key"] == "19700101000001000-5-6", "nothing another cluster could send"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from haclusterd.cib.commands import AddApiToken
+from haclusterd.cib.commands import AddApiToken, PublishDevices
 from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.main import World, run
 from haclusterd.cli.offline import OfflineClient
@@ -29,7 +29,7 @@ EXAMPLES = [
     and not command.is_statement
 ]
 HERE = {"12": "5", "13": "7", "4.17": "4.3", "n5": "n3", "/var/lib/pacemaker/cib/cib.xml": "cib.xml",
-        "web.crm": "web.yaml"}
+        "web.crm": "web.yaml", "n1:0000:3b:00.0": "n2:0000:1c:00.0"}
 """What these clusters have in the place of a word of an example."""
 OF_CLONES = {"db-clone", "paris"}
 FIRST = "crm template new shop virtual-ip params ip=192.0.2.10"
@@ -49,13 +49,28 @@ SETTLED_BY_A_DAEMON = {
 def cluster_for(words: list[str]) -> Cluster:
     if OF_CLONES & set(words):
         return SITUATIONS["clones"]()
+    if words[0] == "gpu":
+        return with_events(with_devices(is_missing="forget" in words))
     cluster = running()
+    if "alert" in words and "test" in words:
+        cluster.configure("alert mail /usr/share/haclusterd/alert_agents/mail")
     if "confirm" in words or "clearstate" in words:
         cluster.state("n3", NodeState.LOST)
     if "revoke" in words and "token" in words:
         token = ApiToken(words[-1], digest_of("hacl_a"), "viewer")
         cluster.do(AddApiToken(token, "root@n1"))
     return with_events(cluster)
+
+
+def with_devices(*, is_missing: bool) -> Cluster:
+    """Return a cluster with GPUs; the one that examples name came later, and `is_missing`: it went away again."""
+    cluster = SITUATIONS["devices"]()
+    n2 = cluster.node("n2")
+    assert n2.incarnation is not None
+    if is_missing:
+        left = [each for each in cluster.cib.status.devices[n2.name].devices.values() if each.id != "GPU-n2-2"]
+        cluster.do(PublishDevices(n2.name, n2.incarnation, tuple(left)))
+    return cluster
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

@@ -1753,6 +1753,40 @@ PERMISSIONS = (
         "who may configure roles makes a viewer's token one that changes everything",
     ),
 )
+ALERTS = (
+    Mutant(
+        "AlertingMachine._calls",
+        "key in self._running or key not in queue.delivered",
+        "key not in queue.delivered",
+        "a recipient is called for the next event while its agent still has one, and the later one may arrive first",
+    ),
+    Mutant(
+        "AlertingMachine._call",
+        "any(each.term != self._term for each in events)",
+        "False",
+        "what the DC before may have delivered comes again without its mark, and pages somebody twice",
+    ),
+    Mutant(
+        "AlertingMachine._group",
+        "event.only or event.incident != incident or len(events) == GROUP_MAX",
+        "False",
+        "a group takes in other incidents, tests, and more than one call can hold",
+    ),
+    Mutant(
+        "record_alerts",
+        "controller is None or controller.term != command.term",
+        "False",
+        "a DC whose term is over says how far recipients have got",
+    ),
+    Mutant("trimmed", "min", "max", "an event goes when the fastest recipient has it: the others never get it"),
+    Mutant(
+        "_bounded",
+        "queue.dropped.get(key, 0) + missed.get(key, 0)",
+        "queue.dropped.get(key, 0)",
+        "events are dropped, and nobody is shown that they were",
+    ),
+)
+"""What happened reaches its recipients: once, in order, or counted as dropped."""
 
 CURATED = (
     *ACTIVITY,
@@ -1773,5 +1807,6 @@ CURATED = (
     *COPIES,
     *DEVICES,
     *PERMISSIONS,
+    *ALERTS,
 )
 """All of them, in the order of the table."""

@@ -80,7 +80,7 @@ def test_no_entry_hides_a_command(level: Level) -> None:
 
 
 HARMLESS = {"start", "manage", "online", "ready", "activate", "export", "backup", "attribute", "status-attr",
-            "utilization", "meta", "param", "failcount", "off", "validate-all"}  # fmt: skip
+            "utilization", "meta", "param", "failcount", "off", "validate-all", "accept"}  # fmt: skip
 
 
 def test_what_is_never_guessed_is_everything_that_takes_something_away() -> None:
