@@ -6,6 +6,7 @@ from collections import Counter
 from haclusterd.cli.render.history import difference_lines
 from haclusterd.cli.render.status import node_lines, resource_lines
 from haclusterd.cli.render.terminal import Cell, Colour, Screen, columns, counted, folded, span
+from haclusterd.reports.rendering import printable
 from haclusterd.verbs.answers.alerts import Alerts, AlertTests
 from haclusterd.verbs.answers.answer import read
 from haclusterd.verbs.answers.cluster import (
@@ -361,7 +362,7 @@ def render_alert_tests(screen: Screen, data: AlertTests) -> list[str]:
         to = f" to {row.recipient}" if row.recipient else ""
         after = f" after {span(row.executed_ms)}" if row.is_done else ""
         lines.append(f"{screen.paint(row.id, Colour.BOLD)}: {row.path}{to}: {screen.paint(end, colour)}{after}")
-        lines += [f"    {line}" for line in row.output.splitlines()[-5:]]
+        lines += [f"    {printable(line)}" for line in row.output.splitlines()[-5:]]
     return lines
 
 

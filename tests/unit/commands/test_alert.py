@@ -65,7 +65,7 @@ def asked_for_a_test(*ended: AlertTest) -> tuple[Outcome[AlertTests], Cib]:
 
 def test_a_test_is_asked_of_every_recipient_and_waited_for() -> None:
     sent = AlertTest(3, is_done=True, exit_code=0, executed_ms=40, output="250 OK")
-    failed = AlertTest(3, is_done=True, exit_code=2, problem="exit code 2", executed_ms=9, output="refused")
+    failed = AlertTest(3, is_done=True, exit_code=2, problem="exit code 2", executed_ms=9, output="refused\x1b[2J")
     outcome, after = asked_for_a_test(sent, failed)
     assert [each.recipients for each in outcome.commands if isinstance(each, RequestAlertTest)] == [("r", "s")]
     assert outcome.until is not None
@@ -75,11 +75,11 @@ def test_a_test_is_asked_of_every_recipient_and_waited_for() -> None:
     assert [each.code for each in then.reports] == [Code.ALERT_FAILED]
     assert then.answer is not None
     assert [(row.id, row.exit_code, row.executed_ms, row.output) for row in then.answer.tests] == [
-        ("r", 0, 40, "250 OK"), ("s", 2, 9, "refused"),
+        ("r", 0, 40, "250 OK"), ("s", 2, 9, "refused\x1b[2J"),
     ]  # fmt: skip
     assert render_alert_tests(Screen(), then.answer) == [
         "r: /mail to admin: exit code 0 after 40 ms", "    250 OK",
-        "s: /mail to other: exit code 2 after 9 ms", "    refused",
+        "s: /mail to other: exit code 2 after 9 ms", "    refused\\x1b[2J",
     ]  # fmt: skip
 
 
