@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from haclusterd.cib.commands import Edit, PutConstraint, PutFencingLevels, PutResource
+from haclusterd.model.alerts import targets
 from haclusterd.model.configuration import (
     Alert,
     AlertKind,
     AlertRecipient,
     AttributeSet,
+    Configuration,
     FencingLevel,
     Primitive,
     TicketConstraint,
@@ -180,6 +182,14 @@ def alerts(seed: int) -> tuple[Alert, ...]:
         grouped = (AttributeSet("alert-grouped-meta", (timeout, ("incident-group", chance.choice(("1s", "5s"))))),)
         found.append(Alert("alert-grouped", "/agent", meta=grouped))
     return tuple(found)
+
+
+def alert_tests(seed: int, within_ms: int) -> list[tuple[int, tuple[str, ...]]]:
+    """Draw when somebody tests which recipients, in ms from now."""
+    chance = random.Random(f"alert-tests/{seed}")
+    keys = [target.key for target in targets(Configuration(alerts={each.id: each for each in alerts(seed)}))]
+    return [(chance.randrange(within_ms), tuple(chance.sample(keys, chance.randint(1, len(keys)))))
+            for _ in range(3 if keys else 0)]  # fmt: skip
 
 
 def alert_manners(seed: int, fates: AlertFates) -> None:

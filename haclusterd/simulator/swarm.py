@@ -14,7 +14,7 @@ from functools import partial
 
 from haclusterd.cib import codec
 from haclusterd.cib.changes import ChangeKind
-from haclusterd.cib.commands import PutAlert, SetTicket, TicketChange
+from haclusterd.cib.commands import PutAlert, RequestAlertTest, SetTicket, TicketChange
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator import drawn_configurations, healing, recovery
 from haclusterd.simulator.checks import coverage, expectations
@@ -36,6 +36,7 @@ from haclusterd.simulator.faults import versions as faults_of_versions
 from haclusterd.simulator.faults.base import PACES_MS, Fault, FaultRun, Kind, draw_plan
 from haclusterd.simulator.forgetting import Forgetting
 from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster, Shape
 from haclusterd.simulator.subjects import NO_EMPHASIS, Emphasis, Subject, emphasis_of
 from haclusterd.simulator.writing_agents import WritingAgents
@@ -347,6 +348,8 @@ def _counts(cluster: Cluster, tally: Tally, faults: int) -> tuple[tuple[str, int
 def _act(cluster: Cluster, faults: FaultRun[Cluster], seed: int, safety_ms: int) -> Tally:
     clients = Clients(cluster)
     _begin(cluster, seed)
+    for after_ms, keys in drawn_configurations.alert_tests(seed, safety_ms):
+        cluster.world.after(after_ms * MS, partial(cluster.administer, RequestAlertTest(keys, "swarm", "drawn")))
     clients.begin()
     faults.begin()
     cluster.run_for(safety_ms * LONGER if is_long(seed) else safety_ms)
@@ -422,7 +425,7 @@ def _judge_alerts(cluster: Cluster) -> None:
     """When all is quiet, every recipient gets what it has not got yet, and nothing is missing."""
     if cluster.cib.configuration.alerts:
         cluster.until(lambda: not cluster.cib.status.alerts.pending, ALERTS_MS, "alerts are delivered")
-        cluster.alerts_judge.nothing_waits()
+        cluster.alerts_judge.nothing_waits(cluster.cib)
 
 
 def _problem_of(error: Exception) -> str:

@@ -4,6 +4,7 @@ from collections import Counter
 
 from haclusterd.cib.changes import Applied
 from haclusterd.model.alerts import targets
+from haclusterd.model.cluster import Cib
 from haclusterd.simulator.checks.checkers import Checker, Log, Scene
 from haclusterd.simulator.hosts.alert_agents import DeliveredAlert
 
@@ -65,11 +66,15 @@ class AlertsArriveInOrder(Checker):
             self.object_to(f"{delivered.node} calls {key} for event {number}, and {waiting[:3]} come first")
         del waiting[0]
 
-    def nothing_waits(self) -> None:
+    def nothing_waits(self, cib: Cib) -> None:
         """Judge the end, when everything is delivered."""
         lost = {key: waiting[:5] for key, waiting in sorted(self._wanted.items()) if waiting}
         if lost:
             self.object_to(f"events were never delivered: {lost}")
+        queue = cib.status.alerts
+        open_tests = [key for key, test in queue.tests.items() if not test.is_done and not queue.dropped.get(key)]
+        if open_tests:
+            self.object_to(f"nobody says how tests of {open_tests} ended")
 
     def another_log_begins(self) -> None:
         """Begin again: its events have numbers of their own."""
