@@ -179,10 +179,11 @@ class GpuLab:
         return found
 
     @staticmethod
-    def users() -> str:
-        """Return what nvidia-smi says uses the device: `PID MIB`; empty: nothing."""
-        words = ("nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits")
-        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.replace(",", "").strip()
+    def user() -> int:
+        """Return the process that uses the device, as nvidia-smi says; 0: none."""
+        words = ("nvidia-smi", "--query-compute-apps=pid", "--format=csv,noheader")
+        found = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+        return int(found[0]) if found else 0
 
     def _online(self) -> int:
         return sum(node["state"] == "online" for node in self.data("status").get("nodes", ()))
@@ -304,21 +305,21 @@ def play_real(lab: GpuLab, directory: Path) -> bool:
     )
     began = time.monotonic()
     lab.until("the claim", lambda: lab.held_by("hold") is not None)
-    lab.until("the program", lambda: lab.users() != "", 60)
-    print(f"claimed, and its memory in use after {time.monotonic() - began:.1f} s: {lab.users()}")
-    pid = int(lab.users().split()[0])
+    lab.until("the program", lambda: lab.user() != 0)
+    pid = lab.user()
+    print(f"claimed, and in use after {time.monotonic() - began:.1f} s by process {pid}")
     os.kill(pid, 9)
     began = time.monotonic()
-    lab.until("it runs again", lambda: lab.users() != "" and int(lab.users().split()[0]) != pid, 60)
-    print(f"killed; runs again on the proven device after {time.monotonic() - began:.1f} s: {lab.users()}")
+    lab.until("it runs again", lambda: lab.user() not in (0, pid))
+    print(f"killed; runs again on the proven device after {time.monotonic() - began:.1f} s as process {lab.user()}")
     lab.cluster.call("n1", "gpu.drain", device=device["id"])
     began = time.monotonic()
-    lab.until("the device given back", lambda: not next(iter(lab.devices()))["claims"], 60)
+    lab.until("the device given back", lambda: not next(iter(lab.devices()))["claims"])
     print(f"drained: stopped, proven free and given back after {time.monotonic() - began:.1f} s")
     stranger = subprocess.Popen([sys.executable, program, "1024"], stdout=subprocess.PIPE)
     assert stranger.stdout is not None
     stranger.stdout.readline()
-    lab.until("the stranger seen", lambda: bool(next(iter(lab.devices()))["strangers"]), 60)
+    lab.until("the stranger seen", lambda: bool(next(iter(lab.devices()))["strangers"]))
     print(f"a stranger is seen: {next(iter(lab.devices()))['strangers']}")
     lab.cluster.call("n1", "gpu.clear", device=device["id"])
     time.sleep(LASTING_S)
@@ -327,7 +328,7 @@ def play_real(lab: GpuLab, directory: Path) -> bool:
     stranger.kill()
     stranger.wait()
     began = time.monotonic()
-    lab.until("it runs again", lambda: lab.held_by("hold") is not None and lab.users() != "", 60)
+    lab.until("it runs again", lambda: lab.held_by("hold") is not None and lab.user() != 0)
     print(f"the stranger ended: claimed and running after {time.monotonic() - began:.1f} s")
     print("RESULT real=1 claimed=1 stranger_respected=" + str(int(is_kept)))
     return is_kept
