@@ -80,7 +80,7 @@ def _loading(invocation: Invocation, shown: Response, source: str) -> dict[str, 
         "mode": "update" if invocation.arguments.get("ids") else "replace",
         "source": source,
         "format": "crm",
-        "version": number(fields(shown.data), "version"),
+        "over": number(fields(shown.data), "version"),
     }
 
 

@@ -176,7 +176,7 @@ def _commit(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -
     }  # fmt: skip
     version = _version(shadows, name)
     if version and not session.options.force:
-        asked["version"] = version
+        asked["over"] = version
     done = _ask(shadows.live, "configure.load", asked, session.options)
     if is_unsafe(done) and session.agrees(done):
         done = _ask(shadows.live, "configure.load", asked, replace(session.options, force=True))

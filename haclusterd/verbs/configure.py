@@ -50,6 +50,8 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
         Argument("mode", Kind.WORD, "what to do with what the file does not name", is_required=True,
                  choices=("update", "replace", "push")),
         Argument("version", Kind.INTEGER, "only when the configuration is this version still", is_typed=False),
+        Argument("over", Kind.INTEGER, "the version over which the text was written: what others have changed since "
+                 "then stays, unless both have changed the same", is_typed=False),
         _TEXT, _SOURCE, _FORMAT, _VARIABLES,
     ), (
         Words(("crm configure load update web.yaml", "crm configure load replace - < all.crm",

@@ -96,9 +96,11 @@ def load(context: Context, arguments: Arguments) -> Outcome[Change]:
     shows it all the same.
     """
     base, now = context.cib.configuration, context.cib.version
-    version = arguments.integer("version", now.epoch)
-    if version != now.epoch:
-        return _load_over(context, arguments, version)
+    if arguments.integer("version", now.epoch) != now.epoch:
+        return refusal(report(Code.CONFLICT, author=now.author or "somebody", version=now.epoch))
+    over = arguments.integer("over", now.epoch)
+    if over != now.epoch:
+        return _load_over(context, arguments, over)
     if arguments.word("mode") != "update":
         base = Configuration(nodes=base.nodes)
     made = read_text(context, arguments, base)

@@ -35,7 +35,7 @@ def situation(theirs: str) -> tuple[Cluster, Context]:
 
 
 def loaded(cluster: Cluster, context: Context, text: str, mode: str) -> Outcome:
-    arguments = {"mode": mode, "text": text, "format": "crm", "version": cluster.cib.version.epoch - 1}
+    arguments = {"mode": mode, "text": text, "format": "crm", "over": cluster.cib.version.epoch - 1}
     outcome = registry.run("configure.load", arguments, context)
     for command in outcome.commands:
         cluster.do(command)
@@ -111,5 +111,13 @@ def test_a_secret_that_was_not_shown_is_no_change() -> None:
 
 def test_over_a_version_that_is_not_kept_nothing_is_loaded() -> None:
     _, context = situation(edited(("5: n1", "6: n1")))
-    outcome = registry.run("configure.load", {"mode": "update", "text": BEFORE, "version": 999}, context)
+    outcome = registry.run("configure.load", {"mode": "update", "text": BEFORE, "over": 999}, context)
     assert [each.code for each in outcome.reports] == [Code.CONFLICT]
+
+
+def test_what_is_meant_for_one_version_alone_is_never_put_over_another() -> None:
+    cluster, context = situation(edited(("5: n1", "6: n1")))
+    for version in (cluster.cib.version.epoch - 1, 999):
+        outcome = registry.run("configure.load", {"mode": "update", "text": BEFORE, "version": version}, context)
+        assert [each.code for each in outcome.reports] == [Code.CONFLICT]
+        assert not outcome.commands
