@@ -36,6 +36,7 @@ QUIET_CHANGES = frozenset(
         ChangeKind.LEADER_REQUESTED,
         ChangeKind.HISTORY_FORGOTTEN,
         ChangeKind.AVAILABILITY_CHANGED,
+        ChangeKind.ALERT_TESTED,
     }
 )
 """Changes after which a finished plan is still right."""

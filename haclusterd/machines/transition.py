@@ -71,6 +71,7 @@ EXPECTED_CHANGES = frozenset(
         ChangeKind.LEADER_REQUESTED,
         ChangeKind.HISTORY_FORGOTTEN,
         ChangeKind.AVAILABILITY_CHANGED,
+        ChangeKind.ALERT_TESTED,
     }
 )
 """Changes that do not by themselves make a plan wrong."""

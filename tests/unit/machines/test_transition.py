@@ -452,11 +452,12 @@ def test_clusters_that_follow_each_other_give_no_order_the_same_key() -> None:
     assert len({order_key(uuid, TERM, 1, number) for uuid in (one, other) for number in (7, 17)}) == 4
 
 
-def test_a_walk_goes_on_when_a_service_is_said_to_be_up_or_down() -> None:
+@pytest.mark.parametrize("kind", [ChangeKind.AVAILABILITY_CHANGED, ChangeKind.ALERT_TESTED])
+def test_a_walk_goes_on_whatever_is_said_to_people(kind: ChangeKind) -> None:
     walk = Walk(act(1, ActionName.START, DB), act(2, ActionName.START, WEB, after=[1]))
     walk.step()
     applied = walk.cluster.must(walk.result())
-    walk.step(*applied.changes, Change(ChangeKind.AVAILABILITY_CHANGED, None, DB, "db is up"))
+    walk.step(*applied.changes, Change(kind, None, DB, "db is up"))
     assert walk.issued == ["db_start on n2", "web_start on n2"]
     assert walk.machine.state is TransitionState.RUNNING
 
