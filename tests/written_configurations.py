@@ -295,7 +295,8 @@ def constraints(draw: st.DrawFn, id_: str) -> Constraint:
 @st.composite
 def _lifetimes(draw: st.DrawFn, constraint: str) -> tuple[Rule, ...]:
     """Return the rules of a lifetime; they have no score and no role."""
-    own = draw(st.sampled_from([[], [], [rule_base(constraint)], ["one", "two"]]))
+    # An id stands once in a document.
+    own = draw(st.sampled_from([[], [], [rule_base(constraint)], [f"{constraint}-one", f"{constraint}-two"]]))
     found = (draw(rules(each)) for each in own)
     return tuple(Rule(each.id, each.conditions, each.is_any) for each in found)
 
