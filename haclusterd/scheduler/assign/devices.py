@@ -507,7 +507,9 @@ class DevicePools:
         choice = pool.choose(resource, demand) or pool.choose(resource, demand, takes_from_lower=True)
         if choice is not None:
             pool.take(resource, demand, choice)
-            self._changed(node.name)
+            if not choice.is_kept or demand.is_shared:
+                # What a resource keeps for itself alone was offered to nobody before, either.
+                self._changed(node.name)
             resource.assignment.claim(choice.devices, demand.memory_mib if demand.is_shared else 0)
             resource.assignment.device_change, resource.assignment.device_wait = choice.change, choice.wait
 
