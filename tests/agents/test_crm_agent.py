@@ -92,6 +92,7 @@ ON_A_NEW_ONE = {
 }
 """Which trials a new agent is put through here; all of them take long."""
 
+KILL = 'runs && kill -9 "$(cat "$base.pid")"; while runs; do sleep 0.01; done'
 BROKEN: dict[str, tuple[str, str, str, list[str]]] = {
     # trial: what is replaced, by what, what is said of it, further parameters
     "meta-data": ("meta-data) cat", 'meta-data) [ -n "$OCF_RESOURCE_TYPE" ] || exit 1; cat', "environment", []),
@@ -100,7 +101,7 @@ BROKEN: dict[str, tuple[str, str, str, list[str]]] = {
     "stop-first": ("runs || exit 0 # idle", "runs || exit 7", "of what never ran", []),
     "clean-probe": ("runs || exit 7 # dead", "runs || exit 1", "of what never ran", []),
     "start": ("runs || exit 7 # dead", "exit 7", "7 (not running), not 0 (ok)", []),
-    "start-twice": ("    runs && exit 0\n", '    runs && kill -9 "$(cat "$base.pid")"\n', "another process", []),
+    "start-twice": ("    runs && exit 0\n", f"    {KILL}\n", "another process", []),
     "stop-twice": ('    rm -f "$base.pid"\n', '    echo 1 >"$base.pid"\n', "after stop", []),
     "leak": ('"$(cat "$base.pid")" # kill', '"$(cat "$base.pid")"; setsid sleep 1001 &', "still runs", []),
     "killed": ("runs || exit 7 # dead", '[ -e "$base.pid" ] || exit 7', "all its processes were killed", []),
@@ -112,7 +113,7 @@ BROKEN: dict[str, tuple[str, str, str, list[str]]] = {
     "missing-program": ("|| exit 5", "|| exit 6", "6 (not configured)", []),
     "odd-values": ('validate-all) : "$OCF_RESKEY_words"', 'validate-all) eval ": $OCF_RESKEY_words"', "command", []),
     "odd-instance": ("runs || exit 7 # dead", 'case $base in *:*) exit 1 ;; esac; runs || exit 7', "odd-name", []),
-    "reload": ("reload-agent) :", 'reload-agent) kill -9 "$(cat "$base.pid")"', "monitor", []),
+    "reload": ("reload-agent) :", f"reload-agent) {KILL}", "monitor", []),
     "promote": ('stop)\n    rm -f "$base.role"', 'stop)', "8 (promoted), not 0 (ok)", []),
     "score": ("crm_master -l reboot -v 5", "true", "nothing would be promoted", []),
     "notify": ("notify) :", 'notify) [ "$OCF_RESKEY_CRM_meta_notify_operation" != demote ] || exit 1 :', "demote", []),
