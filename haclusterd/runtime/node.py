@@ -43,6 +43,7 @@ from haclusterd.machines.tally import Tally
 from haclusterd.model.agent_calls import AgentResult, FenceCallResult
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.device_reports import DevicesReport, DeviceUse
+from haclusterd.model.devices import DeviceId
 from haclusterd.model.followers import Followers
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
@@ -458,8 +459,9 @@ class NodeRuntime:
         self._devices.reported(report)
         self._wake()
 
-    def _devices_looked(self, key: str, use: DeviceUse) -> None:
+    def _devices_looked(self, key: str, devices: tuple[DeviceId, ...], use: DeviceUse) -> None:
         if is_of_a_start(key):
+            self._devices.seen_before_start(devices, use, self._ports.clock.now())
             self._show_cib()
             self._perform_all(self._executor.devices_looked(key, use, self.moment()))
         else:
@@ -636,7 +638,7 @@ class NodeRuntime:
             case RunAgent() | KillAgent() | WatchService() | UnwatchService():
                 self._use_agents(effect)
             case LookAtDevices(key=key, devices=devices):
-                ports.devices.look(devices, partial(self._devices_looked, key))
+                ports.devices.look(devices, partial(self._devices_looked, key, devices))
             case CallFenceAgent(call=fence_call):
                 self._log("effect.fence", Priority.NOTICE, key=fence_call.key, agent=fence_call.agent,
                           action=fence_call.action)  # fmt: skip
