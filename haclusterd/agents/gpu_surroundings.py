@@ -33,7 +33,7 @@ class Surroundings:
     def faults(self) -> dict[str, str]:
         """Return the faults of the node by name, each with what it is about."""
         found = {}
-        if self._has_switch() and not self._has_manager():
+        if self._has_switch() and not self._is_fabric_managed():
             found["fabric-manager"] = "there are NVSwitches and no process nv-fabricmanager"
         states = self._ports()
         self._ports_up |= {name for name, state in states.items() if state.endswith("ACTIVE")}
@@ -51,7 +51,7 @@ class Surroundings:
         places = [f"{directory}/{address}" for address in _names(directory)]
         return any(_read(f"{at}/vendor") == NVIDIA and _read(f"{at}/class").startswith(BRIDGE) for at in places)
 
-    def _has_manager(self) -> bool:
+    def _is_fabric_managed(self) -> bool:
         return any(_read(f"{self._proc}/{name}/comm") == MANAGER for name in _names(self._proc) if name.isdigit())
 
     def _ports(self) -> dict[str, str]:
