@@ -135,7 +135,7 @@ def test_the_reason_is_what_it_was(known: Remembered) -> None:
         later = run_verb(VERBS["resource.why"], {"resource": "db", "at": f"{context.now - at}ms"}, context)
         assert isinstance(then.answer, Why)
         assert isinstance(later.answer, Why), later.reports
-        told, told_later = then.answer.resources[0], later.answer.resources[0]
-        assert (told_later.now_on, told_later.next_on, told_later.nodes) == (told.now_on, told.next_on, told.nodes)
-        assert told_later.verdict == told.verdict
+        then_answer, later_answer = then.answer.resources[0], later.answer.resources[0]
+        for name in ("now_on", "next_on", "nodes", "verdict"):
+            assert getattr(later_answer, name) == getattr(then_answer, name)
         assert [each.text for each in later.answer.before][-1].startswith("start of db")

@@ -260,8 +260,8 @@ class _Replay:
     def _operation(self, name: NodeName, resource: ResourceId, event: Event) -> None:
         known, primitive = self.nodes.get(name), self._agents.get(ResourceId(resource.partition(":")[0]))
         facts = event.change.facts
-        is_told = bool(facts.action) and facts.action not in _TELLS_NOTHING
-        if known is None or primitive is None or not is_told or (name, resource) in self._settled:
+        says_how = bool(facts.action) and facts.action not in _TELLS_NOTHING
+        if known is None or primitive is None or not says_how or (name, resource) in self._settled:
             return
         if known.state is NodeState.UNSEEN:  # The history does not go back to when it joined.
             known = replace(known, state=NodeState.ONLINE, incarnation=self._life(), since=event.at)
