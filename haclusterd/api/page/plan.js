@@ -19,6 +19,11 @@ function reportsOf(reports) {
       each.message, each.remedy && ` → ${each.remedy}`));
 }
 
+function within(each) {
+  const most = `within ${span(each.at_most_ms)} at most`;
+  return each.expected_ms === null ? most : `in ${span(each.expected_ms)} by what was measured last, ${most}`;
+}
+
 function interruptions(rows) {
   if (!rows) return el("p", { "data-tone": "bad" }, "It is not known what would be interrupted.");
   if (rows.length === 0) return el("p", { "data-tone": "good" }, "Nothing that runs is interrupted.");
@@ -27,7 +32,7 @@ function interruptions(rows) {
     el("ul", {}, rows.map((each) => el("li", {}, el("b", {}, each.resource),
       each.role ? ` (${each.role}) on ${each.node}: ` : ` on ${each.node}: `,
       each.to === null ? "stops, and is started nowhere"
-        : `${each.to === each.node ? "restarts there" : `goes to ${each.to}`}, within ${span(each.at_most_ms)} at most`))),
+        : `${each.to === each.node ? "restarts there" : `goes to ${each.to}`}, ${within(each)}`))),
   ];
 }
 

@@ -6,6 +6,7 @@ from collections import Counter
 from haclusterd.cli.render.history import difference_lines
 from haclusterd.cli.render.status import node_lines, resource_lines
 from haclusterd.cli.render.terminal import Cell, Colour, Screen, columns, counted, folded, span
+from haclusterd.model import durations
 from haclusterd.reports.rendering import printable
 from haclusterd.verbs.answers.alerts import Alerts, AlertTests
 from haclusterd.verbs.answers.answer import read
@@ -24,6 +25,7 @@ from haclusterd.verbs.answers.configuration import (
     Change,
     ConfigurationText,
     Graph,
+    Interruption,
     Judgement,
     Preview,
     Properties,
@@ -248,7 +250,21 @@ def render_preview(screen: Screen, data: Preview) -> list[str]:
             continue
         reason = f" ({action.reason})" if action.reason else ""
         lines += folded(f"{action.text}{reason}", indent="  ", later="    ")
+    for each in data.interruptions or ():
+        lines += folded(_interruption(each), later="  ")
     return lines
+
+
+def _interruption(interrupted: Interruption) -> str:
+    """Say what stops, and for how long."""
+    role = f" as {interrupted.role}" if interrupted.role else ""
+    what = f"{interrupted.resource}{role} on {interrupted.node}"
+    if interrupted.to is None or interrupted.at_most_ms is None:
+        return f"ends: {what}"
+    where = "there again" if interrupted.to == interrupted.node else f"on {interrupted.to}"
+    measured, longest = interrupted.expected_ms, durations.render(interrupted.at_most_ms)
+    expected = "not measured yet" if measured is None else f"{durations.render(measured)} by what was measured last"
+    return f"interrupted: {what}, begun {where}: {expected}, {longest} at most"
 
 
 def render_verify(_screen: Screen, data: Judgement) -> list[str]:

@@ -1,6 +1,6 @@
 """What a plan interrupts, and for how long at most: what a person must know before saying yes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from haclusterd.model.graph import ActionKind, GraphAction, Plan
 from haclusterd.model.ocf import ActionName
@@ -10,15 +10,17 @@ _BEGINS: Mapping[str, ActionName] = {ActionName.STOP: ActionName.START, ActionNa
 """By what ends a resource, or its role, what begins it again."""
 
 
-def interruptions(found: Plan) -> tuple[Interruption, ...]:
+def interruptions(found: Plan, measured: Callable[[GraphAction], int | None]) -> tuple[Interruption, ...]:
     """Return every resource that a plan stops or demotes, where it is begun again, and by when.
 
     `at_most_ms` is counted from the beginning of the transition and supposes that every action takes its whole timeout,
-    fencing too; None: it is begun nowhere. What a fenced node ran ends without an action. A live migration is none.
+    fencing too; `expected_ms` supposes that each takes what `measured` says. None: it is begun nowhere, or something on
+    the way was never measured. What a fenced node ran ends without an action. A live migration is none.
     """
     actions = found.graph.actions
     migrated = {_instance(each) for each in actions.values() if each.is_named(ActionName.MIGRATE_TO)}
-    latest = _latest_ends(actions)
+    latest = _ends_of_all(actions, _longest_ms)
+    expected = _ends_of_all(actions, measured)
     fenced = {each.node for each in actions.values() if each.kind is ActionKind.FENCE}
     rows: list[Interruption] = []
     for action in _ends(actions):
@@ -33,6 +35,7 @@ def interruptions(found: Plan) -> tuple[Interruption, ...]:
             role="Promoted" if action.name == ActionName.DEMOTE else "",
             to=None if begin is None else begin.node,
             at_most_ms=None if begin is None else latest[begin.id],
+            expected_ms=None if begin is None else expected[begin.id],
         ))  # fmt: skip
     return tuple(rows)
 
@@ -57,9 +60,11 @@ def _instance(action: GraphAction) -> str | None:
     return action.instance or action.resource
 
 
-def _latest_ends(actions: Mapping[int, GraphAction]) -> dict[int, int]:
-    """Return, for each action, ms until it has ended where it and all before it take their whole timeouts."""
-    ends: dict[int, int] = {}
+def _ends_of_all(
+    actions: Mapping[int, GraphAction], takes: Callable[[GraphAction], int | None]
+) -> dict[int, int | None]:
+    """Return, for each action, ms until it and all before it have ended; None: one of them takes nobody knows what."""
+    ends: dict[int, int | None] = {}
     waiting = list(actions)
     while waiting:
         number = waiting[-1]
@@ -69,9 +74,19 @@ def _latest_ends(actions: Mapping[int, GraphAction]) -> dict[int, int]:
         elif missing:
             waiting += missing
         else:
-            before = max((ends[each] for each in actions[number].inputs if each in ends), default=0)
-            ends[number] = before + _longest_ms(actions[waiting.pop()])
+            before = [ends[each] for each in actions[number].inputs if each in ends]
+            ends[number] = _sum([takes(actions[waiting.pop()]), *_latest(before)])
     return ends
+
+
+def _latest(ends: Sequence[int | None]) -> list[int | None]:
+    known = [each for each in ends if each is not None]
+    return [max(known, default=0) if len(known) == len(ends) else None]
+
+
+def _sum(parts: Sequence[int | None]) -> int | None:
+    known = [each for each in parts if each is not None]
+    return sum(known) if len(known) == len(parts) else None
 
 
 def _longest_ms(action: GraphAction) -> int:

@@ -6,6 +6,7 @@ from haclusterd.cib.commands import ChangeMembers, Command, Envelope
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import AnyOutcome, Outcome
 from haclusterd.commands.planning.interruptions import interruptions
+from haclusterd.commands.planning.measured import Measured
 from haclusterd.commands.planning.planning import describe_action, is_probe, plan, real_actions
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName, RequestId, Term
@@ -37,7 +38,9 @@ def preview(context: Context, outcome: AnyOutcome) -> AnyOutcome:
             ExpectedAction(text=describe_action(each), reason=each.reason, is_probe=is_probe(each), node=each.node)
             for each in actions
         ),
-        interruptions=None if isinstance(found, ReportItem) else interruptions(found),
+        interruptions=None if isinstance(found, ReportItem) else interruptions(
+            found, Measured(context, found.graph.actions.values()).of
+        ),
     )
     return Outcome((*reports, report(Code.DRY_RUN)), answer=answer, exit_status=outcome.exit_status)
 

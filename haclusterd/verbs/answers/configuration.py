@@ -47,6 +47,8 @@ class Interruption:
     """Where it is begun again; null: nowhere."""
     at_most_ms: int | None
     """How long until then at most, where every action takes its whole timeout."""
+    expected_ms: int | None = None
+    """How long until then, where every action takes as long as when it was executed last; null: one never was."""
 
 
 @dataclass(frozen=True, slots=True)
