@@ -6,7 +6,7 @@ are asked again, independently, where orders are issued and accepted.
 
 from collections.abc import Callable
 
-from haclusterd.model.activity import HOLDING, started_as
+from haclusterd.model.activity import HOLDING
 from haclusterd.model.activity import history_says_active as history_says_active
 from haclusterd.model.activity import history_says_promoted as history_says_promoted
 from haclusterd.model.activity import known_promoted as known_promoted
@@ -15,11 +15,10 @@ from haclusterd.model.activity import possibly_active as possibly_active
 from haclusterd.model.activity import possibly_promoted as possibly_promoted
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.copies import Copies
-from haclusterd.model.history import ResourceHistory
-from haclusterd.model.ids import UNITS, NodeName, ResourceId
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.orders import Order
 from haclusterd.model.properties import ClusterProperties
-from haclusterd.model.renaming import has_run_beside, is_run_by
+from haclusterd.model.renaming import base_of, has_been_started, may_be_configured, names_running, service_of
 
 
 def unfenced_holders(cib: Cib, resource: ResourceId) -> tuple[NodeName, ...]:
@@ -63,11 +62,9 @@ def former_names_active(cib: Cib, resource: ResourceId) -> tuple[str, ...]:
     A lost node counts until it is fenced, where fencing is enabled.
     """
     base, colon, _ = resource.partition(":")
-    states = HOLDING if ClusterProperties(cib.in_force).boolean("fencing-enabled") else (NodeState.ONLINE,)
     return tuple(
-        f"{name} on {node}"
-        for node, status in sorted(cib.status.nodes.items())
-        if status.state in states
+        f"{name} on {status.name}"
+        for status in _holding(cib)
         for name in sorted(_of_primitive(status, base, is_unique=not colon))
         if name in possibly_active(status)
     )
@@ -83,36 +80,39 @@ def _of_primitive(status: NodeStatus, base: str, *, is_unique: bool) -> set[Reso
     return {name for name in known if name.startswith(f"{base}:")}
 
 
-def under_names_given_up(cib: Cib, order: Order) -> tuple[str, ...]:
-    """Return under which names that are configured no more, and where, what an order starts may be active: `db on n1`.
+def under_other_names(cib: Cib, order: Order) -> tuple[str, ...]:
+    """Return under which other names, and where, what an order makes active may be active already: `db on n1`.
 
-    It is the same service when agent and parameters are the same, and it has not run under the name of the order since
-    it was started under the other one: somebody has renamed it, or deleted and configured it again. Without parameters
-    the name is what tells two apart.
+    Left out are names that are configured to run the same, beside the order's own name: these are services of their
+    own. So is what runs under the order's own name already.
     """
-    if not (order.definition and (order.parameters or order.agent.standard in UNITS)):
+    service = service_of(order)
+    if not service.is_told_apart:
         return ()
+    base = base_of(order.resource)
+    holding = _holding(cib)
+    found = [
+        (status.name, name)
+        for status in holding
+        for name in sorted(names_running(status, service))
+        if base_of(name) != base
+    ]
+    if not found:
+        return ()
+    configuration = cib.configuration
+    if may_be_configured(configuration, base, service):
+        apart = {name for _, name in found if may_be_configured(configuration, base_of(name), service)}
+        found = [(node, name) for node, name in found if name not in apart]
+    own = (history for status in holding for name, history in status.histories.items() if base_of(name) == base)
+    if not found or has_been_started(own, service):
+        return ()
+    return tuple(f"{name} on {node}" for node, name in found)
+
+
+def _holding(cib: Cib) -> list[NodeStatus]:
+    """Return the nodes on which something counts as active: a lost one until it is fenced, where fencing is enabled."""
     states = HOLDING if ClusterProperties(cib.in_force).boolean("fencing-enabled") else (NodeState.ONLINE,)
-    return tuple(
-        f"{name} on {node}"
-        for node, status in sorted(cib.status.nodes.items())
-        if status.state in states
-        for name in _given_up(cib, status)
-        if name != order.resource and _is_renamed(cib, started_as(status, name), order)
-    )
-
-
-def _given_up(cib: Cib, status: NodeStatus) -> list[ResourceId]:
-    known = {*status.histories, *(order.resource for order in status.orders.values())}
-    configured = cib.configuration.resources
-    return sorted(name for name in known if ResourceId(name.partition(":")[0]) not in configured)
-
-
-def _is_renamed(cib: Cib, started: Order | ResourceHistory | None, order: Order) -> bool:
-    if started is None or not is_run_by(started, order.agent, order.definition):
-        return False
-    own = (status.histories.get(order.resource) for status in cib.status.nodes.values())
-    return not has_run_beside([history for history in own if history is not None], started)
+    return [status for _, status in sorted(cib.status.nodes.items()) if status.state in states]
 
 
 def promoted_on_others(

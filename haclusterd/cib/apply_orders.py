@@ -12,7 +12,7 @@ from haclusterd.cib.activity import (
     promoted_on_others,
     promoted_siblings,
     starting_on_others,
-    under_names_given_up,
+    under_other_names,
     unfenced_holders,
 )
 from haclusterd.cib.apply_devices import objection_to_claims, with_claims
@@ -92,6 +92,8 @@ def _activation_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | Non
         return _promotion_objection(cib, order, entry)
     if order.action is ActionName.MIGRATE_TO and entry.rules.migration_counts_on_both:
         return _migration_objection(cib, order, entry)
+    if order.action is ActionName.RELOAD_AGENT:
+        return _other_name_objection(cib, order, entry)
     if order.action not in (ActionName.START, ActionName.MIGRATE_FROM):
         return None
     return _start_objection(cib, order, entry)
@@ -125,10 +127,9 @@ def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
     if former:
         text = f"{' and '.join(former)} may be active, which {order.resource} was before"
         return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
-    given_up = under_names_given_up(cib, order) if entry.rules.one_active_copy else ()
-    if given_up:
-        text = f"{' and '.join(given_up)} may be active, started by the same agent with the same parameters"
-        return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
+    renamed = _other_name_objection(cib, order, entry)
+    if renamed is not None:
+        return renamed
     is_fencing_enabled = ClusterProperties(cib.in_force).boolean("fencing-enabled")
     lost = unfenced_holders(cib, order.resource) if entry.rules.fence_before_recovery and is_fencing_enabled else ()
     starting = starting_on_others(cib, order.resource, order.node) if entry.rules.open_orders_possibly_active else ()
@@ -146,6 +147,15 @@ def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
         if others & set(names):
             return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, words)
     return None
+
+
+def _other_name_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
+    """Refuse to run under one name what may run under another, which has been renamed or is to run something else."""
+    others = under_other_names(cib, order) if entry.rules.one_active_copy else ()
+    if not others:
+        return None
+    text = f"{' and '.join(others)} may be active, started by the same agent with the same parameters"
+    return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
 
 
 def _migration_source(cib: Cib, order: Order) -> NodeName | None:

@@ -74,15 +74,6 @@ class Order:
         return NodeName(found) if found and found != self.node else None
 
 
-def place_of(key: OrderKey | None) -> tuple[int, ...]:
-    """Return the term and the transition of an order's key, TERM.TRANSITION.NUMBER: later orders have greater ones.
-
-    Those of one transition are issued in no certain order. A key of another form is older than all.
-    """
-    numbers = "" if key is None else key.partition("-")[0].rpartition(".")[0]
-    return tuple(map(int, numbers.split("."))) if numbers.replace(".", "").isdecimal() else ()
-
-
 class ResultKind(StrEnum):
     """What a result says about its order."""
 

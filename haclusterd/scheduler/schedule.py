@@ -38,7 +38,7 @@ from haclusterd.scheduler.model.digests import Digests
 from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
 from haclusterd.scheduler.model.plan_cache import PlanCache
 from haclusterd.scheduler.model.settings import Settings, unpack_settings
-from haclusterd.scheduler.order.former_names import former_name_templates
+from haclusterd.scheduler.order.former_names import former_name_templates, restart_instead_of_reloading
 from haclusterd.scheduler.order.internal_ordering import internal_templates
 from haclusterd.scheduler.order.migration_ordering import with_migrations
 from haclusterd.scheduler.order.order_expansion import relate_templates
@@ -84,6 +84,8 @@ def _planned(cib: Cib, settings: Settings) -> Plan:
     # where everything belongs
     scores = apply_own_scores(cib, inventory, failures, settings)
     changes = find_configuration_changes(inventory, failures, digests, settings)
+    if not options.is_pacemaker_compatible:
+        restart_instead_of_reloading(inventory, settings)
     assign_all(inventory, settings)
     find_late_changes(inventory, changes, failures, digests, settings)
 
@@ -107,7 +109,7 @@ def _planned(cib: Cib, settings: Settings) -> Plan:
     templates = list(with_migrations(chain(configured_templates, internal_templates(inventory, table, settings))))
     templates += [*probes.templates, *unfencing_templates(inventory, table, settings), *on_remote_nodes]
     if not options.is_pacemaker_compatible:
-        templates += former_name_templates(inventory, table)
+        templates += former_name_templates(inventory, table, settings)
     relate_templates(templates, table)
     relate_demanded_actions(inventory, failures.clearings, table)
     order_cancellations(changes.cancellations, table)

@@ -6,6 +6,7 @@ Most of it is undone when the fault ends, as people do; what is not stays until 
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from haclusterd.cib.commands import Arrange, ChangeConfiguration, PutResource, PutSets
@@ -184,10 +185,15 @@ def rename_service(chance: Chance, _nodes: Nodes) -> Fault:
     return Drawn(f"{old} is called {new}, then {last}", begin, wait_ms + lasts_ms)
 
 
-def exchange_services(chance: Chance, _nodes: Nodes) -> Fault:
-    """Two names exchange their services while these run, and mostly exchange them back."""
+def exchange_services(chance: Chance, nodes: Nodes) -> Fault:
+    """Two names exchange their services while these run, and mostly exchange them back; often several times, while
+    they start and daemons are killed."""
     one, other = (f"{chance.getrandbits(32):08x}" for _ in EXCHANGED)
     wait_ms, lasts_ms = chance.randint(200, 6000), chance.randint(1000, 20_000)
+    # Drawn apart, so that whatever else a seed draws stays what it is.
+    apart = random.Random(f"exchanges/{one}/{other}")
+    again_ms = [apart.randint(50, 3000) for _ in range(apart.choice((0, 0, 1, 2, 5)))]
+    kills = [(apart.randint(wait_ms, wait_ms + 5000), apart.choice(nodes)) for _ in range(apart.choice((0, 0, 1, 2)))]
 
     def written(*services: str) -> Deed:
         return _loading("\n".join(
@@ -198,10 +204,18 @@ def exchange_services(chance: Chance, _nodes: Nodes) -> Fault:
 
     def begin(cluster: Cluster) -> End:
         ask(cluster, *written(one, other))
-        cluster.world.after(wait_ms * MS, lambda: ask(cluster, *written(other, one)))
+        at_ms, services = wait_ms, (other, one)
+        for pause_ms in (0, *again_ms):
+            at_ms += pause_ms
+            cluster.world.after(at_ms * MS, partial(ask, cluster, *written(*services)))
+            services = services[::-1]
+        for kill_ms, node in kills:
+            cluster.world.after(kill_ms * MS, partial(cluster.kill_brain, node))
         return lambda: ask(cluster, *written(one, other))
 
-    return Drawn(f"{' and '.join(EXCHANGED)} exchange their services", begin, wait_ms + lasts_ms)
+    often = f" {len(again_ms) + 1} times" if again_ms else ""
+    text = f"{' and '.join(EXCHANGED)} exchange their services{often}"
+    return Drawn(text, begin, wait_ms + max(sum(again_ms), lasts_ms))
 
 
 def _renaming(old: str, new: str) -> Deed:

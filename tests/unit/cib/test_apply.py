@@ -18,6 +18,7 @@ from haclusterd.model.fencing import FenceOutcome, FenceState, ProofState
 from haclusterd.model.ids import AgentReference, FenceKey, NodeName, OrderKey, ResourceId, Term
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import LOCKS, Order, ResultKind
+from haclusterd.model.rules import Rule
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.watchdog import WATCHDOG
 from tests.unit.situations import (
@@ -769,39 +770,154 @@ def test_a_unit_is_the_same_service_under_whatever_name_and_without_parameters()
     cluster.must_refuse(issue(again), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
 
-@pytest.mark.parametrize("is_started", [False, True], ids=["being started", "started"])
-@pytest.mark.parametrize(
-    ("stop", "definition", "is_another"),
-    [
-        ("1.10.0", "of both", True),
-        ("2.1.0", "of both", True),
-        ("1.2.2", "of both", False),
-        ("1.1.2", "of both", False),
-        ("0.10.0", "of both", False),
-        ("1.10.0", "another", False),
-    ],
-    ids=["later", "in a later term", "in the same transition", "before", "in an older term", "another service"],
-)
-def test_what_has_run_under_its_own_name_beside_a_removed_one_is_another_service(
-    stop: str, definition: str, *, is_started: bool, is_another: bool
-) -> None:
-    """It was stopped after that was started. What ran under that name only before may have it back."""
+def test_what_runs_under_its_own_name_already_is_another_service_than_a_removed_one() -> None:
+    """Both were configured to run the same when the later one started. What has stopped since says nothing."""
     cluster = Cluster()
-    cluster.configure(commands.PutResource(primitive("db")), commands.PutResource(primitive("shop")))
-    shop = replace(order("0.1.0", node=N3, resource=ResourceId("shop")), definition=definition)
+    clone = Clone(ResourceId("shops"), ResourceId("shop"))
+    cluster.configure(*(commands.PutResource(same(name)) for name in ("db", "shop")), commands.PutResource(clone))
+    shop = replace(order("1", node=N3, resource=ResourceId("shop")), definition="of both")
+    cluster.issue(replace(order("2"), definition="of both"))
+    cluster.must(record(result("2")))
     cluster.issue(shop)
-    cluster.must(record(replace(result("0.1.0"), resource=shop.resource), N3))
-    cluster.issue(replace(order("1.2.1"), definition="of both"))
-    if is_started:
-        cluster.must(record(result("1.2.1")))
-    cluster.issue(replace(shop, key=OrderKey(stop), action=ActionName.STOP))
-    cluster.must(record(replace(result(stop, "stop", call_id=2), resource=shop.resource), N3))
+    cluster.must(record(replace(result("1"), resource=shop.resource), N3))
     cluster.configure(commands.Delete("resource", "db"))
-    again = issue(replace(shop, key=OrderKey("again"), node=N1, incarnation=life(N1), definition="of both"))
-    if is_another:
-        cluster.must(again)
-    else:
-        cluster.must_refuse(again, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    again = replace(shop, key=OrderKey("3"), node=N1, incarnation=life(N1))
+    before = cluster.cib
+    cluster.must(issue(again))
+    cluster.cib = before
+    cluster.issue(replace(shop, key=OrderKey("4"), action=ActionName.STOP))
+    cluster.must(record(replace(result("4", "stop", call_id=2), resource=shop.resource), N3))
+    cluster.must_refuse(issue(again), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+
+
+def same(name: str, value: str = "1") -> Primitive:
+    return primitive(name, parameters={"a": value})
+
+
+def by(value: str, given: Order) -> Order:
+    """Return an order that goes by that value of the parameter."""
+    return replace(given, parameters={"a": value}, definition=f"digest of {value}")
+
+
+LEFT, RIGHT = ResourceId("left"), ResourceId("right")
+
+
+def exchanged() -> Cluster:
+    """Return a cluster in which `right` is being started on n2 as what `left` is configured to run by now."""
+    cluster = Cluster()
+    cluster.configure(commands.PutResource(same("left", "2")), commands.PutResource(same("right", "1")))
+    cluster.issue(by("1", order("a", resource=RIGHT)))
+    cluster.void("a")
+    cluster.configure(commands.PutResource(same("left", "1")), commands.PutResource(same("right", "2")))
+    return cluster
+
+
+def of_right(kind: ResultKind = ResultKind.FINISHED, exit_code: ExitCode = ExitCode.OK) -> commands.RecordResults:
+    return record(replace(result("a", kind=kind, exit_code=exit_code), resource=RIGHT))
+
+
+@pytest.mark.parametrize("node", [N1, N2])
+@pytest.mark.parametrize("action", [ActionName.START, ActionName.MIGRATE_FROM, ActionName.RELOAD_AGENT])
+def test_what_one_of_two_configured_runs_does_not_begin_under_the_name_of_the_other(
+    action: ActionName, node: NodeName
+) -> None:
+    cluster = exchanged()
+    again = issue(by("1", order("b", action, node=node, resource=LEFT)))
+    cluster.must_refuse(again, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    before = cluster.cib
+    cluster.must(issue(by("2", order("c", action, node=node, resource=LEFT))))
+    cluster.cib = before
+    cluster.must(of_right(ResultKind.NOT_BEGUN, ExitCode.UNKNOWN))
+    cluster.must(again)
+
+
+@pytest.mark.parametrize("kind", [ResultKind.FINISHED, ResultKind.UNKNOWN])
+def test_it_begins_when_that_has_stopped_or_is_fenced(kind: ResultKind) -> None:
+    cluster = exchanged()
+    again = issue(by("1", order("b", node=N1, resource=LEFT)))
+    cluster.must(of_right(kind, ExitCode.OK if kind is ResultKind.FINISHED else ExitCode.UNKNOWN))
+    cluster.must_refuse(again, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    before = cluster.cib
+    cluster.issue(by("1", order("s", ActionName.STOP, resource=RIGHT)))
+    cluster.must_refuse(again, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    cluster.must(record(replace(result("s", "stop", call_id=2), resource=RIGHT)))
+    cluster.must(again)
+    cluster.cib = before
+    cluster.lose(N2)
+    cluster.must_refuse(again, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    cluster.must(commands.Fenced(N2, life(N2), None, FenceOutcome.CONFIRMED, "a person"))
+    cluster.must(again)
+
+
+def test_it_begins_neither_after_the_daemon_has_started_again_nor_after_a_clean_up() -> None:
+    cluster = exchanged()
+    again = issue(by("1", order("b", node=N1, resource=LEFT)))
+    cluster.must(commands.Join(N2, life(N2, token=2)))
+    cluster.must_refuse(again, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    answer = replace(result("a", kind=ResultKind.UNKNOWN, exit_code=ExitCode.UNKNOWN), resource=RIGHT)
+    cluster.must(commands.RecordResults(N2, life(N2, token=2), (answer,)))
+    cluster.must_refuse(again, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    cluster.must(commands.CleanUp(RIGHT, None, reprobe=True))
+    cluster.must_refuse(again, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+
+
+def test_what_may_have_been_reloaded_into_it_holds_it_back() -> None:
+    cluster = Cluster()
+    cluster.configure(commands.PutResource(same("left", "1")), commands.PutResource(same("right", "2")))
+    cluster.issue(by("2", order("a", resource=RIGHT)))
+    cluster.must(of_right())
+    cluster.configure(commands.PutResource(same("left", "2")), commands.PutResource(same("right", "1")))
+    cluster.issue(by("1", order("r", ActionName.RELOAD_AGENT, resource=RIGHT)))
+    cluster.configure(commands.PutResource(same("left", "1")), commands.PutResource(same("right", "2")))
+    again = issue(by("1", order("b", node=N1, resource=LEFT)))
+    cluster.must_refuse(again, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    answer = replace(result("r", "reload-agent", call_id=2, exit_code=ExitCode.ERROR), resource=RIGHT)
+    cluster.must(record(answer))
+    cluster.must_refuse(again, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+
+
+def test_two_that_are_configured_alike_are_two_services() -> None:
+    """Also where a block under a rule may give one of them that value; by an order of before it is not so."""
+    cluster = exchanged()
+    again = issue(by("1", order("b", node=N1, resource=LEFT)))
+    attributes = (*same("right", "2").parameters, AttributeSet("night", (("a", "1"),), 5, Rule("r")))
+    cluster.configure(commands.PutResource(replace(same("right"), parameters=attributes)))
+    before = cluster.cib
+    cluster.must(again)
+    cluster.cib = before
+    cluster.configure(commands.PutResource(same("left", "3")))
+    cluster.must_refuse(again, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+
+
+def test_what_runs_as_another_service_under_the_own_name_proves_nothing() -> None:
+    cluster = Cluster()
+    cluster.configure(commands.PutResource(same("left", "2")), commands.PutResource(same("right", "1")))
+    cluster.issue(by("2", order("l", node=N1, resource=LEFT)), by("1", order("a", resource=RIGHT)))
+    cluster.must(record(replace(result("l"), resource=LEFT), N1))
+    cluster.configure(commands.PutResource(same("left", "1")), commands.PutResource(same("right", "2")))
+    reload = issue(by("1", order("b", ActionName.RELOAD_AGENT, node=N1, resource=LEFT)))
+    cluster.must_refuse(reload, RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+
+
+def test_what_contains_a_resource_gives_it_parameters() -> None:
+    cluster = exchanged()
+    again = issue(by("1", order("b", node=N1, resource=LEFT)))
+    cluster.configure(
+        commands.PutResource(primitive("right")),
+        commands.PutResource(Clone(ResourceId("rights"), RIGHT, parameters=same("rights").parameters)),
+    )
+    cluster.must(again)
+
+
+@pytest.mark.parametrize("unit", ["systemd:web", "service:web", "lsb:web", "systemd:web.service"])
+def test_a_unit_is_the_same_in_all_classes_of_units(unit: str) -> None:
+    cluster = Cluster()
+    cluster.configure(commands.PutResource(primitive("shop")))
+    web = AgentReference("systemd", None, "web")
+    cluster.issue(replace(order("a"), definition="none", parameters={}, agent=web))
+    other = AgentReference.parse(unit)
+    again = replace(order("b", node=N1, resource=ResourceId("shop")), definition="none", parameters={}, agent=other)
+    cluster.must_refuse(issue(again), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
 
 @pytest.mark.parametrize("code", [ExitCode.OK, ExitCode.NOT_RUNNING])
