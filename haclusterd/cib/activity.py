@@ -87,7 +87,7 @@ def under_other_names(cib: Cib, order: Order) -> tuple[str, ...]:
     own. So is what runs under the order's own name already.
     """
     service = service_of(order)
-    if not service.is_told_apart:
+    if not service.is_recognisable:
         return ()
     base = base_of(order.resource)
     holding = _holding(cib)

@@ -32,7 +32,7 @@ class Service:
     """Digest of the parameters; empty: not recorded."""
 
     @property
-    def is_told_apart(self) -> bool:
+    def is_recognisable(self) -> bool:
         """Whether it can be recognised under another name. Without parameters only names distinguish two, but for
         units, which are the same under every name; fence devices run nothing."""
         is_named = self.agent.standard in UNITS or (bool(self.parameters) and self.agent.standard != "stonith")

@@ -38,7 +38,7 @@ from haclusterd.scheduler.model.digests import Digests
 from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
 from haclusterd.scheduler.model.plan_cache import PlanCache
 from haclusterd.scheduler.model.settings import Settings, unpack_settings
-from haclusterd.scheduler.order.former_names import former_name_templates, restart_instead_of_reloading
+from haclusterd.scheduler.order.former_names import former_name_templates
 from haclusterd.scheduler.order.internal_ordering import internal_templates
 from haclusterd.scheduler.order.migration_ordering import with_migrations
 from haclusterd.scheduler.order.order_expansion import relate_templates
@@ -48,6 +48,7 @@ from haclusterd.scheduler.order.propagate import Propagation
 from haclusterd.scheduler.scores.own_scores import apply_own_scores
 from haclusterd.scheduler.unpack.configuration_changes import find_configuration_changes, find_late_changes
 from haclusterd.scheduler.unpack.failures import Failures, forget_removed
+from haclusterd.scheduler.unpack.names_in_use import restart_instead_of_reloading
 from haclusterd.scheduler.unpack.nodes import unpack_nodes
 from haclusterd.scheduler.unpack.resources import unpack_resources
 from haclusterd.scheduler.unpack.unpack_history import unpack_history
