@@ -24,8 +24,9 @@ NEVER = float("inf")
 class Child:
     """One life of a child."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, kind: str, command: list[str]) -> None:
         """Raises OSError where it cannot be started."""
+        self.kind = kind
         self.at = "start"
         self.deadline = NEVER
         self.is_over = False

@@ -19,6 +19,7 @@ from haclusterd.agents.gpu_fault_table import (
     IGNORED,
     OK,
     Table,
+    code_of,
     level,
     load,
 )
@@ -31,9 +32,8 @@ BUSY_PERCENT = 10
 HARDWARE_SLOWDOWN = 0x08 | 0x40
 POWER_BRAKE = 0x80
 SOFTWARE_THERMAL = 0x20
-POWER_CAP = 0x04
 COMPUTE_PROHIBITED = 2
-CORRUPTED_INFOROM, GPU_IS_LOST, RESET_REQUIRED = 14, 15, 16
+GPU_IS_LOST, RESET_REQUIRED = 15, 16
 DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND, LIBRARY_MISMATCH = 9, 12, 18
 
 RECOVERY = {
@@ -87,16 +87,13 @@ class Options:
 def faults_of_device(seen: dict[str, Any], links_known: int, options: Options) -> dict[str, int]:
     """Return the faults of an answer of the worker, each with its level; `links_known` NVLinks were up once."""
     if seen["error"]:
-        names = {GPU_IS_LOST: "lost", RESET_REQUIRED: "reset-required", CORRUPTED_INFOROM: "inforom"}
-        name = names.get(seen["error"], "no-answer")
+        name = {GPU_IS_LOST: "lost", RESET_REQUIRED: "reset-required"}.get(seen["error"], "no-answer")
         return {name: options.level(name)}
-    codes = set(seen["failures"].values())
     recovery = seen.get("recovery")
     mig, ecc = seen.get("mig_mode", (0, 0)), seen.get("ecc_mode", (0, 0))
     slowdown = seen.get("slowdown", 0)
     signs = (
-        ("no-answer", codes - {CORRUPTED_INFOROM}),
-        ("inforom", CORRUPTED_INFOROM in codes),
+        ("no-answer", seen["failures"]),
         (RECOVERY.get(recovery or 0, ""), recovery in RECOVERY),
         ("ecc-uncorrected", seen.get("ecc_uncorrected")),
         ("remap-pending", seen.get("remap_pending")),
@@ -105,11 +102,6 @@ def faults_of_device(seen: dict[str, Any], links_known: int, options: Options) -
         ("pages-pending", seen.get("pages_pending")),
         ("slowed-down", slowdown & HARDWARE_SLOWDOWN),
         ("power-brake", slowdown & POWER_BRAKE),
-        ("power-cap", slowdown & POWER_CAP),
-        ("persistence-off", seen.get("persistence") == 0),
-        ("remap-reserve", seen.get("remap_reserve")),
-        ("straggler", seen.get("is_slow")),
-        ("stuck-process", seen.get("stuck")),
         ("software-thermal", "mig_mode" in seen and slowdown & SOFTWARE_THERMAL),
         ("hot", _reaches(seen, "temperature", "temperature_slowdown")),
         ("too-hot", _reaches(seen, "temperature", "temperature_shutdown")),
@@ -129,7 +121,7 @@ def faults_of_device(seen: dict[str, Any], links_known: int, options: Options) -
 
 def unjudged(seen: dict[str, Any]) -> frozenset[str]:
     """Return the faults about which this answer says nothing: an idle link is narrow to save power."""
-    return frozenset() if _is_busy(seen) else frozenset({"pcie-width", "straggler"})
+    return frozenset() if _is_busy(seen) else frozenset({"pcie-width"})
 
 
 def _reaches(seen: dict[str, Any], name: str, threshold: str) -> bool:
@@ -181,6 +173,26 @@ def faults_of_fleet(known: dict[str, Any], *, expected: int) -> dict[str, int]:
         ("no-device-usable", RED, bool(levels) and not any(level in USABLE for level in levels)),
     )
     return {name: level for name, level, is_there in signs if is_there}
+
+
+OWN_RUNGS = ("reset", "reload", "reboot")
+"""What the cluster can do about a device."""
+_RUNG_OF_ACTION = {"reset-gpu": "reset", "restart-node": "reboot", "restart-vm": "reboot"}
+
+
+def rung_for(names: list[str], options: Options) -> str:
+    """Return what faults, the gravest first, want done about their device: the driver's own verdict counts first."""
+    verdicts = [name for name in names if name in RECOVERY.values()]
+    for name in (*verdicts, *names):
+        fault, code = options.table.faults.get(name), code_of(name)
+        rung = fault.rung if fault is not None else ""
+        if fault is None and code is not None:
+            rung = _RUNG_OF_ACTION.get(options.table.xid(code).action, "")
+        if rung in OWN_RUNGS:
+            return rung
+        if name in verdicts:
+            return ""
+    return ""
 
 
 def follow(

@@ -51,6 +51,15 @@ def computing(minors: set[int], ignored: set[int]) -> dict[int, set[int]]:
     return users
 
 
+def tree_of(pid: int) -> set[int]:
+    """Return a process with all its descendants."""
+    parents = {each: stat.parent for each in list_pids() if (stat := read_stat(each)) is not None}
+    tree = [pid]
+    for each in tree:
+        tree += [child for child, parent in parents.items() if parent == each]
+    return set(tree)
+
+
 def name_of(pid: int) -> str:
     """Return `PID COMMAND`; a process that is gone already has no command."""
     try:

@@ -15,15 +15,19 @@ from haclusterd.cib.commands import DeviceChange
 from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_status
 from haclusterd.model.activity import may_be_active_or_begin
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.device_recovery import has_to_prove, with_recovery
 from haclusterd.model.devices import (
     MISSING,
     Device,
     DeviceClaim,
     DeviceHold,
     DeviceId,
+    DeviceRecovery,
     DeviceState,
     NodeDevices,
+    RecoveryPhase,
     claim_objection,
+    is_at_least,
 )
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import WallTime
@@ -55,7 +59,7 @@ def publish_devices(cib: Cib, command: commands.PublishDevices, entry: Entry) ->
         return accept(cib)
     new = frozenset(seen) - frozenset(known.devices) if known.devices else frozenset()
     made = replace(
-        known,
+        _with_returns(cib, known, seen, command, entry.at),
         devices=devices,
         since={name: _since(known, device, entry.at) for name, device in devices.items()},
         unaccepted=known.unaccepted | new,
@@ -65,6 +69,26 @@ def publish_devices(cib: Cib, command: commands.PublishDevices, entry: Entry) ->
     )
     text = f"devices of {command.node}: {_difference(known, made)}"
     return accept(with_devices(cib, command.node, made), change(ChangeKind.DEVICES_CHANGED, text, node=command.node))
+
+
+def _with_returns(
+    cib: Cib, known: NodeDevices, seen: Mapping[DeviceId, Device], command: commands.PublishDevices, at: WallTime
+) -> NodeDevices:
+    """Let devices that are well again by themselves prove it, where that is wanted."""
+    back = [
+        name
+        for name, device in known.devices.items()
+        if is_at_least(device.state, DeviceState.DRAIN) and name not in known.recoveries
+        and name in seen and not is_at_least(seen[name].state, DeviceState.DRAIN)
+    ]  # fmt: skip
+    for name in back if back and has_to_prove(cib) else ():
+        was = known.devices[name]
+        reason = was.reasons[0] if was.reasons else f"it was {was.state}"
+        recovery = DeviceRecovery(
+            known.last_recovery + 1, RecoveryPhase.PROVING, None, command.incarnation, command.node, at, reason
+        )
+        known = with_recovery(known, name, recovery)
+    return known
 
 
 def _is_alive(cib: Cib, node: NodeName, incarnation: Incarnation) -> bool:
@@ -114,7 +138,7 @@ def steer_device(cib: Cib, command: commands.SteerDevice, entry: Entry) -> Verdi
     known = cib.status.devices.get(command.node)
     if known is None or name not in known.devices:
         return refuse(cib, RefusalCode.UNKNOWN_DEVICE, f"{command.node} has no device {name}")
-    objection = _objection_to_forgetting(known, name) if command.change is DeviceChange.FORGET else ""
+    objection = _objection_to_steering(known, name, command.change)
     if objection:
         return refuse(cib, RefusalCode.DEVICE_NOT_FREE, f"{name} of {command.node} {objection}")
     made = _steered(known, command, entry.at)
@@ -127,13 +151,23 @@ def steer_device(cib: Cib, command: commands.SteerDevice, entry: Entry) -> Verdi
 def _steered(known: NodeDevices, command: commands.SteerDevice, at: WallTime) -> NodeDevices:
     name = command.device
     if command.change is DeviceChange.ACCEPT:
-        return replace(known, unaccepted=known.unaccepted - {name})
+        return replace(
+            known, unaccepted=known.unaccepted - {name}, recoveries=_without(known.recoveries, name)
+        )
     if command.change is DeviceChange.DRAIN:
         hold = known.holds.get(name) or DeviceHold(command.author, at, command.reason)
         return replace(known, holds={**known.holds, name: hold})
     if command.change is DeviceChange.CLEAR:
         return replace(known, holds=_without(known.holds, name))
     return _forgotten(known, name)
+
+
+def _objection_to_steering(known: NodeDevices, name: DeviceId, wanted: DeviceChange) -> str:
+    recovery = known.recoveries.get(name)
+    is_acting = recovery is not None and recovery.phase is RecoveryPhase.ACTING
+    if is_acting and wanted in (DeviceChange.ACCEPT, DeviceChange.FORGET):
+        return f"is being recovered ({recovery.rung})" if recovery is not None else ""
+    return _objection_to_forgetting(known, name) if wanted is DeviceChange.FORGET else ""
 
 
 def _objection_to_forgetting(known: NodeDevices, name: DeviceId) -> str:
@@ -151,6 +185,8 @@ def _forgotten(known: NodeDevices, name: DeviceId) -> NodeDevices:
         since=_without(known.since, name),
         unaccepted=known.unaccepted - {name},
         holds=_without(known.holds, name),
+        recoveries=_without(known.recoveries, name),
+        recovered_at=_without(known.recovered_at, name),
     )
 
 

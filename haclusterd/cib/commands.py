@@ -22,7 +22,7 @@ from haclusterd.model.configuration import (
     Tag,
     Template,
 )
-from haclusterd.model.devices import Device, DeviceId
+from haclusterd.model.devices import Device, DeviceId, Rung
 from haclusterd.model.fencing import DeviceProof, FailedOperation, FenceOrder, FenceOutcome
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
@@ -174,6 +174,54 @@ class SteerDevice:
     node: NodeName
     device: DeviceId
     change: DeviceChange
+    author: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BeginRecovery:
+    """A person, or by policy its node, wants a device recovered: the intent, before anything is done."""
+
+    node: NodeName
+    device: DeviceId
+    rung: Rung
+    author: str
+    reason: str = ""
+    is_automatic: bool = False
+    """By policy: budgets and the breaker count."""
+
+
+class RecoveryOutcome(StrEnum):
+    """What a node has to say of a recovery."""
+
+    NOT_BEGUN = "not-begun"
+    """Nothing was done: something uses the device."""
+    DONE = "done"
+    FAILED = "failed"
+    """It could not be done, or did not help."""
+    INTERRUPTED = "interrupted"
+    """The life of the node that was to act is over: it may have been done or not."""
+    PROVEN = "proven"
+    """The device was well for long enough, passed the test, and nothing uses it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRecovery:
+    """What a node did about a device, or found."""
+
+    node: NodeName
+    incarnation: Incarnation
+    device: DeviceId
+    number: int
+    """Of the recovery that it is about."""
+    outcome: RecoveryOutcome
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EndDeviceStorm:
+    """A person has looked at what befell so many devices: policies may act again."""
+
     author: str
     reason: str = ""
 
@@ -602,6 +650,9 @@ Command = (
     | PublishDevices
     | ReleaseDevices
     | SteerDevice
+    | BeginRecovery
+    | RecordRecovery
+    | EndDeviceStorm
     | RequestLeave
     | Leaving
     | Lost

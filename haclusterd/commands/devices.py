@@ -4,24 +4,27 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Never
 
-from haclusterd.cib.commands import DeviceChange, SteerDevice
+from haclusterd.cib.commands import BeginRecovery, DeviceChange, EndDeviceStorm, SteerDevice
 from haclusterd.commands.context import Context, Event, LiveView
 from haclusterd.commands.history.history import shown_event
 from haclusterd.commands.names import find_node
 from haclusterd.commands.outcome import Condition, Outcome, refusal
 from haclusterd.commands.planning.injection import node_down
 from haclusterd.commands.planning.planning import plan, standing
-from haclusterd.commands.status.devices import claimable, remedies, usable
+from haclusterd.commands.status.devices import claimable, remedies, storm_of, usable
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.change_kinds import ChangeKind
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import Primitive, effective
+from haclusterd.model.device_recovery import objection_to_recovery
 from haclusterd.model.devices import (
     GPUS,
     Device,
     DeviceId,
     DeviceState,
     NodeDevices,
+    RecoveryPhase,
+    Rung,
     state_in_force,
 )
 from haclusterd.model.graph import Placement, Plan
@@ -38,6 +41,7 @@ from haclusterd.verbs.answers.devices import (
     NodeOfDevices,
     ShownClaim,
     ShownDevice,
+    ShownRecovery,
     SupposedFailure,
 )
 from haclusterd.verbs.answers.history import Events
@@ -48,7 +52,10 @@ RACK = "rack"
 TRIED_MAX = 64
 """Failures for which the scheduler is asked at once."""
 DEFAULT_LIMIT = 50
-_KINDS = (ChangeKind.DEVICES_CHANGED, ChangeKind.DEVICES_RELEASED, ChangeKind.DEVICE_STEERED)
+_KINDS = (
+    ChangeKind.DEVICES_CHANGED, ChangeKind.DEVICES_RELEASED, ChangeKind.DEVICE_STEERED,
+    ChangeKind.DEVICE_RECOVERY_BEGUN, ChangeKind.DEVICE_RECOVERY_ENDED, ChangeKind.DEVICE_STORM,
+)  # fmt: skip
 SEARCHED = 2_000
 """Events about devices among which those of one are looked for."""
 
@@ -64,7 +71,8 @@ def show_all(context: Context, arguments: Arguments) -> Outcome[Devices]:
             return refusal(found)
         nodes = [name for name in nodes if name == found]
     devices = tuple(_shown(context.cib, (node, each)) for node in nodes for each in _in_order(context.cib, node))
-    return Outcome(answer=Devices(context.now, tuple(_node(context.cib, node) for node in nodes), devices))
+    shown = tuple(_node(context.cib, node) for node in nodes)
+    return Outcome(answer=Devices(context.now, shown, devices, storm_of(context.cib)))
 
 
 def show(context: Context, arguments: Arguments) -> Outcome[Devices]:
@@ -72,8 +80,8 @@ def show(context: Context, arguments: Arguments) -> Outcome[Devices]:
     found = find_device(context.cib, arguments.word("device"))
     if isinstance(found, ReportItem):
         return refusal(found)
-    node, _ = found
-    return Outcome(answer=Devices(context.now, (_node(context.cib, node),), (_shown(context.cib, found),)))
+    shown = (_node(context.cib, found[0]),)
+    return Outcome(answer=Devices(context.now, shown, (_shown(context.cib, found),), storm_of(context.cib)))
 
 
 def find_device(cib: Cib, word: str) -> Found | ReportItem:
@@ -138,7 +146,18 @@ def _shown(cib: Cib, found: Found) -> ShownDevice:
         drain_reason=hold.reason if hold is not None else "",
         claims=tuple(ShownClaim(each.resource, each.memory_mib, each.is_over) for each in known.claims.get(name, ())),
         strangers=device.strangers,
+        rung=device.rung,
+        recovery=_recovery(known, name),
         remedies=tuple(remedies(known, device)),
+    )
+
+
+def _recovery(known: NodeDevices, name: DeviceId) -> ShownRecovery | None:
+    found = known.recoveries.get(name)
+    if found is None:
+        return None
+    return ShownRecovery(
+        str(found.rung or ""), str(found.phase), found.author, found.at, found.reason, found.detail
     )
 
 
@@ -183,7 +202,7 @@ _ALREADY = {
 def _is_so(known: NodeDevices, name: DeviceId, wanted: DeviceChange) -> bool:
     match wanted:
         case DeviceChange.ACCEPT:
-            return name not in known.unaccepted
+            return name not in known.unaccepted and name not in known.recoveries
         case DeviceChange.DRAIN:
             return name in known.holds
         case DeviceChange.CLEAR:
@@ -193,6 +212,11 @@ def _is_so(known: NodeDevices, name: DeviceId, wanted: DeviceChange) -> bool:
 
 
 def _objection(known: NodeDevices, name: DeviceId, wanted: DeviceChange) -> ReportItem | None:
+    recovery = known.recoveries.get(name)
+    is_acting = recovery is not None and recovery.phase is RecoveryPhase.ACTING
+    if is_acting and recovery is not None and wanted in (DeviceChange.ACCEPT, DeviceChange.FORGET):
+        return report(Code.DEVICE_NOT_RECOVERED, device=name, problem=f"is being recovered: {recovery.rung}",
+                      remedy=f"wait for its end: crm gpu show {name}")  # fmt: skip
     if wanted is not DeviceChange.FORGET:
         return None
     if not known.devices[name].is_missing:
@@ -231,6 +255,52 @@ def clear(context: Context, arguments: Arguments) -> Outcome[Never]:
 def forget(context: Context, arguments: Arguments) -> Outcome[Never]:
     """Forget a missing device."""
     return _steer(context, arguments, DeviceChange.FORGET)
+
+
+def reset(context: Context, arguments: Arguments) -> Outcome[Never]:
+    """Have a device reset, or its node's driver loaded again; waiting is until it is proven well, or held."""
+    found = find_device(context.cib, arguments.word("device"))
+    if isinstance(found, ReportItem):
+        return refusal(found)
+    node, name = found
+    rung = Rung.RELOAD if arguments.flag("reload") else Rung.RESET
+    objection = objection_to_recovery(context.cib, node, name, rung, context.now, is_automatic=False)
+    if objection is not None:
+        remedy = _remedy(context.cib.status.devices[node], name, rung)
+        return refusal(report(Code.DEVICE_NOT_RECOVERED, device=name, problem=objection.text, remedy=remedy))
+    what = f"{name} is reset" if rung is Rung.RESET else f"the driver of {node} is loaded again, for {name}"
+    return Outcome(
+        reports=(report(Code.REQUESTED, what=f"{what}; it is given out again when it has proven to be well"),),
+        commands=(BeginRecovery(node, name, rung, context.author, context.reason),),
+        until=_is_recovered(node, name),
+        waiting_for=f"{name} to be proven well, or held",
+    )
+
+
+def _remedy(known: NodeDevices, name: DeviceId, rung: Rung) -> str:
+    """Return what to type before a device can be recovered."""
+    held = [each for each in ([name] if rung is Rung.RESET else known.claims) if known.claims.get(each)]
+    return f"let what holds it leave first: crm gpu drain {held[0]} --wait" if held else f"see: crm gpu show {name}"
+
+
+def _is_recovered(node: NodeName, name: DeviceId) -> Condition:
+    def until(cib: Cib, _live: LiveView | None) -> bool:
+        known = cib.status.devices.get(node)
+        recovery = known.recoveries.get(name) if known is not None else None
+        return recovery is None or recovery.phase is RecoveryPhase.HELD
+
+    return until
+
+
+def resume(context: Context, _arguments: Arguments) -> Outcome[Never]:
+    """Let policies recover devices again after a storm."""
+    storm = storm_of(context.cib)
+    if not storm:
+        return Outcome(reports=(report(Code.NOTHING_TO_DO, state="no storm keeps policies from recovering devices"),))
+    return Outcome(
+        reports=(report(Code.REQUESTED, what=f"devices are recovered by policy again ({storm})"),),
+        commands=(EndDeviceStorm(context.author, context.reason),),
+    )
 
 
 # -- what happened --------------------------------------------------------------------------------------------------
@@ -411,5 +481,7 @@ VERBS = (
     carry_out_by("gpu.drain", drain, answers()),
     carry_out_by("gpu.clear", clear, answers()),
     carry_out_by("gpu.forget", forget, answers()),
+    carry_out_by("gpu.reset", reset, answers()),
+    carry_out_by("gpu.resume", resume, answers()),
     carry_out_by("gpu.capacity", capacity, answers(DeviceCapacity)),
 )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.status import fencing_cover
-from haclusterd.commands.status.devices import claimable, usable
+from haclusterd.commands.status.devices import claimable, storm_of, usable
 from haclusterd.commands.status.headlines import headlines, missing_voters
 from haclusterd.commands.status.overview import Overview
 from haclusterd.commands.status.resource_state import Instance, InstanceState, base_of, node_flag
@@ -24,7 +24,7 @@ from haclusterd.model.availability import ServiceState, Sums, resource_of
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Bundle, Clone, Group, Location, Primitive, effective
 from haclusterd.model.counted import BUCKETS_MS, Spans
-from haclusterd.model.devices import DeviceState, state_in_force
+from haclusterd.model.devices import DeviceState, RecoveryPhase, state_in_force
 from haclusterd.model.fencing import DeviceProof
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import read_boolean
@@ -143,6 +143,14 @@ def _of_devices(cib: Cib) -> Iterator[Source]:
             ("held", sum(bool(each.claims.get(device.id)) for device in claimable(each))),
         )
     )
+    text = "Devices of a node that are recovered, have to prove that they are well, or wait for a person after that."
+    yield Family("haclusterd_device_recoveries", text, ("node", "phase")), (
+        (node, str(phase), sum(recovery.phase is phase for recovery in each.recoveries.values()))
+        for node, each in known
+        for phase in RecoveryPhase
+    )
+    text = "1 while so many devices went bad at once that none is recovered by policy."
+    yield Family("haclusterd_device_storm", text, ()), ((int(bool(storm_of(cib))),),) if known else ()
     text = "The state of each device: 1 for the state that counts, which is what is seen and what persons want."
     yield Family("haclusterd_device_state", text, ("node", "device", "state")), (
         (node, device, str(state), int(state_in_force(each, device) is state))

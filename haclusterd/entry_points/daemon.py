@@ -35,7 +35,7 @@ from haclusterd.adapters.agents.systemd import SystemdAgents, SystemdPlaces
 from haclusterd.adapters.agents.systemd_bus import DEFAULT_ADDRESS
 from haclusterd.adapters.control.admission import PeerCredentials
 from haclusterd.adapters.control.server import Answer, ControlServer, ControlSocketBusyError, HangUp
-from haclusterd.adapters.devices.gpu_watch import FAULTS_FILE, SIMULATED_FILE, GpuWatch
+from haclusterd.adapters.devices.gpu_watch import FAULTS_FILE, LOCK_FILE, RECOVERED_FILE, SIMULATED_FILE, GpuWatch
 from haclusterd.adapters.history.event_log import standard_event_log
 from haclusterd.adapters.history.sqlite import SqliteHistory
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
@@ -290,6 +290,8 @@ class Daemon:
             "declared": installation.gpus,
             "faults": str(installation.directory / FAULTS_FILE),
             "pretended": str(installation.runtime_directory / SIMULATED_FILE),
+            "lock": str(installation.runtime_directory / LOCK_FILE),
+            "recovered": str(installation.runtime_directory / RECOVERED_FILE),
         }
         self._gpus = GpuWatch(clock, self._loop, settings, say=say)
         return self._gpus

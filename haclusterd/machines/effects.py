@@ -9,7 +9,7 @@ from enum import Enum
 
 from haclusterd.cib.commands import Command
 from haclusterd.model.agent_calls import AgentCall, FenceCall
-from haclusterd.model.devices import DeviceId
+from haclusterd.model.devices import DeviceId, Rung
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 
@@ -70,6 +70,25 @@ class LookAtDevices:
 
 
 @dataclass(frozen=True, slots=True)
+class RecoverDevice:
+    """Reset a device, or load its driver again, at once; what came of it goes to the machine that has made the key."""
+
+    key: str
+    device: DeviceId
+    rung: Rung
+
+
+@dataclass(frozen=True, slots=True)
+class ExamineDevice:
+    """Run the administrator's test of a device; its answer goes to the machine that has made the key."""
+
+    key: str
+    device: DeviceId
+    program: str
+    timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class CallFenceAgent:
     """Run a fence agent; its answer comes back as `agent_finished`."""
 
@@ -125,6 +144,8 @@ Effect = (
     | WatchService
     | UnwatchService
     | LookAtDevices
+    | RecoverDevice
+    | ExamineDevice
     | CallFenceAgent
     | TransferLeadership
     | PrepareToPlan

@@ -32,6 +32,7 @@ QUIET_CHANGES = frozenset(
         ChangeKind.LOAD_CHANGED,
         ChangeKind.FENCING_ORDERED,
         ChangeKind.FENCING_AGENT_SUCCEEDED,
+        ChangeKind.DEVICE_STORM,
         ChangeKind.REFUSED,
         ChangeKind.LEADER_REQUESTED,
         ChangeKind.HISTORY_FORGOTTEN,

@@ -67,6 +67,8 @@ EXPECTED_CHANGES = frozenset(
         ChangeKind.NODE_UNFENCED,
         ChangeKind.DEVICE_PROVEN,
         ChangeKind.DEVICES_RELEASED,
+        ChangeKind.DEVICE_RECOVERY_ENDED,
+        ChangeKind.DEVICE_STORM,
         ChangeKind.REFUSED,
         ChangeKind.LEADER_REQUESTED,
         ChangeKind.HISTORY_FORGOTTEN,

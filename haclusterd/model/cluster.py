@@ -13,7 +13,7 @@ from haclusterd.model.api_tokens import ApiToken
 from haclusterd.model.availability import Availability
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.dated_blocks import dated_blocks, with_judged
-from haclusterd.model.devices import NodeDevices
+from haclusterd.model.devices import DeviceStorm, NodeDevices
 from haclusterd.model.fencing import AbandonedFencing, DeviceProof, FailedOperation, FenceOrder, FencingRecord
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
@@ -184,6 +184,8 @@ class Status:
     """What alerts' agents are to be called for."""
     devices: Mapping[NodeName, NodeDevices] = field(default_factory=dict)
     """Of nodes that have ever reported any."""
+    device_storm: DeviceStorm | None = None
+    """The newest; until it is over no device is recovered without a person's word."""
     availability: Availability = field(default_factory=Availability)
     """How available each service was, and the newest incident."""
 

@@ -45,6 +45,17 @@ class DeviceUse:
     """Those of which nobody can say: they count as used."""
 
 
+@dataclass(frozen=True, slots=True)
+class RecoveryAnswer:
+    """What came of recovering or testing a device."""
+
+    is_done: bool
+    text: str
+    """What it said, or why it was not done."""
+    has_begun: bool = True
+    """False: nothing was done to the device, for certain."""
+
+
 def obstacle_to_release(
     use: DeviceUse, device: DeviceId, resource: ResourceId, standing: Sequence[DeviceClaim]
 ) -> str:

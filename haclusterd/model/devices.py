@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import NewType
 
 from haclusterd.model import memory
-from haclusterd.model.ids import OrderKey, ResourceId
+from haclusterd.model.ids import Incarnation, OrderKey, ResourceId
 from haclusterd.model.instants import WallTime
 
 DeviceId = NewType("DeviceId", str)
@@ -78,6 +78,8 @@ class Device:
     """Why it is not OK, the gravest first: `CODE: words`, as `xid-79: it has fallen off the bus`."""
     strangers: tuple[str, ...] = ()
     """Processes that use it and belong to no claim of this node: `PID COMMAND`, bounded."""
+    rung: str = ""
+    """What its reasons want done about it (a `Rung`, the driver's own verdict first); empty: nothing that we can do."""
 
     @property
     def is_missing(self) -> bool:
@@ -108,6 +110,49 @@ class DeviceClaim:
     proven that nothing uses it any more, or has booted."""
 
 
+class Rung(StrEnum):
+    """What can be done about a device, from the smallest to the largest."""
+
+    RESET = "reset"
+    """The device alone."""
+    RELOAD = "reload"
+    """The driver: all devices of the node."""
+    REBOOT = "reboot"
+    """The node, by fencing."""
+
+
+class RecoveryPhase(StrEnum):
+    """How far the recovery of a device has come."""
+
+    ACTING = "acting"
+    """Its node acts, has acted, or is about to."""
+    PROVING = "proving"
+    """It has to be well for a time and to pass the test (`gpu-burn-in`)."""
+    HELD = "held"
+    """It did not help: a person, or the next rung, has to."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRecovery:
+    """A device is recovered, and not given out before that has proven to help (design/0015, "Recovery")."""
+
+    number: int
+    """Of the recoveries of its node, counting up: what is said of an older one is passed over."""
+    phase: RecoveryPhase
+    rung: Rung | None
+    """None: it was well again by itself, and has only to prove it."""
+    incarnation: Incarnation
+    """The life of its node that may act; any other knows only that it may have been acted."""
+    author: str
+    at: WallTime
+    reason: str
+    """Why it was begun."""
+    detail: str = ""
+    """What its node has said of it last."""
+    is_suspect: bool = False
+    """It was not proven well when this began, so that nothing done is not good enough."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeDevices:
     """The devices of one node. It outlives the node's boots; claims end with their boot or its fencing."""
@@ -126,6 +171,23 @@ class NodeDevices:
     trouble: str = ""
     """What is wrong with all devices of the node at once (driver away, library missing); empty: nothing."""
     reported_at: WallTime = WallTime(0)
+    recoveries: Mapping[DeviceId, DeviceRecovery] = field(default_factory=dict)
+    """Of devices that are recovered, or have to prove that they are well."""
+    recovered_at: Mapping[DeviceId, tuple[WallTime, ...]] = field(default_factory=dict)
+    """When recoveries of each were begun, oldest first, bounded: for budgets, and for how long the proof takes."""
+    last_recovery: int = 0
+    """The number of the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceStorm:
+    """So many devices or nodes went bad at once that their cause is a common one: nothing is done without a person."""
+
+    at: WallTime
+    text: str
+    is_over: bool = False
+    """A person has looked, at that time: what went bad before does not count any more."""
+
 
 _RANKS = {state: rank for rank, state in enumerate(DeviceState)}
 
@@ -146,7 +208,8 @@ def state_in_force(known: NodeDevices, device: DeviceId) -> DeviceState:
     if seen is None:
         return DeviceState.FAILED
     wanted = DeviceState.DRAIN if device in known.holds else DeviceState.OK
-    return worse(worse(seen.state, wanted), DeviceState.UNKNOWN if device in known.unaccepted else DeviceState.OK)
+    is_unproven = device in known.unaccepted or device in known.recoveries
+    return worse(worse(seen.state, wanted), DeviceState.UNKNOWN if is_unproven else DeviceState.OK)
 
 
 def holders(known: NodeDevices, device: DeviceId) -> tuple[ResourceId, ...]:
@@ -168,6 +231,9 @@ def claim_objection(known: NodeDevices, device: DeviceId, resource: ResourceId, 
         return "is divided in instances, which are claimed instead"
     standing = known.claims.get(device, ())
     own = next((claim for claim in standing if claim.resource == resource), None)
+    objection = _objection_of_recovery(known, seen, is_own=own is not None)
+    if objection:
+        return objection
     if own is None and device in known.holds:
         return f"is drained by {known.holds[device].author}"
     if own is not None and (own.memory_mib != memory_mib or (own.is_over and own.memory_mib)):
@@ -177,6 +243,17 @@ def claim_objection(known: NodeDevices, device: DeviceId, resource: ResourceId, 
     if family:
         return f"is one with {family[0]}, which {known.claims[family[0]][0].resource} holds"
     return _objection_to_others(seen, [claim for claim in standing if claim.resource != resource], memory_mib)
+
+
+def _objection_of_recovery(known: NodeDevices, device: Device, *, is_own: bool) -> str:
+    """Say which recovery keeps a device from being claimed; empty: none does."""
+    for name, recovery in known.recoveries.items():
+        is_its = name in (device.id, device.parent)
+        if recovery.phase is RecoveryPhase.ACTING and (is_its or recovery.rung is not Rung.RESET):
+            return f"is not free: {recovery.rung} of {name if is_its else 'its node, for ' + name} is under way"
+        if is_its and not is_own:
+            return "is not proven to be well yet" if recovery.phase is RecoveryPhase.PROVING else "was not recovered"
+    return ""
 
 
 def _instances(known: NodeDevices, device: DeviceId) -> list[DeviceId]:

@@ -97,6 +97,10 @@ class SafetyRules:
     """A claim ends by proof on its node that nothing uses the device, or by a boot, never by a stop (safety.md §11)."""
     device_is_free_at_start: bool = True
     """Nothing starts on devices before its node has proven that nothing but sharers uses them (safety.md §11)."""
+    recovery_needs_no_claim: bool = True
+    """`apply` refuses a recovery of a device that is claimed, and a claim of one that is being recovered (§11)."""
+    device_is_free_at_recovery: bool = True
+    """Nothing is done to a device before its node has proven that nothing uses it (safety.md §11)."""
     reboot_clears_history: bool = True
     """A Join with a new boot id clears what the old boot ran (safety.md §6)."""
     unverified_is_probed: bool = True

@@ -6,7 +6,8 @@ from typing import Protocol
 from haclusterd.model.device_reports import DevicesReport as DevicesReport
 from haclusterd.model.device_reports import DeviceUse as DeviceUse
 from haclusterd.model.device_reports import DeviceUser as DeviceUser
-from haclusterd.model.devices import DeviceId
+from haclusterd.model.device_reports import RecoveryAnswer as RecoveryAnswer
+from haclusterd.model.devices import DeviceId, Rung
 
 
 class DeviceWatch(Protocol):
@@ -21,4 +22,13 @@ class DeviceWatch(Protocol):
 
         `done` is called exactly once. What is answered was so after the call.
         """
+        ...
+
+    def recover(self, device: DeviceId, rung: Rung, done: Callable[[RecoveryAnswer], None]) -> None:
+        """Reset a device, or load the driver again. From this call until what it has begun is over, even after the
+        daemon's end, looks answer that nobody can say whether what it hits is used. `done` is called exactly once."""
+        ...
+
+    def test(self, device: DeviceId, program: str, timeout_ms: int, done: Callable[[RecoveryAnswer], None]) -> None:
+        """Run a program with a device's id; it is no stranger on the device. `done` is called exactly once."""
         ...

@@ -118,6 +118,7 @@ class Code(StrEnum):
     NO_SUCH_TICKET = "NO_SUCH_TICKET"
     NO_SUCH_DEVICE = "NO_SUCH_DEVICE"
     DEVICE_IN_USE = "DEVICE_IN_USE"
+    DEVICE_NOT_RECOVERED = "DEVICE_NOT_RECOVERED"
     UNKNOWN_FAULT = "UNKNOWN_FAULT"
     BAD_FAULT_TABLE = "BAD_FAULT_TABLE"
     ALERT_FAILED = "ALERT_FAILED"
@@ -432,6 +433,7 @@ CODES: dict[Code, CodeRow] = {
     Code.UNKNOWN_FAULT: CodeRow("there is no fault {name}", ExitStatus.NO_SUCH_OBJECT),
     Code.BAD_FAULT_TABLE: CodeRow("{file} is not used: {problem}", ExitStatus.OK, "see: crm gpu lint",
                                   severity=Severity.WARNING),
+    Code.DEVICE_NOT_RECOVERED: CodeRow("device {device} {problem}", ExitStatus.UNSAFE),
     Code.DEVICE_IN_USE: CodeRow("device {device} cannot be forgotten: {problem}", ExitStatus.UNSAFE),
     Code.ALERT_FAILED: CodeRow("the alert agent for {recipient} has not succeeded: {problem}", ExitStatus.FAILED,
                                "see what it said; crm alert list shows its path and settings"),

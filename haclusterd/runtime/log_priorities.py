@@ -15,6 +15,7 @@ _PRIORITIES: Final[Mapping[ChangeKind, Priority]] = MappingProxyType({
     ChangeKind.NODE_FENCED: Priority.WARNING,
     ChangeKind.OUTCOME_UNKNOWN: Priority.WARNING,
     ChangeKind.DEVICES_CHANGED: Priority.WARNING,
+    ChangeKind.DEVICE_STORM: Priority.WARNING,
     ChangeKind.HISTORY_GAP: Priority.WARNING,
     ChangeKind.CLUSTER_FORMED: Priority.NOTICE,
     ChangeKind.MEMBERS_CHANGED: Priority.NOTICE,
@@ -31,6 +32,8 @@ _PRIORITIES: Final[Mapping[ChangeKind, Priority]] = MappingProxyType({
     ChangeKind.API_TOKEN_CHANGED: Priority.NOTICE,
     ChangeKind.WATCHDOG_CHANGED: Priority.NOTICE,
     ChangeKind.DEVICE_STEERED: Priority.NOTICE,
+    ChangeKind.DEVICE_RECOVERY_BEGUN: Priority.NOTICE,
+    ChangeKind.DEVICE_RECOVERY_ENDED: Priority.NOTICE,
     ChangeKind.REFUSED: Priority.DEBUG,
 })  # fmt: skip
 

@@ -14,18 +14,21 @@ from haclusterd.cib.commands import Command, FormCluster, Join, MembersFollowed,
 from haclusterd.cib.levels import behind, level_of
 from haclusterd.machines.controller import ControllerMachine
 from haclusterd.machines.copied_nodes import CopiedNodes
+from haclusterd.machines.device_recovery import DeviceRecoveryMachine, is_of_a_recovery
 from haclusterd.machines.devices import DevicesMachine
 from haclusterd.machines.effects import (
     AskForPlan,
     CallFenceAgent,
     Condemn,
     Effect,
+    ExamineDevice,
     KillAgent,
     LookAtDevices,
     Note,
     PrepareToPlan,
     Propose,
     PublishEmpty,
+    RecoverDevice,
     RunAgent,
     Scope,
     TransferLeadership,
@@ -42,8 +45,7 @@ from haclusterd.machines.moment import Moment
 from haclusterd.machines.tally import Tally
 from haclusterd.model.agent_calls import AgentResult, FenceCallResult
 from haclusterd.model.cluster import Cib, Member
-from haclusterd.model.device_reports import DevicesReport, DeviceUse
-from haclusterd.model.devices import DeviceId
+from haclusterd.model.device_reports import DevicesReport, DeviceUse, RecoveryAnswer
 from haclusterd.model.followers import Followers
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
@@ -122,8 +124,8 @@ class NodeRuntime:
         self._incarnation = Incarnation(settings.boot_id, ports.entropy.token())
         self._proposer = Proposer(settings.node, ports.entropy.token(), ports.store)
         form = FormCluster(settings.cluster_uuid, settings.cluster_name, settings.members)
-        rules = settings.rules
-        node = settings.node
+        rules, node = settings.rules, settings.node
+        self._recovery = DeviceRecoveryMachine(node, rules)
         self._joining = JoiningMachine(node, self._incarnation, settings.feature_level)
         self._executor = ExecutorMachine(
             node,
@@ -459,13 +461,19 @@ class NodeRuntime:
         self._devices.reported(report)
         self._wake()
 
-    def _devices_looked(self, key: str, devices: tuple[DeviceId, ...], use: DeviceUse) -> None:
+    def _devices_looked(self, key: str, use: DeviceUse) -> None:
         if is_of_a_start(key):
-            self._devices.seen_before_start(devices, use, self._ports.clock.now())
             self._show_cib()
             self._perform_all(self._executor.devices_looked(key, use, self.moment()))
+        elif is_of_a_recovery(key):
+            self._recovery.looked(key, use, self._ports.clock.now())
         else:
             self._devices.looked(key, use)
+        self._wake()
+
+    def _device_answered(self, key: str, answer: RecoveryAnswer) -> None:
+        self._log("event.device-recovery", Priority.NOTICE, key=key, is_done=answer.is_done, text=answer.text)
+        self._recovery.answered(key, answer)
         self._wake()
 
     def _adopted_ended(self, key: str) -> None:
@@ -493,6 +501,7 @@ class NodeRuntime:
         now, read = self._ports.clock.now(), self._ports.load.read
         self._perform_all(self._load_watch.step(self._cib, self._incarnation, read, now))
         self._perform_all(self._devices.step(self._cib, self._incarnation, now))
+        self._perform_all(self._recovery.step(self._cib, self._incarnation, self.moment()))
         if self._appended is not None:
             self._ports.store.considered(self._appended)
             self._appended = None
@@ -536,6 +545,7 @@ class NodeRuntime:
         self._fencer.reincarnated(self._incarnation)
         self._alerts.reincarnated(self._incarnation)
         self._devices.reincarnated()
+        self._recovery.reincarnated()
         self._controller.reincarnated(self._incarnation)
         self._perform_all(self._executor.reincarnated(self._incarnation, self.moment()))
         self._ports.pacer.configure(self._pacer_settings())
@@ -603,6 +613,7 @@ class NodeRuntime:
             self._learners.deadline() if self._controller.is_dc else NEVER,
             self._load_watch.deadline(),
             self._devices.deadline(),
+            self._recovery.deadline(),
             self._alerts.deadline(),
             self._hand_over.deadline() if self._leadership.is_self else NEVER,
             self._leaving.deadline(is_led=self._leadership.leader is not None, now=moment.now),
@@ -637,8 +648,8 @@ class NodeRuntime:
                 self._propose(scope, key, command)
             case RunAgent() | KillAgent() | WatchService() | UnwatchService():
                 self._use_agents(effect)
-            case LookAtDevices(key=key, devices=devices):
-                ports.devices.look(devices, partial(self._devices_looked, key, devices))
+            case LookAtDevices() | RecoverDevice() | ExamineDevice():
+                self._use_devices(effect)
             case CallFenceAgent(call=fence_call):
                 self._log("effect.fence", Priority.NOTICE, key=fence_call.key, agent=fence_call.agent,
                           action=fence_call.action)  # fmt: skip
@@ -653,6 +664,18 @@ class NodeRuntime:
                 self._tell_pacer(effect)
             case Note(kind=kind, text=text):
                 self._log(f"note.{kind}", Priority.NOTICE, text=text)
+
+    def _use_devices(self, effect: LookAtDevices | RecoverDevice | ExamineDevice) -> None:
+        devices = self._ports.devices
+        match effect:
+            case LookAtDevices(key=key, devices=looked_at):
+                devices.look(looked_at, partial(self._devices_looked, key))
+            case RecoverDevice(key=key, device=device, rung=rung):
+                self._log("effect.recover-device", Priority.WARNING, device=str(device), rung=str(rung))
+                devices.recover(device, rung, partial(self._device_answered, key))
+            case ExamineDevice(key=key, device=device, program=program, timeout_ms=timeout_ms):
+                self._log("effect.test-device", Priority.NOTICE, device=str(device), program=program)
+                devices.test(device, program, timeout_ms, partial(self._device_answered, key))
 
     def _use_agents(self, effect: RunAgent | KillAgent | WatchService | UnwatchService) -> None:
         agents = self._ports.agents

@@ -101,6 +101,20 @@ def equip(chance: random.Random, truth: DeviceTruth, nodes: Sequence[NodeName]) 
             truth.equip(node, count)
 
 
+def recovering(chance: random.Random) -> dict[str, str]:
+    """Draw what is done about devices by policy."""
+    drawn = {f"gpu_recovery_{rung}": chance.choice(("off", "ask", "ask", "auto", "auto"))
+             for rung in ("reset", "reload", "reboot")}  # fmt: skip
+    drawn["gpu_recovery_limit"] = chance.choice(("1", "2", "8"))
+    drawn["gpu_storm_devices"] = chance.choice(("2", "4", "100"))
+    drawn["gpu_storm_nodes"] = chance.choice(("2", "3", "100"))
+    drawn["gpu_storm_window"] = chance.choice(("5s", "1min"))
+    drawn["gpu_return_after"] = chance.choice(("0", "0", "1s", "5s"))
+    if chance.random() < 0.5:
+        drawn["gpu_burn_in"] = "/usr/local/bin/burn-in"
+    return drawn
+
+
 def claiming(chance: random.Random) -> tuple[Edit, ...]:
     """Draw services that claim devices; some come before others."""
     priorities = [chance.choice((0, 0, 10)) for _ in configurations.CLAIMING]

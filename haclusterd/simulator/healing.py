@@ -4,10 +4,11 @@ They start what was stopped by hand, upgrade what is too old, and switch on mach
 they have configured stays as it is.
 """
 
-from haclusterd.cib.commands import DeviceChange, SteerDevice
+from haclusterd.cib.commands import DeviceChange, EndDeviceStorm, SteerDevice
 from haclusterd.commands.status.fencing_cover import devices_for
 from haclusterd.model.cluster import NodeState, NodeStatus
 from haclusterd.model.configuration import Primitive, effective
+from haclusterd.model.devices import RecoveryPhase
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.scheduler.unpack.fence_executors import is_named_by_location
@@ -77,11 +78,16 @@ def _put_right(cluster: Cluster) -> None:
 
 
 def _steer_devices(cluster: Cluster) -> None:
-    """Accept devices that are new, forget those that were taken out, and end what keeps others from being used."""
+    """Accept devices that are new or were not recovered, forget those that were taken out, and end what keeps others
+    from being used."""
+    storm = cluster.cib.status.device_storm
+    if storm is not None and not storm.is_over:
+        cluster.administer(EndDeviceStorm("healing"))
     for node, known in cluster.cib.status.devices.items():
         for name in sorted(name for name, device in known.devices.items() if device.is_missing):
             cluster.administer(SteerDevice(node, name, DeviceChange.FORGET, "healing"))
-        for name in sorted(known.unaccepted):
+        unproven = (name for name, each in known.recoveries.items() if each.phase is not RecoveryPhase.ACTING)
+        for name in sorted({*known.unaccepted, *unproven}):
             cluster.administer(SteerDevice(node, name, DeviceChange.ACCEPT, "healing"))
         for name in sorted(known.holds):
             cluster.administer(SteerDevice(node, name, DeviceChange.CLEAR, "healing"))

@@ -335,6 +335,7 @@ def _counts(cluster: Cluster, tally: Tally, faults: int) -> tuple[tuple[str, int
         ("seeds_at_the_edge", int(mode_of(cluster.world.seed) is Mode.EDGE)),
         ("claims", sum(cluster.coverage.counts["claim", how] for how in CLAIMS)),
         ("releases", cluster.coverage.counts["change", ChangeKind.DEVICES_RELEASED.value]),
+        ("recoveries", cluster.coverage.counts["change", ChangeKind.DEVICE_RECOVERY_BEGUN.value]),
         ("seeds_with_devices", int(cluster.truth.devices.is_anything())),
         ("acknowledged", tally.acknowledged),
         ("reads", tally.reads),
@@ -375,6 +376,8 @@ def _begin(cluster: Cluster, seed: int) -> None:
     shape, chance = cluster.shape, cluster.world.chance("beginning")
     has_switch, is_at_edge = shape.watchdog_ms == 0, mode_of(seed) is Mode.EDGE
     drawn = {} if is_at_edge else drawn_configurations.properties(chance, has_switch=has_switch)
+    if mode_of(seed) is Mode.DEVICES:
+        drawn |= drawn_configurations.recovering(cluster.world.chance("recoveries"))
     timeouts = {"node_timeout": f"{shape.node_timeout_ms}ms", "brain_timeout": f"{shape.brain_timeout_ms}ms"}
     usual = configurations.usual if has_switch else configurations.watched
     cluster.form(usual(cluster.names, **timeouts, **drawn))

@@ -37,6 +37,17 @@ GPU = Family("gpu", "GPUs: how they are, who holds them, what to do when one fai
     Verb("gpu.forget", Permission.OPERATE, "Forget a device that is missing and will not come back", (_DEVICE,), (
         Words(("crm gpu forget n1:0000:3b:00.0",), is_guessed=False),
     )),
+    Verb("gpu.reset", Permission.OPERATE, "Reset a device that nothing uses; it is given out again when proven well", (
+        _DEVICE,
+        Argument("reload", Kind.FLAG, "load the driver of its node again, when nothing uses any device there",
+                 flag="--reload"),
+    ), (
+        Words(('crm gpu reset n1:0000:3b:00.0 --reason "xid 119" --wait', "crm gpu reset n1:0000:3b:00.0 --reload"),
+              is_guessed=False),
+    )),
+    Verb("gpu.resume", Permission.OPERATE, "Let policies recover devices again after many went bad at once", (), (
+        Words(("crm gpu resume",), is_guessed=False),
+    )),
     Verb("gpu.capacity", Permission.READ, "Show which services end when a GPU, a node or a rack fails", (
         Argument("if_fails", Kind.WORD, "1 gpu, 1 node or rack: what fails, one after the other (gpu)",
                  flag="--if-fails"),

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from haclusterd.cib.commands import IssueOrders
-from haclusterd.model.devices import DeviceId
+from haclusterd.cib.commands import BeginRecovery, IssueOrders
+from haclusterd.model.devices import DeviceId, Rung
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.checks.checkers import OneControllerPerTerm
@@ -90,3 +90,49 @@ def stranger_in_the_way(rules: SafetyRules) -> None:
     cluster.truth.devices.end(process)
     cluster.until_settled(60_000, "settled")
     assert cluster.runs_once("llm")
+
+
+def held_device_is_reset(rules: SafetyRules) -> None:
+    """A person wants the device reset that llm holds."""
+    cluster = formed(rules)
+    held = device_of(cluster)
+    assert held is not None
+    cluster.administer(BeginRecovery(NodeName("n1"), held, Rung.RESET, "root"))
+    cluster.run_for(5_000)
+    assert not cluster.cib.status.devices[NodeName("n1")].recoveries
+    cluster.until_settled(SOON_MS, "settled")
+    assert cluster.runs_once("llm")
+
+
+def stranger_on_a_device_to_be_reset(rules: SafetyRules) -> None:
+    """A person's process uses a device that is to be reset, and the cluster has not heard of it yet."""
+    cluster = formed(rules, devices=3)
+    truth = cluster.truth.devices
+    first, second = [name for name in truth.devices_of(NodeName("n1")) if name != device_of(cluster)]
+    truth.stranger_begins(first)
+    cluster.run_for(1_500)
+    process = truth.stranger_begins(second)
+    cluster.run_for(6_500)
+    cluster.administer(BeginRecovery(NodeName("n1"), second, Rung.RESET, "root"))
+    cluster.run_for(1_000)
+    assert second in cluster.cib.status.devices[NodeName("n1")].recoveries
+    cluster.run_for(15_000)
+    assert process in truth.processes
+    assert not cluster.cib.status.devices[NodeName("n1")].recoveries
+
+
+def daemon_dies_while_a_device_is_reset(rules: SafetyRules) -> None:
+    """The reset goes on; the next life of the daemon does not repeat it, and gives the device out when it is proven."""
+    cluster = formed(rules)
+    cluster.configure([configurations.with_devices("llm", 1, {"target-role": "Stopped"})])
+    cluster.until_settled(SOON_MS, "llm stopped")
+    truth, node, struck = cluster.truth.devices, NodeName("n1"), []
+    truth.when_struck.append(struck.append)
+    [device] = truth.devices_of(node)
+    cluster.until(lambda: not cluster.cib.status.devices[node].claims, SOON_MS, "the device is free")
+    cluster.administer(BeginRecovery(node, device, Rung.RESET, "root"))
+    cluster.until(lambda: bool(truth.recovering), SOON_MS, "the reset has begun")
+    cluster.kill_brain(node)
+    cluster.configure([configurations.with_devices("llm", 1, {"failure-timeout": "10s"})])
+    cluster.until(lambda: cluster.runs_once("llm"), 60_000, "llm has its device again")
+    assert len(struck) == 1

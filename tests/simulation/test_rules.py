@@ -123,6 +123,12 @@ NEEDED: tuple[tuple[tuple[str, ...], Scenario, frozenset[str]], ...] = (
     (("release_is_proven",), devices.stopped_and_not_free, frozenset({"WhatUsesDevicesHasClaims"})),
     (("device_is_free_at_start",), devices.older_life_hangs, frozenset({"DevicesAreHeldOnce"})),
     (("device_is_free_at_start",), devices.stranger_in_the_way, frozenset({"DevicesAreHeldOnce"})),
+    (("recovery_needs_no_claim",), devices.held_device_is_reset, frozenset({"RecoveriesAndClaims"})),
+    (
+        ("device_is_free_at_recovery",),
+        devices.stranger_on_a_device_to_be_reset,
+        frozenset({"RecoveriesHitNobody"}),
+    ),
     (("reboot_clears_history",), scenarios.stale_cib_after_power_loss, frozenset({"RebootsClear"})),
     (("unseen_is_fenced",), scenarios.member_never_seen, frozenset({"UnseenIsFenced"})),
     (("members_followed_first",), members.lease_by_old_voters, frozenset({"LeaseEndsAfterLoss"})),
@@ -137,6 +143,7 @@ Two rules stand together where each alone is enough: a naive design has neither.
 
 ALWAYS: tuple[Scenario, ...] = (
     scenarios.one_node_stays_dark,
+    devices.daemon_dies_while_a_device_is_reset,
     watchdogs.switch_reboots,
     watchdogs.cut_off_holder_stops,
     watchdogs.brain_hangs,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.apply import apply
-from haclusterd.cib.changes import Applied, RefusalCode
+from haclusterd.cib.changes import Applied, Refusal, RefusalCode
 from haclusterd.machines.effects import Effect, Propose
 from haclusterd.machines.moment import Moment
 from haclusterd.model.agent_calls import AgentResult
@@ -58,12 +58,13 @@ class Log:
         assert applied.refusal is None, applied.refusal
         return applied
 
-    def must_refuse(self, command: commands.Command, code: RefusalCode) -> None:
+    def must_refuse(self, command: commands.Command, code: RefusalCode) -> Refusal:
         before = self.cib
         applied = self.put(command)
         assert applied.refusal is not None
         assert applied.refusal.code is code
         assert (applied.cib.status, applied.cib.configuration) == (before.status, before.configuration)
+        return applied.refusal
 
 
 class Cluster(Log):

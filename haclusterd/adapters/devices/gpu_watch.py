@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from haclusterd.adapters.processes.worker_process import WorkerProcess
-from haclusterd.model.device_reports import DevicesReport, DeviceUse, DeviceUser
-from haclusterd.model.devices import Device, DeviceId, DeviceKind, DeviceState
+from haclusterd.model.device_reports import DevicesReport, DeviceUse, DeviceUser, RecoveryAnswer
+from haclusterd.model.devices import Device, DeviceId, DeviceKind, DeviceState, Rung
 from haclusterd.model.instants import after
 from haclusterd.ports.clock import Clock, Timer
 
@@ -23,11 +23,18 @@ FAULTS_FILE = "gpu-faults.toml"
 """An administrator's table of faults, beside the node's settings."""
 SIMULATED_FILE = "gpu-simulated.json"
 """In the runtime directory: states that are only shown (`crm gpu simulate-fail`)."""
+LOCK_FILE = "gpu-recovery.lock"
+RECOVERED_FILE = "gpu-recovered.json"
+"""Both in the runtime directory, which a boot empties (agents/gpu_recovery.py)."""
 WATCHER = Path(__file__).parents[2] / "agents" / "gpu_watcher.py"
 LINE_BYTES_MAX = 1 << 20
 SILENT_MS = 45_000
 """The watcher writes at least every ten seconds; one that has not for so long hangs."""
 LOOK_MS = 3_000
+RECOVERY_MS = 120_000
+"""How long each step of a reset or a reload may take."""
+SPARE_MS = 180_000
+"""So much later than its own deadline the watcher's answer to a deed is given up."""
 BACKOFF_MS = (500, 2_000, 10_000, 60_000)
 """Before it is begun again, after so many failures in a row."""
 LASTING = 2
@@ -63,6 +70,7 @@ class GpuWatch:
         self._again: Timer | None = None
         self._number = 0
         self._looks: dict[int, tuple[tuple[DeviceId, ...], Callable[[DeviceUse], None], Timer]] = {}
+        self._deeds: dict[int, tuple[Callable[[RecoveryAnswer], None], Timer]] = {}
         self._is_stopped = False
 
     def watch(self, changed: Callable[[DevicesReport], None]) -> None:
@@ -82,6 +90,34 @@ class GpuWatch:
         question = {"look": number, "devices": [str(device) for device in devices]}
         self._worker.send(iter((json.dumps(question).encode() + b"\n",)))
 
+    def recover(self, device: DeviceId, rung: Rung, done: Callable[[RecoveryAnswer], None]) -> None:
+        """See `DeviceWatch.recover`."""
+        self._do({"what": str(rung), "device": str(device)}, RECOVERY_MS, done)
+
+    def test(self, device: DeviceId, program: str, timeout_ms: int, done: Callable[[RecoveryAnswer], None]) -> None:
+        """See `DeviceWatch.test`."""
+        self._do({"what": "test", "device": str(device), "program": program}, timeout_ms, done)
+
+    def _do(self, wanted: dict[str, Any], timeout_ms: int, done: Callable[[RecoveryAnswer], None]) -> None:
+        self._number += 1
+        number = self._number
+        if self._worker is None:
+            nobody = RecoveryAnswer(is_done=False, text="nobody watches the devices at the moment", has_begun=False)
+            self._clock.call_soon(lambda: done(nobody))
+            return
+        late_at = after(self._clock.now(), timeout_ms + SPARE_MS)
+        timer = self._clock.call_at(late_at, lambda: self._done(number, _LATE))
+        self._deeds[number] = (done, timer)
+        question = {"do": number, **wanted, "timeout_s": timeout_ms / 1000}
+        self._worker.send(iter((json.dumps(question).encode() + b"\n",)))
+
+    def _done(self, number: int, answer: RecoveryAnswer) -> None:
+        deed = self._deeds.pop(number, None)
+        if deed is not None:
+            done, timer = deed
+            timer.cancel()
+            done(answer)
+
     def stop(self) -> None:
         """End the watcher; nothing is reported any more, and what is looked at is unknown."""
         self._is_stopped = True
@@ -92,8 +128,13 @@ class GpuWatch:
         if worker is not None:
             worker.end()
             worker.join()
+        self._give_up_questions()
+
+    def _give_up_questions(self) -> None:
         for number in list(self._looks):
             self._answer(number, None)
+        for number in list(self._deeds):
+            self._done(number, _LATE)
 
     # The process
 
@@ -120,8 +161,7 @@ class GpuWatch:
         self._worker = None
         if self._silence is not None:
             self._silence.cancel()
-        for number in list(self._looks):
-            self._answer(number, None)
+        self._give_up_questions()
         if self._is_stopped:
             return
         wait_ms = BACKOFF_MS[min(self._failures, len(BACKOFF_MS) - 1)]
@@ -150,6 +190,9 @@ class GpuWatch:
             self._publish(read_report(item["report"]))
         elif "look" in item:
             self._answer(int(item["look"]), item)
+        elif "answer" in item:
+            answer = RecoveryAnswer(item["is_done"] is True, _text(item["text"]), item["has_begun"] is not False)
+            self._done(int(item["answer"]), answer)
         elif "xid" in item:
             xid = item["xid"]
             what = f"Xid {xid['code']} ({xid['text'] or 'unknown'}), {xid['severity']}"
@@ -204,6 +247,7 @@ def _device(item: Mapping[str, Any]) -> Device:
         has_ecc=None if ecc is None else ecc is True,
         state=DeviceState(item["state"]),
         reasons=tuple(_text(each) for each in item["reasons"][:USERS_MAX]),
+        rung=_text(item.get("rung", "")),
     )
 
 
@@ -226,6 +270,9 @@ def _unwatched(report: DevicesReport | None, problem: str) -> DevicesReport:
         for each in known.devices
     )
     return DevicesReport(devices, known.driver, reason[:TEXT_MAX])
+
+
+_LATE = RecoveryAnswer(is_done=False, text="the watcher of devices has not said what came of it")
 
 
 def _nobody(_: DevicesReport) -> None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from haclusterd.model.devices import DeviceId
+from haclusterd.model.devices import DeviceId, Rung
 from haclusterd.ports.clock import Clock
-from haclusterd.ports.devices import DevicesReport, DeviceUse
+from haclusterd.ports.devices import DevicesReport, DeviceUse, RecoveryAnswer
 
 
 class NoDevices:
@@ -19,3 +19,15 @@ class NoDevices:
     def look(self, devices: tuple[DeviceId, ...], done: Callable[[DeviceUse], None]) -> None:
         """See `DeviceWatch.look`."""
         self._clock.call_soon(lambda: done(DeviceUse(unknown=devices)))
+
+    def recover(self, device: DeviceId, rung: Rung, done: Callable[[RecoveryAnswer], None]) -> None:
+        """See `DeviceWatch.recover`."""
+        self._decline(f"{rung} of {device}", done)
+
+    def test(self, device: DeviceId, program: str, timeout_ms: int, done: Callable[[RecoveryAnswer], None]) -> None:
+        """See `DeviceWatch.test`."""
+        self._decline(f"{program} {device}, within {timeout_ms} ms", done)
+
+    def _decline(self, what: str, done: Callable[[RecoveryAnswer], None]) -> None:
+        answer = RecoveryAnswer(is_done=False, text=f"no devices are watched here: {what}", has_begun=False)
+        self._clock.call_soon(lambda: done(answer))

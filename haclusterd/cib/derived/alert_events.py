@@ -12,6 +12,7 @@ from haclusterd.cib.verdict import by
 from haclusterd.model.alerts import PENDING_MAX, AlertEvent, AlertQueue, AlertTest, selects, targets
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import AlertKind
+from haclusterd.model.devices import NodeDevices, RecoveryPhase
 from haclusterd.model.fencing import FenceOutcome, FencingRecord
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import WallTime
@@ -117,6 +118,7 @@ def _events(before: Cib, after: Cib, command: Command, at: WallTime) -> Iterator
     term = Term(0) if controller is None else controller.term
     yield from _of_nodes(before, after, at, term)
     yield from _of_fencing(before, after, at, term)
+    yield from _of_devices(before, after, at, term)
     if isinstance(command, RecordResults):
         yield from (_of_result(command.node, each, at, term) for each in command.results
                     if _is_recorded(after, command.node, each))  # fmt: skip
@@ -133,6 +135,23 @@ def _of_nodes(before: Cib, after: Cib, at: WallTime, term: Term) -> Iterator[Ale
         is_member = status.state is NodeState.ONLINE
         if was != is_member:
             yield AlertEvent(0, term, at, AlertKind.NODES, name, MEMBER if is_member else LOST)
+
+
+def _of_devices(before: Cib, after: Cib, at: WallTime, term: Term) -> Iterator[AlertEvent]:
+    """Yield what a person has to look at: a storm, and each device that its recovery has not helped."""
+    storm = after.status.device_storm
+    if storm is not None and storm != before.status.device_storm and not storm.is_over:
+        node = "" if after.status.controller is None else str(after.status.controller.node)
+        yield AlertEvent(0, term, at, AlertKind.NODES, node, f"devices wait for a person: {storm.text}", "gpu-storm")
+    if after.status.devices is before.status.devices:
+        return
+    for node_name, known in sorted(after.status.devices.items()):
+        older = before.status.devices.get(node_name, NodeDevices()).recoveries
+        for name, recovery in known.recoveries.items():
+            is_new = name not in older or older[name].phase is not RecoveryPhase.HELD
+            if recovery.phase is RecoveryPhase.HELD and is_new:
+                text = f"device {name} is held after {recovery.rung or 'return'}: {recovery.detail or recovery.reason}"
+                yield AlertEvent(0, term, at, AlertKind.NODES, str(node_name), text, "gpu-recovery", exit_code=1)
 
 
 def _of_fencing(before: Cib, after: Cib, at: WallTime, term: Term) -> Iterator[AlertEvent]:

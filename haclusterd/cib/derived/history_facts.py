@@ -74,6 +74,8 @@ def _wanted(command: commands.Command) -> Detail:
             | commands.SetTransientAttribute()
             | commands.RequestAlertTest()
             | commands.SteerDevice()
+            | commands.BeginRecovery()
+            | commands.EndDeviceStorm()
         ):
             return _known(author=command.author, reason=command.reason)
         case commands.Lost():

@@ -25,6 +25,8 @@ def render_devices(screen: Screen, data: Devices) -> list[str]:
     if len(data.devices) == 1:
         return _whole(screen, data.devices[0], data.nodes[0], data.now)
     lines: list[str] = []
+    if data.storm:
+        lines.append(screen.paint(f"no device is recovered by policy: {data.storm} (crm gpu resume)", Colour.RED))
     for node in data.nodes:
         lines += [*([""] if lines else []), _head(screen, node)]
         lines += [f"  {screen.paint(node.trouble, Colour.RED)}"] if node.trouble else []
@@ -59,6 +61,8 @@ def _row(device: ShownDevice, now: int) -> list[Cell | str]:
 def _state(device: ShownDevice) -> str:
     if not device.is_accepted:
         return "not accepted"
+    if device.recovery is not None:
+        return {"acting": f"{device.recovery.rung} under way", "proving": "proving"}.get(device.recovery.phase, "held")
     return f"{device.state} (drained)" if device.drained_by else device.state
 
 
@@ -89,6 +93,8 @@ def _whole(screen: Screen, device: ShownDevice, node: NodeOfDevices, now: int) -
     rows.append(("state", f"{state}, changed {ago(device.since, now)}"))
     rows += [("why", each) for each in device.reasons]
     rows += [] if device.is_accepted else [("accepted", "no: it came after its node's first report")]
+    rows += [("wants", device.rung)] if device.rung else []
+    rows += _recovery(device, now)
     if device.drained_by:
         reason = f": {device.drain_reason}" if device.drain_reason else ""
         rows.append(("drained", f"by {device.drained_by}{reason}"))
@@ -99,6 +105,19 @@ def _whole(screen: Screen, device: ShownDevice, node: NodeOfDevices, now: int) -
     rows += [("stranger", each) for each in device.strangers]
     rows += [("to type", each) for each in device.remedies]
     return columns(screen, [[f"{name}:", value] for name, value in rows])
+
+
+def _recovery(device: ShownDevice, now: int) -> list[tuple[str, str]]:
+    recovery = device.recovery
+    if recovery is None:
+        return []
+    what = f"{recovery.rung} by {recovery.author}" if recovery.rung else "it was well again by itself"
+    phase = {
+        "acting": "under way", "proving": "it has to prove that it is well", "held": "it waits for a person",
+    }[recovery.phase]  # fmt: skip
+    reason = f" ({recovery.reason})" if recovery.reason else ""
+    rows = [("recovery", f"{what}{reason}, {ago(recovery.at, now)}: {phase}")]
+    return [*rows, *([("its node says", recovery.detail)] if recovery.detail else [])]
 
 
 def render_capacity(screen: Screen, data: DeviceCapacity) -> list[str]:

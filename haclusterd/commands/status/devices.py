@@ -3,7 +3,16 @@
 from collections.abc import Iterator
 
 from haclusterd.model.cluster import Cib, NodeState
-from haclusterd.model.devices import Device, DeviceId, DeviceState, NodeDevices, state_in_force
+from haclusterd.model.devices import (
+    Device,
+    DeviceId,
+    DeviceState,
+    NodeDevices,
+    RecoveryPhase,
+    Rung,
+    is_at_least,
+    state_in_force,
+)
 from haclusterd.model.ids import NodeName
 
 GRAVITY = tuple(DeviceState)
@@ -36,18 +45,42 @@ def short_name(known: NodeDevices, name: DeviceId) -> str:
 def remedies(known: NodeDevices, device: Device) -> Iterator[str]:
     """Yield what a person can type about a device that is not simply in order."""
     name = device.id
-    if name in known.unaccepted:
+    recovery = known.recoveries.get(name)
+    is_acting = recovery is not None and recovery.phase is RecoveryPhase.ACTING
+    is_held = recovery is not None and recovery.phase is RecoveryPhase.HELD
+    if name in known.unaccepted or (recovery is not None and not is_acting):
         yield f"crm gpu accept {name}"
     if device.is_missing and not known.claims.get(name):
         yield f"crm gpu forget {name}"
     if name in known.holds:
         yield f"crm gpu clear {name}"
+    if device.rung and (recovery is None or is_held) and is_at_least(device.state, DeviceState.DRAIN):
+        yield from _by_hand(known, device)
     if device.reasons:
         yield f"crm gpu explain {device.reasons[0].partition(':')[0]}"
 
 
+def _by_hand(known: NodeDevices, device: Device) -> Iterator[str]:
+    """Yield what a person can type to have a device recovered."""
+    if known.claims.get(device.id):
+        yield f"crm gpu drain {device.id} --wait"
+    elif device.rung == Rung.REBOOT:
+        yield "crm node fence NODE, when nothing uses its devices"
+    else:
+        yield f"crm gpu reset {device.id}{' --reload' if device.rung == Rung.RELOAD else ''}"
+
+
+def storm_of(cib: Cib) -> str:
+    """Say why no device is recovered without a person's word; empty: nothing keeps policies from acting."""
+    storm = cib.status.device_storm
+    return storm.text if storm is not None and not storm.is_over else ""
+
+
 def troubles(cib: Cib) -> Iterator[tuple[str, str]]:
     """Yield a line for each node whose devices are not all in order, with what to type."""
+    storm = storm_of(cib)
+    if storm:
+        yield f"no device is recovered by policy: {storm}; a person has to look for the common cause", "crm gpu resume"
     for node, known in sorted(cib.status.devices.items()):
         status = cib.status.nodes.get(node)
         if status is None or status.state is not NodeState.ONLINE:
@@ -81,6 +114,15 @@ def _how(known: NodeDevices, device: Device) -> str:
     state = state_in_force(known, device.id)
     if device.id in known.unaccepted:
         return "is new and not accepted"
+    recovery = known.recoveries.get(device.id)
+    if recovery is not None:
+        detail = f": {recovery.detail or recovery.reason}" if recovery.detail or recovery.reason else ""
+        what = {
+            RecoveryPhase.ACTING: f"is recovered ({recovery.rung}) by {recovery.author}",
+            RecoveryPhase.PROVING: "has to prove that it is well",
+            RecoveryPhase.HELD: f"is held after {recovery.rung or 'return'}",
+        }[recovery.phase]
+        return f"{what}{detail}"
     if device.state is DeviceState.OK and device.id in known.holds:
         return f"is drained by {known.holds[device.id].author}"
     return f"is {state}" + (f", {device.reasons[0]}" if device.reasons else "")

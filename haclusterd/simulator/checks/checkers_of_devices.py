@@ -4,15 +4,18 @@ from collections.abc import Mapping
 
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.commands import IssueOrders
-from haclusterd.model.devices import DeviceClaim, DeviceId, NodeDevices
+from haclusterd.model.devices import DeviceClaim, DeviceId, NodeDevices, RecoveryPhase, Rung
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.ocf import ActionName
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.checks.checkers import Accepted, Checker, Log, Scene, order_key
-from haclusterd.simulator.hosts.devices import DeviceProcess, DeviceTruth
+from haclusterd.simulator.hosts.devices import DeviceProcess, DeviceTruth, Recovering
 
 STRANGER_US = 3_000_000
 """Who begins to use a device shortly before a start does so behind its proof: nothing can know of that."""
+
+STRUCK_US = 5_000_000
+"""The same of a recovery, which takes some seconds."""
 
 
 class _OfDevices(Checker):
@@ -39,6 +42,8 @@ class DevicesAreHeldOnce(_OfDevices):
         share = self.shares(call.key)
         for name in map(DeviceId, call.devices):
             users = self.truth.users(node, name)
+            if self.truth.is_recovering(node, name):
+                self.object_to(f"{call.resource} starts on {name} of {node}, which a recovery may still hit")
             for process in users:
                 if self._is_in_the_way(process, call.resource, share):
                     text = f"{call.resource} starts on {name} of {node}, which {process.shown().text} uses"
@@ -116,6 +121,44 @@ class ClaimsAddUp(Checker):
             self.object_to(f"of {name} of {node} {taken} MiB are claimed")
 
 
+class RecoveriesHitNobody(_OfDevices):
+    """No recovery hits a device that a process uses: a resource's, or one of which the node could know (§11)."""
+
+    def __init__(self, scene: Scene, log: Log, truth: DeviceTruth) -> None:
+        super().__init__(scene, log, truth)
+        truth.when_struck.append(self._struck)
+
+    def _struck(self, recovering: Recovering) -> None:
+        for name in recovering.devices:
+            for process in self.truth.users(recovering.node, name):
+                is_old = self.scene.world.now_us - process.since_us >= STRUCK_US
+                if process.resource is not None or is_old:
+                    text = f"{process.shown().text}, of {process.resource or 'nobody'}"
+                    self.object_to(f"a recovery hits {name} of {recovering.node}, which {text}, uses")
+
+
+class RecoveriesAndClaims(Checker):
+    """Nothing claims what a recovery hits, and one node does one thing at a time (safety.md §11)."""
+
+    def first_applied(self, applied: Applied) -> None:
+        """See `Checker`."""
+        for node, known in applied.cib.status.devices.items():
+            acting = [name for name, each in known.recoveries.items() if each.phase is RecoveryPhase.ACTING]
+            if len(acting) > 1:
+                self.object_to(f"{node} recovers {' and '.join(acting)} at once")
+            for name in acting:
+                is_alone = known.recoveries[name].rung is Rung.RESET
+                for held, claims in known.claims.items():
+                    if claims and (held == name or not is_alone):
+                        self.object_to(f"{name} of {node} is recovered while {claims[0].resource} claims {held}")
+            self._judge_forgotten(node, known)
+
+    def _judge_forgotten(self, node: NodeName, known: NodeDevices) -> None:
+        for name in (*known.claims, *known.recoveries):
+            if name not in known.devices:
+                self.object_to(f"{name} of {node} is forgotten")
+
+
 def judges_of_devices(scene: Scene, log: Log, truth: DeviceTruth) -> tuple[Checker, ...]:
     """Return all checkers of devices."""
     return (
@@ -123,12 +166,16 @@ def judges_of_devices(scene: Scene, log: Log, truth: DeviceTruth) -> tuple[Check
         DevicesAreGivenOutFree(scene, log, truth),
         WhatUsesDevicesHasClaims(scene, log, truth),
         ClaimsAddUp(scene, log),
+        RecoveriesHitNobody(scene, log, truth),
+        RecoveriesAndClaims(scene, log),
     )
 
 
 def unequal_claims(claimed: Mapping[NodeName, NodeDevices], truth: DeviceTruth) -> str:
     """Say which claim has no holder, or which holder no claim, once all is quiet; empty when they are equal."""
     for node, known in claimed.items():
+        for name, recovery in known.recoveries.items():
+            return f"the recovery of {name} of {node} stands: {recovery.phase}"
         for name, claims in known.claims.items():
             for claim in claims:
                 users = {process.resource for process in truth.users(node, name) if not process.has_ended}

@@ -298,7 +298,7 @@ class _Reading:
             others = [claim.memory_mib for claim in known.claims.get(name, ()) if claim.resource != resource]
             is_fit = device.state is DeviceState.OK and not device.strangers and name not in known.holds
             has_room = not others or (share and all(others) and share + sum(others) <= device.memory_mib)
-            if is_fit and has_room and name not in known.unaccepted:
+            if is_fit and has_room and name not in known.unaccepted and name not in known.recoveries:
                 free[device.link] += 1
         return max(free.values(), default=0) >= count if meta.get("gpu-link") else free.total() >= count
 

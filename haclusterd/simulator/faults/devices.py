@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from haclusterd.cib.commands import DeviceChange, SteerDevice
-from haclusterd.model.devices import DeviceId, DeviceState
+from haclusterd.cib.commands import BeginRecovery, DeviceChange, SteerDevice
+from haclusterd.model.devices import DeviceId, DeviceState, Rung
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.hosts import configurations
@@ -37,10 +37,10 @@ def _with_device(
 def fail(chance: Chance, nodes: Nodes) -> Fault:
     """A device is worse for a while."""
     states = (DeviceState.DEGRADED, DeviceState.DRAIN, DeviceState.FAILED, DeviceState.UNKNOWN)
-    state = chance.choice(states)
+    state, rung = chance.choice(states), chance.choice(("", "reset", "reset", "reload", "reboot"))
 
     def deed(cluster: Cluster, device: DeviceId) -> End:
-        cluster.truth.devices.set_state(device, state)
+        cluster.truth.devices.set_state(device, state, rung)
         return lambda: cluster.truth.devices.set_state(device, DeviceState.OK)
 
     return _with_device(f"a device is {state}", nodes, chance, deed, chance.randint(200, 15_000))
@@ -105,6 +105,23 @@ def drain(chance: Chance, nodes: Nodes) -> Fault:
     return _with_device("a device is drained", nodes, chance, deed, chance.randint(500, 20_000))
 
 
+def recover(chance: Chance, nodes: Nodes) -> Fault:
+    """A person has a device recovered; mostly its node's brain is killed while that is done, or a stranger comes."""
+    rung = chance.choice((*(Rung.RESET,) * 4, Rung.RELOAD, Rung.RELOAD, Rung.REBOOT))
+    wait_ms, is_struck = chance.choice((0, 50, 200, 500, 1_000, 3_000, 12_000)), chance.random() < 0.6
+    is_spoilt = chance.random() < 0.2
+
+    def deed(cluster: Cluster, device: DeviceId) -> None:
+        node = cluster.truth.devices.node_of(device)
+        cluster.administer(BeginRecovery(node, device, rung, "swarm", "a whim"))
+        if is_struck:
+            cluster.world.after(wait_ms * MS, partial(cluster.kill_brain, node))
+        elif is_spoilt:
+            cluster.truth.devices.stranger_begins(device)
+
+    return _with_device(f"a person wants the {rung} of a device", nodes, chance, deed)
+
+
 def leftovers(chance: Chance, _nodes: Nodes) -> Fault:
     """What has ended uses its devices for long, or for good."""
     manners = DeviceManners(
@@ -146,12 +163,13 @@ def move_claimant(chance: Chance, nodes: Nodes) -> Fault:
 
 
 OF_DEVICES: tuple[Kind[Cluster], ...] = (
-    Kind("device fails", 6, fail),
+    Kind("device fails", 10, fail),
     Kind("device is lost", 4, lose),
     Kind("device is replaced", 2, swap),
     Kind("device hangs", 4, hang),
     Kind("stranger on a device", 4, stranger),
     Kind("drain a device", 3, drain),
+    Kind("recover a device", 16, recover),
     Kind("processes linger", 6, leftovers),
     Kind("kill a claimant", 8, kill_claimant),
     Kind("move a claimant", 5, move_claimant),

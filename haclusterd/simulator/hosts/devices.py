@@ -9,15 +9,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from haclusterd.model.agent_calls import AgentCall
-from haclusterd.model.devices import MISSING, Device, DeviceId, DeviceState
+from haclusterd.model.devices import MISSING, Device, DeviceId, DeviceState, Rung
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.ports.devices import DevicesReport, DeviceUse, DeviceUser
+from haclusterd.ports.devices import DevicesReport, DeviceUse, DeviceUser, RecoveryAnswer
 from haclusterd.simulator.hosts.world import MS, Life, World
 
 MEMORY_MIB = 80_000
 NOTICE_US = (20 * MS, 400 * MS)
 """From a change of a device to the watcher's report of it."""
 LOOK_US = (5 * MS, 150 * MS)
+RECOVERY_US = (200 * MS, 4_000 * MS)
+"""How long a reset, or loading the driver again, takes; somewhere in between it hits its devices."""
+TEST_US = (100 * MS, 3_000 * MS)
 HUNG_LOOK_US = (1_000 * MS, 2_000 * MS)
 """After so long it says of a device that hangs that nobody can say."""
 
@@ -40,12 +43,23 @@ class DeviceProcess:
     """The process is gone, and its memory is not freed."""
     is_of_older_log: bool = False
     """The cluster that has started it is gone: to the one of now it is a stranger."""
+    tester: "SimulatedDevices | None" = None
+    """Of a test of the device: the watcher that runs it, to which alone it is no stranger."""
 
     def shown(self) -> DeviceUser:
         """Return it as a watcher sees it."""
         if self.is_bare:
             return DeviceUser("512 MiB in use and no process")
         return DeviceUser(f"{self.number} {self.resource or 'stranger'}", self.resource or "")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recovering:
+    """A program that resets a device, or loads the driver of a node again; it outlives the daemon that began it."""
+
+    node: NodeName
+    devices: tuple[DeviceId, ...]
+    """What it hits."""
 
 
 @dataclass(slots=True)
@@ -57,6 +71,10 @@ class DeviceManners:
     slow_share: float = 0.1
     hanging_share: float = 0.0
     """Of what never lets go by itself."""
+    helping_share: float = 0.8
+    """Of recoveries after which a device is well."""
+    failing_share: float = 0.1
+    """Of recoveries and tests that say that they failed."""
 
 
 class DeviceTruth:
@@ -71,6 +89,9 @@ class DeviceTruth:
         self.processes: list[DeviceProcess] = []
         self.manners = DeviceManners()
         self.when_changed: list[Callable[[NodeName], None]] = []
+        self.recovering: list[Recovering] = []
+        self.when_struck: list[Callable[[Recovering], None]] = []
+        """Called when a recovery hits its devices."""
         self._numbers = 1000
 
     # -- hardware ---------------------------------------------------------------------------------------------------
@@ -92,13 +113,13 @@ class DeviceTruth:
         """Tell whether any host has devices."""
         return bool(self._devices)
 
-    def set_state(self, device: DeviceId, state: DeviceState) -> None:
-        """Let a device be as fit as this."""
+    def set_state(self, device: DeviceId, state: DeviceState, rung: str = "") -> None:
+        """Let a device be as fit as this; `rung` is what it wants done about that."""
         if not self.is_there(device):
             return
         node = self.node_of(device)
         reasons = () if state is DeviceState.OK else (f"simulated: {state}",)
-        self._devices[node][device] = replace(self._devices[node][device], state=state, reasons=reasons)
+        self._devices[node][device] = replace(self._devices[node][device], state=state, reasons=reasons, rung=rung)
         self._changed(device, str(state))
 
     def lose(self, device: DeviceId, *, is_lost: bool) -> None:
@@ -138,6 +159,48 @@ class DeviceTruth:
         self._world.record(f"{node} device {device} is {words}")
         for call in tuple(self.when_changed):
             call(node)
+
+    # -- recoveries -------------------------------------------------------------------------------------------------
+
+    def recover(self, node: NodeName, device: DeviceId, rung: Rung) -> tuple[int, RecoveryAnswer]:
+        """Begin a recovery; return after how many µs it is over, and what it says then."""
+        hit = (device,) if rung is Rung.RESET else self.devices_of(node)
+        made, chance = Recovering(node, hit), self._chance
+        self.recovering.append(made)
+        self._world.record(f"{node} {rung} of {device} begins")
+        span_us = chance.randint(*RECOVERY_US)
+        helps = chance.random() < self.manners.helping_share
+        is_done = chance.random() >= self.manners.failing_share
+        self._world.after(chance.randint(0, span_us), lambda: self._strike(made, helps=helps))
+        self._world.after(span_us, lambda: self._recovered(made))
+        return span_us, RecoveryAnswer(is_done, "simulated")
+
+    def _strike(self, recovering: Recovering, *, helps: bool) -> None:
+        if recovering not in self.recovering:
+            return
+        for call in tuple(self.when_struck):
+            call(recovering)
+        for name in recovering.devices:
+            self._world.record(f"{recovering.node} device {name} is hit by a recovery")
+            if helps and self.is_there(name) and self.node_of(name) == recovering.node:
+                self._hung.discard(name)
+                self.set_state(name, DeviceState.OK)
+
+    def _recovered(self, recovering: Recovering) -> None:
+        if recovering in self.recovering:
+            self.recovering.remove(recovering)
+
+    def is_recovering(self, node: NodeName, device: DeviceId) -> bool:
+        """Tell whether a recovery may still hit a device."""
+        return any(each.node == node and device in each.devices for each in self.recovering)
+
+    def test_begins(self, device: DeviceId, tester: "SimulatedDevices") -> tuple[int, RecoveryAnswer]:
+        """Begin a test of a device; return after how many µs it is over, and what it says then."""
+        process = self._begin(self.node_of(device), device, None, "")
+        process.tester = tester
+        span_us = self._chance.randint(*TEST_US)
+        self._world.after(span_us, lambda: self.end(process))
+        return span_us, RecoveryAnswer(self._chance.random() >= self.manners.failing_share, "simulated")
 
     # -- processes --------------------------------------------------------------------------------------------------
 
@@ -186,6 +249,7 @@ class DeviceTruth:
     def host_dies(self, node: NodeName) -> None:
         """All processes of a host end at once."""
         self.processes = [process for process in self.processes if process.node != node]
+        self.recovering = [each for each in self.recovering if each.node != node]
 
     def another_log_begins(self) -> None:
         """No record of the cluster that begins says what the one before has started."""
@@ -209,7 +273,7 @@ class DeviceTruth:
 
     # -- what a watcher sees ----------------------------------------------------------------------------------------
 
-    def report(self, node: NodeName) -> DevicesReport:
+    def report(self, node: NodeName, watcher: "SimulatedDevices | None" = None) -> DevicesReport:
         """Return what a watcher sees of a host's devices."""
         seen = tuple(
             replace(device, state=DeviceState.UNKNOWN, reasons=("hang: the driver does not answer",))
@@ -218,21 +282,29 @@ class DeviceTruth:
             if name not in self._missing
         )  # fmt: skip
         users = {
-            device.id: tuple(process.shown() for process in self.users(node, device.id))
+            device.id: self._shown(node, device.id, watcher)
             for device in seen
             if device.id not in self._hung
         }
         return DevicesReport(seen, "1.0" if seen else "", users=users)
 
-    def use(self, node: NodeName, devices: Sequence[DeviceId]) -> DeviceUse:
+    def _shown(
+        self, node: NodeName, device: DeviceId, watcher: "SimulatedDevices | None"
+    ) -> tuple[DeviceUser, ...]:
+        return tuple(
+            process.shown() for process in self.users(node, device) if watcher is None or process.tester is not watcher
+        )
+
+    def use(
+        self, node: NodeName, devices: Sequence[DeviceId], watcher: "SimulatedDevices | None" = None
+    ) -> DeviceUse:
         """Return what a watcher says of some devices' use."""
         unseen = self._hung | self._missing
-        unknown = tuple(name for name in devices if name in unseen or name not in self._devices.get(node, {}))
-        users = {
-            name: tuple(process.shown() for process in self.users(node, name))
-            for name in devices
-            if name not in unknown and self.users(node, name)
-        }
+        unknown = tuple(
+            name for name in devices
+            if name in unseen or name not in self._devices.get(node, {}) or self.is_recovering(node, name)
+        )  # fmt: skip
+        users = {name: shown for name in devices if name not in unknown and (shown := self._shown(node, name, watcher))}
         return DeviceUse(users, unknown)
 
     def is_hung(self, devices: Sequence[DeviceId]) -> bool:
@@ -256,7 +328,7 @@ class SimulatedDevices:
         """See `DeviceWatch.watch`."""
         if not self._truth.devices_of(self._node):
             return
-        self._report_soon = lambda: self._later(NOTICE_US, lambda: changed(self._truth.report(self._node)))
+        self._report_soon = lambda: self._later(NOTICE_US, lambda: changed(self._truth.report(self._node, self)))
         self._report_soon()
 
     def _changed(self, node: NodeName) -> None:
@@ -266,7 +338,20 @@ class SimulatedDevices:
     def look(self, devices: tuple[DeviceId, ...], done: Callable[[DeviceUse], None]) -> None:
         """See `DeviceWatch.look`."""
         span_us = HUNG_LOOK_US if self._truth.is_hung(devices) else LOOK_US
-        self._later(span_us, lambda: done(self._truth.use(self._node, devices)))
+        self._later(span_us, lambda: done(self._truth.use(self._node, devices, self)))
+
+    def recover(self, device: DeviceId, rung: Rung, done: Callable[[RecoveryAnswer], None]) -> None:
+        """See `DeviceWatch.recover`."""
+        span_us, answer = self._truth.recover(self._node, device, rung)
+        self._life.after(span_us, lambda: done(answer))
+
+    def test(self, device: DeviceId, program: str, timeout_ms: int, done: Callable[[RecoveryAnswer], None]) -> None:
+        """See `DeviceWatch.test`."""
+        if not self._truth.is_there(device):
+            self._life.after(MS, lambda: done(RecoveryAnswer(is_done=False, text=f"{program}: no such device")))
+            return
+        span_us, answer = self._truth.test_begins(device, self)
+        self._life.after(min(span_us, timeout_ms * MS), lambda: done(answer))
 
     def _later(self, span_us: tuple[int, int], call: Callable[[], None]) -> None:
         self._life.after(self._chance.randint(*span_us), call)

@@ -18,6 +18,21 @@ class ShownClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownRecovery:
+    """What is done about a device, or was, while it is not proven to be well."""
+
+    rung: str
+    """reset, reload or reboot; empty: it was well again by itself, and has only to prove it."""
+    phase: str
+    """acting, proving or held."""
+    author: str
+    at: int
+    reason: str
+    detail: str
+    """What its node has said of it last."""
+
+
+@dataclass(frozen=True, slots=True)
 class ShownDevice:
     """One device."""
 
@@ -49,6 +64,9 @@ class ShownDevice:
     claims: tuple[ShownClaim, ...]
     strangers: tuple[str, ...]
     """What uses it and belongs to no resource of this cluster."""
+    rung: str
+    """What its fault wants done about it: reset, reload or reboot; empty: nothing that the cluster can do."""
+    recovery: ShownRecovery | None
     remedies: tuple[str, ...]
     """What to type about it."""
 
@@ -75,6 +93,8 @@ class Devices(Answer):
     now: int
     nodes: tuple[NodeOfDevices, ...]
     devices: tuple[ShownDevice, ...]
+    storm: str
+    """Why no device is recovered without a person's word; empty: nothing keeps policies from acting."""
 
 
 @dataclass(frozen=True, slots=True)

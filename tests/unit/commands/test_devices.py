@@ -4,13 +4,21 @@ from dataclasses import replace
 
 import pytest
 
-from haclusterd.cib.commands import DeviceChange, PublishDevices, SteerDevice
+from haclusterd.cib.commands import (
+    BeginRecovery,
+    DeviceChange,
+    EndDeviceStorm,
+    PublishDevices,
+    RecordRecovery,
+    RecoveryOutcome,
+    SteerDevice,
+)
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import AnyOutcome
 from haclusterd.commands.status.devices import troubles
 from haclusterd.model.cluster import Cib
-from haclusterd.model.devices import Device, DeviceId, DeviceState
+from haclusterd.model.devices import Device, DeviceId, DeviceState, Rung
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.verbs.answers.devices import DeviceCapacity, Devices
@@ -177,3 +185,59 @@ def test_a_failure_that_cannot_be_tried_is_refused(arguments: dict[str, str]) ->
 
 def test_history_needs_a_cluster() -> None:
     assert codes(ask(cluster(0).cib, "gpu.history", 0)) == ["NOT_OFFLINE"]
+
+
+def recorded(made: ScheduledCluster, name: DeviceId, outcome: RecoveryOutcome, detail: str = "") -> None:
+    known = made.cib.status.devices[N1]
+    incarnation = made.cib.status.nodes[N1].incarnation
+    assert incarnation is not None
+    made.do(RecordRecovery(N1, incarnation, name, known.recoveries[name].number, outcome, detail))
+
+
+def test_a_device_is_reset_by_a_persons_word_when_nothing_holds_it() -> None:
+    made = cluster()
+    held = device("n1", 0)
+    refused = ask(made.cib, "gpu.reset", made.now, device=held.id)
+    assert codes(refused) == ["DEVICE_NOT_RECOVERED"]
+    assert "is held by s" in refused.reports[0].message
+    assert refused.reports[0].remedy == f"let what holds it leave first: crm gpu drain {held.id} --wait"
+    made = cluster(0)
+    bad = replace(device("n1", 0, DeviceState.DRAIN, "xid-119: GSP"), rung="reset")
+    made.publish("n1", [bad, *(device("n1", number) for number in range(1, 4))])
+    assert next(iter(troubles(made.cib)))[1] == f"crm gpu reset {bad.id}"
+    outcome = ask(made.cib, "gpu.reset", made.now, device=bad.id)
+    assert outcome.commands == (BeginRecovery(N1, bad.id, Rung.RESET, "root@n1", "because"),)
+    made.do(outcome.commands[0])
+    assert outcome.until is not None
+    assert not outcome.until(made.cib, None)
+    assert codes(ask(made.cib, "gpu.accept", made.now, device=bad.id)) == ["DEVICE_NOT_RECOVERED"]
+    assert "is recovered (reset) by root@n1: because" in next(iter(troubles(made.cib)))[0]
+    recorded(made, bad.id, RecoveryOutcome.DONE)
+    assert "has to prove that it is well" in next(iter(troubles(made.cib)))[0]
+    recorded(made, bad.id, RecoveryOutcome.FAILED, "the test says: 7 errors")
+    assert outcome.until(made.cib, None)
+    text, remedy = next(iter(troubles(made.cib)))
+    assert "is held after reset: the test says: 7 errors" in text
+    assert remedy == f"crm gpu accept {bad.id}"
+    shown = ask(made.cib, "gpu.show", made.now, device=bad.id).answer
+    assert isinstance(shown, Devices)
+    (one,) = shown.devices
+    assert one.recovery is not None
+    assert (one.recovery.phase, one.recovery.detail, one.rung) == ("held", "the test says: 7 errors", "reset")
+    assert ask(made.cib, "gpu.accept", made.now, device=bad.id).commands
+
+
+def test_a_storm_says_who_has_to_look_and_a_person_ends_it() -> None:
+    made = cluster(0)
+    assert codes(ask(made.cib, "gpu.resume", made.now)) == ["NOTHING_TO_DO"]
+    made.configure(configured(HEAD + "property gpu-recovery-reset=auto gpu-storm-devices=2"))
+    bad = [replace(device("n1", number, DeviceState.DRAIN, "lost: gone"), rung="reset") for number in range(2)]
+    made.publish("n1", bad)
+    made.do(BeginRecovery(N1, bad[0].id, Rung.RESET, "policy", "lost: gone", is_automatic=True))
+    text, remedy = next(iter(troubles(made.cib)))
+    assert text == (
+        "no device is recovered by policy: 4 devices of 1 node (n1) went bad at once; "
+        "a person has to look for the common cause"
+    )
+    assert remedy == "crm gpu resume"
+    assert ask(made.cib, "gpu.resume", made.now).commands == (EndDeviceStorm("root@n1", "because"),)

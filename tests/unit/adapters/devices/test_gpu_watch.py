@@ -12,8 +12,8 @@ import pytest
 from haclusterd.adapters.devices import gpu_watch
 from haclusterd.adapters.devices.gpu_watch import GpuWatch
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
-from haclusterd.model.device_reports import DevicesReport, DeviceUse, DeviceUser
-from haclusterd.model.devices import Device, DeviceId, DeviceState
+from haclusterd.model.device_reports import DevicesReport, DeviceUse, DeviceUser, RecoveryAnswer
+from haclusterd.model.devices import Device, DeviceId, DeviceState, Rung
 from tests.agents.nvml_stub import build_nvml_stub
 
 WITHIN_S = 30
@@ -154,3 +154,38 @@ def test_of_a_device_with_more_users_than_are_counted_nobody_can_say() -> None:
     use = gpu_watch.read_use((few, many), {"users": {few: crowd[:2], many: crowd}, "unknown": []})
     assert use.unknown == (many,)
     assert use.users[few] == (DeviceUser("0 python", "web"), DeviceUser("1 python", "web"))
+
+
+DOES = SCRIPT + """
+tell({"report": report})
+for line in sys.stdin.buffer:
+    asked = json.loads(line)
+    if asked["device"] == "GPU-2": os._exit(1)
+    tell({"answer": asked["do"], "is_done": asked["what"] != "reload", "has_begun": False, "text": json.dumps(asked)})
+"""
+
+
+async def test_what_is_to_be_done_is_answered_once_and_a_watcher_that_ends_may_have_done_it(
+    make: Callable[..., Bench]
+) -> None:
+    bench = make(DOES)
+    answers: list[RecoveryAnswer] = []
+    bench.watch.recover(ONE, Rung.RESET, answers.append)
+    await bench.until(lambda: answers)
+    assert answers[0].is_done
+    assert json.loads(answers[0].text) == {"do": 1, "what": "reset", "device": "GPU-1", "timeout_s": 120}
+    bench.watch.recover(ONE, Rung.RELOAD, answers.append)
+    await bench.until(lambda: len(answers) == 2)
+    assert (answers[1].is_done, answers[1].has_begun) == (False, False)
+    bench.watch.test(DeviceId("GPU-2"), "/opt/burn-in", 5_000, answers.append)
+    await bench.until(lambda: len(answers) == 3)
+    assert (answers[2].is_done, answers[2].has_begun) == (False, True)
+
+
+async def test_where_nobody_watches_nothing_is_done_for_certain(make: Callable[..., Bench]) -> None:
+    bench = make(DOES)
+    bench.watch.stop()
+    answers: list[RecoveryAnswer] = []
+    bench.watch.recover(ONE, Rung.RESET, answers.append)
+    await bench.until(lambda: answers)
+    assert (answers[0].is_done, answers[0].has_begun) == (False, False)

@@ -1,0 +1,301 @@
+"""The recovery of a node's devices: what is intended is done, what was done is proven, and what policy wants is begun.
+
+Level, not edge: what stands in the CIB is compared with what this process has done in every step. It acts only on an
+intent that names its own incarnation, once, and right after its node has said that nothing uses what would be hit; of
+an intent of an older life it knows nothing but that it may have been carried out. So whenever a daemon dies, the device
+is recovered or not, and in either case has to prove itself before it is given out.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from haclusterd.cib.commands import BeginRecovery, RecordRecovery, RecoveryOutcome
+from haclusterd.machines.effects import Effect, ExamineDevice, LookAtDevices, Propose, RecoverDevice, Scope
+from haclusterd.machines.moment import Moment
+from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.device_recovery import objection_to_recovery, policy, return_after_ms, wanted_rung
+from haclusterd.model.device_reports import DeviceUse, RecoveryAnswer
+from haclusterd.model.devices import (
+    DeviceId,
+    DeviceKind,
+    DeviceRecovery,
+    DeviceState,
+    NodeDevices,
+    RecoveryPhase,
+    Rung,
+    is_at_least,
+)
+from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
+from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+
+LOOK_MS = (500, 10_000)
+"""Between a look that found a device used and the next: the first pause, and the longest."""
+ANSWER_MS = 10_000
+"""After so long without an answer a look is taken for lost."""
+FRESH_MS = 500
+"""What a look has found is good for an act that begins so soon after it."""
+PATIENCE_MS = 8_000
+"""How long what uses a device may take to go before an intent is given up."""
+HELPS_WITHIN_MS = 120_000
+"""After a recovery a device that is not well for so long was not helped."""
+LEASE_MS = 1_000
+"""Between two looks whether there is a lease again."""
+POLICY_MS = 5_000
+"""Between two looks at what policy wants that was objected to."""
+PREFIX = "recovery:"
+TEXT_MAX = 200
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What this process knows of one recovery."""
+
+    since: Instant
+    look_at: Instant
+    asked_at: Instant | None = None
+    look_key: str = ""
+    """Of the look that is under way, or was last."""
+    pause_ms: int = LOOK_MS[0]
+    free_at: Instant | None = None
+    obstacle: str = ""
+    has_acted: bool = False
+    well_since: Instant | None = None
+    is_testing: bool = False
+    is_tested: bool = False
+    answer: tuple[RecoveryOutcome, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One recovery, as it stands in the CIB and in this process."""
+
+    node: NodeName
+    cib: Cib
+    known: NodeDevices
+    name: DeviceId
+    recovery: DeviceRecovery
+    incarnation: Incarnation
+    progress: _Progress
+    moment: Moment
+
+    @property
+    def key(self) -> str:
+        """Of what is done for it."""
+        return f"{PREFIX}{self.name}#{self.recovery.number}:{self.recovery.phase}"
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing used what would be hit a moment ago."""
+        free_at = self.progress.free_at
+        return free_at is not None and elapsed_ms(free_at, self.moment.now) <= FRESH_MS
+
+    def records(self, outcome: RecoveryOutcome, detail: str) -> Propose:
+        """Return the proposal that says what came of it."""
+        command = RecordRecovery(
+            self.node, self.incarnation, self.name, self.recovery.number, outcome, detail[:TEXT_MAX]
+        )
+        return Propose(Scope.INCARNATION, f"{self.key}:{self.incarnation}", command)
+
+
+class DeviceRecoveryMachine:
+    """One node's recoveries; see the module."""
+
+    def __init__(self, node: NodeName, rules: SafetyRules = ALL_RULES) -> None:
+        self._node = node
+        self._rules = rules
+        self._progress: dict[tuple[DeviceId, int, RecoveryPhase], _Progress] = {}
+        self._policy_at = Instant(0)
+        self._due = NEVER
+        self._looks = 0
+
+    def reincarnated(self) -> None:
+        """Begin a new life, which knows nothing of what the old one has begun."""
+        self._progress.clear()
+
+    def looked(self, key: str, use: DeviceUse, now: Instant) -> None:
+        """Take what uses the devices of a look."""
+        for progress in self._progress.values():
+            if progress.asked_at is not None and key == progress.look_key:
+                progress.asked_at = None
+                progress.obstacle = _obstacle(use)
+                progress.free_at = None if progress.obstacle else now
+                progress.look_at = after(now, progress.pause_ms)
+                progress.pause_ms = min(2 * progress.pause_ms, LOOK_MS[1])
+
+    def answered(self, key: str, answer: RecoveryAnswer) -> None:
+        """Take what came of an act or a test."""
+        for (device, number, phase), progress in self._progress.items():
+            if key != f"{PREFIX}{device}#{number}:{phase}":
+                continue
+            text = answer.text[:TEXT_MAX]
+            if phase is RecoveryPhase.ACTING:
+                is_not_begun = not answer.is_done and not answer.has_begun
+                outcome = RecoveryOutcome.NOT_BEGUN if is_not_begun else RecoveryOutcome.FAILED
+                progress.answer = (RecoveryOutcome.DONE if answer.is_done else outcome, text)
+            elif answer.is_done:
+                progress.is_testing, progress.is_tested = False, True
+            else:
+                progress.answer = (RecoveryOutcome.FAILED, f"the test says: {text}")
+
+    def step(self, cib: Cib, incarnation: Incarnation, moment: Moment) -> Sequence[Effect]:
+        """Go on with what stands in the CIB, and begin what policy wants."""
+        self._due = NEVER
+        status = cib.status.nodes.get(self._node)
+        if status is None or status.state is not NodeState.ONLINE or status.incarnation != incarnation:
+            self._progress.clear()
+            return ()
+        known = cib.status.devices.get(self._node)
+        if known is None:
+            return ()
+        keys = {(name, each.number, each.phase) for name, each in known.recoveries.items()}
+        self._progress = {key: each for key, each in self._progress.items() if key in keys}
+        effects: list[Effect] = []
+        for name, recovery in known.recoveries.items():
+            key = (name, recovery.number, recovery.phase)
+            progress = self._progress.setdefault(key, _Progress(moment.now, moment.now))
+            if progress.asked_at is not None and elapsed_ms(progress.asked_at, moment.now) >= ANSWER_MS:
+                progress.asked_at, progress.obstacle = None, "nobody has said whether it is used"
+            case = _Case(self._node, cib, known, name, recovery, incarnation, progress, moment)
+            if recovery.phase is RecoveryPhase.ACTING:
+                effects += self._act(case)
+            elif recovery.phase is RecoveryPhase.PROVING:
+                effects += self._prove(case)
+        return [*effects, *self._begin_by_policy(cib, known, incarnation, moment)]
+
+    def deadline(self) -> Instant:
+        """Return when `step` is wanted next."""
+        return self._due
+
+    # -- acting -----------------------------------------------------------------------------------------------------
+
+    def _act(self, case: _Case) -> Iterator[Effect]:
+        progress, recovery, now = case.progress, case.recovery, case.moment.now
+        if progress.answer is not None:
+            yield case.records(*progress.answer)
+        elif recovery.incarnation != case.incarnation:
+            yield case.records(RecoveryOutcome.INTERRUPTED, "the daemon of its node ended meanwhile")
+        elif recovery.rung is Rung.REBOOT or progress.has_acted:
+            return
+        elif not case.moment.has_lease:
+            self._wake_at(after(now, LEASE_MS))
+        elif not self._rules.device_is_free_at_recovery or case.is_free:
+            progress.has_acted = True
+            yield RecoverDevice(case.key, case.name, recovery.rung or Rung.RESET)
+        elif progress.obstacle and elapsed_ms(progress.since, now) >= PATIENCE_MS:
+            yield case.records(RecoveryOutcome.NOT_BEGUN, progress.obstacle)
+        else:
+            self._wake_at(after(progress.since, PATIENCE_MS))
+            yield from self._look(case)
+
+    def _look(self, case: _Case) -> Iterator[Effect]:
+        progress, now = case.progress, case.moment.now
+        if progress.asked_at is not None:
+            self._wake_at(after(progress.asked_at, ANSWER_MS))
+        elif now < progress.look_at:
+            self._wake_at(progress.look_at)
+        else:
+            self._looks += 1
+            progress.asked_at, progress.look_key = now, f"{PREFIX}{case.name}/{self._looks}"
+            self._wake_at(after(now, ANSWER_MS))
+            yield LookAtDevices(progress.look_key, _hit(case.known, case.name, case.recovery.rung))
+
+    # -- the way back -----------------------------------------------------------------------------------------------
+
+    def _prove(self, case: _Case) -> Iterator[Effect]:
+        progress, now = case.progress, case.moment.now
+        if progress.answer is not None:
+            yield case.records(*progress.answer)
+            return
+        if not self._is_well(case):
+            progress.well_since = None
+            yield from self._not_helped(case)
+            return
+        progress.well_since = now if progress.well_since is None else progress.well_since
+        well_at = after(progress.well_since, return_after_ms(case.cib, case.known, case.name, case.moment.wall))
+        if now < well_at:
+            self._wake_at(well_at)
+        elif progress.is_testing or case.known.claims.get(case.name):
+            return
+        elif case.is_free:
+            yield from self._test(case)
+        else:
+            yield from self._look(case)
+
+    @staticmethod
+    def _is_well(case: _Case) -> bool:
+        seen = case.known.devices.get(case.name)
+        return seen is not None and not is_at_least(seen.state, DeviceState.UNKNOWN)
+
+    def _not_helped(self, case: _Case) -> Iterator[Effect]:
+        """Give up a device that is not well for long after it was recovered."""
+        if case.recovery.rung is None:
+            return
+        if elapsed_ms(case.progress.since, case.moment.now) < HELPS_WITHIN_MS:
+            self._wake_at(after(case.progress.since, HELPS_WITHIN_MS))
+            return
+        seen = case.known.devices.get(case.name)
+        why = f": {seen.reasons[0]}" if seen is not None and seen.reasons else ""
+        yield case.records(RecoveryOutcome.FAILED, f"it is {seen.state if seen is not None else 'gone'}{why}")
+
+    @staticmethod
+    def _test(case: _Case) -> Iterator[Effect]:
+        properties = ClusterProperties(case.cib.in_force)
+        program = properties.text("gpu-burn-in")
+        if program and not case.progress.is_tested:
+            case.progress.is_testing, case.progress.free_at = True, None
+            yield ExamineDevice(case.key, case.name, program, properties.duration_ms("gpu-burn-in-timeout"))
+        else:
+            yield case.records(RecoveryOutcome.PROVEN, f"{program} found nothing" if program else "")
+
+    # -- policy -----------------------------------------------------------------------------------------------------
+
+    def _begin_by_policy(
+        self, cib: Cib, known: NodeDevices, incarnation: Incarnation, moment: Moment
+    ) -> Iterator[Effect]:
+        wanted = {
+            name: rung
+            for name, device in known.devices.items()
+            if device.kind is DeviceKind.GPU and is_at_least(device.state, DeviceState.DRAIN)
+            and (name not in known.recoveries or known.recoveries[name].phase is RecoveryPhase.HELD)
+            and (rung := wanted_rung(known, device)) is not None and policy(cib, rung) == "auto"
+        }  # fmt: skip
+        if not wanted:
+            return
+        if moment.now < self._policy_at:
+            self._wake_at(self._policy_at)
+            return
+        for name, rung in wanted.items():
+            objection = objection_to_recovery(cib, self._node, name, rung, moment.wall, is_automatic=True)
+            if objection is None or objection.is_storm:
+                reason = next(iter(known.devices[name].reasons), "")
+                command = BeginRecovery(self._node, name, rung, "policy", reason, is_automatic=True)
+                self._policy_at = after(moment.now, POLICY_MS)
+                yield Propose(Scope.INCARNATION, f"recover:{incarnation}", command)
+                break
+        self._wake_at(after(moment.now, POLICY_MS))
+
+    def _wake_at(self, at: Instant) -> None:
+        self._due = min(self._due, at)
+
+
+def is_of_a_recovery(key: str) -> bool:
+    """Tell whether a look was asked for here."""
+    return key.startswith(PREFIX)
+
+
+def _hit(known: NodeDevices, name: DeviceId, rung: Rung | None) -> tuple[DeviceId, ...]:
+    """Return what an act would hit: the device and its instances, or all devices that the node sees."""
+    return tuple(
+        each.id
+        for each in known.devices.values()
+        if name in (each.id, each.parent) or (rung is Rung.RELOAD and not each.is_missing)
+    )
+
+
+def _obstacle(use: DeviceUse) -> str:
+    for device, users in use.users.items():
+        if users:
+            return f"device {device} is used by {users[0].text}"
+    return f"nobody can say whether device {use.unknown[0]} is used" if use.unknown else ""
