@@ -38,10 +38,10 @@ if __name__ == "__main__":
 from haclusterd.agents import gpu_faults as faults  # noqa: E402 (found on the path above)
 from haclusterd.agents import gpu_inventory as inventory  # noqa: E402 (likewise)
 from haclusterd.agents import gpu_kernel_log as kernel_log  # noqa: E402 (likewise)
-from haclusterd.agents import gpu_recovery as recovery  # noqa: E402 (likewise)
 from haclusterd.agents import gpu_users as users  # noqa: E402 (likewise)
 from haclusterd.agents.gpu_child import Child  # noqa: E402 (likewise)
 from haclusterd.agents.gpu_fault_table import TableError, load  # noqa: E402 (likewise)
+from haclusterd.agents.recovering import gpu_recovery as recovery  # noqa: E402 (likewise)
 
 DEFAULTS: dict[str, Any] = {
     "faults": "", "kernel_log": "/dev/kmsg", "sysfs": "/sys", "proc": "/proc", "declared": 0, "sweep_s": 10.0,
@@ -442,7 +442,7 @@ class Watcher:
             self._deed_is_over(has_begun=False, text="a child that hangs in the driver cannot be killed")
             return
         wanted = {**item, "lock": self.settings["lock"], "recovered": self.settings["recovered"]}
-        script = os.path.join(HERE, "gpu_recovery.py")
+        script = os.path.join(HERE, "recovering", "gpu_recovery.py")
         try:
             self.deed = Child(
                 item["what"], [self.settings["python"] or sys.executable, "-E", "-S", script, json.dumps(wanted)]

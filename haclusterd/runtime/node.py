@@ -14,7 +14,6 @@ from haclusterd.cib.commands import Command, FormCluster, Join, MembersFollowed,
 from haclusterd.cib.levels import behind, level_of
 from haclusterd.machines.controller import ControllerMachine
 from haclusterd.machines.copied_nodes import CopiedNodes
-from haclusterd.machines.device_recovery import DeviceRecoveryMachine, is_of_a_recovery
 from haclusterd.machines.devices import DevicesMachine
 from haclusterd.machines.effects import (
     AskForPlan,
@@ -36,6 +35,7 @@ from haclusterd.machines.effects import (
     WatchService,
 )
 from haclusterd.machines.executing.device_proofs import is_of_a_start
+from haclusterd.machines.executing.device_recovery import DeviceRecoveryMachine, is_of_a_recovery
 from haclusterd.machines.executing.executor import ExecutorMachine
 from haclusterd.machines.fencer import FencerMachine
 from haclusterd.machines.joining import DrawIncarnation, JoiningMachine, JoinState

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from haclusterd.agents import gpu_recovery
+from haclusterd.agents.recovering import gpu_recovery
 
 SCRIPT = Path(gpu_recovery.__file__)
 GPU = "GPU-00000000-0000-0000-0000-000000000001"

@@ -25,7 +25,7 @@ SIMULATED_FILE = "gpu-simulated.json"
 """In the runtime directory: states that are only shown (`crm gpu simulate-fail`)."""
 LOCK_FILE = "gpu-recovery.lock"
 RECOVERED_FILE = "gpu-recovered.json"
-"""Both in the runtime directory, which a boot empties (agents/gpu_recovery.py)."""
+"""Both in the runtime directory, which a boot empties (agents/recovering/gpu_recovery.py)."""
 WATCHER = Path(__file__).parents[2] / "agents" / "gpu_watcher.py"
 LINE_BYTES_MAX = 1 << 20
 SILENT_MS = 45_000

@@ -39,8 +39,12 @@ from tests.unit.situations import DB, N1, N2, N3, WEB, Cluster, issue, life
 MIG = DeviceId("MIG-a1")
 
 
-def bad(name: DeviceId = A, state: DeviceState = DeviceState.DRAIN, rung: str = "reset", **more: object) -> Device:
-    return replace(Device(name, state=state, reasons=(f"xid-119: it is {state}",), rung=rung), **more)  # type: ignore[arg-type]
+def bad(
+    name: DeviceId = A, state: DeviceState = DeviceState.DRAIN, rung: str = "reset", *, strangers: tuple[str, ...] = (),
+    is_partitioned: bool = False,
+) -> Device:  # fmt: skip
+    reasons = (f"xid-119: it is {state}",)
+    return Device(name, state=state, reasons=reasons, rung=rung, strangers=strangers, is_partitioned=is_partitioned)
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ import pytest
 
 from haclusterd.cib import commands
 from haclusterd.cib.commands import BeginRecovery, RecordRecovery, RecoveryOutcome
-from haclusterd.machines.device_recovery import (
+from haclusterd.machines.effects import Effect, ExamineDevice, LookAtDevices, RecoverDevice
+from haclusterd.machines.executing.device_recovery import (
     ANSWER_MS,
     FRESH_MS,
     HELPS_WITHIN_MS,
@@ -14,7 +15,6 @@ from haclusterd.machines.device_recovery import (
     POLICY_MS,
     DeviceRecoveryMachine,
 )
-from haclusterd.machines.effects import Effect, ExamineDevice, LookAtDevices, RecoverDevice
 from haclusterd.machines.moment import Moment
 from haclusterd.model.device_recovery import RETURN_MS_MIN
 from haclusterd.model.device_reports import DeviceUse, DeviceUser, RecoveryAnswer

@@ -18,7 +18,7 @@ from typing import Any
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 if __name__ == "__main__":
-    sys.path.append(os.path.dirname(os.path.dirname(HERE)))
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(HERE))))
 
 from haclusterd.agents.bounded import TimedOutError, run_program  # noqa: E402 (found on the path above)
 from haclusterd.agents.ocf import ActionError, NodeError  # noqa: E402 (likewise)

@@ -1,0 +1,1 @@
+"""Programs that act on devices: the watcher runs them, and they may outlive it."""
