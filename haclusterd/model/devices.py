@@ -231,7 +231,7 @@ def claim_objection(known: NodeDevices, device: DeviceId, resource: ResourceId, 
         return "is divided in instances, which are claimed instead"
     standing = known.claims.get(device, ())
     own = next((claim for claim in standing if claim.resource == resource), None)
-    objection = _objection_of_recovery(known, seen, is_own=own is not None)
+    objection = _objection_of_recovery(known, seen, is_own=own is not None) if known.recoveries else ""
     if objection:
         return objection
     if own is None and device in known.holds:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from haclusterd.cib.commands import BeginRecovery, IssueOrders
-from haclusterd.model.devices import DeviceId, Rung
+from haclusterd.model.devices import DeviceId, DeviceState, Rung
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.checks.checkers import OneControllerPerTerm
@@ -136,3 +136,19 @@ def daemon_dies_while_a_device_is_reset(rules: SafetyRules) -> None:
     cluster.configure([configurations.with_devices("llm", 1, {"failure-timeout": "10s"})])
     cluster.until(lambda: cluster.runs_once("llm"), 60_000, "llm has its device again")
     assert len(struck) == 1
+
+
+def policy_resets_what_has_failed(rules: SafetyRules) -> None:
+    """llm leaves its only device; policy resets that, its test is passed, and llm has it again."""
+    cluster = formed(rules)
+    by_policy = {"gpu_recovery_reset": "auto", "gpu_burn_in": "/usr/local/bin/burn-in"}
+    cluster.configure([configurations.properties(**{**configurations.USUAL_PROPERTIES, **by_policy})])
+    truth = cluster.truth.devices
+    truth.manners = DeviceManners(helping_share=1.0, failing_share=0.0)
+    held = device_of(cluster)
+    assert held is not None
+    truth.set_state(held, DeviceState.DRAIN, "reset")
+    cluster.until(lambda: bool(truth.recovering), SOON_MS, "the reset has begun")
+    assert not cluster.truth.active_nodes(ResourceId("llm"))
+    cluster.until(lambda: cluster.runs_once("llm"), 60_000, "llm has its device again")
+    assert not cluster.cib.status.devices[NodeName("n1")].recoveries

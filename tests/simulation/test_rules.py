@@ -144,6 +144,7 @@ Two rules stand together where each alone is enough: a naive design has neither.
 ALWAYS: tuple[Scenario, ...] = (
     scenarios.one_node_stays_dark,
     devices.daemon_dies_while_a_device_is_reset,
+    devices.policy_resets_what_has_failed,
     watchdogs.switch_reboots,
     watchdogs.cut_off_holder_stops,
     watchdogs.brain_hangs,

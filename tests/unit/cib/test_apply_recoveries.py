@@ -17,7 +17,7 @@ from haclusterd.cib.commands import (
     SteerDevice,
 )
 from haclusterd.model.cluster import NodeState
-from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.configuration import Alert, AttributeSet
 from haclusterd.model.device_recovery import RETURN_MS_MIN, objection_to_recovery, return_after_ms, wanted_rung
 from haclusterd.model.devices import (
     Device,
@@ -334,3 +334,18 @@ def test_another_node_has_nothing_to_do_with_it(log: Cluster) -> None:
     log.must(begin())
     assert NodeName(N1) not in log.cib.status.devices
     assert log.must(PublishDevices(N2, life(N2), (bad(), Device(B)))).changes == ()
+
+
+def test_people_are_called_for_a_device_that_was_not_helped_and_for_a_storm_once(log: Cluster) -> None:
+    having(log, gpu_recovery_reset="auto", gpu_storm_devices="2")
+    log.configure(commands.PutAlert(Alert("mail", "/usr/bin/mail")))
+    log.must(begin())
+    log.must(says(RecoveryOutcome.FAILED))
+    log.must(publish(bad(), bad(B)))
+    for _ in range(2):
+        log.put(begin(B, is_automatic=True))
+    said = [(event.node, event.task, event.description) for event in log.cib.status.alerts.pending]
+    assert said == [
+        ("n2", "gpu-recovery", "device GPU-a is held after reset: said"),
+        ("n1", "gpu-storm", "devices wait for a person: 2 devices of 1 node (n2) went bad at once"),
+    ]
