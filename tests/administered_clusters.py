@@ -1,5 +1,6 @@
 """Clusters to try verbs on: made by the commands that make real ones, in situations that have a name."""
 
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -43,6 +44,7 @@ from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.protocol.control import shown_report
 from haclusterd.reports.items import exit_status, has_errors
 from haclusterd.runtime.safe_mode import AFTER_CRASHES
+from haclusterd.simulator.hosts.secrets import SimulatedKeeper
 from haclusterd.verbs.answers.answer import as_json, name_of, read
 from haclusterd.verbs.table import VERBS
 
@@ -247,10 +249,11 @@ def formed(count: int = 3, *, witness: bool = False) -> Cluster:
         for n in range(1, count + 1)
     )
     cluster.do(commands.FormCluster("0b6f", "demo", members))
-    cluster.do(commands.Join(NodeName("n1"), incarnation(1)))
+    cluster.do(commands.Join(NodeName("n1"), incarnation(1), secret_key="public key of n1"))
     cluster.do(commands.DcElected(NodeName("n1"), incarnation(1), Term(4)))
     for number in range(2, count + 1):
-        cluster.do(commands.Join(NodeName(f"n{number}"), incarnation(number)))
+        key = f"public key of n{number}"
+        cluster.do(commands.Join(NodeName(f"n{number}"), incarnation(number), secret_key=key))
     names = tuple(NodeName(f"n{n}") for n in range(1, count + 1))
     cluster.live = live_view(connected_voters=names)
     return cluster
@@ -663,6 +666,7 @@ class ClusterClient:
     cluster: Cluster
     requests: list[Request] = field(default_factory=list)
     versions: KeptVersions = field(default_factory=KeptVersions)
+    secrets: SimulatedKeeper = field(default_factory=lambda: SimulatedKeeper(NodeName("n1"), random.Random(1)))
 
     def describe(self) -> str:
         """Return what a daemon's client returns."""
@@ -674,7 +678,7 @@ class ClusterClient:
         context = Context(
             self.cluster.cib, NOW, "root@n1", request.options.reason, self.cluster.live,
             versions=self.versions, past=self.cluster.past or ListedPast(), is_forced=request.options.force,
-            is_preview=request.options.dry_run, validations=ContentAgents(),
+            is_preview=request.options.dry_run, validations=ContentAgents(), secrets=self.secrets,
         )  # fmt: skip
         outcome = registry.run(request.verb, request.arguments, context)
         if request.options.dry_run:

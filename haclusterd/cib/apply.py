@@ -33,6 +33,7 @@ from haclusterd.cib.derived.alert_events import with_alerts, with_one_dropped
 from haclusterd.cib.derived.availability import with_availability
 from haclusterd.cib.derived.history_facts import facts_of, marked
 from haclusterd.cib.levels import level_of, rules_at
+from haclusterd.cib.secrets import apply_secrets
 from haclusterd.cib.staging import PutTogether, put_together
 from haclusterd.cib.verdict import Entry, Verdict
 from haclusterd.model.cluster import Cib, RefusedRequest
@@ -90,6 +91,11 @@ _HANDLERS: dict[type, _Handler] = {
     commands.ReadBarrier: apply_leadership.read_barrier,
     commands.RecordAlerts: apply_alerts.record_alerts,
     commands.RequestAlertTest: apply_alerts.request_alert_test,
+    commands.PutSecret: apply_secrets.put_secret,
+    commands.DeleteSecret: apply_secrets.delete_secret,
+    commands.RotateSecrets: apply_secrets.rotate_secrets,
+    commands.ShareSecretKey: apply_secrets.share_secret_key,
+    commands.NoteSecretShown: apply_secrets.note_secret_shown,
     commands.ChangeConfiguration: apply_configuration.change_configuration,
     commands.StageChange: apply_staged.stage_change,
     commands.ActivateStaged: apply_staged.activate_staged,

@@ -12,6 +12,7 @@ from dataclasses import replace
 from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.changes import ChangeKind, RefusalCode
+from haclusterd.cib.secrets.apply_secrets import without_keys_of
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_status
 from haclusterd.model.cluster import Cib, Member, Membership, NodeState, NodeStatus
 from haclusterd.model.ids import NodeName
@@ -66,7 +67,7 @@ def change_members(cib: Cib, command: commands.ChangeMembers, entry: Entry) -> V
         if name not in nodes:
             # It has never run anything of this cluster: nothing has to be fenced before others start.
             nodes[name] = NodeStatus(name, state=NodeState.LEFT, since=entry.at)
-    changed = replace(cib, members=members, membership=membership)
+    changed = without_keys_of(replace(cib, members=members, membership=membership), dropped)
     devices = {name: known for name, known in cib.status.devices.items() if name not in dropped}
     text = _describe(cib.members, members, command)
     status = replace(cib.status, nodes=nodes, devices=devices)

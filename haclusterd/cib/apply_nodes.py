@@ -55,6 +55,7 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
         since=entry.at,
         membership=cib.membership.version,
         feature_level=command.feature_level,
+        secret_key=command.secret_key,
         watchdog=command.watchdog,
         longest_lease_ms=lease_in_force_ms(cib.in_force),
     )

@@ -27,6 +27,7 @@ from haclusterd.model.fencing import DeviceProof, FailedOperation, FenceOrder, F
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.orders import OperationResult, Order
+from haclusterd.model.secrets import Secret, WrappedKey
 from haclusterd.model.watchdog import Watchdog
 
 
@@ -103,6 +104,8 @@ class Join:
     """The device that resets this node unless it is fed; survivors count on its timeout (safety.md §2)."""
     feature_level: int = FIRST_FEATURE_LEVEL
     """What the daemon can read (`cib.levels`)."""
+    secret_key: str = ""
+    """The public key for which the cluster's secrets are sealed for it; empty: it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -624,6 +627,61 @@ class RevokeApiToken:
 
 
 @dataclass(frozen=True, slots=True)
+class PutSecret:
+    """A secret has this value from now on; refused when the secrets are not at `expected_version`."""
+
+    expected_version: int
+    name: str
+    sealed: str = field(repr=False)
+    key_id: str
+    """By which key it is sealed: the one in force, or the first one, which `keys` then has for the members."""
+    author: str
+    reason: str = ""
+    keys: Mapping[NodeName, WrappedKey] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteSecret:
+    """Forget a secret; refused while the configuration refers to it, or something may run with it."""
+
+    name: str
+    author: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RotateSecrets:
+    """All secrets are sealed by another key, which only those have who are members now.
+
+    A secret that `values` does not have is forgotten: nobody could open it any more.
+    """
+
+    expected_version: int
+    key_id: str
+    keys: Mapping[NodeName, WrappedKey]
+    values: Mapping[str, Secret]
+    author: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareSecretKey:
+    """Members that do not have the secret key in force get it, sealed for each."""
+
+    key_id: str
+    keys: Mapping[NodeName, WrappedKey]
+
+
+@dataclass(frozen=True, slots=True)
+class NoteSecretShown:
+    """Somebody is about to be shown the value of a secret: the history has it before they do."""
+
+    name: str
+    author: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RequestLeader:
     """A person wants another voter to lead; the leader at the time when this is applied hands over."""
 
@@ -684,6 +742,11 @@ Command = (
     | ReadBarrier
     | RecordAlerts
     | RequestAlertTest
+    | PutSecret
+    | DeleteSecret
+    | RotateSecrets
+    | ShareSecretKey
+    | NoteSecretShown
 )
 
 

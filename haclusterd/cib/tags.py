@@ -59,6 +59,11 @@ COMMANDS: Final[Mapping[type, str]] = {
     commands.ReadBarrier: "ReadBarrier",
     commands.RecordAlerts: "RecordAlerts",
     commands.RequestAlertTest: "RequestAlertTest",
+    commands.PutSecret: "PutSecret",
+    commands.DeleteSecret: "DeleteSecret",
+    commands.RotateSecrets: "RotateSecrets",
+    commands.ShareSecretKey: "ShareSecretKey",
+    commands.NoteSecretShown: "NoteSecretShown",
 }
 EDITS: Final[Mapping[type, str]] = {
     commands.PutNode: "PutNode",

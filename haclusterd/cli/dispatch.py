@@ -143,6 +143,12 @@ def _token(session: Session, invocation: Invocation) -> int:
     return token(session, invocation.arguments)
 
 
+def _secret(session: Session, invocation: Invocation) -> int:
+    from haclusterd.cli.secret_values import carry_out as keep
+
+    return keep(session, invocation)
+
+
 _SPECIAL: Mapping[tuple[str, str], Callable[[Session, Invocation], int]] = {
     ("", "status"): _status,
     ("", "simulate"): _simulate,
@@ -155,6 +161,8 @@ _SPECIAL: Mapping[tuple[str, str], Callable[[Session, Invocation], int]] = {
     ("cib", ""): _shadows,
     ("cluster", "wait_for_startup"): _wait_for_startup,
     ("api", "token"): _token,
+    ("secret", "set"): _secret,
+    ("resource", "secret"): _secret,
     ("", "completion"): _completion,
     ("cluster", "setup"): _setup,
     ("configure", "commit"): _nothing_waits,

@@ -3,7 +3,7 @@
 Invariant: a verb sees nothing but its context and its arguments. Offline there is no `live`; everything else is equal.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,6 +17,7 @@ from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.remembered import Comparison, FollowQuery, HistoryQuery, Missing, Position
+from haclusterd.model.secrets import Secrets, WrappedKey
 from haclusterd.reports.items import ReportItem
 from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
 
@@ -186,6 +187,26 @@ class Validations(Protocol):
         ...
 
 
+class SecretBox(Protocol):
+    """Seals and opens the cluster's secrets, as the answering node can; see `ports.secrets`."""
+
+    def new_key(self, members: Mapping[NodeName, str]) -> tuple[str, Mapping[NodeName, WrappedKey]]:
+        """Make a secret key; return its id, and the key sealed for members with these public keys."""
+        ...
+
+    def has_key(self, secrets: Secrets) -> bool:
+        """Tell whether this node can open what is sealed."""
+        ...
+
+    def seal(self, secrets: Secrets, name: str, value: str) -> str | None:
+        """Seal a value by the key in force; None when this node does not have it."""
+        ...
+
+    def open(self, secrets: Secrets, name: str, sealed: str) -> str | None:
+        """Return the value that was sealed under this name; None when it cannot be opened."""
+        ...
+
+
 class Past(Protocol):
     """The history, of the answering node and of the others."""
 
@@ -236,8 +257,17 @@ class Context:
     """What another verb would report to somebody else; nothing of it is done."""
     seen_xml: Callable[[], str] | None = None
     """Where access control lists restrict the asker: the whole CIB as XML, as they may see it."""
+    secrets: SecretBox | None = None
+    """None: offline."""
+    is_token: bool = False
+    """Who asks has shown an API token: nobody is shown the value of a secret that way."""
     if_version: int | None = None
     """The only version of the configuration over which anything is to be decided; None: any."""
+
+    @property
+    def secret_names(self) -> Collection[str] | None:
+        """The names of the secrets that there are; None: they are not known here, or not to who asks."""
+        return None if self.is_foreign or self.access.rules is not None else self.cib.secrets.values
 
     @property
     def is_foreign(self) -> bool:

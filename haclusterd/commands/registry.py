@@ -7,7 +7,7 @@ reports.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from haclusterd.commands import alert, api_tokens, certificates, devices, metrics, simulate, ticket, validation
+from haclusterd.commands import alert, api_tokens, certificates, devices, metrics, secrets, simulate, ticket, validation
 from haclusterd.commands.access import gate, questions
 from haclusterd.commands.configure import assistance, configure, declaration, schema
 from haclusterd.commands.configure import graph as configure_graph
@@ -51,7 +51,8 @@ VERBS: Mapping[str, RunnableVerb] = {
                   availability.VERBS,
                   simulate.VERBS, api_tokens.VERBS, node_attributes.VERBS, resource_constraints.VERBS,
                   resource_settings.VERBS, operations.VERBS, tracing.VERBS, maintenance.VERBS, sbd.VERBS,
-                  ticket.VERBS, alert.VERBS, devices.VERBS, tools.VERBS, questions.VERBS)
+                  ticket.VERBS, alert.VERBS, devices.VERBS, tools.VERBS, questions.VERBS,
+                  secrets.VERBS)
     for verb in level
 }
 assert VERBS.keys() == described.VERBS.keys(), "a verb that is described is carried out, and no other"

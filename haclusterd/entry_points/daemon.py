@@ -57,6 +57,7 @@ from haclusterd.adapters.network.authority_files import AuthorityFiles
 from haclusterd.adapters.network.certificates import NODE_CERTIFICATE, complete_adoption, heartbeat_keys
 from haclusterd.adapters.network.enrolment_listener import TlsEnrolmentListener
 from haclusterd.adapters.network.peer_messages import RaftPeerMessages
+from haclusterd.adapters.network.secret_keeper import SealingKeeper
 from haclusterd.adapters.pacer.link import PacerLink
 from haclusterd.adapters.processes.background_threads import BackgroundThreads
 from haclusterd.adapters.processes.crash_records import CrashFile
@@ -275,7 +276,15 @@ class Daemon:
             load=KernelLoad(),
             devices=self._device_watch(clock),
             background=self._background,
+            secrets=self._secret_keeper(),
         )
+
+    def _secret_keeper(self) -> SealingKeeper:
+        installation = self._installation
+        keeper = SealingKeeper(installation.directory, installation.node)
+        if keeper.problem:
+            self._log.write("secrets.no-key", priority=Priority.ERROR, problem=keeper.problem)
+        return keeper
 
     def _device_watch(self, clock: BoottimeClock) -> DeviceWatch:
         """Return who watches devices: nobody where neither the PCI bus nor this node's settings name a GPU."""

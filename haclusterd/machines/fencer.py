@@ -190,6 +190,7 @@ class FencerMachine:
                 timeout_ms=max(1, job.timeout_ms - (moment.now - job.began_at)),
                 host=host if job.step.action != LIST else None,
                 needs_lease=job.step.acts,
+                device=str(job.step.device),
             )
         )
 

@@ -92,9 +92,15 @@ class JoiningMachine:
     """This node's membership; see the module."""
 
     def __init__(
-        self, node: NodeName, incarnation: Incarnation, feature_level: int = FIRST_FEATURE_LEVEL
+        self,
+        node: NodeName,
+        incarnation: Incarnation,
+        feature_level: int = FIRST_FEATURE_LEVEL,
+        secret_key: str = "",
     ) -> None:
+        """`secret_key`: the public key for which secrets are sealed for this node."""
         self._node = node
+        self._secret_key = secret_key
         self._feature_level = feature_level
         self._incarnation = incarnation
         self._state = JoinState.OUTSIDE
@@ -204,7 +210,7 @@ class JoiningMachine:
             if moment.now < self._retry_at:
                 return ()
             self._retry_at = after(moment.now, HELD_RETRY_MS)
-        join = Join(self._node, self._incarnation, device.watchdog, self._feature_level)
+        join = Join(self._node, self._incarnation, device.watchdog, self._feature_level, self._secret_key)
         return (Propose(Scope.INCARNATION, f"join:{self._incarnation}:{self._attempt}", join),)
 
     def _observe(self, status: NodeStatus) -> None:

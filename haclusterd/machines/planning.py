@@ -38,6 +38,8 @@ QUIET_CHANGES = frozenset(
         ChangeKind.HISTORY_FORGOTTEN,
         ChangeKind.AVAILABILITY_CHANGED,
         ChangeKind.ALERT_TESTED,
+        ChangeKind.SECRET_KEY_CHANGED,
+        ChangeKind.SECRET_SHOWN,
     }
 )
 """Changes after which a finished plan is still right."""

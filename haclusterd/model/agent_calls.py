@@ -88,6 +88,8 @@ class FenceCall:
     """What the device calls the target; the agent's metadata says under which name it reads that (plug or port)."""
     needs_lease: bool = False
     """Whether it is not begun any more when the lease has ended."""
+    device: str = ""
+    """The id of the device; empty: it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, Requ
 from haclusterd.model.instants import WallTime
 from haclusterd.model.orders import Order
 from haclusterd.model.restarts import Restart, with_stopped
+from haclusterd.model.secrets import NO_SECRETS, Secrets, with_revisions
 from haclusterd.model.watchdog import Watchdog
 
 FIRST_FEATURE_LEVEL = 3
@@ -129,6 +130,8 @@ class NodeStatus:
     """It may not join any more, and is about to be dropped from the members."""
     has_detached: bool = False
     """It is lost because it left with unmanaged resources running: it is fenced when they are managed again."""
+    secret_key: str = ""
+    """The public key for which secrets are sealed for it, as it said when it joined last (`model.secrets`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,14 +259,19 @@ class Cib:
     history: HistoryMark = field(default_factory=HistoryMark)
     api_tokens: Mapping[str, ApiToken] = field(default_factory=dict)
     """By name: who may ask without being a user of a node's machine."""
+    secrets: Secrets = NO_SECRETS
+    """Values that the configuration refers to, sealed."""
 
     @property
     def in_force(self) -> Configuration:
-        """The configuration as it holds on every node: rules on dates are judged, what is being restarted is to stop.
+        """The configuration as it holds on every node: rules on dates are judged, references to secrets name the
+        revision of the value, what is being restarted is to stop.
 
-        What was written if there is neither.
+        What was written if there is none of it.
         """
         judged = with_judged(self.configuration, self.status.rules.in_force if self.status.rules is not None else ())
+        if self.secrets.values:
+            judged = with_revisions(judged, self.secrets)
         return with_stopped(judged, self.status.restarts) if self.status.restarts else judged
 
     def as_in_force(self) -> "Cib":

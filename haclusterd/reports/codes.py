@@ -133,6 +133,10 @@ class Code(StrEnum):
     HISTORIES_EQUAL = "HISTORIES_EQUAL"
     SECRET_LEFT_OUT = "SECRET_LEFT_OUT"
     SECRET_MISSING = "SECRET_MISSING"
+    SECRET_UNKNOWN = "SECRET_UNKNOWN"
+    SECRET_CLOSED = "SECRET_CLOSED"
+    SECRET_WAS_CLEAR = "SECRET_WAS_CLEAR"
+    NO_SUCH_SECRET = "NO_SUCH_SECRET"
     DAMAGED = "DAMAGED"
     READ_CONFIRMED = "READ_CONFIRMED"
     OLD_NODE_UNSURE = "OLD_NODE_UNSURE"
@@ -466,6 +470,16 @@ CODES: dict[Code, CodeRow] = {
         "the backup does not hold the secret {what}", ExitStatus.OK, "set it before it is needed: crm configure edit",
         severity=_WARNING,
     ),
+    Code.SECRET_UNKNOWN: CodeRow(
+        "{where} refers to secret {name}, which does not exist: it will not start", ExitStatus.OK,
+        severity=_WARNING,
+    ),
+    Code.SECRET_CLOSED: CodeRow("this node cannot open {what}: {problem}", ExitStatus.FAILED),
+    Code.SECRET_WAS_CLEAR: CodeRow(
+        "earlier versions of the configuration, and their backups, have {what} in clear", ExitStatus.OK,
+        "set another value where it is used, then: crm resource secret RESOURCE set PARAMETER", severity=_WARNING,
+    ),
+    Code.NO_SUCH_SECRET: CodeRow("there is no secret {name}", ExitStatus.NO_SUCH_OBJECT),
     Code.DAMAGED: CodeRow("{where}: {problem}", _DATA, "use another backup; nothing of this one was used"),
     Code.OLD_NODE_UNSURE: CodeRow(
         "something listens at {address}, where {node} was, and does not say what it is", ExitStatus.OK,

@@ -81,6 +81,7 @@ from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.proposer import EntryTooLargeError, NeedsUpgradeError, Proposer
 from haclusterd.runtime.round_trips import RoundTrips
 from haclusterd.runtime.safe_mode import SafeMode
+from haclusterd.runtime.secrets.keys import NodeSecrets
 from haclusterd.runtime.settings import NodeSettings
 
 CATCH_UP_MS = 3_000
@@ -109,10 +110,9 @@ class NodeRuntime:
         `retired` is called when this node was removed from the cluster: it must not run again under this name.
         """
         self._settings = settings
-        self._ports = ports
-        self._left = left
-        self._retired = retired
-        self._members_changed = members_changed
+        self._secrets = NodeSecrets(settings.node, ports, lambda: self._cib, self._propose)
+        self._ports = ports = self._secrets.ports
+        self._left, self._retired, self._members_changed = left, retired, members_changed
         self._followed = 0
         """The version of the members that pacer and links follow."""
         self._learners = LearnersMachine(settings.rules)
@@ -126,7 +126,8 @@ class NodeRuntime:
         form = FormCluster(settings.cluster_uuid, settings.cluster_name, settings.members)
         rules, node = settings.rules, settings.node
         self._recovery = DeviceRecoveryMachine(node, rules)
-        self._joining = JoiningMachine(node, self._incarnation, settings.feature_level)
+        own_key = ports.secrets.public_key()
+        self._joining = JoiningMachine(node, self._incarnation, settings.feature_level, own_key)
         self._executor = ExecutorMachine(
             node,
             self._incarnation,
@@ -497,6 +498,7 @@ class NodeRuntime:
         self._step_membership()
         self._step_executor_and_fencer()
         self._step_controller(changes)
+        self._secrets.step(self._incarnation)
         self._alerts.step(self._cib)
         now, read = self._ports.clock.now(), self._ports.load.read
         self._perform_all(self._load_watch.step(self._cib, self._incarnation, read, now))

@@ -15,6 +15,7 @@ from haclusterd.ports.loop_stalls import LoopStalls
 from haclusterd.ports.machine_load import LoadMeter
 from haclusterd.ports.pacer import Pacer
 from haclusterd.ports.planner import Planner
+from haclusterd.ports.secrets import SecretKeeper
 from haclusterd.ports.store import Store
 
 
@@ -37,3 +38,4 @@ class NodePorts:
     alerts: AlertAgents
     load: LoadMeter
     devices: DeviceWatch
+    secrets: SecretKeeper

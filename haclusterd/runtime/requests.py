@@ -114,6 +114,8 @@ class RequestServices:
             versions=versions,
             past=past,
             validations=validations,
+            secrets=self.runtime.ports.secrets,
+            is_token=bool(caller.principal.token),
             is_forced=request.options.force,
             is_preview=request.options.dry_run,
             no_validate=request.options.no_validate,

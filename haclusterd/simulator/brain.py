@@ -57,6 +57,7 @@ from haclusterd.simulator.hosts.network import Streams
 from haclusterd.simulator.hosts.pacers import SimulatedPacer
 from haclusterd.simulator.hosts.planner import PlannerManners, Scheduler, SimulatedPlanner
 from haclusterd.simulator.hosts.raft import SimulatedRaft
+from haclusterd.simulator.hosts.secrets import SimulatedKeeper
 from haclusterd.simulator.hosts.truth import Truth
 from haclusterd.simulator.hosts.world import MS, Life, World
 
@@ -287,6 +288,7 @@ class BrainProcess:
             holds=NoHolds(),
             load=host,
             background=AtOnce(),
+            secrets=SimulatedKeeper(host.node, world.chance(f"secrets/{name}")),
             devices=SimulatedDevices(
                 around.truth.devices, host.name, self.main_life, world.chance(f"devices/{name}")
             ),

@@ -1,6 +1,7 @@
 """The verbs of `crm resource`."""
 
 from haclusterd.verbs.arguments import Argument, Kind
+from haclusterd.verbs.secret import NO_VALUE, VALUE
 from haclusterd.verbs.verb import Cost, Family, Permission, Verb
 from haclusterd.verbs.words import Completes, Taken, Words
 
@@ -86,6 +87,17 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
         Words(("crm resource untrace web",), typed="resource untrace", help="End the tracing of operations",
               takes=("resource", "operation", "interval"), fixed={"end": True}, is_guessed=False),
     ), answers=("change",)),
+    Verb("resource.secret", Permission.ADMINISTER, "Keep the value of a parameter as a secret, or end that", (
+        _RESOURCE,
+        Argument("action", Kind.WORD, "what to do", is_required=True,
+                 choices=("set", "stash", "unstash", "delete", "show", "check")),
+        Argument("parameter", Kind.WORD, "which parameter", is_required=True),
+        VALUE,
+    ), (
+        Words(("crm resource secret fence-pdu set passwd", "crm resource secret fence-pdu stash passwd",
+               "crm resource secret fence-pdu check passwd", "crm resource secret fence-pdu show passwd"),
+              takes=("resource", "action", "parameter", NO_VALUE), is_guessed=False),
+    ), answers=("secret", "change")),
     Verb("resource.promote", Permission.OPERATE, "Let instances of a promotable clone be promoted", (_RESOURCE,), (
         Words(("crm resource promote db-clone",), is_guessed=False),
     ), answers=("change",)),

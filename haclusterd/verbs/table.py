@@ -16,11 +16,12 @@ from haclusterd.verbs.node import NODE
 from haclusterd.verbs.resource import RESOURCE
 from haclusterd.verbs.root import ROOT
 from haclusterd.verbs.sbd import SBD
+from haclusterd.verbs.secret import SECRET
 from haclusterd.verbs.ticket import TICKET
 from haclusterd.verbs.verb import Family, Verb
 
 FAMILIES: tuple[Family, ...] = (
     ROOT, ACL, ALERT, API, ASSIST, CLUSTER, CONFIGURE, FENCING, GPU, HISTORY, MAINTENANCE, NODE, RESOURCE, SBD,
-    TICKET,
+    SECRET, TICKET,
 )  # fmt: skip
 VERBS: Mapping[str, Verb] = {verb.name: verb for family in FAMILIES for verb in family.verbs}

@@ -2,6 +2,7 @@
 example names. Statements of the configuration are tried in tests/unit/cli/test_commands_of_crm.py."""
 
 import io
+import random
 import shlex
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from haclusterd.cli.session import Streams
 from haclusterd.commands.configure.declaration import CHANGED
 from haclusterd.model.api_tokens import ApiToken, digest_of
 from haclusterd.model.cluster import NodeState
-from haclusterd.model.requests import Response
+from haclusterd.model.ids import NodeName
+from haclusterd.model.requests import Request, Response
+from haclusterd.simulator.hosts.secrets import SimulatedKeeper
 from tests.administered_clusters import SITUATIONS, Cluster, ClusterClient, running, with_events, with_versions
 from tests.interrupted_client import Interrupted
 from tests.written_cibs import cib
@@ -60,7 +63,19 @@ def cluster_for(words: list[str]) -> Cluster:
     if "revoke" in words and "token" in words:
         token = ApiToken(words[-1], digest_of("hacl_a"), "viewer")
         cluster.do(AddApiToken(token, "root@n1"))
+    if "secret" in words:
+        with_secret(cluster, words)
     return with_events(cluster)
+
+
+def with_secret(cluster: Cluster, words: list[str]) -> None:
+    """Set the secret that an example names, or the parameter that it makes one of, or that is one."""
+    cluster.configure("primitive fence-pdu ocf:haclusterd:dummy params passwd=sword")
+    ask = ClusterClient(cluster, secrets=SimulatedKeeper(NodeName("n1"), random.Random(2))).call
+    if "set" not in words:
+        ask(Request("1", "secret.set", {"name": "pdu", "value": "swordfish"}), print)
+    if {"check", "show", "unstash", "delete"} & set(words) and "resource" in words:
+        ask(Request("2", "resource.secret", {"resource": "fence-pdu", "action": "stash", "parameter": "passwd"}), print)
 
 
 def with_devices(*, is_missing: bool) -> Cluster:

@@ -308,24 +308,6 @@ ACTIVITY = (
         "a start that goes on holds back no plan: what it is to run is ordered under another name again and again",
     ),
     Mutant(
-        "Names._is_started_otherwise",
-        "history.definition != now",
-        "False",
-        "a start that has failed is not waited for: what it may run is ordered under another name again and again",
-    ),
-    Mutant(
-        "_with_digest",
-        "is_arrival and not record.digest",
-        "False",
-        "what has arrived by a live migration never takes other parameters over, and two names run one service",
-    ),
-    Mutant(
-        "TransitionMachine._issue",
-        "order.resource in self._refused",
-        "False",
-        "what was refused is never ordered again in this DC's term: a service stays down",
-    ),
-    Mutant(
         "restart_instead_of_reloading",
         "id(leaf) in taken_over",
         "False",
@@ -1950,6 +1932,47 @@ ALERTS = (
 )
 """What happened reaches its recipients: once, in order, or counted as dropped."""
 
+SECRETS = (
+    Mutant(
+        "sealed_value",
+        "secret.earlier.get(str(revision), secret.sealed)",
+        "secret.sealed",
+        "what runs is looked for by another value than it was started with: nothing is found, a second copy starts",
+    ),
+    Mutant(
+        "_still_used",
+        "if revision in used",
+        "if False",
+        "the value by which something runs is forgotten as soon as there is another: it is found and stopped no more",
+    ),
+    Mutant(
+        "_found",
+        "found.problem and call.action != ActionName.STOP",
+        "False",
+        "a service is started without its password, open to everybody",
+    ),
+    Mutant(
+        "delete_secret",
+        "if running:",
+        "if False:",
+        "a secret goes by which something still runs: it can be stopped no more, and its node is fenced",
+    ),
+    Mutant(
+        "without_keys_of",
+        "if name not in gone",
+        "if True",
+        "a node that was removed can open what is set afterwards",
+    ),
+    Mutant("_shown", "context.is_token", "False", "who has a token of the REST interface reads the passwords"),
+    Mutant(
+        "_hidden",
+        "_is_secret(name, private) and not is_reference(text)",
+        "_is_secret(name, private) and is_reference(text)",
+        "passwords in the configuration are shown, and references hidden",
+    ),
+)
+"""Values reach the agents that need them, for as long as these need them, and nobody else."""
+
 CURATED = (
     *ACTIVITY,
     *APPLY,
@@ -1970,5 +1993,6 @@ CURATED = (
     *DEVICES,
     *PERMISSIONS,
     *ALERTS,
+    *SECRETS,
 )
 """All of them, in the order of the table."""

@@ -76,6 +76,10 @@ def _wanted(command: commands.Command) -> Detail:
             | commands.SteerDevice()
             | commands.BeginRecovery()
             | commands.EndDeviceStorm()
+            | commands.PutSecret()
+            | commands.DeleteSecret()
+            | commands.RotateSecrets()
+            | commands.NoteSecretShown()
         ):
             return _known(author=command.author, reason=command.reason)
         case commands.Lost():

@@ -171,6 +171,8 @@ def _of_tables() -> dict[str, Renderer]:
         "tickets": Typed(render_tables.render_tickets),
         "api_token": Typed(render_tables.render_token),
         "api_tokens": Typed(render_tables.render_token_list),
+        "secrets": Typed(render_tables.render_secrets),
+        "secret": Typed(render_tables.render_secret),
         "whoami": Typed(render_tables.render_whoami),
         "acl_verdict": Typed(render_access.render_verdict),
         "acl_rights": Typed(render_access.render_rights),

@@ -35,6 +35,7 @@ from haclusterd.verbs.answers.crm import Setup, ShownShadows
 from haclusterd.verbs.answers.history import Events
 from haclusterd.verbs.answers.node import AttributesOfNodes, Certificates, ClusterMember, Members, Nodes
 from haclusterd.verbs.answers.resource import Setting
+from haclusterd.verbs.answers.secrets import SecretTable, SecretValue
 from haclusterd.verbs.answers.status import Resources, Verdict
 
 
@@ -420,6 +421,23 @@ def _until(screen: Screen, token: ShownToken, now: int) -> str:
     if expires_at is None:
         return "does not expire"
     return f"{'expired' if expires_at <= now else 'expires'} {screen.clock(expires_at, now)}"
+
+
+def render_secrets(screen: Screen, data: SecretTable) -> list[str]:
+    """Write the secrets, one a line, and who cannot open them."""
+    rows: list[list[Cell | str]] = [
+        [Cell(each.name, Colour.BOLD), f"set {screen.clock(each.set_at, data.now)} by {each.author}",
+         f"used by {', '.join(each.used_by)}" if each.used_by else "not used"]
+        for each in data.secrets
+    ]  # fmt: skip
+    lines = columns(screen, rows) if rows else ["no secrets"]
+    closed = ", ".join(data.cannot_open)
+    return [*lines, screen.paint(f"cannot be opened on {closed}", Colour.WARN)] if closed else lines
+
+
+def render_secret(_: Screen, data: SecretValue) -> list[str]:
+    """Write the value of a secret, and nothing else."""
+    return [data.value]
 
 
 def render_whoami(_: Screen, data: Identity) -> list[str]:

@@ -19,6 +19,7 @@ from haclusterd.formats.cib_xml.writer import write_cib, write_configuration
 from haclusterd.model.cluster import Cib, NodeStatus, Status
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.secrets import NO_SECRETS
 from haclusterd.reports.items import ReportItem
 
 HIDDEN_NAME = "(hidden)"
@@ -101,6 +102,7 @@ def view_of(cib: Cib, rules: Rules, *, is_operating: bool = False, said: frozens
         status=_status(cib, rights, configuration),
         api_tokens={},
         staged={},
+        secrets=cib.secrets if rights.of(root).may_write else NO_SECRETS,
     )
     return View(seen, rights, _names(cib, rights, said))
 

@@ -109,8 +109,9 @@ def _brought_in(context: Context, new: Configuration, places: Places | None) -> 
 
 def _judged(context: Context, configuration: Configuration, places: Places | None) -> tuple[ReportItem, ...]:
     return verify(
-        configuration, members=context.cib.members, agents=context.agents, places=places, is_foreign=context.is_foreign
-    )
+        configuration, members=context.cib.members, agents=context.agents, places=places, is_foreign=context.is_foreign,
+        secrets=context.secret_names,
+    )  # fmt: skip
 
 
 def _done_by(context: Context, edits: tuple[Edit, ...]) -> Change:

@@ -135,8 +135,13 @@ def every_error(context: Context, made: Reading) -> tuple[ReportItem, ...]:
     """
     settled, _ = settled_for(context, made.configuration, made.places)
     members, agents, is_foreign = context.cib.members, context.agents, context.is_foreign
-    judged = verify(settled, members=members, agents=agents, places=made.places, is_foreign=is_foreign)
-    old = verify(context.cib.configuration, members=members, agents=agents, is_foreign=is_foreign)
+    secrets = context.secret_names
+    judged = verify(
+        settled, members=members, agents=agents, places=made.places, is_foreign=is_foreign, secrets=secrets
+    )
+    old = verify(
+        context.cib.configuration, members=members, agents=agents, is_foreign=is_foreign, secrets=secrets
+    )
     known = {(each.code, tuple(sorted(each.parameters.items()))) for each in old}
     known |= {(each.code, tuple(sorted(each.parameters.items()))) for each in made.reports}
     brought_in = (

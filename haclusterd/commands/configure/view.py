@@ -12,6 +12,7 @@ from haclusterd.formats.crm.syntax import show as show_crm
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.configuration import Alert, AttributeSet, Configuration, Operation, Primitive, Resource, Template
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.secrets import is_reference
 from haclusterd.model.words import HIDDEN
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
@@ -191,7 +192,10 @@ def _hidden_operation(operation: Operation, private: tuple[str, ...]) -> Operati
 
 def _hidden(sets: tuple[AttributeSet, ...], private: tuple[str, ...]) -> tuple[AttributeSet, ...]:
     return tuple(
-        replace(block, pairs=tuple((name, HIDDEN if _is_secret(name, private) else text) for name, text in block.pairs))
+        replace(block, pairs=tuple(
+            (name, HIDDEN if _is_secret(name, private) and not is_reference(text) else text)
+            for name, text in block.pairs
+        ))
         for block in sets
     )
 

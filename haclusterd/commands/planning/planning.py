@@ -21,6 +21,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.quorum import has_quorum, majority, voters_left
 from haclusterd.model.restarts import with_stopped
+from haclusterd.model.secrets import with_revisions
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
@@ -53,6 +54,8 @@ def plan(
         blocks = {} if options.is_pacemaker_compatible else dated_blocks(cib.configuration)
         if blocks:
             cib = replace(cib, configuration=with_judged(cib.configuration, judge(blocks, now).in_force))
+        if cib.secrets.values:
+            cib = replace(cib, configuration=with_revisions(cib.configuration, cib.secrets))
         if cib.status.restarts:
             cib = replace(cib, configuration=with_stopped(cib.configuration, cib.status.restarts))
         return schedule(cib, now, options=replace(options, is_explaining=is_explaining), cache=cache)

@@ -16,6 +16,8 @@ from haclusterd.formats.generated_ids import operation_base
 from haclusterd.model import durations
 from haclusterd.model.configuration import Configuration, Operation, Primitive
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.secrets import is_reference
+from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.verbs.answers.configuration import Change
@@ -37,6 +39,10 @@ def trace(context: Context, arguments: Arguments) -> Outcome[Change]:
     if foreign:
         problem = f"{', '.join(foreign)}: only agents of class ocf can be traced"
         return refusal(report(Code.BAD_ARGUMENT, name="resource", problem=problem))
+    secretive = [each.id for each in primitives if not arguments.flag("end") and _has_secret(configuration, each)]
+    if secretive:
+        problem = f"{', '.join(secretive)}: the trace would have secrets in clear"
+        return refusal(report(Code.REFUSED, problem=problem, remedy="trace it with another value, by crm agent run"))
     name, interval_ms = arguments.word("operation"), None
     if arguments.word("interval"):
         try:
@@ -62,6 +68,13 @@ def trace(context: Context, arguments: Arguments) -> Outcome[Change]:
     where = arguments.word("directory") or "trace_ra in the state directory of agents"
     done = f"{found}: {which} is traced into {where}" if is_on else f"{found}: {which} is no longer traced"
     return change(context, new, done=done)
+
+
+def _has_secret(configuration: Configuration, primitive: Primitive) -> bool:
+    whole = expanded(primitive, configuration)
+    values = (value for block in whole.parameters for _, value in block.pairs)
+    own = (value for operation in whole.operations for block in operation.parameters for _, value in block.pairs)
+    return any(map(is_reference, (*values, *own)))
 
 
 def _wanted(

@@ -5,7 +5,7 @@ members and of the installed agents. Errors refuse a change; warnings are shown 
 here, and everything found is reported at once, in the order of the text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from haclusterd.commands.verify.access import check_access
 from haclusterd.commands.verify.agents import check_agents
@@ -20,6 +20,7 @@ from haclusterd.commands.verify.references import check_references
 from haclusterd.commands.verify.roles import check_roles
 from haclusterd.commands.verify.ruled import check_ruled
 from haclusterd.commands.verify.rules import check_rules
+from haclusterd.commands.verify.secrets import check_secrets
 from haclusterd.commands.verify.support import check_support
 from haclusterd.commands.verify.values import check_values
 from haclusterd.model.agents import AgentFacts
@@ -46,6 +47,7 @@ CHECKS = (
     check_alerts,
     check_devices,
     check_access,
+    check_secrets,
 )
 """All checks; each looks at one concern and does not mind what the others find."""
 
@@ -59,13 +61,17 @@ def verify(
     agents: Mapping[str, AgentFacts] | None,
     places: Places | None = None,
     is_foreign: bool = False,
+    secrets: Collection[str] | None = None,
 ) -> tuple[ReportItem, ...]:
     """Judge a configuration; `is_foreign`: of a cluster of Pacemaker, which need not run here.
 
     `members` is the cluster's (empty: not known, then nodes are looked for in the configuration only). `agents` are the
     installed ones by `str(AgentReference)`; None: not known, then nothing is said of agents and their parameters.
+    `secrets` are the names of those that there are; None: not known.
     """
-    judgement = Judgement(configuration, members, agents, places or Places(), is_foreign=is_foreign)
+    judgement = Judgement(
+        configuration, members, agents, places or Places(), is_foreign=is_foreign, secrets=secrets
+    )
     for check in CHECKS:
         if not (is_foreign and check in _OF_WHAT_RUNS_HERE):
             check(judgement)

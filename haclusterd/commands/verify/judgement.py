@@ -1,6 +1,6 @@
 """What the checks of a configuration share: what is judged, and what was found."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from haclusterd.model.agents import AgentFacts
@@ -28,6 +28,8 @@ class Judgement:
     reports: list[ReportItem] = field(default_factory=list)
     is_foreign: bool = False
     """It is a cluster of Pacemaker, which obeys more than this version does."""
+    secrets: Collection[str] | None = None
+    """Names of the secrets that there are; None: not known."""
 
     def note(
         self,

@@ -36,6 +36,7 @@ NAMES = ("market", "shop", "store")
 """What people call one service, one name after another."""
 EXCHANGED = ("left", "right")
 """What exchange their services."""
+SECRETS = ("place", "spot")
 CLONE = "pgs"
 GUEST = "vm"
 PLACES = (*configurations.SERVICES, CLONE, GUEST)
@@ -152,6 +153,39 @@ def change_pidfile(chance: Chance, _nodes: Nodes) -> Fault:
         return "resource.setting", {"resource": name, "section": "params", "action": "delete", "name": PIDFILE}
 
     return _drawn(chance, f"{name} gets another pidfile", written(new), written(old))
+
+
+def change_secret(chance: Chance, _nodes: Nodes) -> Fault:
+    """The pidfile of a service becomes a secret, which gets another value while it runs, and sometimes another key.
+
+    What runs is found and ended by the value that it was started with alone.
+    """
+    name, secret = chance.choice((*configurations.SERVICES, *EXTRAS, "pg", GUEST)), chance.choice(SECRETS)
+    values = [chance.choice(("one.pid", "two.pid", "six.pid")) for _ in range(3)]
+    waits_ms = [chance.randint(50, 4000) for _ in values]
+    is_rotated, is_deleted = chance.random() < 0.5, chance.random() < 0.5
+
+    def begin(cluster: Cluster) -> End:
+        ask(cluster, "secret.set", {"name": secret, "value": values[0]})
+        at_ms = waits_ms[0]
+        cluster.world.after(at_ms * MS, lambda: ask(cluster, *_setting(name, "params", PIDFILE, f"secret:{secret}")))
+        for value, wait_ms in zip(values[1:], waits_ms[1:], strict=True):
+            at_ms += wait_ms
+            deed = {"name": secret, "value": value}
+            cluster.world.after(at_ms * MS, partial(ask, cluster, "secret.set", deed))
+        if is_rotated:
+            cluster.world.after((at_ms - waits_ms[-1] // 2) * MS, lambda: ask(cluster, "secret.rotate", {}))
+
+        def end() -> None:
+            ask(cluster, "resource.setting",
+                {"resource": name, "section": "params", "action": "delete", "name": PIDFILE})  # fmt: skip
+            if is_deleted:
+                cluster.world.after(waits_ms[0] * MS, lambda: ask(cluster, "secret.delete", {"name": secret}))
+
+        return end
+
+    return Drawn(f"the pidfile of {name} is secret {secret}: {', '.join(values)}", begin,
+                 sum(waits_ms) + chance.randint(*LASTS_MS))  # fmt: skip
 
 
 def rename_copy(chance: Chance, _nodes: Nodes) -> Fault:
@@ -554,6 +588,7 @@ OF_EDITS: tuple[Kind[Cluster], ...] = _kinds(
     ("modify a primitive", 2, modify_primitive),
     ("change an agent", 2, change_agent),
     ("change a pidfile", 3, change_pidfile),
+    ("change a secret", 3, change_secret),
     ("rename a copy", 2, rename_copy),
     ("rename a service", 2, rename_service),
     ("exchange services", 2, exchange_services),

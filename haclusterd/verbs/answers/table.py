@@ -15,6 +15,7 @@ from haclusterd.verbs.answers import (
     history,
     node,
     resource,
+    secrets,
     simulation,
     status,
 )
@@ -22,7 +23,7 @@ from haclusterd.verbs.answers.answer import Answer
 
 _FILES = (
     access, agents, alerts, availability, cluster, configuration, crm, devices, fencing, history, node, resource,
-    simulation, status,
+    secrets, simulation, status,
 )  # fmt: skip
 
 ANSWERS: Mapping[str, type[Answer]] = {

@@ -1,6 +1,7 @@
 """One daemon with plain stand-ins for its ports: its clock moves and its log commits only when a test says so."""
 
 import heapq
+import random
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TypeVar
@@ -48,6 +49,7 @@ from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.replica import Replica
 from haclusterd.runtime.settings import NodeSettings
+from haclusterd.simulator.hosts.secrets import SimulatedKeeper
 
 N1, N2, N3 = NAMES = tuple(NodeName(name) for name in ("n1", "n2", "n3"))
 MEMBERS = tuple(Member(name, (("127.0.0.1", 7000),)) for name in NAMES)
@@ -547,6 +549,7 @@ class Daemon:
         self.log = ListLog()
         self.crashes = ListCrashes(crashes)
         self.background = ByHand()
+        self.secrets = SimulatedKeeper(N1, random.Random(1))
         self.planner = PromptPlanner(self.clock, scheduler)
         self.has_left = False
         self._serial = count(1)
@@ -566,6 +569,7 @@ class Daemon:
             devices=self.devices,
             background=self.background,
             crashes=self.crashes,
+            secrets=self.secrets,
         )
         settings = NodeSettings(N1, "uuid", "test", MEMBERS, "n1-boot1", dict.fromkeys(NAMES, b"k" * 16))
         self.runtime = NodeRuntime(settings, ports, left=self._left)

@@ -1,0 +1,268 @@
+"""Agents get the values of secrets, in the place of references, and their words come back without them.
+
+A value exists from here to the agent's environment or standard input, and nowhere else: what is committed, logged,
+recorded and planned with has the reference. Source: docs/design/0017-secrets.md; agents-and-fencing.md §1.5, §3.1.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from haclusterd.model.agent_calls import AgentCall, AgentResult, FenceCall, FenceCallResult
+from haclusterd.model.agents import Validation, ValidationQuestion
+from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.instants import after
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.secrets import PACEMAKERS, Secrets, is_reference, masked, reference_of, sealed_value
+from haclusterd.ports.agents import AdoptedAction, AgentMetadata, AgentRunner
+from haclusterd.ports.background import Background
+from haclusterd.ports.clock import Clock, Timer
+from haclusterd.ports.fencing import FenceAgents, FenceMetadata
+from haclusterd.ports.secrets import SecretKeeper
+
+KEY_WAIT_MS = 5_000
+"""How long an action waits until another member has given this one the secret key."""
+TRACES = ("trace_ra", "trace_dir")
+"""Parameters by which an agent writes every word that it computes with into a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Parameters with values in the place of references."""
+
+    parameters: Mapping[str, str]
+    """Without those that have no value."""
+    values: frozenset[str] = frozenset()
+    problem: str = ""
+    """Why a parameter has no value; empty: each has one."""
+    is_unknown: bool = False
+    """Whether there is no such secret, on any node."""
+    may_come: bool = False
+    """Whether this node only does not have the key yet."""
+
+
+class SecretValues:
+    """Finds the values of references on this node."""
+
+    def __init__(self, keeper: SecretKeeper, secrets: Callable[[], Secrets], background: Background) -> None:
+        self._keeper = keeper
+        self._secrets = secrets
+        self._background = background
+
+    def resolve(self, resource: str, parameters: Mapping[str, str], done: Callable[[Resolved], None]) -> None:
+        """Call `done` with the parameters, at once unless files of Pacemaker have to be read."""
+        if PACEMAKERS not in parameters.values():
+            done(self._resolved(parameters, {}))
+            return
+        names = [name for name, value in parameters.items() if value == PACEMAKERS]
+        owner = resource.partition(":")[0]
+        self._background.run(
+            lambda: {name: self._keeper.read_pacemakers(owner, name) for name in names},
+            lambda found: done(self._resolved(parameters, found)),
+        )
+
+    def _resolved(self, parameters: Mapping[str, str], from_files: Mapping[str, str | None]) -> Resolved:
+        secrets = self._secrets()
+        made: dict[str, str] = {}
+        values: set[str] = set()
+        unknown: list[str] = []
+        closed: list[str] = []
+        for name, text in parameters.items():
+            reference = reference_of(text)
+            if reference is None and text != PACEMAKERS:
+                made[name] = text
+                continue
+            if reference is None:
+                value = from_files.get(name)
+                if value is None:
+                    closed.append(f"{name}: Pacemaker's file of the secret is not on this node, or damaged")
+            else:
+                sealed = sealed_value(secrets, *reference)
+                value = None if sealed is None else self._keeper.open(secrets, reference[0], sealed)
+                if sealed is None:
+                    unknown.append(f"{name}: there is no secret {reference[0]}")
+                elif value is None:
+                    closed.append(f"{name}: this node cannot open secret {reference[0]}")
+            if value is not None:
+                made[name] = value
+                values.add(value)
+        if values:
+            made = {name: value for name, value in made.items() if name not in TRACES}
+        may_come = bool(closed) and bool(secrets.key_id) and not self._keeper.has_key(secrets)
+        return Resolved(made, frozenset(values), "; ".join((*unknown, *closed)), bool(unknown), may_come)
+
+
+def _refers(values: Mapping[str, str]) -> bool:
+    return any(map(is_reference, values.values()))
+
+
+@dataclass(slots=True)
+class _Held:
+    """An action that waits for the key."""
+
+    call: AgentCall
+    done: Callable[[AgentResult], None]
+    timer: Timer
+
+
+class SecretAgents:
+    """An `AgentRunner` whose agents get values in the place of references."""
+
+    def __init__(self, inner: AgentRunner, values: SecretValues, clock: Clock) -> None:
+        self._inner = inner
+        self._values = values
+        self._clock = clock
+        self._held: dict[str, _Held] = {}
+        self._killed: set[str] = set()
+        """Keys of actions that were ended while their values were read."""
+        self._reading: set[str] = set()
+
+    def run(self, call: AgentCall, done: Callable[[AgentResult], None]) -> None:
+        """See `AgentRunner.run`."""
+        if _refers(call.parameters):
+            self._try(call, done, is_last=False)
+        else:
+            self._inner.run(call, done)
+
+    def look_again(self) -> None:
+        """Try what waits for the key; called when the secrets have changed."""
+        for key, held in tuple(self._held.items()):
+            held.timer.cancel()
+            del self._held[key]
+            self._try(held.call, held.done, is_last=False)
+
+    def _try(self, call: AgentCall, done: Callable[[AgentResult], None], *, is_last: bool) -> None:
+        self._reading.add(call.key)
+        self._values.resolve(
+            call.resource, call.parameters, lambda found: self._found(call, done, found, is_last=is_last)
+        )
+
+    def _found(self, call: AgentCall, done: Callable[[AgentResult], None], found: Resolved, *, is_last: bool) -> None:
+        self._reading.discard(call.key)
+        if call.key in self._killed:
+            self._killed.discard(call.key)
+            self._answer(call, done, int(ExitCode.ERROR), ExecutionStatus.CANCELLED, "cancelled")
+        elif found.may_come and not is_last:
+            at = after(self._clock.now(), KEY_WAIT_MS)
+            self._held[call.key] = _Held(call, done, self._clock.call_at(at, lambda: self._give_up(call.key)))
+        elif found.problem and call.action != ActionName.STOP:
+            # Nobody else can do it either where there is no such secret; else this node alone cannot.
+            code = ExitCode.NOT_CONFIGURED if found.is_unknown else ExitCode.ARGUMENTS
+            self._answer(call, done, int(code), ExecutionStatus.DONE, found.problem)
+        else:
+            ready = replace(call, parameters=found.parameters)
+            self._inner.run(ready, lambda result: done(_without(result, found.values)))
+
+    def _give_up(self, key: str) -> None:
+        held = self._held.pop(key, None)
+        if held is not None:
+            self._try(held.call, held.done, is_last=True)
+
+    def _answer(
+        self, call: AgentCall, done: Callable[[AgentResult], None], code: int, status: ExecutionStatus, reason: str
+    ) -> None:
+        result = AgentResult(call.key, code, status, reason, "", "", 0, 0)
+        self._clock.call_soon(lambda: done(result))
+
+    def kill(self, key: str) -> None:
+        """See `AgentRunner.kill`."""
+        held = self._held.pop(key, None)
+        if held is not None:
+            held.timer.cancel()
+            self._answer(held.call, held.done, int(ExitCode.ERROR), ExecutionStatus.CANCELLED, "cancelled")
+        elif key in self._reading:
+            self._killed.add(key)
+        else:
+            self._inner.kill(key)
+
+    def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:
+        """See `AgentRunner.adopt`."""
+        return self._inner.adopt(ended)
+
+    def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:
+        """See `AgentRunner.watch`."""
+        self._inner.watch(resource, instance, died)
+
+    def unwatch(self, resource: ResourceId) -> None:
+        """See `AgentRunner.unwatch`."""
+        self._inner.unwatch(resource)
+
+    def metadata(self, agent: AgentReference, done: Callable[[AgentMetadata | None], None]) -> None:
+        """See `AgentRunner.metadata`."""
+        self._inner.metadata(agent, done)
+
+    def validate(self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]) -> None:
+        """See `AgentRunner.validate`; an agent is not asked of parameters that have no value."""
+        parameters = dict(question.parameters)
+        if not _refers(parameters):
+            self._inner.validate(question, timeout_ms, done)
+            return
+
+        def found(resolved: Resolved) -> None:
+            if resolved.problem:
+                self._clock.call_soon(lambda: done(Validation(None, resolved.problem)))
+                return
+            asked = replace(question, parameters=tuple(sorted(resolved.parameters.items())))
+            self._inner.validate(
+                asked, timeout_ms, lambda said: done(replace(said, reason=masked(said.reason, resolved.values)))
+            )
+
+        self._values.resolve(question.resource, parameters, found)
+
+    def waits(self) -> tuple[str, ...]:
+        """See `AgentRunner.waits`."""
+        own = [f"{held.call.action} of {held.call.resource} waits for the key of the secrets"
+               for _, held in sorted(self._held.items())]  # fmt: skip
+        return (*own, *self._inner.waits())
+
+    def exists(self, agent: AgentReference) -> bool:
+        """See `AgentRunner.exists`."""
+        return self._inner.exists(agent)
+
+    def installed(self) -> tuple[AgentReference, ...]:
+        """See `AgentRunner.installed`."""
+        return self._inner.installed()
+
+
+class SecretFenceAgents:
+    """`FenceAgents` that get values in the place of references; without a value the call has failed."""
+
+    def __init__(self, inner: FenceAgents, values: SecretValues, clock: Clock) -> None:
+        self._inner = inner
+        self._values = values
+        self._clock = clock
+
+    def call(self, call: FenceCall, done: Callable[[FenceCallResult], None]) -> None:
+        """See `FenceAgents.call`."""
+        if not _refers(call.parameters):
+            self._inner.call(call, done)
+            return
+
+        def found(resolved: Resolved) -> None:
+            if resolved.problem:
+                code = int(ExitCode.ERROR)
+                result = FenceCallResult(call.key, code, timed_out=False, reason=resolved.problem, output="")
+                self._clock.call_soon(lambda: done(result))
+                return
+            ready = replace(call, parameters=resolved.parameters)
+            self._inner.call(ready, lambda result: done(replace(
+                result, reason=masked(result.reason, resolved.values), output=masked(result.output, resolved.values)
+            )))  # fmt: skip
+
+        self._values.resolve(call.device, call.parameters, found)
+
+    def exists(self, agent: str) -> bool:
+        """See `FenceAgents.exists`."""
+        return self._inner.exists(agent)
+
+    def metadata(self, agent: str, done: Callable[[FenceMetadata | None], None]) -> None:
+        """See `FenceAgents.metadata`."""
+        self._inner.metadata(agent, done)
+
+
+def _without(result: AgentResult, values: frozenset[str]) -> AgentResult:
+    return replace(
+        result,
+        exit_reason=masked(result.exit_reason, values),
+        stdout=masked(result.stdout, values),
+        stderr=masked(result.stderr, values),
+    )
