@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from haclusterd.cib.commands import BeginRecovery, IssueOrders
+from haclusterd.cib.commands import BeginRecovery, IssueOrders, PutResource
+from haclusterd.model.configuration import AttributeSet, Clone
 from haclusterd.model.devices import DeviceId, DeviceState, Rung
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
@@ -152,3 +153,32 @@ def policy_resets_what_has_failed(rules: SafetyRules) -> None:
     assert not cluster.truth.active_nodes(ResourceId("llm"))
     cluster.until(lambda: cluster.runs_once("llm"), 60_000, "llm has its device again")
     assert not cluster.cib.status.devices[NodeName("n1")].recoveries
+
+
+def gang_takes_a_device_and_its_old_one_is_reset(rules: SafetyRules) -> None:
+    """A gang loses a device, takes that of a service with a lower priority, and policy resets the lost one; the daemon
+    that does so dies in the middle. Then everybody has a device again."""
+    cluster = formed(rules, equipped=3)
+    member = configurations.with_devices("pg", 1, {"failure-timeout": "10s", "priority": "10"})
+    meta = {"clone-max": "2", "clone-node-max": "1", "gpu-gang": "all", "priority": "10"}
+    gang = Clone(ResourceId("pgs"), ResourceId("pg"), meta=(AttributeSet("gang-meta", tuple(meta.items())),))
+    cluster.configure([configurations.properties(**{**configurations.USUAL_PROPERTIES, "gpu_recovery_reset": "auto"})])
+    cluster.configure([member, PutResource(gang)])
+    cluster.until(lambda: len(cluster.truth.copies_of(ResourceId("pg"))) == 2, SOON_MS, "the gang runs")
+    cluster.until_settled(SOON_MS, "settled")
+    assert cluster.runs_once("llm")
+    truth = cluster.truth.devices
+    truth.manners = DeviceManners(helping_share=1.0, failing_share=0.0)
+    node = cluster.truth.copies_of(ResourceId("pg"))[0]
+    [lost] = truth.devices_of(node)
+    truth.set_state(lost, DeviceState.FAILED, "reset")
+    cluster.until(lambda: bool(truth.recovering), 60_000, "the reset has begun")
+    cluster.kill_brain(node)
+    cluster.until(
+        lambda: len(cluster.truth.copies_of(ResourceId("pg"))) == 2 and cluster.runs_once("llm"),
+        120_000,
+        "the gang and llm run",
+    )
+    cluster.until_settled(60_000, "settled again")
+    assert not any(known.recoveries for known in cluster.cib.status.devices.values())
+    assert sum(len(claims) for known in cluster.cib.status.devices.values() for claims in known.claims.values()) == 3

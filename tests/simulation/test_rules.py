@@ -145,6 +145,7 @@ ALWAYS: tuple[Scenario, ...] = (
     scenarios.one_node_stays_dark,
     devices.daemon_dies_while_a_device_is_reset,
     devices.policy_resets_what_has_failed,
+    devices.gang_takes_a_device_and_its_old_one_is_reset,
     watchdogs.switch_reboots,
     watchdogs.cut_off_holder_stops,
     watchdogs.brain_hangs,
