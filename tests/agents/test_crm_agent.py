@@ -139,6 +139,15 @@ def carried_out(directory: Path, calls: list[list[str]]) -> list[tuple[int, str]
     return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
 
 
+HELPED = {
+    'runs() { [ -s "$base.pid" ] && kill -0 "$(cat "$base.pid")" 2>/dev/null; }': 'runs() { [ -e "$base.pid" ]; }',
+    "    runs && exit 0\n": "",
+    "setsid $OCF_RESKEY_program $OCF_RESKEY_words": "setsid sleep 0.5",
+    '    kill -9 "$(cat "$base.pid")" # kill\n    while runs; do sleep 0.01; done\n': "",
+}
+"""What makes of it an agent whose resource is a file, and whose start leaves a process that ends by itself."""
+
+
 def write(directory: Path, name: str, text: str) -> str:
     (directory / name).write_text(text)
     (directory / name).chmod(0o755)
@@ -177,6 +186,18 @@ def test_an_agent_that_breaks_no_rule_passes(place: Path) -> None:
     suite = ET.parse(place / "sound.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == (str(len(BROKEN) - 1), "0")
     assert {case.get("name") for case in suite} == {*BROKEN} - {"port-taken"}
+
+
+def test_what_only_helps_a_start_is_not_taken_for_the_service(tmp_path: Path) -> None:
+    """As the processes with which IPaddr2 announces its address."""
+    text = SOUND
+    for old, new in HELPED.items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    only = [f"--only={each}" for each in ("start-twice", "killed", "hung")]
+    [(status, printed)] = carried_out(tmp_path, [["agent", "test", write(tmp_path, "helped", text), *GIVEN, *only]])
+    assert status == 0, printed
+    assert " failed=0 " in printed
 
 
 @pytest.mark.parametrize("language", ["python", "sh"])
