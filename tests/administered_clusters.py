@@ -18,7 +18,7 @@ from haclusterd.commands.context import (
     Recollection,
     TransitionProgress,
 )
-from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.outcome import AnyOutcome, Outcome
 from haclusterd.commands.planning.preview import preview
 from haclusterd.formats.crm.syntax import assemble, parse_script
 from haclusterd.model.agents import Validation, ValidationQuestion
@@ -667,6 +667,8 @@ class ClusterClient:
     requests: list[Request] = field(default_factory=list)
     versions: KeptVersions = field(default_factory=KeptVersions)
     secrets: SimulatedKeeper = field(default_factory=lambda: SimulatedKeeper(NodeName("n1"), random.Random(1)))
+    outcomes: list[tuple[str, AnyOutcome]] = field(default_factory=list)
+    """Of each request: the verb, and what it answered."""
 
     def describe(self) -> str:
         """Return what a daemon's client returns."""
@@ -684,6 +686,7 @@ class ClusterClient:
         if request.options.dry_run:
             outcome = preview(context, outcome)
         check_answer(request.verb, outcome)
+        self.outcomes.append((request.verb, outcome))
         for command in outcome.commands:
             self.cluster.do(command)
         status = int(exit_status(outcome.reports)) or outcome.exit_status or 0

@@ -58,7 +58,8 @@ class ClusterLink:
 
     def ask(self, verb: str, arguments: dict[str, Any]) -> Any:
         """Carry out a verb; return its data. Raises ClusterError when it is refused or not answered in time."""
-        request = {"v": 1, "kind": "request", "id": "1", "verb": verb, "arguments": arguments, "options": {}}
+        request = {"v": 1, "kind": "request", "id": "1", "verb": verb, "arguments": arguments, "options": {},
+                   "origin": "agent"}  # fmt: skip
         payload = json.dumps(request, separators=(",", ":")).encode()
         try:
             self._socket.sendall(len(payload).to_bytes(4, "big") + payload)

@@ -32,8 +32,9 @@ BUSY_PERCENT = 10
 HARDWARE_SLOWDOWN = 0x08 | 0x40
 POWER_BRAKE = 0x80
 SOFTWARE_THERMAL = 0x20
+POWER_CAP = 0x04
 COMPUTE_PROHIBITED = 2
-GPU_IS_LOST, RESET_REQUIRED = 15, 16
+CORRUPTED_INFOROM, GPU_IS_LOST, RESET_REQUIRED = 14, 15, 16
 DRIVER_NOT_LOADED, LIBRARY_NOT_FOUND, LIBRARY_MISMATCH = 9, 12, 18
 
 RECOVERY = {
@@ -87,13 +88,16 @@ class Options:
 def faults_of_device(seen: dict[str, Any], links_known: int, options: Options) -> dict[str, int]:
     """Return the faults of an answer of the worker, each with its level; `links_known` NVLinks were up once."""
     if seen["error"]:
-        name = {GPU_IS_LOST: "lost", RESET_REQUIRED: "reset-required"}.get(seen["error"], "no-answer")
+        names = {GPU_IS_LOST: "lost", RESET_REQUIRED: "reset-required", CORRUPTED_INFOROM: "inforom"}
+        name = names.get(seen["error"], "no-answer")
         return {name: options.level(name)}
+    codes = set(seen["failures"].values())
     recovery = seen.get("recovery")
     mig, ecc = seen.get("mig_mode", (0, 0)), seen.get("ecc_mode", (0, 0))
     slowdown = seen.get("slowdown", 0)
     signs = (
-        ("no-answer", seen["failures"]),
+        ("no-answer", codes - {CORRUPTED_INFOROM}),
+        ("inforom", CORRUPTED_INFOROM in codes),
         (RECOVERY.get(recovery or 0, ""), recovery in RECOVERY),
         ("ecc-uncorrected", seen.get("ecc_uncorrected")),
         ("remap-pending", seen.get("remap_pending")),
@@ -102,6 +106,11 @@ def faults_of_device(seen: dict[str, Any], links_known: int, options: Options) -
         ("pages-pending", seen.get("pages_pending")),
         ("slowed-down", slowdown & HARDWARE_SLOWDOWN),
         ("power-brake", slowdown & POWER_BRAKE),
+        ("power-cap", slowdown & POWER_CAP),
+        ("persistence-off", seen.get("persistence") == 0),
+        ("remap-reserve", seen.get("remap_reserve")),
+        ("straggler", seen.get("is_slow")),
+        ("stuck-process", seen.get("stuck")),
         ("software-thermal", "mig_mode" in seen and slowdown & SOFTWARE_THERMAL),
         ("hot", _reaches(seen, "temperature", "temperature_slowdown")),
         ("too-hot", _reaches(seen, "temperature", "temperature_shutdown")),
@@ -121,7 +130,7 @@ def faults_of_device(seen: dict[str, Any], links_known: int, options: Options) -
 
 def unjudged(seen: dict[str, Any]) -> frozenset[str]:
     """Return the faults about which this answer says nothing: an idle link is narrow to save power."""
-    return frozenset() if _is_busy(seen) else frozenset({"pcie-width"})
+    return frozenset() if _is_busy(seen) else frozenset({"pcie-width", "straggler"})
 
 
 def _reaches(seen: dict[str, Any], name: str, threshold: str) -> bool:

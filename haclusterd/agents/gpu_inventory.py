@@ -14,7 +14,9 @@ from typing import Any
 from haclusterd.agents import gpu_faults as faults
 from haclusterd.agents.gpu_fault_table import FAILED, LEVELS, OK
 from haclusterd.agents.gpu_kernel_log import Xid, address_of, bus_of
+from haclusterd.agents.gpu_surroundings import Surroundings, has_other_firmware, is_stuck_in_driver, slow_ones
 from haclusterd.agents.gpu_users import name_of, resource_of
+from haclusterd.agents.process_table import read_stat
 
 PRETENDED_S_MAX = 86_400
 HELD_MIB = 16
@@ -26,6 +28,7 @@ USERS_MAX = 32
 USED_LOOKS = 3
 """What uses a device for fewer looks in a row is not reported: short jobs come and go."""
 REPLAYS_A_MINUTE = 8
+LINK_ERRORS_A_MINUTE = 100 * 60
 UUID = re.compile(r"(?:GPU|MIG)-[0-9A-Za-z-]{1,80}\Z")
 NVIDIA, DISPLAY = "0x10de", "0x03"
 DRIVER_NOT_LOADED = 9
@@ -77,7 +80,8 @@ class Device:
         self.links = 0
         self.group = ""
         self.numa = -1
-        self.replays: tuple[float, int] | None = None
+        self.counts: dict[str, tuple[float, int]] = {}
+        """What was counted at the newest answer, and when."""
         self.users: dict[tuple[str, str], int] = {}
         """By `PID COMMAND` and resource (empty: of none): looks in a row."""
 
@@ -106,6 +110,9 @@ class Inventory:
         self._pretended: dict[str, tuple[str, float]] = {}
         self._instances: dict[str, str] = {}
         self._why_not = ""
+        self.surroundings = Surroundings(self._sysfs, self._proc)
+        self._around: dict[str, str] = {}
+        """Faults of the node that its files show, with what they are about."""
         self._recovered: dict[str, float] = {}
 
     # What is asked
@@ -174,6 +181,10 @@ class Inventory:
         present = {name: self._options.level(name) for name in node}
         if any(now - xid.at < self._options.hold_s for xid in self._switches):
             present["nvswitch"] = self._options.level("nvswitch")
+        self._around = self.surroundings.faults()
+        if has_other_firmware({uuid: device.seen for uuid, device in self._devices.items()}):
+            self._around["version-skew"] = "devices of one model have different firmware"
+        present.update({name: self._options.level(name) for name in self._around})
         # What is wrong from the start is not waited for.
         rules = self._rules if self.is_known else {LASTING: self._rules[LASTING]}
         self._node_tracks = faults.follow(self._node_tracks, present, rules)
@@ -206,6 +217,7 @@ class Inventory:
 
     def _judge_devices(self, sweep: Sweep, now: float) -> None:
         answers = self._identify(sweep)
+        slow = slow_ones({uuid: seen for uuid, seen in answers.items() if not seen["error"]})
         hung = {name for index in sweep.hung if (name := self._name_of_index(index))}
         self._unnamed = [index for index in sweep.hung if not self._name_of_index(index)]
         for uuid, device in list(self._devices.items()):
@@ -214,7 +226,7 @@ class Inventory:
             if uuid in hung:
                 present = {name: self._options.level(name) for name in ("hang", "hang-lasts")}
             elif seen is not None:
-                present, held = self._faults_of_answer(device, seen, now)
+                present, held = self._faults_of_answer(device, {**seen, "is_slow": uuid in slow}, now)
             elif sweep.is_complete:
                 present = {"missing": self._options.level("missing")}
             else:
@@ -255,23 +267,28 @@ class Inventory:
         memory = seen.get("memory") or (0, 0)
         is_partitioned = (seen.get("mig_mode") or (0, 0))[0] == 1
         seen["memory_held"] = seen.get("processes") == [] and memory[1] > HELD_MIB and not is_partitioned
+        seen["stuck"] = any(self._is_stuck(pid) for pid in self._see_users(device, list(seen.get("processes") or ())))
         present = faults.faults_of_device(seen, device.links, self._options)
         held = faults.unjudged(seen)
         device.links = max(device.links, seen.get("links_up", 0))
-        self._see_users(device, list(seen.get("processes") or ()))
-        if "replays" in seen:
-            before, device.replays = device.replays, (now, seen["replays"])
-            if before is not None and now > before[0]:
-                rate = (seen["replays"] - before[1]) * 60 / (now - before[0])
-                if rate > REPLAYS_A_MINUTE:
-                    present["pcie-replays"] = self._options.level("pcie-replays")
+        for name, limit, fault in (
+            ("replays", REPLAYS_A_MINUTE, "pcie-replays"), ("link_errors", LINK_ERRORS_A_MINUTE, "nvlink-errors"),
+        ):  # fmt: skip
+            if _rate_a_minute(device, name, seen, now) > limit:
+                present[fault] = self._options.level(fault)
         return present, held
 
-    def _see_users(self, device: Device, pids: list[int]) -> None:
+    def _is_stuck(self, pid: int) -> bool:
+        stat = read_stat(pid)
+        return stat is not None and stat.state == "D" and is_stuck_in_driver(self._proc, pid)
+
+    def _see_users(self, device: Device, pids: list[int]) -> list[int]:
+        """Take in who uses a device; return all of them, those of its instances too."""
         for instance in device.seen.get("instances") or ():
             pids = [*pids, *instance.get("processes", ())]
         users = [(name_of(pid), resource_of(pid)) for pid in sorted(set(pids))]
         device.users = {user: device.users.get(user, 0) + 1 for user in users}
+        return pids
 
     def _group(self, links: dict[str, list[int]]) -> None:
         """Name the groups of devices that reach each other: by the first of their addresses."""
@@ -357,7 +374,8 @@ class Inventory:
         return LEVELS[active[0][0] if active else OK], [f"{name}: {text_of(name)}" for _, name in active]
 
     def _trouble(self, node: list[tuple[int, str]]) -> str:
-        texts = [f"{name}: {self._options.table.text_of(name)}" for _, name in node]
+        text_of, around = self._options.table.text_of, self._around
+        texts = [f"{name}: {text_of(name)}" + (f" ({around[name]})" if name in around else "") for _, name in node]
         if any(name == "not-watched" for _, name in node):
             texts.append(self._why_not)
         if self._unnamed:
@@ -368,6 +386,17 @@ class Inventory:
             what = "declared" if self._declared else "on the PCI bus"
             texts.append(f"devices-missing: {len(self._devices)} of {expected} {what} are seen by the driver")
         return "; ".join(texts)
+
+
+def _rate_a_minute(device: Device, name: str, seen: dict[str, Any], now: float) -> float:
+    """Return how fast a counter rises, and keep it for the next time."""
+    if name not in seen:
+        return 0.0
+    before = device.counts.get(name)
+    device.counts[name] = (now, seen[name])
+    if before is None or now <= before[0]:
+        return 0.0
+    return float(seen[name] - before[1]) * 60 / (now - before[0])
 
 
 def on_bus(sysfs: str = "/sys") -> list[str]:

@@ -16,6 +16,10 @@ _OFF_BUS = re.compile(
     r"NVRM: (?:The NVIDIA )?GPU (?:at )?(?:PCI:)?([0-9a-fA-F]{4,8}:[0-9a-fA-F:.]+).*fallen off the bus"
 )
 _PID = re.compile(r"pid='?(\d+)")
+_CARD = re.compile(
+    r"mlx5_core ([0-9a-fA-F]{4}:[0-9a-fA-F:.]+):.*"
+    r"(insufficient power|High Temperature|health compromised|[Ff]atal|unrecoverable)"
+)
 _SWITCH = re.compile(r"SXid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+)")
 OFF_BUS_XID = 79
 
@@ -55,13 +59,16 @@ class KernelLog:
         """Let go of it."""
         os.close(self.descriptor)
 
-    def read(self) -> tuple[list[Xid], list[Xid]]:
-        """Return what was not read before: errors of devices, and errors of switches (`bus` is the switch's)."""
+    def read(self) -> tuple[list[Xid], list[Xid], list[str]]:
+        """Return what was not read before: errors of devices, errors of switches (`bus` is the switch's), and the
+        addresses of network cards that have failed.
+        """
         records, self._rest = _read_records(self.descriptor, self._rest)
         devices = [xid for _, at, text in records if (xid := _read_text(text, at)) is not None]
         matches = [(at, _SWITCH.search(text)) for _, at, text in records]
         switches = [Xid(bus_of(match[1]), int(match[2]), at, "") for at, match in matches if match is not None]
-        return devices, switches
+        cards = [match[1].rstrip(":.") for _, _, text in records if (match := _CARD.search(text)) is not None]
+        return devices, switches, cards
 
 
 def read(path: str, cursor: int) -> tuple[list[Xid], int]:

@@ -13,11 +13,11 @@ something; it ends when its standard input does. Where that is a socket, it writ
     in:  {"look": N, "devices": [ID, ...]}
          {"do": N, "what": "reset"|"reload"|"test", "device": ID, "program": PATH, "timeout_s": S}
 
-It asks the driver through children of its own (gpu_worker.py, gpu_events.py; what acts on devices is gpu_recovery.py),
-because a call into a wedged driver takes 45 s or never returns. Invariants: it is never itself in such a call, so the
-kernel log is read and looks are answered whatever hangs; a device that hangs is named and asked last, by a child of its
-own; of children that cannot be killed at most one is left while others are asked. While a device is reset nobody asks
-the driver, for that keeps it open, and nobody says that a device is free, nor while a reset that an earlier watcher has
+It asks the driver through a child of its own (gpu_worker.py; what acts on devices is gpu_recovery.py), because a call
+into a wedged driver takes 45 s or never returns. Invariants: it is never itself in such a call, so the kernel log is
+read and looks are answered whatever hangs; a device that hangs is named and asked last, by a child of its own; of
+children that cannot be killed at most one is left while others are asked. While a device is reset nobody asks the
+driver, for that keeps it open, and nobody says that a device is free, nor while a reset that an earlier watcher has
 begun goes on. What is wrong with a device is decided by gpu_faults and its table alone.
 """
 
@@ -39,15 +39,19 @@ from haclusterd.agents import gpu_faults as faults  # noqa: E402 (found on the p
 from haclusterd.agents import gpu_inventory as inventory  # noqa: E402 (likewise)
 from haclusterd.agents import gpu_kernel_log as kernel_log  # noqa: E402 (likewise)
 from haclusterd.agents import gpu_users as users  # noqa: E402 (likewise)
-from haclusterd.agents.gpu_child import Child  # noqa: E402 (likewise)
+from haclusterd.agents.gpu_child import NEVER, Child  # noqa: E402 (likewise)
 from haclusterd.agents.gpu_fault_table import TableError, load  # noqa: E402 (likewise)
 from haclusterd.agents.recovering import gpu_recovery as recovery  # noqa: E402 (likewise)
 
 DEFAULTS: dict[str, Any] = {
     "faults": "", "kernel_log": "/dev/kmsg", "sysfs": "/sys", "proc": "/proc", "declared": 0, "sweep_s": 10.0,
-    "fresh_s": 300.0, "driver_timeout_s": 60.0, "device_timeout_s": 10.0, "look_timeout_s": 2.0, "xid_hold_s": 600.0,
-    "python": "", "pretended": "", "lock": "", "recovered": "",
+    "fresh_s": 300.0, "driver_timeout_s": 60.0, "device_timeout_s": 10.0, "look_timeout_s": 2.0,
+    "events_timeout_s": 20.0, "xid_hold_s": 600.0, "python": "", "pretended": "",
+    "lock": "", "recovered": "",
 }  # fmt: skip
+WORKER = "gpu_worker.py"
+UNNAMED_MIB = 256
+"""What may be in use beyond the memory of the processes that the driver names; a context takes hundreds."""
 NO_BINDING = 3
 """Exit status of gpu_worker.py: it has no binding to NVML."""
 KMSG = os.makedev(1, 11)
@@ -108,7 +112,8 @@ class Watcher:
         self.devices = inventory.Inventory(self.options, self.settings)
         self.devices.recovered(recovery.recovered(self.settings["recovered"]))
         self.poller: Child | None = None
-        self.events: Child | None = None
+        self.events_due = NEVER
+        """Until when the child has to say something of the driver's events; NEVER: it does not wait for any."""
         self.orphan: Child | None = None
         self.deed: Child | None = None
         """What recovers or tests a device."""
@@ -120,8 +125,10 @@ class Watcher:
         self.looking: Look | None = None
         self.sweep_at = 0.0
         self.fresh_at = 0.0
-        self.start_at = {"poller": 0.0, "events": 0.0}
-        self.failures = {"poller": 0, "events": 0}
+        self.listen_at = 0.0
+        """From when on the driver's events are wanted."""
+        self.start_at = 0.0
+        self.failures = 0
         self.problem = ""
         self.log: kernel_log.KernelLog | None = None
         self.is_log_a_file = False
@@ -146,18 +153,16 @@ class Watcher:
                 break
             if self.log is not None and (self.is_log_a_file or self.log.descriptor in ready):
                 self._read_log()
-            for child in (self.poller, self.events):
-                if child is not None and child.descriptor in ready:
-                    self._read(child)
+            if self.poller is not None and self.poller.descriptor in ready:
+                self._read(self.poller)
             if self.deed is not None and self.deed.descriptor in ready:
                 self._read_deed(self.deed)
             self._end_what_is_late(time.monotonic())
             self._publish()
             if time.monotonic() - self.voice.last >= ALIVE_S:
                 self.voice.tell()
-        for child in (self.poller, self.events):
-            if child is not None:
-                child.end()
+        if self.poller is not None:
+            self.poller.end()
 
     # Waiting
 
@@ -167,16 +172,19 @@ class Watcher:
         poll.register(STDIN, select.POLLIN)
         if self.log is not None and not self.is_log_a_file:
             poll.register(self.log.descriptor, select.POLLIN)
-        for child in (self.poller, self.events, self.deed):
+        for child in (self.poller, self.deed):
             if child is not None:
                 poll.register(child.descriptor, select.POLLIN)
         due = [self.sweep_at if self.sweep is None else now + 60, self.devices.due(now)]
-        due += [child.deadline for child in (self.poller, self.events, self.deed) if child is not None]
+        if self.poller is not None:
+            due.append(self.poller.deadline)
+            if self.sweep is None and self.looking is None:
+                due.append(self.events_due)
+        if self.deed is not None:
+            due.append(self.deed.deadline)
         due += [look.deadline for look in self.looks]
         if self.looking is not None:
             due.append(self.looking.deadline)
-        if self.events is None and not self.is_quiet:
-            due.append(self.start_at["events"])
         if self.is_log_a_file:
             due.append(now + FILE_LOG_S)
         if self.settings["pretended"]:
@@ -189,10 +197,6 @@ class Watcher:
             self.sweep_at = max(self.sweep_at, now + 1)
             self._give_up_looks(now, all_of_them=True)
             return
-        if self.events is None and now >= self.start_at["events"] and self.devices.is_driver_well:
-            self.events = self._start("events", "gpu_events.py", [])
-            if self.events is not None:
-                self.events.expect("driver", now + self.settings["driver_timeout_s"])
         if self.sweep is None and self.looking is None and now >= self.sweep_at:
             self._begin_sweep(now)
         if self.sweep is None and self.looking is None and self.looks:
@@ -212,34 +216,36 @@ class Watcher:
         """Ask for those of the sweep that were not asked yet; tell whether there is a child that can be asked."""
         assert self.sweep is not None
         if self.poller is None:
-            if now < self.start_at["poller"]:
+            if now < self.start_at:
                 return False
-            self.poller = self._start("poller", "gpu_worker.py", ["--serve"])
+            self._start()
         if self.poller is None:
             return False
         is_fresh = now >= self.fresh_at
         if is_fresh:
             self.fresh_at = now + self.settings["fresh_s"]
         asked = [*self.sweep.hung, *self.sweep.answered()]
-        question = {"last": sorted(self.devices.hung), "skip": asked, "fresh": is_fresh and not asked}
+        question = {
+            "last": sorted(self.devices.hung), "skip": asked, "hung": self.sweep.hung, "fresh": is_fresh and not asked,
+            "listen": now >= self.listen_at,
+        }  # fmt: skip
         self.poller.send({"sweep": question})
         self.poller.expect("start", now + self.settings["driver_timeout_s"])
         return True
 
-    def _start(self, kind: str, script: str, arguments: list[str]) -> Child | None:
+    def _start(self) -> None:
+        self.events_due = NEVER
         try:
             python = self.settings["python"] or sys.executable
-            options = ["-E"] if kind == "poller" else ["-E", "-S"]
-            return Child(kind, [python, *options, os.path.join(HERE, script), *arguments])
+            self.poller = Child("worker", [python, "-E", os.path.join(HERE, WORKER), "--serve"])
         except OSError as error:
-            self._say(f"{script}: {error.strerror}")
-            self._start_later(kind)
-            return None
+            self._say(f"{WORKER}: {error.strerror}")
+            self._start_later()
 
-    def _start_later(self, kind: str) -> None:
-        wait_s = BACKOFF_S[min(self.failures[kind], len(BACKOFF_S) - 1)]
-        self.failures[kind] += 1
-        self.start_at[kind] = time.monotonic() + wait_s
+    def _start_later(self) -> None:
+        wait_s = BACKOFF_S[min(self.failures, len(BACKOFF_S) - 1)]
+        self.failures += 1
+        self.start_at = time.monotonic() + wait_s
 
     def _say(self, problem: str) -> None:
         if problem != self.problem:
@@ -250,10 +256,10 @@ class Watcher:
 
     def _read(self, child: Child) -> None:
         for item in child.read():
-            if child is self.poller:
-                self._take_answer(item)
+            if "events" in item:
+                self._take_event(item["events"])
             else:
-                self._take_event(item)
+                self._take_answer(item)
         if child.is_over:
             self._lost(child)
 
@@ -268,7 +274,7 @@ class Watcher:
                 self.looking.answers[item["use"]] = item
         elif "done" in item:
             self.poller.rest()
-            self.failures["poller"] = 0
+            self.failures = 0
             if self.looking is not None:
                 self._answer_look()
             elif self.sweep is not None:
@@ -277,9 +283,8 @@ class Watcher:
             self.sweep.take(item)
 
     def _take_event(self, item: dict[str, Any]) -> None:
-        assert self.events is not None
-        self.failures["events"] = 0
-        self.events.expect("events", time.monotonic() + self.settings["driver_timeout_s"])
+        is_deaf = "deaf" in item
+        self.events_due = NEVER if is_deaf else time.monotonic() + self.settings["events_timeout_s"]
         if "xid" in item:
             at = time.clock_gettime(time.CLOCK_MONOTONIC)
             self._take_xids([kernel_log.Xid(kernel_log.bus_of(item["bus"]), item["xid"], at, "")])
@@ -287,10 +292,7 @@ class Watcher:
     def _lost(self, child: Child) -> None:
         """Take note of a child that has ended by itself."""
         status = child.reap()
-        self._start_later(child.kind)
-        if child is self.events:
-            self.events = None
-            return
+        self._start_later()
         self.poller = None
         why = f"the child that asks the driver ended with status {status}: {child.last_words}"
         if status == NO_BINDING:
@@ -301,13 +303,15 @@ class Watcher:
         self._give_up_looks(time.monotonic(), all_of_them=True)
 
     def _end_what_is_late(self, now: float) -> None:
-        if self.events is not None and now >= self.events.deadline:
-            # Its silence says nothing of a device: the other child finds out.
-            self._park(self.events)
-            self.events = None
-            self._start_later("events")
         if self.poller is not None and now >= self.poller.deadline:
             self._poller_hangs(now)
+        elif self.poller is not None and now >= self.events_due and self.sweep is None and self.looking is None:
+            # Its silence says nothing of a device: the next sweep finds out. The kernel log says what events would.
+            self.poller.at = "the driver's events"
+            self.listen_at = now + self.settings["fresh_s"]
+            if not self._park(self.poller):
+                self._say("the driver's events are silent: the child that waits for them is replaced")
+            self.poller = None
         if self.deed is not None and now >= self.deed.deadline:
             self._deed_is_over(has_begun=True, text="it did not end in time")
         self._give_up_looks(now)
@@ -361,9 +365,10 @@ class Watcher:
 
     def _read_log(self) -> None:
         assert self.log is not None
-        xids, switches = self.log.read()
+        xids, switches, cards = self.log.read()
         self._take_xids(xids)
         self.devices.take_switches(switches)
+        self.devices.surroundings.take_cards(cards)
 
     def _take_xids(self, xids: list[kernel_log.Xid]) -> None:
         is_new = False
@@ -383,8 +388,8 @@ class Watcher:
     # Who uses devices
 
     def _begin_look(self, now: float) -> None:
-        if self.poller is None and now >= self.start_at["poller"] and self.devices.is_driver_well:
-            self.poller = self._start("poller", "gpu_worker.py", ["--serve"])
+        if self.poller is None and now >= self.start_at and self.devices.is_driver_well:
+            self._start()
         if self.poller is None:
             return
         self.looking = self.looks.pop(0)
@@ -401,7 +406,7 @@ class Watcher:
         if self._is_recovering():
             self.voice.tell(look=look.number, users={}, unknown=look.devices)
             return
-        own = {child.pid for child in (self.poller, self.events, self.orphan) if child is not None} | {os.getpid()}
+        own = {child.pid for child in (self.poller, self.orphan) if child is not None} | {os.getpid()}
         own |= users.tree_of(self.deed.pid) if self.deed is not None else set()
         minors = {
             answer["minor"]: device
@@ -415,8 +420,9 @@ class Watcher:
             answer = look.answers[device]
             pids = set(answer["processes"]) | opened.get(answer.get("minor", -1), set())
             names = [[users.name_of(pid), users.resource_of(pid)] for pid in sorted(pids - own)]
-            if not names and answer["used_mib"] > inventory.HELD_MIB:
-                names = [[f"{answer['used_mib']} MiB in use and no process", ""]]
+            unnamed_mib = _unnamed_mib(answer)
+            if unnamed_mib > (UNNAMED_MIB if names else inventory.HELD_MIB):
+                names.append([f"{unnamed_mib} MiB in use and no process", ""])
             if names:
                 found[device] = names
         self.voice.tell(look=look.number, users=found, unknown=unknown)
@@ -453,14 +459,12 @@ class Watcher:
         self.deed.expect(item["what"], now + item["timeout_s"] + DEED_SPARE_S)
 
     def _fall_silent(self) -> bool:
-        """End the children that ask the driver; tell whether all of them are gone."""
+        """End the child that asks the driver; tell whether it is gone."""
         self.is_quiet = True
-        children = [child for child in (self.poller, self.events) if child is not None]
-        self.poller = self.events = None
+        poller, self.poller = self.poller, None
         self.sweep = None
         self._give_up_looks(time.monotonic(), all_of_them=True)
-        parked = [child for child in children if self._park(child)]
-        return not parked
+        return poller is None or not self._park(poller)
 
     def _read_deed(self, deed: Child) -> None:
         for item in deed.read():
@@ -480,7 +484,7 @@ class Watcher:
         if self.is_quiet:
             self.is_quiet = False
             self.sweep_at = self.fresh_at = 0.0
-            self.start_at = dict.fromkeys(self.start_at, 0.0)
+            self.start_at = 0.0
         self.voice.tell(answer=self.deed_number, is_done=is_done, has_begun=has_begun, text=text)
 
     # What is asked, and what is said
@@ -536,6 +540,14 @@ def _is_answered(answer: dict[str, Any] | None) -> bool:
     if answer is None or answer["error"]:
         return False
     return answer["processes"] is not None and answer["used_mib"] is not None
+
+
+def _unnamed_mib(answer: dict[str, Any]) -> int:
+    """Return how much memory is in use that no process has, as far as all say how much they have."""
+    if not answer["processes"]:
+        return int(answer["used_mib"])
+    named = answer["named_mib"]
+    return 0 if named is None else int(answer["used_mib"]) - int(named)
 
 
 def main() -> int:

@@ -3,8 +3,15 @@
 Run as a script with a question as JSON: {"last": [INDEX, ...], "skip": [INDEX, ...]} answers once; with `--serve` the
 questions come as lines of standard input, until that ends, and each answer ends with {"done": true}:
 
-    {"sweep": {"last": [...], "skip": [...], "fresh": true}}   all devices; `fresh`: the driver is opened again before
+    {"sweep": {"last": [...], "skip": [...],                   all devices; `fresh`: the driver is opened again before;
+               "hung": [...], "fresh": true, "listen": true}}  `hung`: those of `skip` that did not answer; `listen`:
+                                                               the driver's events are wanted
     {"use": [UUID, ...]}                                       who uses some devices, and how much of their memory
+
+With `--serve` a thread of it waits for the driver's events: {"events": {"ready": N}} when it listens to N devices,
+{"events": {"bus": ..., "xid": ...}} for each error as it happens, {"events": {}} every few seconds, so that its silence
+is seen, and {"events": {"deaf": CODE}} when it has ended. One process for both, because the library alone takes 20 MB
+of each. A device whose events cannot be had is left out: the kernel log says the same.
 
 It names each device before it touches it, because a call into a wedged driver takes 45 s or never returns. It writes
 one line for the driver ({"driver": CODE, ...}) and one for each device ({"device": INDEX, ...}); what a device, a
@@ -15,7 +22,10 @@ NVML: https://docs.nvidia.com/deploy/nvml-api/. Return codes are NVML's numbers.
 
 from __future__ import annotations
 
+import _thread
+import contextlib
 import json
+import os
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -33,10 +43,21 @@ LINKS_MAX = 18
 FABRIC_COMPLETED = 3
 
 
+XID_EVENTS = 0x8
+EVENTS_WAIT_MS, EVENTS_WAITS = 1000, 5
+"""A wait for events, which is how long it takes to end the thread; and after so many of them it says that it lives."""
+TIMEOUT = 10
+CRC_FIELDS = (38, 45)
+"""NVML_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL, NVML_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL."""
+_OUTPUT = _thread.allocate_lock()
+
+
 def tell(**item: Any) -> None:
     """Write one line."""
-    sys.stdout.write(json.dumps(item) + "\n")
-    sys.stdout.flush()
+    data = json.dumps(item).encode() + b"\n"
+    with _OUTPUT:
+        while data:
+            data = data[os.write(1, data) :]
 
 
 class DeviceGoneError(Exception):
@@ -157,7 +178,32 @@ class Device:
 
     def processes(self) -> list[int]:
         """Return the processes that use the device."""
-        return processes_of(self._nvml, self._handle)
+        return sorted(processes_of(self._nvml, self._handle))
+
+    def remap_reserve(self) -> int:
+        """Return how many banks of memory have few spare rows left, or none."""
+        banks = self._nvml.nvmlDeviceGetRowRemapperHistogram(self._handle)
+        return int(banks.low) + int(banks.none)
+
+    def link_errors(self) -> int:
+        """Return how many transfers on NVLinks had an error (CRC) since the driver was loaded."""
+        fields = self._nvml.nvmlDeviceGetFieldValues(self._handle, list(CRC_FIELDS))
+        found = [int(field.value.ullVal) for field in fields if not field.nvmlReturn]
+        if not found:
+            raise self._nvml.NVMLError(fields[0].nvmlReturn)
+        return sum(found)
+
+    def persistence(self) -> int:
+        """Return whether the driver keeps the device ready while nobody uses it."""
+        return int(self._nvml.nvmlDeviceGetPersistenceMode(self._handle))
+
+    def vbios(self) -> str:
+        """Return the version of its firmware."""
+        return _text(self._nvml.nvmlDeviceGetVbiosVersion(self._handle))
+
+    def clock(self) -> int:
+        """Return the clock of its processors in MHz."""
+        return int(self._nvml.nvmlDeviceGetClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
 
     def mig_mode(self) -> list[int]:
         """Return whether MIG is on, and whether it will be after the next reset."""
@@ -188,11 +234,11 @@ class Device:
                     raise
                 continue
             profile = _text(nvml.nvmlDeviceGetName(handle)).partition("MIG ")[2]
-            values = {"uuid": _text(nvml.nvmlDeviceGetUUID(handle)), "profile": profile}
+            values: dict[str, Any] = {"uuid": _text(nvml.nvmlDeviceGetUUID(handle)), "profile": profile}
             for name, call in (("memory", memory_of), ("processes", processes_of)):
                 value, _ = ask(nvml, partial(call, nvml, handle))
                 if value is not None:
-                    values[name] = value
+                    values[name] = sorted(value) if name == "processes" else value
             found.append(values)
         return found
 
@@ -205,13 +251,17 @@ def memory_of(nvml: Any, handle: Any) -> list[int]:
     return [int(answer.total) >> 20, int(answer.used) >> 20]
 
 
-def processes_of(nvml: Any, handle: Any) -> list[int]:
-    """Return the ids of the processes that the driver names for a device or an instance."""
-    found = {process.pid for process in nvml.nvmlDeviceGetComputeRunningProcesses(handle)}
+def processes_of(nvml: Any, handle: Any) -> dict[int, int | None]:
+    """Return the ids of the processes that the driver names for a device or an instance, with their memory in MiB."""
+    found: dict[int, int | None] = {}
+    named = list(nvml.nvmlDeviceGetComputeRunningProcesses(handle))
     for call in (nvml.nvmlDeviceGetGraphicsRunningProcesses, nvml.nvmlDeviceGetMPSComputeRunningProcesses):
         others, _ = ask(nvml, partial(call, handle))
-        found |= {process.pid for process in others or ()}
-    return sorted(found)
+        named += others or ()
+    for process in named:
+        memory, before = process.usedGpuMemory, found.get(process.pid, 0)
+        found[process.pid] = None if memory is None or before is None else max(before, int(memory) >> 20)
+    return found
 
 
 MEASURES = (
@@ -221,6 +271,7 @@ MEASURES = (
 )  # fmt: skip
 WATCHED = (
     "model", "minor", "memory", "processes", "mig_mode", "ecc_mode", "compute_mode", "replays", "instances",
+    "remap_reserve", "link_errors", "persistence", "vbios", "clock",
 )  # fmt: skip
 
 
@@ -263,11 +314,87 @@ def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
+class Events:
+    """The thread that waits for the driver's events; a call of it that does not return ends with the process."""
+
+    def __init__(self, nvml: Any) -> None:
+        self._nvml = nvml
+        self._is_wanted = False
+        self._running = _thread.allocate_lock()
+        """Held by the thread."""
+
+    def begin(self, indices: list[int]) -> None:
+        """Listen to devices, where the thread does not run."""
+        if self._running.locked():
+            return
+        nvml = self._nvml
+        buses: dict[int | None, str] = {}
+        events, code = ask(nvml, nvml.nvmlEventSetCreate)
+        if code:
+            return
+        for index in indices:
+            tell(at=f"device {index}")
+            with contextlib.suppress(DeviceGoneError):
+                ask(nvml, partial(self._register, index, events, buses))
+        if not buses:
+            ask(nvml, partial(nvml.nvmlEventSetFree, events))
+            return
+        self._is_wanted = True
+        self._running.acquire()
+        tell(events={"ready": len(buses)})
+        _thread.start_new_thread(self._wait, (events, buses))
+
+    def _register(self, index: int, events: Any, buses: dict[int | None, str]) -> None:
+        """Note a device's address by its handle now: at an error nobody asks the device any more."""
+        import ctypes
+
+        nvml = self._nvml
+        handle = nvml.nvmlDeviceGetHandleByIndex(index)
+        if nvml.nvmlDeviceGetSupportedEventTypes(handle) & XID_EVENTS:
+            nvml.nvmlDeviceRegisterEvents(handle, XID_EVENTS, events)
+            buses[ctypes.cast(handle, ctypes.c_void_p).value] = _text(nvml.nvmlDeviceGetPciInfo(handle).busId)
+
+    def _wait(self, events: Any, buses: dict[int | None, str]) -> None:
+        import ctypes
+
+        nvml, waits = self._nvml, 0
+        try:
+            while self._is_wanted:
+                try:
+                    event = nvml.nvmlEventSetWait_v2(events, EVENTS_WAIT_MS)
+                except nvml.NVMLError as error:
+                    if error.value != TIMEOUT:
+                        # A lost device ends the set; the next sweep begins another one.
+                        tell(events={"deaf": int(error.value)})
+                        break
+                    waits += 1
+                    if waits % EVENTS_WAITS == 0:
+                        tell(events={})
+                    continue
+                if event.eventType == XID_EVENTS:
+                    bus = buses.get(ctypes.cast(event.device, ctypes.c_void_p).value, "")
+                    tell(events={"bus": bus, "xid": int(event.eventData)})
+            nvml.nvmlEventSetFree(events)
+        except OSError:
+            os._exit(0)  # Nobody reads any more.
+        except nvml.NVMLError:
+            pass
+        finally:
+            self._running.release()
+
+    def end(self) -> None:
+        """Let the thread end, and wait for that."""
+        self._is_wanted = False
+        with self._running:
+            pass
+
+
 class Server:
     """Answers one question after the other; the driver is opened at the first, and again when that is wanted."""
 
     def __init__(self, nvml: Any) -> None:
         self._nvml = nvml
+        self._events = Events(nvml)
         self._is_open = False
         self._linked: dict[str, list[int]] | None = None
 
@@ -288,6 +415,7 @@ class Server:
         try:
             if self._is_open and sweep.get("fresh"):
                 self._is_open = False
+                self._events.end()
                 nvml.nvmlShutdown()
             if not self._is_open:
                 nvml.nvmlInit()
@@ -298,6 +426,7 @@ class Server:
             tell(driver=int(error.value), text=str(error))
             if self._is_open:
                 self._is_open = False
+                self._events.end()
                 ask(nvml, nvml.nvmlShutdown)
             return None
         tell(driver=0, count=count, version=version)
@@ -308,12 +437,19 @@ class Server:
         if count is None:
             return
         last, skip = sweep.get("last", ()), set(sweep.get("skip", ()))
-        for index in sorted(set(range(count)) - skip, key=lambda index: (index in last, index)):
+        others = [index for index in range(count) if index not in skip and index not in last]
+        self._look_at(others)
+        if sweep["listen"]:
+            self._events.begin([index for index in range(count) if index not in last and index not in sweep["hung"]])
+        self._look_at([index for index in range(count) if index in last and index not in skip])
+        if self._linked is None:
+            self._linked = self._links(others)
+        tell(links=self._linked)
+
+    def _look_at(self, indices: list[int]) -> None:
+        for index in indices:
             tell(at=f"device {index}")
             look_at(self._nvml, index, MEASURES + WATCHED)
-        if self._linked is None:
-            self._linked = self._links([index for index in range(count) if index not in skip and index not in last])
-        tell(links=self._linked)
 
     def _links(self, indices: list[int]) -> dict[str, list[int]]:
         """Return, for each device, the others that it reaches by NVLink; nothing where the driver cannot tell."""
@@ -345,7 +481,16 @@ class Server:
             minor, _ = (None, code) if code else ask(nvml, lambda: nvml.nvmlDeviceGetMinorNumber(handle))
         except DeviceGoneError as gone:
             processes, memory, minor, code = None, None, None, gone.code
-        tell(use=uuid, error=code, processes=processes, used_mib=memory and memory[1], minor=minor)
+        tell(
+            use=uuid, error=code, processes=None if processes is None else sorted(processes),
+            used_mib=memory and memory[1], named_mib=_sum(processes), minor=minor,
+        )  # fmt: skip
+
+
+def _sum(processes: dict[int, int | None] | None) -> int | None:
+    """Return how much memory all of them have; None where one of them does not say."""
+    known = [memory for memory in (processes or {}).values() if memory is not None]
+    return sum(known) if processes is not None and len(known) == len(processes) else None
 
 
 def serve(nvml: Any) -> int:

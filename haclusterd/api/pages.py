@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
-from haclusterd.api.problems import Reply
+from haclusterd.api.problems import JSON, Reply, dumped
+from haclusterd.verbs.table import VERBS
 
 FOLDER: Final = "page"
 TYPES: Final[Mapping[str, str]] = {
@@ -52,13 +53,18 @@ class Asset:
 
 
 def load() -> dict[str, Asset]:
-    """Read the files of the page, by the path under which they are served."""
+    """Read the files of the page, by the path under which they are served; beside them, what each verb needs."""
     found: dict[str, Asset] = {}
     for file in (files("haclusterd.api") / FOLDER).iterdir():
         suffix = file.name[file.name.rfind(".") :]
         if suffix in TYPES:
             body = file.read_bytes()
-            etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
             path = "/" if file.name == "index.html" else f"/{FOLDER}/{file.name}"
-            found[path] = Asset(body, TYPES[suffix], etag)
+            found[path] = Asset(body, TYPES[suffix], _etag(body))
+    needed = dumped({name: str(verb.permission) for name, verb in sorted(VERBS.items())})
+    found[f"/{FOLDER}/permissions.json"] = Asset(needed, JSON, _etag(needed))
     return found
+
+
+def _etag(body: bytes) -> str:
+    return f'"{hashlib.sha256(body).hexdigest()[:32]}"'

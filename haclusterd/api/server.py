@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
+from haclusterd.api.client_certificates import NO_CLIENTS, Asker, ClientCertificates
 from haclusterd.api.events import EventStreams, read_wanted
 from haclusterd.api.metrics import DOWN, exposition
 from haclusterd.api.openapi import document
@@ -23,7 +24,7 @@ from haclusterd.api.pages import Asset, load
 from haclusterd.api.problems import JSON, Reply, dumped, reply_to
 from haclusterd.api.repetitions import IdempotencyKeys, Operation, Operations
 from haclusterd.api.routes import PREFIX, RefusedError, Route, bad, read_body, read_query, read_version, routes
-from haclusterd.api.sessions import Session, Sessions, bearer_of, digest, refuse_other_sites
+from haclusterd.api.sessions import Session, Sessions, digest, refuse_other_sites
 from haclusterd.api.settings import ApiSettings
 from haclusterd.api.shared_reads import SharedReads
 from haclusterd.model.requests import Options, Progress, Request, Response
@@ -89,7 +90,7 @@ class Budget:
 class ApiServer:
     """Answers requests of HTTP by asking the daemon."""
 
-    def __init__(self, link: DaemonLink) -> None:
+    def __init__(self, link: DaemonLink, clients: ClientCertificates = NO_CLIENTS) -> None:
         self._link = link
         self._keys = IdempotencyKeys(time.monotonic)
         self._operations = Operations(time.monotonic)
@@ -97,7 +98,7 @@ class ApiServer:
         self._answers = Budget(ANSWERS_BYTES_MAX, "answers")
         self._openapi = dumped(document())
         self._assets = load()
-        self.sessions = Sessions(time.monotonic)
+        self.sessions = Sessions(time.monotonic, clients)
         self.events = EventStreams(link)
         self._reads = SharedReads()
         self.connections: Connections | None = None
@@ -144,10 +145,11 @@ class ApiServer:
     # -- verbs ------------------------------------------------------------------------------------------------------
 
     async def _carry_out(self, route: Route, request: web.Request) -> web.StreamResponse:
-        token = self.sessions.token_of(request)
+        asker = self.sessions.asker(request)
+        token = asker.token
         arguments, options = read_query(route, request.query.items())
         if route.verb.may_change:
-            return await self._change(route, request, token, options)
+            return await self._change(route, request, asker, options)
         with self._bodies.hold(_announced(request) if route.has_body else 0):
             if route.has_body:
                 arguments = read_body(await _body(request), request.content_type)
@@ -161,13 +163,14 @@ class ApiServer:
             reply = await (self._reads.answer((token, request.raw_path), ask) if is_shared else ask())
         return await self._send(request, reply)
 
-    async def _change(self, route: Route, request: web.Request, token: str, options: Options) -> web.StreamResponse:
+    async def _change(self, route: Route, request: web.Request, asker: Asker, options: Options) -> web.StreamResponse:
+        token, origin = asker.token, asker.origin
         options = replace(options, if_version=read_version(request.headers.get("If-Match")))
         bearer = digest(token)
         is_deferred = "respond-async" in request.headers.get("Prefer", "")
         with self._bodies.hold(_announced(request)):
             body = await _body(request)
-            asked = Request("", route.verb.name, read_body(body, request.content_type), options, token)
+            asked = Request("", route.verb.name, read_body(body, request.content_type), options, token, origin)
             has_precondition = options.if_version is not None
 
             async def carry_out(operation: Operation | None = None) -> Reply:
@@ -228,10 +231,11 @@ class ApiServer:
     # -- sessions of the page ---------------------------------------------------------------------------------------
 
     async def _sign_in(self, request: web.Request) -> web.StreamResponse:
-        token = bearer_of(request)
-        identity = (await self._identify(token)).data
+        asker = self.sessions.shown(request)
+        identity = (await self._identify(asker.token)).data
         assert isinstance(identity, Mapping)
-        made, cookie = self.sessions.begin(request, token, str(identity["author"]), str(identity["role"]))
+        author, role = str(identity["author"]), str(identity["role"])
+        made, cookie = self.sessions.begin(request, asker.token, author, role, asker.person)
         return await self._send_session(request, made, {"Set-Cookie": cookie})
 
     async def _look_at_session(self, request: web.Request) -> web.StreamResponse:

@@ -12,14 +12,16 @@ import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from haclusterd.api.client_certificates import NO_CLIENTS, REST, TOKEN, WEB, Asker, ClientCertificates
 from haclusterd.api.routes import RefusedError, bad
 from haclusterd.model.json_value import Json
+from haclusterd.model.requests import ORIGIN
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
 
@@ -31,7 +33,9 @@ IDLE_S: Final = 3600.0
 """A session that asks nothing for so long ends."""
 CSRF_HEADER: Final = "Haclusterd-Csrf"
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
-_TOKEN = re.compile(r"Bearer ([A-Za-z0-9._~+/=-]{1,256})\Z", re.IGNORECASE)
+FOR_HEADER: Final = "Haclusterd-For"
+"""For whom the bearer of a token asks, as the bearer says; it stands in the history, and permits nothing."""
+_TOKEN = re.compile(rf"Bearer ({TOKEN.pattern})\Z", re.IGNORECASE)
 
 
 @dataclass(slots=True, eq=False)
@@ -45,6 +49,8 @@ class Session:
     """Answered to the page itself; what changes something must repeat it in a header, which no other site can."""
     began: float
     used: float
+    person: str = ""
+    """The name in the certificate that it was begun with."""
     transports: set[asyncio.Transport] = field(default_factory=set)
     """Of the streams that it follows."""
 
@@ -59,16 +65,15 @@ class Session:
 class Sessions:
     """All sessions of one process; they end with it."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    def __init__(self, now: Callable[[], float], clients: ClientCertificates = NO_CLIENTS) -> None:
+        """`now`: seconds of a clock that only goes forward; `clients`: what certificates stand for."""
         self._now = now
+        self._clients = clients
         self._known: dict[bytes, Session] = {}
         """By the digest of what the cookie holds; the one that was used last is the last."""
 
-    def begin(self, request: web.Request, token: str, author: str, role: str) -> tuple[Session, str]:
-        """Begin a session for a token that the daemon accepted; return it and the header that sets its cookie.
-
-        No page of another site can have a browser send the token: it stands in a header.
-        """
+    def begin(self, request: web.Request, token: str, author: str, role: str, person: str = "") -> tuple[Session, str]:
+        """Begin a session for a token that the daemon accepted; return it and the header that sets its cookie."""
         self.forget_old()
         of_token = [name for name, each in self._known.items() if hmac.compare_digest(each.token, token)]
         for name in of_token[: max(0, len(of_token) + 1 - SESSIONS_OF_TOKEN_MAX)]:
@@ -76,7 +81,7 @@ class Sessions:
         while len(self._known) >= SESSIONS_MAX:
             self._end(next(iter(self._known)))
         now, held = self._now(), secrets.token_urlsafe(32)
-        session = Session(token, author, role, secrets.token_urlsafe(32), now, now)
+        session = Session(token, author, role, secrets.token_urlsafe(32), now, now, person)
         self._known[digest(held)] = session
         return session, _cookie(request, held, int(LIFE_S))
 
@@ -94,18 +99,44 @@ class Sessions:
         return next((each for each in _held(request) if each in self._known), None)
 
     def token_of(self, request: web.Request) -> str:
-        """Return the token that a request carries, or that its session stands for; raise RefusedError."""
+        """Return the token in whose name a request is made, as `asker`."""
+        return self.asker(request).token
+
+    def shown(self, request: web.Request) -> Asker:
+        """Return who asks without a session: by the token in a header, or a certificate; raise RefusedError.
+
+        A browser sends a certificate by itself, and a proxy may add the header to whatever it passes on. So what a page
+        of another site has a browser send is refused, as with a cookie; a program names no site.
+        """
+        refuse_other_sites(request, must_be_named=False)
         if "Authorization" in request.headers:
-            return bearer_of(request)
+            person = request.headers.get(FOR_HEADER, "")
+            if person and not ORIGIN.match(f"{REST} for {person}"):
+                raise bad(FOR_HEADER, "must be one word of at most 128 letters, digits and _.@:/=,+$-")
+            return Asker(bearer_of(request), REST, person)
+        transport = request.transport
+        found = None if transport is None else self._clients.find(transport.get_extra_info("peercert"))
+        if found is None:
+            raise RefusedError(report(Code.NOT_AUTHENTICATED, problem="Authorization must be: Bearer TOKEN"))
+        return found
+
+    def asker(self, request: web.Request) -> Asker:
+        """Return who asks: by the token in a header, a session, or a certificate, in this order; raise RefusedError."""
         session = self.find(request)
         if session is None:
-            raise RefusedError(report(Code.NOT_AUTHENTICATED, problem="Authorization must be: Bearer TOKEN"))
+            return self.shown(request)
+        if "Authorization" in request.headers:
+            found = self.shown(request)
+            is_its_page = hmac.compare_digest(
+                found.token, session.token
+            )  # A proxy adds the header to all it passes on.
+            return replace(found, interface=WEB) if is_its_page else found
         refuse_other_sites(request)
         if request.method not in SAFE_METHODS:
             given = request.headers.get(CSRF_HEADER, "")
             if not hmac.compare_digest(given.encode(), session.csrf.encode()):
                 raise bad(CSRF_HEADER, "must be that of the session", status=403)
-        return session.token
+        return Asker(session.token, WEB, session.person)
 
     def end_of(self, request: web.Request) -> str:
         """End the session that a request came with; return the header that takes its cookie away."""
@@ -155,10 +186,11 @@ def bearer_of(request: web.Request) -> str:
     return found.group(1)
 
 
-def refuse_other_sites(request: web.Request) -> None:
+def refuse_other_sites(request: web.Request, *, must_be_named: bool = True) -> None:
     """Refuse what a page of another origin had a browser send (W3C, "Fetch Metadata Request Headers").
 
-    A port is part of the origin, though not of the site: another program's page on the same machine is another one.
+    `must_be_named`: a change without an origin is refused too, since only a browser has a cookie. A port is part of the
+    origin, though not of the site: another program's page on the same machine is another one.
     """
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     is_safe = request.method in SAFE_METHODS
@@ -168,7 +200,7 @@ def refuse_other_sites(request: web.Request) -> None:
     elif origin is not None:
         if urlsplit(origin).netloc != request.headers.get("Host"):
             raise bad("Origin", "must be this server", status=403)
-    elif not is_safe:
+    elif must_be_named and not is_safe:
         raise bad("Origin", "must be named where a cookie changes something", status=403)
 
 

@@ -1,4 +1,5 @@
-"""What `api.yaml` says: where `haclusterd-api` listens, with which certificate, and where the daemon is.
+"""What `api.yaml` says: where `haclusterd-api` listens, with which certificate, whose certificates stand for which
+tokens, and where the daemon is.
 
 Everything has a default: without a file it listens on loopback, without TLS. A token must not be heard on the way, so
 any other address needs a certificate.
@@ -11,10 +12,14 @@ from pathlib import Path
 
 import yaml
 
+from haclusterd.api.client_certificates import NAME_KINDS, REST, TOKEN
+from haclusterd.model.requests import ORIGIN
+
 CONFIGURATION_FILE = Path("/etc/haclusterd/api.yaml")
 DEFAULT_SOCKET = "/run/haclusterd/control.sock"
 DEFAULT_LISTEN = ("127.0.0.1:7443", "[::1]:7443")
-_KNOWN = ("listen", "certificate", "key", "socket")
+_KNOWN = ("listen", "certificate", "key", "client-ca", "clients", "socket")
+_OTHERS = 0o007
 
 
 class ApiSettingsError(Exception):
@@ -31,6 +36,10 @@ class ApiSettings:
     """PEM, with the chain."""
     key: Path | None = None
     socket: str = DEFAULT_SOCKET
+    client_ca: Path | None = None
+    """PEM: who may have signed the certificates of clients; None: clients are not asked for one."""
+    clients: tuple[tuple[str, str], ...] = ()
+    """Names in certificates (`api.client_certificates`), each with the token that it stands for; the first counts."""
     is_default: bool = False
     """Whether nobody wrote where to listen: an address that this machine does not have is then passed over."""
 
@@ -68,10 +77,47 @@ def read(path: Path, document: object) -> ApiSettings:
             f"{path}: listen: {open_to_others[0]} is not loopback, and tokens would be read on the way: "
             "name a certificate and a key"
         )
+    client_ca = _file(path, document, "client-ca")
+    clients = _clients(path, document.get("clients", {}))
+    if (client_ca is None) is bool(clients) or (client_ca is not None and certificate is None):
+        raise ApiSettingsError(
+            f"{path}: client-ca and clients go together, with certificate and key: name all, or none"
+        )
     socket = document.get("socket", DEFAULT_SOCKET)
     if not isinstance(socket, str) or not socket:
         raise ApiSettingsError(f"{path}: socket: expected a path")
-    return ApiSettings(listen, certificate, key, socket, is_default="listen" not in document)
+    return ApiSettings(listen, certificate, key, socket, client_ca, clients, is_default="listen" not in document)
+
+
+def _clients(path: Path, document: object) -> tuple[tuple[str, str], ...]:
+    """Read what certificates stand for: `CN:alice: tokens/alice`, a file with one token beside this one."""
+    if not isinstance(document, Mapping):
+        raise ApiSettingsError(f"{path}: clients: expected a mapping like {{'CN:alice': tokens/alice}}")
+    found = []
+    for name, file in document.items():
+        kind, separator, value = str(name).partition(":")
+        if not separator or kind not in NAME_KINDS or not ORIGIN.match(f"{REST} for {kind}:{value}"):
+            raise ApiSettingsError(
+                f"{path}: clients: {name!r} is not KIND:NAME, where KIND is one of {', '.join(NAME_KINDS)}, "
+                "and NAME at most 120 letters, digits and _.@:/=,+$-"
+            )
+        found.append((f"{kind}:{value}", _token(path, str(name), file)))
+    return tuple(found)
+
+
+def _token(path: Path, name: str, file: object) -> str:
+    if not isinstance(file, str) or not file:
+        raise ApiSettingsError(f"{path}: clients: {name}: expected a file with a token")
+    place = path.parent / file
+    try:
+        if place.stat().st_mode & _OTHERS:
+            raise ApiSettingsError(f"{place}: every user may open it: chmod o= {place}")
+        text = place.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ApiSettingsError(f"{place}: {getattr(error, 'strerror', None) or 'not a text'}") from error
+    if not TOKEN.fullmatch(text):
+        raise ApiSettingsError(f"{place}: expected one token, as crm api token add prints it")
+    return text
 
 
 def _address(path: Path, item: object) -> tuple[str, int]:

@@ -17,6 +17,7 @@ from haclusterd.model.api_tokens import DIGEST, TOKEN_CHARACTERS_MAX, TOKENS_MAX
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NCNAME, NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.requests import VIA
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import did_you_mean
@@ -131,7 +132,7 @@ def whoami(context: Context, _arguments: Arguments) -> Outcome[Identity]:
     role = ", ".join(access.roles) or str(ROLE_FOR[access.permission])
     return Outcome(
         answer=Identity(
-            author=context.author,
+            author=context.author.partition(VIA)[0],
             permission=str(access.permission),
             role=role,
             why=access.why,

@@ -12,7 +12,9 @@ import sys
 from pathlib import Path
 
 from haclusterd.adapters.control.link import ControlLink
+from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.adapters.machine.service_notification import notify
+from haclusterd.api.client_certificates import ClientCertificates
 from haclusterd.api.server import ApiServer, listen
 from haclusterd.api.settings import CONFIGURATION_FILE, ApiSettings, ApiSettingsError, load
 
@@ -26,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         settings = load(options.configuration)
-        context = _tls(settings)
+        context = tls(settings)
         if options.check:
             return 0
         asyncio.run(_live(settings, context))
@@ -43,7 +45,8 @@ async def _live(settings: ApiSettings, context: ssl.SSLContext | None) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     link = ControlLink(settings.socket, CONNECTIONS_TO_DAEMON)
-    close = await listen(ApiServer(link), settings, context)
+    clients = ClientCertificates(BoottimeClock(loop).wall, settings.clients)
+    close = await listen(ApiServer(link, clients), settings, context)
     notify("READY=1")
     await ended.wait()
     notify("STOPPING=1")
@@ -51,7 +54,8 @@ async def _live(settings: ApiSettings, context: ssl.SSLContext | None) -> None:
     link.close()
 
 
-def _tls(settings: ApiSettings) -> ssl.SSLContext | None:
+def tls(settings: ApiSettings) -> ssl.SSLContext | None:
+    """Return how connections are secured; None: not at all. Raises ApiSettingsError when a file cannot be used."""
     if settings.certificate is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -61,6 +65,14 @@ def _tls(settings: ApiSettings) -> ssl.SSLContext | None:
     except OSError as error:
         problem = f"{settings.certificate}, {settings.key}: {error.strerror or error}"
         raise ApiSettingsError(f"{problem} (both must be PEM, and readable for the user haclusterd-api)") from error
+    if settings.client_ca is not None:
+        # Optional: who shows no certificate may show a token. One that is not of this authority ends the handshake.
+        context.verify_mode = ssl.CERT_OPTIONAL
+        try:
+            context.load_verify_locations(settings.client_ca)
+        except OSError as error:
+            problem = f"{settings.client_ca}: {error.strerror or error}"
+            raise ApiSettingsError(f"{problem} (client-ca must be PEM)") from error
     return context
 
 

@@ -46,6 +46,14 @@ class _Ending:
     is_noted: bool = False
 
 
+@dataclass(slots=True)
+class _Barred:
+    """A device on which a start waits, because something uses it."""
+
+    since: Instant
+    users: tuple[DeviceUser, ...]
+
+
 class DevicesMachine:
     """One node's devices; see the module."""
 
@@ -57,6 +65,7 @@ class DevicesMachine:
         self._published_at: Instant | None = None
         self._publish_at = NEVER
         self._endings: dict[ProvenClaim, _Ending] = {}
+        self._barred: dict[DeviceId, _Barred] = {}
         self._looks = 0
         self._asked: tuple[str, tuple[ProvenClaim, ...], Instant] | None = None
         """The look that is under way: its key, what it is about, and since when."""
@@ -65,6 +74,7 @@ class DevicesMachine:
     def reincarnated(self) -> None:
         """Begin a new life: what the old one has proposed may be lost."""
         self._endings.clear()
+        self._barred.clear()
         self._asked = self._answer = self._published_at = None
 
     def reported(self, report: DevicesReport) -> None:
@@ -77,7 +87,22 @@ class DevicesMachine:
         if self._asked is not None and self._asked[0] == key:
             self._answer = (self._asked[1], use)
             self._users |= {claim.device: tuple(use.users.get(claim.device, ())) for claim in self._asked[1]}
+            for claim in self._asked[1]:
+                if not _is_used(use, claim.device):
+                    self._barred.pop(claim.device, None)
             self._asked = None
+
+    def seen_before_start(self, devices: Sequence[DeviceId], use: DeviceUse, now: Instant) -> None:
+        """Take what uses the devices of a start that waits for them; what does so for long is shown to people.
+
+        The scheduler gives no device that a stranger uses to anybody, so the next plan has another one.
+        """
+        for device in devices:
+            if use.users.get(device):
+                barred = self._barred.setdefault(device, _Barred(now, ()))
+                barred.users = tuple(use.users[device])
+            elif not _is_used(use, device):
+                self._barred.pop(device, None)
 
     def step(self, cib: Cib, incarnation: Incarnation, now: Instant) -> Sequence[Effect]:
         """Propose what has changed and what is proven; look at what is to be proven."""
@@ -106,6 +131,7 @@ class DevicesMachine:
     def _follow_claims(self, known: NodeDevices, now: Instant) -> None:
         over = set(_over(known))
         self._endings = {claim: ending for claim, ending in self._endings.items() if claim in over}
+        self._barred = {device: each for device, each in self._barred.items() if known.claims.get(device)}
         for claim in _over(known):
             self._endings.setdefault(claim, _Ending(now, now))
         if self._asked is not None and elapsed_ms(self._asked[2], now) >= ANSWER_MS:
@@ -186,7 +212,18 @@ class DevicesMachine:
         for claim, ending in self._endings.items():
             if claim.device == device.id and ending.obstacle and self._is_leftover(ending, now):
                 found.update(ending.users)
+        barred = self._barred.get(device.id)
+        if barred is not None and elapsed_ms(barred.since, now) >= LEFTOVER_MS:
+            sharers = {claim.resource for claim in known.claims.get(device.id, ()) if claim.memory_mib}
+            found.update(
+                user.text for user in barred.users if user.resource not in sharers and (user.resource or not sharers)
+            )
         return tuple(sorted(text[:TEXT_MAX] for text in found))[:STRANGERS_MAX]
+
+
+def _is_used(use: DeviceUse, device: DeviceId) -> bool:
+    """Tell whether something uses a device, or nobody can say."""
+    return bool(use.users.get(device)) or device in use.unknown
 
 
 def _over(known: NodeDevices) -> Iterator[ProvenClaim]:

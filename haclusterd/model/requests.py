@@ -3,10 +3,18 @@
 Values only. Who asks is not said here: a daemon knows the user from the socket's credentials.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from haclusterd.model.json_value import Json
+
+ORIGIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}(?: for [A-Za-z0-9_.@:/=,+$-]{1,128})?\Z")
+"""The interface that a request came by, and for whom it was asked, as the one says who passes it on: `web`,
+`REST for alice@example.org`, `cibadmin`."""
+VIA: Final = " via "
+"""Between who asked and the origin, in what the history calls the author."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,8 @@ class Request:
     options: Options = Options()
     credential: str | None = field(default=None, repr=False)
     """The API token in whose name this is asked, no matter who passes it on; None: in the name of the socket's user."""
+    origin: str = ""
+    """As `ORIGIN`, for the history alone: nothing is permitted by it. Empty: crm."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Basis, Options, Progress, Request, Response, ShownReport
+from haclusterd.model.requests import ORIGIN, Basis, Options, Progress, Request, Response, ShownReport
 from haclusterd.wire.framing import HEADER_BYTES, framed
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def _as_json(message: Message) -> dict[str, Json]:
                     **({"no_validate": True} if options.no_validate else {}),
                 },
                 **({} if message.credential is None else {"credential": message.credential}),
+                **({"origin": message.origin} if message.origin else {}),
             }  # fmt: skip
         case Progress():
             return {
@@ -207,6 +208,9 @@ def _request(fields: Mapping[str, Json]) -> Request:
     wait_ms = None if options.get("wait_ms") is None else _integer(options, "wait_ms")
     if wait_ms is not None and wait_ms < 0:
         raise _BadFieldError("wait_ms must not be negative")
+    origin = _text(fields, "origin", "")
+    if origin and not ORIGIN.match(origin):
+        raise _BadFieldError("origin must be the name of an interface, and for whom")
     return Request(
         id=_text(fields, "id"),
         verb=_text(fields, "verb"),
@@ -221,6 +225,7 @@ def _request(fields: Mapping[str, Json]) -> Request:
             _flag(options, "no_validate"),
         ),
         credential=None if fields.get("credential") is None else _text(fields, "credential"),
+        origin=origin,
     )
 
 

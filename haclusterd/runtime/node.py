@@ -46,6 +46,7 @@ from haclusterd.machines.tally import Tally
 from haclusterd.model.agent_calls import AgentResult, FenceCallResult
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.device_reports import DevicesReport, DeviceUse, RecoveryAnswer
+from haclusterd.model.devices import DeviceId
 from haclusterd.model.followers import Followers
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
@@ -462,8 +463,9 @@ class NodeRuntime:
         self._devices.reported(report)
         self._wake()
 
-    def _devices_looked(self, key: str, use: DeviceUse) -> None:
+    def _devices_looked(self, key: str, devices: tuple[DeviceId, ...], use: DeviceUse) -> None:
         if is_of_a_start(key):
+            self._devices.seen_before_start(devices, use, self._ports.clock.now())
             self._show_cib()
             self._perform_all(self._executor.devices_looked(key, use, self.moment()))
         elif is_of_a_recovery(key):
@@ -671,7 +673,7 @@ class NodeRuntime:
         devices = self._ports.devices
         match effect:
             case LookAtDevices(key=key, devices=looked_at):
-                devices.look(looked_at, partial(self._devices_looked, key))
+                devices.look(looked_at, partial(self._devices_looked, key, looked_at))
             case RecoverDevice(key=key, device=device, rung=rung):
                 self._log("effect.recover-device", Priority.WARNING, device=str(device), rung=str(rung))
                 devices.recover(device, rung, partial(self._device_answered, key))

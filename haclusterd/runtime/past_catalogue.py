@@ -50,7 +50,7 @@ class PastCatalogue:
         """Return the newest events that fit."""
         found = self._found.get(query)
         if found is not None:
-            return Recollection(tuple(map(_event, found.rows)), found.left_out, found.problem, found.end)
+            return Recollection(tuple(map(event_of, found.rows)), found.left_out, found.problem, found.end)
         if query not in self._wanted:
             self._wanted.append(query)
         return Recollection()
@@ -62,7 +62,7 @@ class PastCatalogue:
             self._follow_wanted = query, wait_ms
             return Followed((), query.after or Position(0))
         return Followed(
-            tuple((each.position, _event(each.row)) for each in found.rows),
+            tuple((each.position, event_of(each.row)) for each in found.rows),
             found.next,
             found.missing,
             found.has_more,
@@ -143,7 +143,8 @@ def _nothing() -> None:
     return None
 
 
-def _event(row: HistoryRow) -> Event:
+def event_of(row: HistoryRow) -> Event:
+    """Read a row of the history."""
     detail = read_detail(row.detail_json)
     facts = Facts(**{name: detail[name] for name in FACT_NAMES if name in detail})
     change = Change(_kind(row.kind), row.node, row.resource, row.text, facts, detail.get("incident", ""))

@@ -10,7 +10,7 @@ from haclusterd.model.access import Principal
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Basis, Progress, Request, Response
+from haclusterd.model.requests import ORIGIN, VIA, Basis, Progress, Request, Response
 from haclusterd.protocol.control import EncodedResponse, shown_report
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, exit_status, report
@@ -101,7 +101,7 @@ class RequestServices:
         return Context(
             cib=cib,
             now=now,
-            author=caller.author,
+            author=_author(request, caller),
             reason=request.options.reason,
             access=access_of(cib.in_force, caller.principal),
             if_version=request.options.if_version,
@@ -120,6 +120,13 @@ class RequestServices:
             is_preview=request.options.dry_run,
             no_validate=request.options.no_validate,
         )
+
+
+def _author(request: Request, caller: Caller) -> str:
+    """Return who the history says it was: the user or token, and by what if it was not crm."""
+    tool = request.arguments.get("tool") if request.verb == "tool.run" else None
+    origin = request.origin or (tool if isinstance(tool, str) and ORIGIN.match(tool) else "")
+    return f"{caller.author}{VIA}{origin}" if origin else caller.author
 
 
 def nothing() -> None:

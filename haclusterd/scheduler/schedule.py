@@ -118,7 +118,7 @@ def _planned(cib: Cib, settings: Settings) -> Plan:
     order_others_after_probes(probes, templates, table)
     Propagation(table).run()
     refresh_clones(inventory.tops)
-    create_notifications(inventory, table)
+    create_notifications(inventory, table, options)
     set_routers(table)
 
     # the graph

@@ -693,6 +693,7 @@ class Cluster:
         """Tell whether a node is well, hears a majority of the voters, and is heard by one that hears everybody.
 
         Then there is no reason to declare it lost. What members without a vote hear counts for nothing (safety.md §4).
+        The one that hears everybody has to be online: a voter whose join is held cannot be the DC.
         """
         long_us = (self.slowest.one_way_ms + 2000) * MS
         short_us = self.fastest.node_timeout_ms * MS
@@ -709,6 +710,8 @@ class Cluster:
         if 2 * (len(heard) + (node in voters)) <= len(voters):
             return False
         for voter in heard:
+            if self.cib.status.nodes[voter].state is not NodeState.ONLINE:
+                continue
             rest = [name for name in self.names if name not in (node, voter)]
             calm = {name: min(hosts[name].calm_us(), network.calm_us(name, voter)) for name in rest}
             if all(span >= long_us or 0 <= span < short_us for span in calm.values()):

@@ -136,11 +136,12 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
     Verb("resource.why", Permission.READ, "Say why a resource runs where it runs, or why not on a node", (
         _RESOURCE,
         Argument("node", Kind.WORD, "why not on this node", completes=Completes.NODE),
+        Argument("at", Kind.WORD, "as it was then: so long ago (10min), or a time (ISO 8601)", flag="--at"),
     ), (
-        Words(("crm resource why web", "crm resource why web --on n2"),
-              takes=("resource", "node", Taken("node", flag="--on", help="why not on this node"))),
-        Words(("crm why web", "crm why web n2"), typed="why",
-              takes=("resource", "node", Taken("node", flag="--on", help="why not on this node")),
+        Words(("crm resource why web", "crm resource why web --on n2", "crm resource why web --at 10min"),
+              takes=("resource", "node", Taken("node", flag="--on", help="why not on this node"), "at")),
+        Words(("crm why web", "crm why web n2", "crm why web --at 10min"), typed="why",
+              takes=("resource", "node", Taken("node", flag="--on", help="why not on this node"), "at"),
               aliases=("explain",)),
     ), cost=Cost.LONG, answers=("why",)),
     Verb("resource.constraints", Permission.READ, "Show the constraints that concern a resource", (_RESOURCE,), (

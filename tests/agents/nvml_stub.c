@@ -227,7 +227,7 @@ int nvmlDeviceGetMigDeviceHandleByIndex(Device *device, u32 index, Device **out)
     return SUCCESS;
 }
 
-/* Who uses it: memory_total, memory_used, memory_reserved (MiB), processes=PID,PID; group: those with one reach others */
+/* Who uses it: memory_total, memory_used, memory_reserved (MiB), processes=PID,PID:MIB; group: those with one reach others */
 
 int nvmlDeviceGetMemoryInfo_v2(Device *device, void *out) {
     struct { u32 version; u64 total, reserved, free, used; } *memory = out;
@@ -250,7 +250,10 @@ static int processes(Device *device, const char *key, u32 *count, Process *out) 
     *count = 0;
     if (code) return code;
     for (char *each = strtok(value, ","); each; each = strtok(NULL, ",")) {
-        if (out && *count < room) out[*count] = (Process){(u32)atoi(each), 1 << 30, ~0u, ~0u};
+        if (out && *count < room) {
+            char *mib = strchr(each, ':');
+            out[*count] = (Process){(u32)atoi(each), mib ? strtoull(mib + 1, NULL, 0) << 20 : 1 << 30, ~0u, ~0u};
+        }
         ++*count;
     }
     return *count > room ? INSUFFICIENT_SIZE : SUCCESS;
@@ -317,6 +320,24 @@ NUMBER32(nvmlDeviceGetCurrPcieLinkWidth, "pcie_width", "16")
 NUMBER32(nvmlDeviceGetMaxPcieLinkWidth, "pcie_width_max", "16")
 NUMBER32(nvmlDeviceGetComputeMode, "compute_mode", "0")
 NUMBER32(nvmlDeviceGetPcieReplayCounter, "replays", "0")
+NUMBER32(nvmlDeviceGetPersistenceMode, "persistence", "1")
+
+int nvmlDeviceGetVbiosVersion(Device *device, char *out, u32 size) {
+    return text(device, "vbios", "96.00.A5.00.01", out, size);
+}
+
+int nvmlDeviceGetClockInfo(Device *device, u32 kind, u32 *out) {
+    (void)kind;
+    return number32(device, "clock", "1980", out);
+}
+
+int nvmlDeviceGetRowRemapperHistogram(Device *device, void *out) {
+    struct { u32 max, high, partial, low, none; } *banks = out;
+    banks->max = 640;
+    banks->high = banks->partial = 0;
+    int code = number32(device, "banks_low", "0", &banks->low);
+    return code ? code : number32(device, "banks_none", "0", &banks->none);
+}
 
 int nvmlDeviceGetEccMode(Device *device, u32 *current, u32 *pending) {
     char same[VALUE_MAX];

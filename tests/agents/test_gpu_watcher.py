@@ -1,6 +1,7 @@
 """The watcher of GPUs over a stub of NVIDIA's library: who is there, how they are, who uses them; what hangs."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -129,6 +130,11 @@ FAULTS = [
     ("ecc_wanted=0", "degraded", "ecc-pending"),
     ("memory_used=500", "drain", "memory-held"),
     ("replays=100000000", "ok", ""),
+    ("banks_none=1", "degraded", "remap-reserve"),
+    ("ecc_uncorrected=!14", "degraded", "inforom"),
+    ("reasons=0x04", "ok", ""),
+    ("persistence=0", "ok", ""),
+    ("vbios=96.00.FF.00.01", "ok", ""),
 ]
 
 
@@ -193,6 +199,20 @@ def test_a_device_that_hangs_is_named_and_the_others_are_judged(machine: Machine
     assert why(one.report, 1) == ["hang-lasts", "hang"]
     machine.let("gpus=4")
     until(one, {0: "ok", 1: "ok", 2: "ok", 3: "failed"})
+
+
+def test_what_waits_for_events_and_hangs_is_replaced_and_the_devices_are_judged(machine: Machine) -> None:
+    machine.let("gpus=2", "event=@hang")
+    one = machine.watch(events_timeout_s=1.0)
+    before = one.family()
+    said = {"problem": "the driver's events are silent: the child that waits for them is replaced"}
+    one.wait(lambda line: line == said, WITHIN_S, "that it is replaced")
+    machine.let("gpus=2", "event=@hang", "g1.any=!15")
+    until(one, {0: "ok", 1: "failed"})
+    assert len(one.family()) == len(before)
+    assert one.family() != before
+    machine.log(XID.format(code=62, pid=1).replace("1b", "1a"))
+    until(one, {0: "drain", 1: "failed"})
 
 
 def test_a_device_that_hangs_from_the_start_has_its_name_from_the_drivers_files(machine: Machine) -> None:
@@ -261,6 +281,75 @@ def test_fewer_devices_than_declared_are_said_and_a_missing_one_is_left_to_the_c
     until(one, {0: "ok", 1: "ok", 2: "ok"})
 
 
+def rows(tmp_path: Path, *lines: str) -> str:
+    """Return the path of an administrator's table; some rows are believed only after minutes."""
+    path = tmp_path / "rows.toml"
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def test_what_is_wrong_around_the_devices(machine: Machine, tmp_path: Path) -> None:
+    switch = machine.sysfs / "bus/pci/devices/0000:05:00.0"
+    switch.mkdir(parents=True)
+    (switch / "vendor").write_text("0x10de\n")
+    (switch / "class").write_text("0x068000\n")
+    manager = machine.proc / "4711"
+    manager.mkdir(parents=True)
+    (manager / "comm").write_text("nv-fabricmanage\n")
+    ports = [machine.sysfs / f"class/infiniband/mlx5_{number}/ports/1/state" for number in range(2)]
+    for port, state in zip(ports, ("4: ACTIVE", "1: DOWN"), strict=True):
+        port.parent.mkdir(parents=True)
+        port.write_text(f"{state}\n")
+    machine.let("gpus=2")
+    table = rows(tmp_path, "[fault.network-port]", "raise-after = 1", "clear-after = 1")
+    one = machine.watch(faults=table)
+    assert states(one.report) == {0: "ok", 1: "ok"}, "a port that was never up is no fault"
+    ports[0].write_text("1: DOWN\n")
+    until(one, {0: "degraded", 1: "degraded"})
+    assert one.report["trouble"] == "network-port: a port of InfiniBand or RoCE is down (mlx5_0/1: 1: DOWN)"
+    ports[0].write_text("4: ACTIVE\n")
+    until(one, {0: "ok", 1: "ok"})
+    (manager / "comm").write_text("bash\n")
+    until(one, {0: "failed", 1: "failed"})
+    assert why(one.report, 0) == ["fabric-manager"]
+    (manager / "comm").write_text("nv-fabricmanage\n")
+    until(one, {0: "ok", 1: "ok"})
+    machine.log("mlx5_core 0000:98:00.0: mlx5_pcie_event:301: Detected insufficient power on the PCIe slot (27W).")
+    until(one, {0: "degraded", 1: "degraded"})
+    assert why(one.report, 0) == ["network-card"]
+
+
+STUCK = """
+import ctypes, os
+print(os.getpid(), flush=True)
+libc = ctypes.CDLL(None)
+libc.vfork() or libc.pause()
+"""
+"""A parent waits in state D until its vfork child ends or runs another program."""
+
+
+def test_what_takes_minutes_to_be_believed(machine: Machine, tmp_path: Path) -> None:
+    lines = [f"[fault.{name}]\nraise-after = 2\nclear-after = 1" for name in ("straggler", "stuck-process")]
+    table = rows(tmp_path, *lines, "[fault.nvlink-errors]", "raise-after = 1", "clear-after = 0")
+    at_work = ("gpus=5", "busy=90", "g2.field38=0", "g4.busy=1", "g4.clock=300")
+    machine.let(*at_work)
+    one = machine.watch(faults=table)
+    stuck = subprocess.Popen([sys.executable, "-c", STUCK], stdout=subprocess.PIPE)
+    try:
+        assert stuck.stdout is not None
+        pid = int(stuck.stdout.readline())
+        machine.let(*at_work, "g1.clock=1700", f"g2.field38={10**9}", f"g3.processes={pid}")
+        until(one, {0: "ok", 1: "degraded", 2: "degraded", 3: "drain", 4: "ok"})
+        assert [why(one.report, index) for index in (1, 2, 3)] == [["straggler"], ["nvlink-errors"], ["stuck-process"]]
+    finally:
+        for child in Path(f"/proc/{stuck.pid}/task/{stuck.pid}/children").read_text().split():
+            os.kill(int(child), signal.SIGKILL)
+        stuck.kill()
+        stuck.communicate()
+    machine.let(*at_work)
+    until(one, {0: "ok", 1: "ok", 2: "degraded", 3: "ok", 4: "ok"})
+
+
 def test_two_devices_with_one_name_are_neither(machine: Machine) -> None:
     machine.let("gpus=3", f"g2.uuid={gpu(1)}")
     one = machine.watch()
@@ -296,6 +385,10 @@ def test_who_uses_a_device(machine: Machine) -> None:
         assert {resource for _, resource in one.device()["users"]} == {"", "llm"}
         machine.let("gpus=4")
         assert one.look(gpu(0)) == {"look": 6, "users": {}, "unknown": []}
+        machine.let("gpus=4", f"g0.processes={ours.pid}:5000", "g0.memory_used=5200", "g1.memory_used=9000",
+                    f"g1.processes={ours.pid}:5000")  # fmt: skip
+        assert len(one.look(gpu(0))["users"][gpu(0)]) == 1
+        assert one.look(gpu(1))["users"][gpu(1)][1] == ["4000 MiB in use and no process", ""], "left by another sharer"
     finally:
         for process in (stranger, ours):
             process.kill()

@@ -6,6 +6,7 @@ goes on reading. Ends with one line `RESULT ...`; exit code 1 when a step fails 
 
 import argparse
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -13,12 +14,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from haclusterd.model.ids import NodeName
+from haclusterd.runtime.settings import CONFIGURATION_FILE
 from tests.browser.chromium import Chromium, program
 from tests.processes.daemons import Scenario
 from tests.processes.rest_interface import Api, crm, started
 
 HOSTILE = '<img src="/x" onerror="document.title=\'owned\'"><script>document.title="owned"</script>'
 ENTER, ESCAPE = 13, 27
+STUB = Path(__file__).parents[1] / "agents" / "nvml_stub.c"
 
 
 class PageWalk:
@@ -29,6 +33,7 @@ class PageWalk:
         self.api = api
         self.browser = browser
         self.pictures = pictures
+        self.has_devices = False
         self.steps = 0
 
     def step(self, what: str, act: Callable[[], Any]) -> None:
@@ -37,11 +42,11 @@ class PageWalk:
         self.steps += 1
         print(f"  {what}: {time.monotonic() - began:.1f} s", flush=True)
 
-    def picture(self, name: str, width: int, height: int, *, is_dark: bool) -> None:
+    def picture(self, name: str, width: int, height: int, *, is_dark: bool, at: str = "body") -> None:
         if self.pictures is not None:
             self.browser.look(width, height, is_dark=is_dark, scale=1.5 if width < 500 else 1)
             self.browser.until("it to be drawn again", "document.querySelector('#grid tbody tr')")
-            self.browser.value("window.scrollTo({ top: 0, behavior: 'instant' })")
+            self.browser.value(f"document.querySelector('{at}').scrollIntoView({{ behavior: 'instant' }})")
             self.browser.picture(self.pictures / f"{name}.png")
             self.browser.look(1000, 800)
 
@@ -62,16 +67,50 @@ class PageWalk:
         page = self.browser
         page.look(1000, 800)
         page.go(f"http://127.0.0.1:{self.api.port}/")
+        page.until("the form", "!document.querySelector('#sign-in').hidden")
         page.write("#token", "hacl_guessed")
         page.press("#sign-in-form button")
         self.shows("a wrong token to be refused", "#sign-in-problem", "not valid")
-        page.write("#token", self.api.tokens["admin"])
-        page.value("document.querySelector('#token').select()")
-        page.send("Input.insertText", text=self.api.tokens["admin"])
-        page.press("#sign-in-form button")
-        self.shows("the verdict", "#verdict", "HEALTHY")
+        self.enter("admin")
         self.shows("the events to come", "#live", "live")
         page.until("no secret to be where scripts read", "document.cookie === '' && localStorage.length === 0")
+
+    def enter(self, role: str) -> None:
+        page = self.browser
+        page.until("the form", "!document.querySelector('#sign-in').hidden")
+        page.value("document.querySelector('#token').focus(), document.querySelector('#token').select()")
+        page.send("Input.insertText", text=self.api.tokens[role])
+        page.press("#sign-in-form button")
+        self.shows("the verdict", "#verdict", "HEALTHY")
+        self.shows("what one may", "#may-facts", role)
+
+    def see_what_one_may(self) -> None:
+        page = self.browser
+        page.write("#may-object", "svc")
+        page.press("#may-form button")
+        self.shows("that an admin may stop it", "#may-answer", "Yes")
+        self.sign_out()
+        self.enter("viewer")
+        page.press("#grid button", "svc")
+        self.shows("why a viewer may not stop it", "#details-body", "Not permitted: Stop, Restart, Move there")
+        self.shows("the role that says so", "#details-body .denied", "viewer")
+        page.until(
+            "the buttons to say so", "document.querySelectorAll('#details .actions button[aria-disabled]').length > 4"
+        )
+        page.press("#details button", "Stop")
+        assert not page.value("document.querySelector('#plan').open")
+        self.picture("web-page-not-permitted", 1000, 800, is_dark=False)
+        page.press("#details .close")
+        page.press("#may-form button")
+        self.shows("that a viewer may not stop it", "#may-answer", "No")
+        self.sign_out()
+        self.enter("admin")
+
+    def see_availability(self) -> None:
+        self.shows("the outage", "#availability-outages", "svc down for")
+        self.shows("how long it took", "#availability-note", "median")
+        self.shows("the service", "#availability-table", "svc")
+        self.picture("web-page-availability", 1000, 800, is_dark=False, at="#availability")
 
     def ask_why_with_the_keyboard(self) -> None:
         page = self.browser
@@ -130,14 +169,27 @@ class PageWalk:
 
     def see_accelerators(self) -> None:
         page = self.browser
-        page.until("no accelerators to be shown", "document.querySelector('#gpus').hidden")
         for name, value in (
             ("gpu-usable", "7"),
             ("gpu-0000:1a:00-state", "failed"),
             ("gpu-0000:1a:00-why", "fell off"),
         ):
-            crm(self.scenario, "n1", "node", "status-attr", "n1", "set", name, value)
+            crm(self.scenario, "n1", "node", "status-attr", "n2", "set", name, value)
         self.shows("the one that failed", "#gpu-list", "0000:1a:00 failed fell off")
+        if not self.has_devices:
+            return
+        self.shows("the devices of n1", "#gpu-list", "2 of 2 can be used")
+        for label, shown in (("Drain", "drained"), ("Clear", "2 of 2 can be used")):
+            page.press("#gpu-list .devices button")
+            self.shows("everything about it", "#details-body", "GPU-n1-0")
+            page.press("#details button", label)
+            self.shows("the plan", "#plan-body", "Nothing that runs is interrupted")
+            page.press("#plan form button")
+            self.shows("it to be done", "#plan-body", "Done.")
+            page.press("#plan .close")
+            page.press("#details .close")
+            self.shows("what it is now", "#gpu-list", shown)
+        self.picture("web-page-accelerators", 1000, 800, is_dark=True, at="#gpus")
 
     def see_a_failover(self) -> None:
         holder = self.scenario.holder()
@@ -162,6 +214,23 @@ class PageWalk:
         self.browser.press("#sign-out")
         self.browser.until("the form", "!document.querySelector('#sign-in').hidden")
         self.browser.until("nothing to be shown", "document.querySelector('#signed-in').hidden")
+
+
+def with_devices(scenario: Scenario, directory: Path) -> bool:
+    """Give n1 two accelerators of a stand-in for NVIDIA's library; return whether there is a compiler for it."""
+    if shutil.which("cc") is None:
+        return False
+    library, answers = directory / "library", directory / "nvml"
+    library.mkdir()
+    flags = ("-shared", "-fPIC", "-O1", "-Wl,-soname,libnvidia-ml.so.1")
+    subprocess.run(["cc", *flags, "-o", library / "libnvidia-ml.so.1", STUB], check=True)
+    answers.write_text("gpus=2\ng0.uuid=GPU-n1-0\ng1.uuid=GPU-n1-1\n")
+    with open(scenario.cluster.nodes[NodeName("n1")].bundle / CONFIGURATION_FILE, "a") as stream:
+        stream.write("gpus: 2\n")
+    scenario.cluster.environment = {
+        **scenario.cluster.environment, "NVML_STUB": str(answers), "LD_LIBRARY_PATH": str(library)
+    }  # fmt: skip
+    return True
 
 
 def nameless(browser: Chromium) -> list[str]:
@@ -205,17 +274,21 @@ def run(directory: Path, pictures: Path | None, axe: Path | None) -> int:
     api: Api | None = None
     browser: Chromium | None = None
     try:
+        has_devices = with_devices(scenario, directory)
         scenario.form().with_service()
         api = started(scenario, "n1", directory)
-        api.tokens["admin"] = crm(scenario, "n1", "api", "token", "add", "browser", "--role", "admin")["token"]
+        for role, name in (("admin", "browser"), ("viewer", "looker")):
+            api.tokens[role] = crm(scenario, "n1", "api", "token", "add", name, "--role", role)["token"]
         browser = Chromium(directory / "browser")
         walk = PageWalk(scenario, api, browser, pictures)
+        walk.has_devices = has_devices
         walk.step("sign in", walk.sign_in)
         walk.picture("web-page-light", 1000, 800, is_dark=False)
         inaccessible = nameless(browser) + grave(browser, axe)
         for act in (
             walk.ask_why_with_the_keyboard, walk.move_with_a_plan, walk.meet_a_conflict, walk.search, walk.zoom,
-            walk.see_accelerators, walk.see_a_failover, walk.lose_the_quorum, walk.sign_out,
+            walk.see_what_one_may, walk.see_accelerators, walk.see_a_failover, walk.see_availability,
+            walk.lose_the_quorum, walk.sign_out,
         ):  # fmt: skip
             walk.step(act.__name__.replace("_", " "), act)
         complaints = [each for each in browser.console if not each.startswith("Failed to load resource")]

@@ -4,6 +4,8 @@ example names. Statements of the configuration are tried in tests/unit/cli/test_
 import io
 import random
 import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pytest
@@ -14,11 +16,14 @@ from haclusterd.cli.main import World, run
 from haclusterd.cli.offline import OfflineClient
 from haclusterd.cli.session import Streams
 from haclusterd.commands.configure.declaration import CHANGED
+from haclusterd.commands.outcome import AnyOutcome
 from haclusterd.model.api_tokens import ApiToken, digest_of
-from haclusterd.model.cluster import NodeState
+from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.ids import NodeName
 from haclusterd.model.requests import Request, Response
 from haclusterd.simulator.hosts.secrets import SimulatedKeeper
+from haclusterd.verbs.answers.configuration import Preview
+from haclusterd.verbs.table import VERBS
 from tests.administered_clusters import SITUATIONS, Cluster, ClusterClient, running, with_events, with_versions
 from tests.interrupted_client import Interrupted
 from tests.written_cibs import cib
@@ -89,31 +94,109 @@ def with_devices(*, is_missing: bool) -> Cluster:
     return cluster
 
 
+@dataclass(slots=True)
+class Done:
+    """What came of an example."""
+
+    status: int
+    printed: str
+    cluster: Cluster
+    before: Cib
+    outcomes: list[tuple[str, AnyOutcome]]
+
+
+@pytest.fixture(name="carry_out")
+def _carry_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    def carry_out(example: str, *options: str) -> Done:
+        folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("EDITOR", "true")
+        Path("cib.xml").write_text(cib())
+        Path("web.yaml").write_text("resources:\n  - primitive: blog\n    agent: ocf:haclusterd:dummy\n")
+        words = words_of(example)
+        cluster = cluster_for(words)
+        inner, out = ClusterClient(cluster, versions=with_versions(cluster)), io.StringIO()
+        client, before, own = Interrupted(inner), cluster.cib, str(folder / "st")
+        world = World(
+            streams=Streams(io.StringIO("primitive blog ocf:haclusterd:dummy\n"), out, out),
+            environment={"EDITOR": "true", "XDG_STATE_HOME": own, "XDG_CONFIG_HOME": own},
+            connect=lambda _: client,
+            open_file=lambda path: OfflineClient(path, "root@n1") if Path(path).is_file() else client,
+            setup=lambda _: Response("", 0),
+            version=lambda: "0",
+        )
+        if words[0] == "template" and "new" not in words:
+            assert run(shlex.split(FIRST)[1:], world) == 0
+        try:
+            status = run(["-F", *options, *words], world)
+        except AssertionError as refused:  # The cluster of the test accepts every command, or raises.
+            return Done(1, str(refused), cluster, before, inner.outcomes)
+        return Done(status, out.getvalue(), cluster, before, inner.outcomes)
+
+    return carry_out
+
+
+def words_of(example: str) -> list[str]:
+    return [HERE.get(word, word) for word in shlex.split(example.partition(" <")[0])[1:]]
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_is_carried_out(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("EDITOR", "true")
-    Path("cib.xml").write_text(cib())
-    Path("web.yaml").write_text("resources:\n  - primitive: blog\n    agent: ocf:haclusterd:dummy\n")
-    words = [HERE.get(word, word) for word in shlex.split(example.partition(" <")[0])[1:]]
-    cluster = cluster_for(words)
-    client, out = Interrupted(ClusterClient(cluster, versions=with_versions(cluster))), io.StringIO()
-    world = World(
-        streams=Streams(io.StringIO("primitive blog ocf:haclusterd:dummy\n"), out, out),
-        environment={"EDITOR": "true", "XDG_STATE_HOME": str(tmp_path / "st"), "XDG_CONFIG_HOME": str(tmp_path / "st")},
-        connect=lambda _: client,
-        open_file=lambda path: OfflineClient(path, "root@n1") if Path(path).is_file() else client,
-        setup=lambda _: Response("", 0),
-        version=lambda: "0",
-    )
-    if words[0] == "template" and "new" not in words:
-        assert run(shlex.split(FIRST)[1:], world) == 0
+def test_an_example_is_carried_out(example: str, carry_out: Callable[..., Done]) -> None:
+    done, words = carry_out(example), words_of(example)
     objection = SETTLED_BY_A_DAEMON.get(example, "")
-    try:
-        status, printed = run(["-F", *words], world), out.getvalue()
-    except AssertionError as refused:  # The cluster of the test accepts every command, or raises.
-        status, printed = 1, str(refused)
-    assert (status == (CHANGED if words[:2] == ["configure", "apply"] else 0)) is not bool(objection), printed
-    assert objection in printed
-    written = {path.name for path in tmp_path.iterdir()} - {"cib.xml", "web.yaml", "st"}
+    accepted = CHANGED if words[:2] == ["configure", "apply"] else 0
+    assert (done.status == accepted) is not bool(objection), done.printed
+    assert objection in done.printed
+    written = {path.name for path in Path.cwd().iterdir()} - {"cib.xml", "web.yaml", "st"}
     assert written <= set(words), "an example writes the file that it names"
+
+
+REASON = "as agreed on Monday"
+DONE_AT_ONCE = {
+    "api.token_add": "it is committed when it is answered", "api.token_revoke": "it is committed when it is answered",
+    "fencing.cleanup": "it is committed when it is answered", "gpu.accept": "it is committed when it is answered",
+    "gpu.forget": "it is committed when it is answered", "node.attribute": "it may be dampened by the agents' side",
+    "cluster.invite": "the answer is what was asked for",
+}  # fmt: skip
+"""Verbs with changes for which there is nothing to wait, and why. An answer comes after the commit."""
+REASON_LATER = {"cluster.remove": "it is asked to leave; the reason is kept with its retirement, which follows"}
+"""Verbs whose first command carries no reason, and why."""
+NOT_TRIED = {"cluster.invite": "an invitation changes neither configuration nor plan"}
+"""Verbs that show no plan, and why."""
+
+
+def has_reason(outcome: AnyOutcome, reason: str) -> bool:
+    """Tell whether every command carries a reason."""
+    return all(any(reason in str(getattr(each, at.name)) for at in fields(each)) for each in outcome.commands)
+
+
+@pytest.mark.parametrize("example", [each for each in EXAMPLES if each not in SETTLED_BY_A_DAEMON])
+def test_what_changes_something_is_tried_waited_for_and_has_a_reason(
+    example: str, carry_out: Callable[..., Done]
+) -> None:
+    reason = "" if "--reason" in example else REASON
+    done = carry_out(example, "--wait", *(("--reason", reason) if reason else ()))
+    changes = [(verb, each) for verb, each in done.outcomes if each.commands or each.invite]
+    for verb, outcome in changes:
+        assert outcome.until is not None or verb in DONE_AT_ONCE
+        assert has_reason(outcome, reason) or verb in REASON_LATER
+    if not changes:
+        return
+    tried = carry_out(example, "--dry-run")
+    assert tried.cluster.cib == tried.before
+    assert tried.status == done.status
+    shown = [verb for verb, each in tried.outcomes if isinstance(each.answer, Preview)]
+    assert shown or changes[-1][0] in NOT_TRIED
+    if shown:
+        assert "nothing was changed (--dry-run)" in tried.printed or "--dry-run" in example or "-o" in example
+
+
+def test_every_verb_that_changes_something_is_tried_by_an_example() -> None:
+    """Pacemaker's tools have options of their own; a script is statements; `crm api token` asks for both its verbs."""
+    tried = {
+        command.verb for level in (ROOT, *LEVELS) for command in level.commands
+        for example in command.examples if example in EXAMPLES or command.is_statement
+    }  # fmt: skip
+    changing = {name for name, verb in VERBS.items() if verb.may_change}
+    assert changing - tried == {"tool.run", "configure.script", "api.token_revoke"}

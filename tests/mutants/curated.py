@@ -1660,6 +1660,24 @@ DEVICES = (
     Mutant("claim_objection", "own is None and device in known.holds", "False", "a drained device gets something new"),
     Mutant("claim_objection", "seen.is_partitioned", "False", "a GPU is claimed beside its instances"),
     Mutant(
+        "_tell_instances",
+        "occasion.confirmed_pre is not None and not options.is_pacemaker_compatible",
+        "False",
+        "an instance is demoted beside the notifications before it, where what has to stop before it is blocked",
+    ),
+    Mutant(
+        "_lacks_devices",
+        "action.resource.assignment.lacks_devices",
+        "False",
+        "what runs without a claim starts again without one: nobody proves that its devices are free",
+    ),
+    Mutant(
+        "Pool.choose",
+        "not runs_without or resource.found.is_failed",
+        "True",
+        "what runs without a claim keeps others off devices that it does not use: they stay down for good",
+    ),
+    Mutant(
         "claim_objection",
         "own.memory_mib != memory_mib or (own.is_over and own.memory_mib)",
         "False",

@@ -116,7 +116,7 @@ def test_a_change_is_made_for_one_version_once_and_its_author_is_the_token(scena
     late = api.ask("POST", "/v1/configure/delete", body={"ids": ["svc"]}, If_Match=tag)
     assert (late.status, late.json["code"]) == (412, "CONFLICT")
     (event,) = [each for each in scenario.events("configuration-changed") if "moved" in each["reason"]]
-    assert event["author"] == "token:test-admin@n1"
+    assert event["author"] == "token:test-admin@n1 via REST"
 
 
 def test_a_dry_run_changes_nothing(api: Api) -> None:

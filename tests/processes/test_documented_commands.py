@@ -44,6 +44,7 @@ NOT_HERE: Mapping[str, str] = {
     r"crm cibstatus (save|load cib.xml).*": "it writes and reads files: tests/unit/cli/own",
     r"crm sbd (device|enable) .*": "it has neither disks nor watchdogs: tests/unit/commands/node",
     r"crm cluster add n4": "crm cluster invite n4 --valid 30min does the same",
+    r"crm( resource)? why web --at 10min": "the cluster is younger: tests/processes/test_history.py asks for a moment",
     r"crm agent .*": "its programs have no cluster: tests/agents/test_crm_agent.py runs it",
     r"crm cluster (init|join)\b.*": "as root, it makes a node of the machine: tests/processes/test_life_cycle.py",
     r"crm cluster this-is .*": "the daemon must be stopped: tests/processes/test_another_machine.py",

@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,7 @@ def test_who_was_away_for_long_remembers_what_happened_meanwhile(scenario: Scena
 def test_a_history_that_is_gone_damaged_or_cannot_be_written_comes_back_and_hinders_nobody(scenario: Scenario) -> None:
     scenario.form().with_service("property brain-timeout=60s")
     write(scenario, 20)
+    holder, then = scenario.holder(), scenario.cluster.call("n1", "history.info").data["now"]
     path = crash(scenario, "n3")
     for each in path.parent.glob("history.sqlite*"):
         each.unlink()
@@ -117,4 +119,10 @@ def test_a_history_that_is_gone_damaged_or_cannot_be_written_comes_back_and_hind
     (path.parent / "not-yet").mkdir()
     until_equal(scenario)
     assert "cannot keep its history" not in str(scenario.status("n3")["headlines"])
+    scenario.must("node.standby", node=holder, wait_ms=20_000)
+    moment = datetime.fromtimestamp(then / 1000, UTC).isoformat(timespec="milliseconds")
+    why = scenario.cluster.call("n3", "resource.why", resource="svc", at=moment)
+    assert (why.data["version"], why.data["resources"][0]["now_on"]) == (1, [holder]), why
+    assert "start of svc" in str(why.data["before"])
+    assert scenario.holder() != holder
     assert scenario.events("node-lost") == []

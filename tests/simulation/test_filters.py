@@ -4,7 +4,9 @@ import pytest
 
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.configurations import SERVICES
+from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.scenario import Cluster, Shape
 
 
@@ -238,3 +240,20 @@ def test_a_witness_leads_while_streams_are_filtered_between_the_two_others_and_n
     cluster.until(lambda: cluster.runs_once("db"), RECOVERED_MS, "db runs again")
     cluster.end_filters()
     cluster.until(lambda: cluster.dc() != witness, 10_000, "another node leads again")
+
+
+def test_a_node_whose_streams_to_the_dc_are_filtered_is_given_up_where_the_third_may_not_join() -> None:
+    """The third hears everybody and cannot be the DC: its join is held until it is fenced, and its device is away."""
+    cluster = formed()
+    cluster.configure([configurations.properties(**{**configurations.USUAL_PROPERTIES, "fencing_timeout": "60s"})])
+    dc = cluster.dc()
+    node, third = cluster.others(dc)
+    cluster.switch.set(third, FaultMode.DEAD)
+    cluster.power_off(third)
+    cluster.until(lambda: cluster.state(third) is NodeState.LOST, 10_000, "the third is lost")
+    cluster.power_on(third)
+    cluster.run_for(10_000)
+    assert cluster.state(third) is NodeState.LOST
+    cluster.drop_streams(dc, node)
+    cluster.until(lambda: cluster.state(node) is NodeState.LOST, GIVEN_UP_MS, "it is given up")
+    assert "its daemon has not answered the DC" in lost_because_of(cluster, node)

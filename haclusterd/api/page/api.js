@@ -44,8 +44,9 @@ export const ask = async (path, query = {}) => (await send("GET", withQuery(path
 export const change = (path, body, query = {}, headers = {}) =>
   send("POST", withQuery(path, query), { body, headers: { ...headers, "Haclusterd-Csrf": csrf } });
 
-export async function signIn(token) {
-  const { data } = await send("POST", "/session", { headers: { Authorization: `Bearer ${token}` } });
+// Without a token: by a certificate, or a proxy that knows who it is.
+export async function signIn(token = "") {
+  const { data } = await send("POST", "/session", { headers: token ? { Authorization: `Bearer ${token}` } : {} });
   csrf = data.csrf;
   return data;
 }
@@ -54,6 +55,15 @@ export async function session() {
   const { data } = await send("GET", "/session");
   csrf = data.csrf;
   return data;
+}
+
+// The permission that each verb needs.
+export async function permissions() {
+  try {
+    return await (await fetch("/page/permissions.json", { credentials: "same-origin", redirect: "error" })).json();
+  } catch (error) {
+    throw new Problem(0, { detail: `haclusterd-api does not answer (${error.name})`, remedy: "look at another node" });
+  }
 }
 
 export const signOut = () => send("DELETE", "/session", { headers: { "Haclusterd-Csrf": csrf } });

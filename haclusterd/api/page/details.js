@@ -22,6 +22,11 @@ function opened(title, key) {
   if (!dialog().open) dialog().showModal();
 }
 
+export function openText(title, key, ...children) {
+  opened(title, key);
+  show(byId("details-body"), children);
+}
+
 function problemText(problem) {
   return el("p", { role: "alert", "data-tone": "bad" }, problem.message, problem.remedy && ` → ${problem.remedy}`);
 }

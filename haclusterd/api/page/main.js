@@ -1,9 +1,11 @@
 // The page as a whole: who signed in, what is asked for when, and where it is shown.
 
 import * as api from "./api.js";
+import * as availability from "./availability.js";
 import * as details from "./details.js";
 import { byId, say } from "./dom.js";
 import * as gpus from "./gpus.js";
+import * as may from "./may.js";
 import * as overview from "./overview.js";
 import * as past from "./past.js";
 import * as picture from "./picture.js";
@@ -26,11 +28,11 @@ const open = {
     const walk = (each, top) => { all.push({ resource: each, top }); each.members.forEach((one) => walk(one, top)); };
     state.status.resources.forEach((each) => walk(each, each));
     const found = all.find((each) => each.resource.id === id);
-    if (found) details.openResource(id, resourceActions(state.status, found, state.role));
+    if (found) details.openResource(id, resourceActions(state.status, found));
   },
   node(name) {
     const node = state.status.nodes.find((each) => each.name === name);
-    if (node) details.openNode(state.status, name, nodeActions(node, state.role));
+    if (node) details.openNode(state.status, name, nodeActions(node));
   },
 };
 
@@ -74,9 +76,19 @@ function soon() {
 
 async function refreshGpus() {
   try {
-    gpus.draw((await api.ask("/node/attributes", { all: true })).nodes);
+    await gpus.refresh();
   } catch (problem) {
-    if (problem.status === 401) signedOut("The session has ended. Sign in again.");
+    if (problem.status !== 401) throw problem;
+    signedOut("The session has ended. Sign in again.");
+  }
+}
+
+async function learnRights() {
+  try {
+    await may.learn();
+  } catch (problem) {
+    if (!(problem instanceof api.Problem)) throw problem;
+    setTimeout(() => { if (state.role !== "") learnRights(); }, POLL_MS);
   }
 }
 
@@ -96,7 +108,9 @@ function follow() {
       soon();
       if (event === null) return;
       timeline.add(event);
-      if (event.kind === "attribute-changed") refreshGpus();
+      if (event.kind === "attribute-changed" || event.kind.startsWith("device")) refreshGpus();
+      if (event.kind === "availability-changed") availability.soon();
+      if (event.kind === "configuration-changed") learnRights();
     },
   });
 }
@@ -118,6 +132,8 @@ function signedIn(session) {
   document.body.classList.add("signed-in");
   refresh().then(() => timeline.load(SIX_HOURS_MS)).catch(() => undefined);
   refreshGpus();
+  learnRights();
+  availability.load();
   follow();
   clearInterval(state.timer);
   state.timer = setInterval(tick, 1000);
@@ -126,6 +142,7 @@ function signedIn(session) {
 function signedOut(text) {
   clearInterval(state.timer);
   if (state.stream) state.stream.close();
+  may.forget();
   Object.assign(state, { role: "", status: null, configuration: null, stream: null, isLive: false });
   for (const each of document.querySelectorAll("dialog[open]")) each.close();
   byId("signed-in").hidden = true;
@@ -170,6 +187,8 @@ function begin() {
   details.begin();
   timeline.begin();
   past.begin();
+  availability.begin();
+  may.begin();
   for (const each of document.querySelectorAll("dialog")) {
     each.querySelector(".close").addEventListener("click", () => each.close());
   }
@@ -178,7 +197,7 @@ function begin() {
     if (document.hidden && state.stream) { state.stream.close(); state.stream = null; } else tick();
   });
   window.addEventListener("resize", () => { if (state.status) render(); });
-  api.session().then(signedIn, (problem) => signedOut(problem.status === 401 ? "" : problem.message));
+  api.session().catch(() => api.signIn()).then(signedIn, (problem) => signedOut(problem.status === 401 ? "" : problem.message));
 }
 
 begin();

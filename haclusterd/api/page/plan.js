@@ -2,6 +2,7 @@
 
 import { Problem, ask, change } from "./api.js";
 import { byId, el, show } from "./dom.js";
+import { actions } from "./may.js";
 import { span } from "./words.js";
 
 const dialog = () => byId("plan");
@@ -37,8 +38,7 @@ function interruptions(rows) {
 
 function previewed(preview, note) {
   const edits = (preview.change && preview.change.edits) || [];
-  const actions = preview.actions || [];
-  const shown = actions.filter((each) => !each.is_probe);
+  const shown = (preview.actions || []).filter((each) => !each.is_probe);
   return [
     edits.length > 0 && [el("h3", {}, "Edits of the configuration"),
       el("ul", { class: "edits" }, edits.map((each) => el("li", {}, el("code", {}, each))))],
@@ -123,18 +123,29 @@ function closing() {
   return el("p", { class: "buttons" }, el("button", { type: "button", click: () => dialog().close() }, "Close"));
 }
 
+const verbOf = (act) => act.path.slice(1).replaceAll("/", ".");
+const objectOf = (act) => [Object.values(act.body)[0]].flat()[0];
+
+// What is not permitted stays where the keyboard finds it, says why, and does nothing.
+function pressed(begin) {
+  return (event) => { if (!event.currentTarget.dataset.denied) begin(); };
+}
+
 function button(label, act, isDangerous = false) {
-  return el("button", { type: "button", class: isDangerous ? "danger" : null, click: () => propose(act) }, label);
+  return el("button", { type: "button", class: isDangerous ? "danger" : null, "data-verb": verbOf(act),
+    "data-object": objectOf(act), click: pressed(() => propose(act)) }, label);
 }
 
-function select(label, names, begin) {
+// `make`: the act, for the name that was chosen.
+function select(label, names, make) {
   const list = el("select", { "aria-label": label }, names.map((name) => el("option", { value: name }, name)));
-  return el("span", { class: "choice" }, list, el("button", { type: "button", click: () => begin(list.value) }, label));
+  const act = make(names[0]);
+  return el("span", { class: "choice" }, list, el("button", { type: "button", "data-verb": verbOf(act),
+    "data-object": objectOf(act), click: pressed(() => propose(make(list.value))) }, label));
 }
 
-// What may be done with a resource, for those who may; `top`: what contains it, or itself.
-export function resourceActions(status, found, role) {
-  if (role === "viewer") return el("p", { class: "detail" }, "Your token may look, and change nothing.");
+// What can be done with a resource; `top`: what contains it, or itself.
+export function resourceActions(status, found) {
   const { resource, top } = found;
   const name = resource.id;
   const nodes = status.nodes.filter((each) => each.state === "online" && !each.is_witness).map((each) => each.name);
@@ -144,28 +155,38 @@ export function resourceActions(status, found, role) {
   const isManaged = leaves(resource).every((each) => each.is_managed);
   const isMoved = status.moves.some((each) => [name, top.id].includes(each.resource));
   const movable = top.kind === "clone" ? null : top.id;
-  return el("div", { class: "actions", role: "group", "aria-label": `Actions for ${name}` },
+  return actions(name,
     isStopped ? button("Start", act(`Start ${name}`, "/resource/start", { resources: [name] }))
       : [button("Stop", act(`Stop ${name}`, "/resource/stop", { resources: [name] }, name), true),
         button("Restart", { ...act(`Restart ${name}`, "/resource/restart", { resource: name }), note: RESTART })],
     movable && select("Move there", nodes, (node) =>
-      propose(act(`Move ${movable} to ${node}`, "/resource/move", { resource: movable, node }))),
+      act(`Move ${movable} to ${node}`, "/resource/move", { resource: movable, node })),
     isMoved && button("Clear moves and bans", act(`Clear ${top.id}`, "/resource/clear", { resource: top.id })),
     button("Clean up failures", act(`Forget failures of ${name}`, "/resource/cleanup", { resource: name })),
     isManaged ? button("Unmanage", act(`Unmanage ${name}`, "/resource/manage", { resources: [name], unmanage: true }))
       : button("Manage", act(`Manage ${name}`, "/resource/manage", { resources: [name] })));
 }
 
-export function nodeActions(node, role) {
-  if (role === "viewer") return el("p", { class: "detail" }, "Your token may look, and change nothing.");
+export function nodeActions(node) {
   const name = node.name;
-  return el("div", { class: "actions", role: "group", "aria-label": `Actions for ${name}` },
+  return actions(name,
     !node.is_witness && (node.is_standby
       ? button("End standby", { title: `Let ${name} run resources again`, path: "/node/online", body: { node: name } })
       : button("Standby", { title: `Move everything away from ${name}`, path: "/node/standby", body: { node: name } })),
     node.is_maintenance
       ? button("End maintenance", { title: `End the maintenance of ${name}`, path: "/node/maintenance", body: { node: name, ready: true } })
       : button("Maintenance", { title: `Leave ${name} alone`, path: "/node/maintenance", body: { node: name } }),
-    role === "admin" && !node.is_local &&
+    !node.is_local &&
       button("Fence", { title: `Fence ${name}: power-cycle it`, path: "/node/fence", body: { node: name }, confirm: name }, true));
+}
+
+// What can be done with an accelerator.
+export function deviceActions(device) {
+  const name = `${device.node}:${device.bus || device.id}`;
+  const body = { device: device.id };
+  return actions(name,
+    !device.is_accepted && button("Accept", { title: `Let resources use ${name}`, path: "/gpu/accept", body }),
+    device.drained_by ? button("Clear", { title: `Let resources use ${name} again`, path: "/gpu/clear", body })
+      : button("Drain", { title: `Start nothing new on ${name}, and let what uses it leave`, path: "/gpu/drain", body }, true),
+    device.remedies.some((each) => each.includes("gpu forget")) && button("Forget", { title: `Forget ${name}`, path: "/gpu/forget", body }));
 }

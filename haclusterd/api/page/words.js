@@ -19,6 +19,12 @@ export function span(ms) {
   return `${Math.round(s / 86_400)} days`;
 }
 
+// A span where tenths of a second count.
+export const length = (ms) => (ms < 10_000 ? `${(ms / 1000).toFixed(1)} s` : span(ms));
+
+// Millionths, which are never rounded up.
+export const percent = (ppm) => `${Math.floor(ppm / 10_000)}.${String(ppm % 10_000).padStart(4, "0")} %`;
+
 // A sign beside each word: colour alone says nothing to some eyes.
 const SIGNS = { good: "●", busy: "◐", off: "○", bad: "▲", unknown: "?" };
 const STATES = {

@@ -20,6 +20,8 @@ def render(screen: Screen, data: Availabilities) -> list[str]:
     rows += [_row(screen, each, data.now) for each in data.services]
     lines = columns(screen, rows)
     for each in data.services:
+        if each.judged_by:
+            continue  # Its last member has the same.
         for outage in each.outages[-_OUTAGES_SHOWN:]:
             lines += folded(_outage(screen, each, outage, data.now), indent="  ", later="    ")
     return lines
@@ -44,7 +46,7 @@ def _outage(screen: Screen, service: ServiceAvailability, outage: ShownOutage, n
 
 
 def _name(service: ServiceAvailability) -> str:
-    return f"{service.resource} {service.role}".strip()
+    return f"{service.resource} {'(group)' if service.judged_by else service.role}".strip()
 
 
 def percent(ppm: int | None) -> str:

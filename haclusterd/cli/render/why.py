@@ -7,6 +7,13 @@ from haclusterd.verbs.answers.resource import Addend, Explanation, Promotion, Sc
 def render_why(screen: Screen, data: Why) -> list[str]:
     """Write the explanation of a resource; a group's members one after the other."""
     lines: list[str] = []
+    if data.at is not None:
+        lines += [f"As it was at {screen.clock(data.at, data.now)}, with version {data.version} of the configuration:"]
+        for each in data.before:
+            reason = f": {each.reason}" if each.reason else ""
+            first = f"  {screen.clock(each.at, data.now)}  "
+            lines += folded(f"{each.text}{reason}", indent=first, later=" " * len(first))
+        lines += [""]
     for resource in data.resources:
         lines += [*_resource(screen, resource), ""]
     return lines[:-1]

@@ -14,6 +14,7 @@ from haclusterd.formats.cib_xml.xpath import Budget, TooMuchError, Tree, XPathEr
 from haclusterd.model.access import ENABLED, SUPERUSER, AclTarget, Principal, SimpleRole, described
 from haclusterd.model.json_value import Json
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.requests import VIA
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import did_you_mean
@@ -174,7 +175,7 @@ def _who(context: Context, arguments: Arguments) -> tuple[str, Access] | ReportI
         bearer = Principal(token=token, token_role=known.role)
         return str(bearer), access_of(context.cib.in_force, bearer)
     if not user and not groups:
-        return context.author, context.access
+        return context.author.partition(VIA)[0], context.access
     principal = Principal(user, groups, is_superuser=user in ("root", SUPERUSER))
     return str(principal), access_of(context.cib.in_force, principal, is_in_force=True)
 

@@ -7,7 +7,7 @@ time that the history does not hold, and on a node without quorum, everything si
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from haclusterd.commands.context import Context, Event
@@ -26,6 +26,7 @@ from haclusterd.model.availability import (
     service_name,
 )
 from haclusterd.model.change_kinds import ChangeKind
+from haclusterd.model.configuration import Group
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.remembered import HistoryQuery
@@ -60,9 +61,10 @@ def availability(context: Context, arguments: Arguments) -> Outcome[Availabiliti
     if since is not None and context.past is None:
         return refusal(report(Code.NOT_OFFLINE, what="--since"))
     accounts = _accounts(context, found)
+    groups = _groups(context, found)
     if since is None:
         shown = tuple(_of_account(name, each, context.now) for name, each in accounts.items())
-        return _answer(context, None, shown, (), arguments)
+        return _answer(context, None, _with_groups(shown, groups), (), arguments)
     assert context.past is not None
     resources = tuple(dict.fromkeys(map(resource_of, accounts))) if found is not None else ()
     kinds = (str(ChangeKind.AVAILABILITY_CHANGED),)
@@ -73,7 +75,7 @@ def availability(context: Context, arguments: Arguments) -> Outcome[Availabiliti
     if past.left_out:
         problem = f"more than {ROWS_MAX} changes of services fit: the oldest are left out; ask for a shorter time"
         reports.append(report(Code.HISTORY_INCOMPLETE, problem=problem))
-    return _answer(context, since, shown, reports, arguments)
+    return _answer(context, since, _with_groups(shown, groups), reports, arguments)
 
 
 def _accounts(context: Context, wanted: ResourceId | None) -> dict[str, ServiceAccount]:
@@ -88,6 +90,32 @@ def _accounts(context: Context, wanted: ResourceId | None) -> dict[str, ServiceA
             found[name] = account if last_known is None else \
                 account.becomes(ServiceState.UNKNOWN, Cause.NO_QUORUM, WallTime(last_known))
     return found
+
+
+def _groups(context: Context, wanted: ResourceId | None) -> dict[str, str]:
+    """Return the groups that are asked for, each with its last member, by which a group is up or not.
+
+    Members start in order and stop the other way round (Pacemaker Explained, "Groups"): while the last one is up, the
+    others are.
+    """
+    configuration = context.cib.configuration
+    parts = None if wanted is None else {wanted, *parts_of(configuration, wanted)}
+    return {
+        name: each.members[-1]
+        for name, each in configuration.resources.items()
+        if isinstance(each, Group) and each.members and (parts is None or name in parts)
+    }
+
+
+def _with_groups(
+    shown: tuple[ServiceAvailability, ...], groups: Mapping[str, str]
+) -> tuple[ServiceAvailability, ...]:
+    """Return services with a row for each group, in order of name."""
+    by_name = {each.resource: each for each in shown if not each.role}
+    made = [
+        replace(by_name[last], resource=group, judged_by=last) for group, last in groups.items() if last in by_name
+    ]
+    return tuple(sorted((*shown, *made), key=lambda each: (each.resource, each.role))) if made else shown
 
 
 def _answer(
@@ -227,7 +255,7 @@ def _ppm(up_ms: int, down_ms: int) -> int | None:
 
 COLUMNS: Final = (
     "resource", "role", "state", "since", "cause", "known_from", "up_ms", "planned_ms", "unplanned_ms", "unknown_ms",
-    "up_ppm", "available_ppm", "planned", "unplanned", "longest_ms",
+    "up_ppm", "available_ppm", "planned", "unplanned", "longest_ms", "judged_by",
 )  # fmt: skip
 
 

@@ -69,7 +69,7 @@ def transition(context: Context, arguments: Arguments) -> Outcome[Transition]:
             now=context.now,
             transition=name,
             at=orders[0].at,
-            because=tuple(_as_data(event) for event in _causes(events, name, first)),
+            because=tuple(_as_data(event) for event in causes_of(events, name, first)),
             actions=tuple(_action(event, ends.get(event.order)) for event in orders),
             others=_others(recent),
         )
@@ -165,7 +165,7 @@ def _find(events: Sequence[Event], word: str, recent: Sequence[Event]) -> str | 
     return report(Code.NO_SUCH_TRANSITION, transition=word or "of any number", remedy=remedy)
 
 
-def _causes(events: Sequence[Event], name: str, first: int) -> list[Event]:
+def causes_of(events: Sequence[Event], name: str, first: int) -> list[Event]:
     """Return the newest causes between the orders before this transition and its own."""
     before = [event for event in events if event.index < first]
     since = max((event.index for event in before if _is_order(event) and transition_of(event.order) != name), default=0)

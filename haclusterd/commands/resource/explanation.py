@@ -1,35 +1,92 @@
 """`resource why` and `resource scores`: the scheduler's sums with their named parts, and what would change them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TypeVar
 
-from haclusterd.commands.context import Context
-from haclusterd.commands.names import find_node, find_resource, find_resources, primitives_of
+from haclusterd.commands.context import Context, Event
+from haclusterd.commands.history.history import moment_of
+from haclusterd.commands.history.replay import replayed
+from haclusterd.commands.history.transitions import EVENTS_MAX, causes_of, transition_of
+from haclusterd.commands.names import find_node, find_resource, find_resources, parts_of, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning.planning import plan, standing
 from haclusterd.commands.status.overview import Overview
 from haclusterd.commands.status.resource_state import meta_flag
+from haclusterd.model.change_kinds import ChangeKind
 from haclusterd.model.configuration import Group, Primitive
 from haclusterd.model.graph import NodeScore, Placement, Plan
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.model.ocf import Role
+from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ActionName, Role
+from haclusterd.model.remembered import HistoryQuery
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.scores import render as render_score
 from haclusterd.reports.items import ReportItem
-from haclusterd.verbs.answers.resource import Addend, Explanation, InstanceInShort, Promotion, ScoreOfNode, Scores, Why
+from haclusterd.verbs.answers.resource import (
+    Addend,
+    Before,
+    Explanation,
+    InstanceInShort,
+    Promotion,
+    ScoreOfNode,
+    Scores,
+    Why,
+)
 from haclusterd.verbs.arguments import Arguments
 
+_LOOKS = frozenset({ActionName.MONITOR, ActionName.NOTIFY, ActionName.CANCEL})
 _Explained = TypeVar("_Explained", Why, Scores)
 
 
 def why(context: Context, arguments: Arguments) -> Outcome[Why]:
     """Answer why a resource runs where it runs, or why not on a given node (schema `haclusterd.why/1`)."""
+    at = moment_of(context, "at", arguments.word("at"))
+    then = None if at is None or isinstance(at, ReportItem) else replayed(context, at)
+    if isinstance(at, ReportItem) or isinstance(then, ReportItem):
+        return refusal(*(each for each in (at, then) if isinstance(each, ReportItem)))
+    now = context.now
+    if at is not None and then is not None:
+        context = replace(context, cib=then.cib, now=at, live=None)
     resource = find_resource(context, arguments.word("resource"))
     node = find_node(context, arguments.word("node")) if arguments.word("node") else None
     objections = tuple(each for each in (resource, node) if isinstance(each, ReportItem))
     if objections or isinstance(resource, ReportItem) or isinstance(node, ReportItem):
         return refusal(*objections)
-    return _explained(context, Why, (resource,), node)
+    outcome = _explained(context, Why, (resource,), node)
+    if at is None or then is None or outcome.answer is None:
+        return outcome
+    resources = tuple(replace(each, advice=()) for each in outcome.answer.resources)
+    answer = replace(
+        outcome.answer, now=now, resources=resources, at=at, version=then.version,
+        before=_before(context, resource, at),
+    )  # fmt: skip
+    return replace(outcome, reports=(*then.reports, *outcome.reports), answer=answer)
+
+
+def _before(context: Context, resource: ResourceId, at: WallTime) -> tuple[Before, ...]:
+    """Return what the newest transition that concerned a resource by then had ordered of it, and what led to that."""
+    assert context.past is not None
+    parts = tuple(dict.fromkeys((resource, *parts_of(context.cib.configuration, resource))))
+    query = HistoryQuery(EVENTS_MAX, until=at, resources=parts, kinds=(str(ChangeKind.ORDER_ISSUED),))
+    ordered = [transition_of(each.order) for each in context.past.recall(query).events if _changes_something(each)]
+    if not ordered:
+        return ()
+    query = HistoryQuery(EVENTS_MAX, transition=ordered[-1])
+    events = [each for each in context.past.recall(query).events if each.at <= at]
+    its = [each for each in events if transition_of(each.order) == ordered[-1]]
+    led = causes_of(events, ordered[-1], its[0].index) if its else []
+    about = [each for each in its if each.change.resource in parts and _changes_something(each)]
+    return tuple(Before(each.at, each.change.text, _reason(each)) for each in (*led, *about))
+
+
+def _changes_something(event: Event) -> bool:
+    """Tell whether an event is about an action that is more than a look or a message; old rows do not say."""
+    return event.change.facts.action not in _LOOKS
+
+
+def _reason(event: Event) -> str:
+    return (event.change.facts.reason or event.reason) if event.change.kind is ChangeKind.ORDER_ISSUED else ""
 
 
 def scores(context: Context, arguments: Arguments) -> Outcome[Scores]:
@@ -55,7 +112,7 @@ def _explained(
     for primitive in primitives:
         for placement in _placements(found, primitive, node):
             explained.append(_explain(overview, found, placement, parents.get(primitive), node))
-    return Outcome(stands.reports, answer=kind(context.now, node, tuple(explained)))
+    return Outcome(stands.reports, answer=kind(now=context.now, node=node, resources=tuple(explained)))
 
 
 def _placements(found: Plan, primitive: ResourceId, node: NodeName | None) -> list[Placement]:

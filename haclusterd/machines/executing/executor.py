@@ -448,7 +448,8 @@ class ExecutorMachine:
             return []
         used = self._proofs.failure(order, moment.now) if self._is_bound_to_proof(order) else ""
         if used:
-            self._answers.failed(order, used, moment.wall)
+            # It is no failure of the service's, so it counts none and bans no node.
+            self._answers.not_begun(order, used, moment.wall)
             return []
         effects: list[Effect] = []
         if self._ends_monitors(order) and order.action is not ActionName.CANCEL:

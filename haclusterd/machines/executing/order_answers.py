@@ -21,9 +21,6 @@ RESULTS_MAX = 10
 OUTPUT_MAX = 800
 """Characters of each of an agent's outputs that are kept: the end, where the cause usually stands."""
 REASON_MAX = 500
-_WITHOUT_AGENT = {ExecutionStatus.DONE: ExitCode.OK, ExecutionStatus.ERROR: ExitCode.ERROR}
-"""What is answered for an agent that was not called, though its action has ended."""
-
 
 class OrderAnswers:
     """The answers of one node that are not proposed yet."""
@@ -92,11 +89,7 @@ class OrderAnswers:
 
     def not_begun(self, order: Order, reason: str, wall: WallTime) -> None:
         """Its agent was not called, and never will be."""
-        self._answer(order, ResultKind.NOT_BEGUN, ExecutionStatus.CANCELLED, reason, wall)
-
-    def failed(self, order: Order, reason: str, wall: WallTime) -> None:
-        """Its agent was not called, and that is a failure as if it had been."""
-        self._answer(order, ResultKind.FINISHED, ExecutionStatus.ERROR, reason[:REASON_MAX], wall)
+        self._answer(order, ResultKind.NOT_BEGUN, ExecutionStatus.CANCELLED, reason[:REASON_MAX], wall)
 
     def cancelled(self, order: Order) -> None:
         """A recurring monitor was ended before its first answer: nothing was learned, nothing was changed."""
@@ -112,8 +105,7 @@ class OrderAnswers:
         self._answer(order, ResultKind.UNKNOWN, status, "the daemon was restarted in the middle of it", wall)
 
     def _answer(self, order: Order, kind: ResultKind, status: ExecutionStatus, reason: str, wall: WallTime) -> None:
-        is_finished = kind is ResultKind.FINISHED
-        is_done = is_finished and status is ExecutionStatus.DONE
+        is_done = kind is ResultKind.FINISHED
         self._results.append(
             OperationResult(
                 kind=kind,
@@ -121,7 +113,7 @@ class OrderAnswers:
                 resource=order.resource,
                 operation=str(order.action),
                 interval_ms=order.interval_ms,
-                exit_code=_WITHOUT_AGENT.get(status, ExitCode.UNKNOWN) if is_finished else ExitCode.UNKNOWN,
+                exit_code=ExitCode.OK if is_done else ExitCode.UNKNOWN,
                 status=status,
                 call_id=self._next_call_id(),
                 run_at=wall,

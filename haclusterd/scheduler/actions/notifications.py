@@ -31,6 +31,7 @@ from haclusterd.scheduler.model.entities import (
     Resource,
     Variant,
 )
+from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.model.relation_flags import FIRST_IMPLIES_THEN, ORDERED
 
 _DONE = {START: RUNNING, STOP: STOPPED, PROMOTE: PROMOTED, DEMOTE: DEMOTED}
@@ -115,15 +116,15 @@ def notify_after_fencing(fence: Action, stop: Action, leaf: Resource, table: Act
         _Telling(occasion, news, table).tell(instance)
 
 
-def create_notifications(inventory: Inventory, table: ActionTable) -> None:
+def create_notifications(inventory: Inventory, table: ActionTable, options: ScheduleOptions) -> None:
     """Create the notifications, when it is settled what will be done."""
     for top in inventory.tops:
         for clone in (top, *top.children) if top.variant is Variant.BUNDLE else (top,):
             if clone.variant is Variant.CLONE and clone.definition.notifies:
-                _tell_instances(clone, inventory, table)
+                _tell_instances(clone, inventory, table, options)
 
 
-def _tell_instances(clone: Resource, inventory: Inventory, table: ActionTable) -> None:
+def _tell_instances(clone: Resource, inventory: Inventory, table: ActionTable, options: ScheduleOptions) -> None:
     news = _News(clone)
     news.hear(clone)
     news.nodes = inventory.nodes
@@ -138,6 +139,22 @@ def _tell_instances(clone: Resource, inventory: Inventory, table: ActionTable) -
         telling = _Telling(occasion, news, table)
         for instance in clone.leaves():
             telling.tell(instance)
+        if occasion.confirmed_pre is not None and not options.is_pacemaker_compatible:
+            _act_after(occasion.confirmed_pre, clone.actions[task, 0][-1], news.doing[task], table)
+
+
+def _act_after(confirmed: Action, mark: Action, members: Members, table: ActionTable) -> None:
+    """Let instances wait for the notifications also where their clone's own mark is not in the graph.
+
+    It is not where something has to stop before the clone does, and is blocked: the instances demote or stop all the
+    same, in Pacemaker 2.1.5 beside the notifications.
+    """
+    if mark.is_runnable:
+        return
+    for leaf, node in members:
+        for action in leaf.actions[mark.task, 0]:
+            if action.node is node:
+                table.relate(confirmed, action, ORDERED)
 
 
 def _found(clone: Resource, task: str) -> _Occasion | None:

@@ -54,6 +54,9 @@ class Choice:
     """Whether a degraded one is new to the resource."""
     is_kept: bool = False
     """Whether a resource that runs there goes on with what it holds."""
+    is_reserved: bool = True
+    """Whether nobody else gets them in this plan. What runs without a claim uses something already, and needs these
+    only if it is started again."""
 
     @property
     def wait(self) -> str:
@@ -101,9 +104,10 @@ class Pool:
             kept, missing = [], demand.count
         victims = self._victims(resource) if takes_from_lower else ()
         found = self._fill(resource, demand, kept, missing, victims)
+        runs_without = is_here and not held
         if found is None:
-            # What runs without a claim uses something already, and goes on with that.
-            return Choice(()) if is_here and not held else None
+            # It uses something already, and goes on with that.
+            return Choice(()) if runs_without else None
         chosen = (*kept, *found)
         # Who shares a device that has room for one more gives nothing back.
         barred = [device for device in found if self._objection(device, resource, demand)]
@@ -113,6 +117,7 @@ class Pool:
             tuple(sorted({name for device in barred for name in self._robbed(device, resource)})),
             tuple(sorted({name for device in barred for name in self._others(device, resource)})),
             has_degraded=any(self._state(device) is not DeviceState.OK for device in found),
+            is_reserved=not runs_without or resource.found.is_failed,
         )
 
     def fits(self, parts: Sequence[tuple[Resource, DeviceDemand]], *, takes_from_lower: bool) -> Choice | None:
@@ -136,7 +141,7 @@ class Pool:
 
     def take(self, resource: Resource, demand: DeviceDemand, choice: Choice) -> None:
         """Count what was chosen as given out."""
-        for device in choice.devices:
+        for device in choice.devices if choice.is_reserved else ():
             self._taken.setdefault(device, {})[resource.id] = demand.memory_mib if demand.is_shared else 0
 
     def give_back(self, resource: Resource) -> None:
@@ -512,10 +517,12 @@ class DevicePools:
                 self._changed(node.name)
             resource.assignment.claim(choice.devices, demand.memory_mib if demand.is_shared else 0)
             resource.assignment.device_change, resource.assignment.device_wait = choice.change, choice.wait
+            resource.assignment.lacks_devices = not choice.devices
 
     def give_back(self, resource: Resource, node: Node) -> None:
         """Undo `take`."""
         pool = self._pools.get(node.name)
+        resource.assignment.lacks_devices = False
         if pool is not None and resource.assignment.devices:
             pool.give_back(resource)
             self._changed(node.name)

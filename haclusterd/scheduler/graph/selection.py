@@ -5,7 +5,8 @@ flight (an open order, an open fence order) is left for the next plan, which fol
 twice and nothing overtakes (safety.md §1). So are notifications of what is about to be done, where it is in flight: the
 instances were notified before it began, and will be afterwards (`machines.transition`). Actions that wait for each
 other in a circle are left out and named, and what could not start again because of that goes on. So does a running
-cluster with the unfencing of a node on which something that has to stop before cannot (safety.md §5).
+cluster with the unfencing of a node on which something that has to stop before cannot (safety.md §5). What needs
+devices and would start again without them waits for the next plan, too.
 """
 
 from collections.abc import Iterator, Mapping, Set
@@ -84,6 +85,7 @@ def select_actions(
     _probe_without(shut_out, in_order, inputs)
     if not options.is_pacemaker_compatible:
         held |= _goes_on(shut_out, in_order, inputs)
+    held |= {action.id for action in in_order if _lacks_devices(action)}
     in_flight = {action.id for action in in_order if _is_in_flight(action, being_fenced)}
     begun = {(each.resource.top, each.task) for each in in_order if each.id in in_flight and each.resource is not None}
     chosen: list[Action] = []
@@ -294,6 +296,11 @@ def _is_input(first: Action, then: Action, flags: int) -> bool:
     owner, other = then.resource, first.resource
     is_abandoned = other is not None and other is not owner and other.found.is_failed and not other.is_managed
     return not (is_abandoned and first.task == STOP and owner is not None and owner.variant is Variant.CLONE)
+
+
+def _lacks_devices(action: Action) -> bool:
+    """Tell whether it would start without devices what needs them; once that has stopped, some may be free."""
+    return action.task == START and action.resource is not None and action.resource.assignment.lacks_devices
 
 
 def _is_in_flight(action: Action, being_fenced: set[NodeName]) -> bool:

@@ -462,8 +462,8 @@ class Assignment(NodeScores):
 
     __slots__ = (
         "considered", "counts", "device_change", "device_memory_mib", "device_wait", "devices", "is_assigned",
-        "is_assigning", "is_choosing_roles", "is_left_alone", "next_role", "node", "priority", "promotion_addends",
-        "promotion_priority", "updating_scores", "winning_scores",
+        "is_assigning", "is_choosing_roles", "is_left_alone", "lacks_devices", "next_role", "node", "priority",
+        "promotion_addends", "promotion_priority", "updating_scores", "winning_scores",
     )  # fmt: skip
 
     def __init__(self, definition: Definition) -> None:
@@ -494,6 +494,8 @@ class Assignment(NodeScores):
         """Why what runs on its node must be restarted to have these devices, or for its gang; empty: it must not."""
         self.device_wait = ""
         """Why it cannot start with them yet; empty: it can."""
+        self.lacks_devices = False
+        """It runs without a claim, and no device is free for it: it goes on, and does not start again in this plan."""
 
     def claim(self, devices: tuple[DeviceId, ...], memory_mib: int) -> None:
         """Take these devices, and so much memory of each (0: all)."""

@@ -50,6 +50,8 @@ class ServiceAvailability:
     """The longest unplanned outage that has ended."""
     outages: tuple[ShownOutage, ...]
     """The newest of the time that was asked for, oldest first; without `since` only one that goes on."""
+    judged_by: str = ""
+    """Of a group: its last member, which is started last and stopped first; empty: it is no group."""
 
 
 @dataclass(frozen=True, slots=True)

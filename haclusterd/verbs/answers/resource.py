@@ -72,6 +72,17 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
+class Before:
+    """What had happened by a past moment: what made the DC plan, and what it ordered then."""
+
+    at: int
+    """Epoch ms."""
+    text: str
+    reason: str
+    """Why it was ordered; empty: it was not."""
+
+
+@dataclass(frozen=True, slots=True)
 class Why(Answer):
     """Why a resource runs where it runs, or why not."""
 
@@ -81,6 +92,12 @@ class Why(Answer):
     node: str | None
     """Which was asked about."""
     resources: tuple[Explanation, ...]
+    at: int | None = None
+    """The past moment that was asked about; epoch ms."""
+    version: int | None = None
+    """Of the configuration that was in force at that moment."""
+    before: tuple[Before, ...] = ()
+    """What had led there, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from haclusterd.cib.commands import PublishDevices, ReleaseDevices
 from haclusterd.machines.devices import (
     ANSWER_MS,
     DEVICES_MAX,
+    LEFTOVER_MS,
     LOOK_MS,
     PUBLISH_MS,
     STRANGERS_MAX,
@@ -20,6 +21,7 @@ from haclusterd.model.devices import Device, DeviceId, DeviceState, NodeDevices
 from haclusterd.model.ids import Incarnation, ResourceId
 from haclusterd.model.instants import NEVER, Instant
 from haclusterd.model.ocf import ActionName, ExitCode
+from haclusterd.model.orders import ResultKind
 from tests.unit.situations import DB, N2, WEB, Cluster, issue, life, order, result
 
 A, B = DeviceId("GPU-a"), DeviceId("GPU-b")
@@ -170,6 +172,47 @@ def test_who_uses_a_device_without_a_claim_is_shown_now_and_then() -> None:
     node.sees(Device(A), Device(B), a=(DeviceUser("4 other", "web"),))
     node.step(STRANGERS_MS)
     assert node.known().devices[A].strangers == ("4 other",), "web has no claim there"
+
+
+def test_what_keeps_a_start_from_its_device_is_shown_until_the_device_is_free() -> None:
+    node = Node()
+    node.sees(Device(A), Device(B))
+    node.step(STRANGERS_MS)
+    wanted = replace(order("start-db", resource=DB), devices=(A,))
+    node.cluster.must(issue(wanted))
+    used = DeviceUse(users={A: (DeviceUser("4711 python"),)})
+
+    def looked(use: DeviceUse, span_ms: int) -> None:
+        node.now += span_ms
+        node.machine.seen_before_start((A,), use, Instant(node.now))
+        node.step()
+
+    looked(used, 0)
+    assert node.known().devices[A].strangers == ()
+    looked(used, LEFTOVER_MS)
+    assert node.known().devices[A].strangers == ("4711 python",)
+    given_up = replace(result("start-db", "start", ExitCode.UNKNOWN), kind=ResultKind.NOT_BEGUN)
+    node.cluster.must(commands.RecordResults(N2, node.incarnation, (replace(given_up, resource=DB),)))
+    assert [claim.is_over for claim in node.known().claims[A]] == [True]
+    node.looks_again(used)
+    node.step(PUBLISH_MS)
+    assert node.known().devices[A].strangers == ("4711 python",), "shown from the one look to the other"
+    node.looks_again(FREE)
+    node.step(PUBLISH_MS)
+    node.step(PUBLISH_MS)
+    assert (node.known().devices[A].strangers, node.known().claims) == ((), {})
+
+
+def test_a_sharer_does_not_keep_another_from_starting() -> None:
+    node = Node()
+    node.sees(Device(A, memory_mib=100))
+    node.claim(A, resource=WEB, memory_mib=50)
+    node.cluster.must(issue(replace(order("start-db", resource=DB), devices=(A,), device_memory_mib=50)))
+    users = DeviceUse(users={A: (DeviceUser("1 x", "web"), DeviceUser("2 y"), DeviceUser("3 z", "other"))})
+    for _ in range(2):
+        node.machine.seen_before_start((A,), users, Instant(node.now))
+        node.step(STRANGERS_MS)
+    assert node.known().devices[A].strangers == ("3 z",)
 
 
 def test_so_many_strangers_are_named() -> None:

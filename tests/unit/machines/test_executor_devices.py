@@ -11,7 +11,7 @@ from haclusterd.machines.executing.device_proofs import ANSWER_MS, DEVICES_FREE_
 from haclusterd.model.device_reports import DeviceUse, DeviceUser
 from haclusterd.model.devices import Device, DeviceId, DeviceKind
 from haclusterd.model.ids import ResourceId
-from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.ocf import ActionName, ExecutionStatus
 from haclusterd.model.orders import Order, ResultKind
 from tests.unit.machines.executing import Node
 from tests.unit.situations import DB, N2, WEB, life, order
@@ -76,10 +76,10 @@ def test_what_uses_its_device_is_named_when_it_has_waited_for_long_enough(node: 
     assert DEVICES_FREE_MS <= waited <= DEVICES_FREE_MS + LOOK_MS
     [result] = node.reported
     assert node.begun() == [], "no agent has run"
-    assert (result.kind, result.exit_code, result.status, result.exit_reason) == (
-        ResultKind.FINISHED, ExitCode.ERROR, ExecutionStatus.ERROR, "device GPU-a is used by 4711 python train.py",
-    )  # fmt: skip
-    assert result.target_exit_code is ExitCode.OK
+    assert (result.kind, result.exit_reason) == (ResultKind.NOT_BEGUN, "device GPU-a is used by 4711 python train.py")
+    status = node.cluster.cib.status.nodes[N2]
+    assert DB not in status.histories, "it is no failure of the service's: start-failure-is-fatal bans no node for it"
+    assert [claim.is_over for claim in node.cluster.cib.status.devices[N2].claims[A]] == [True]
 
 
 def test_a_device_that_becomes_free_in_time_is_started_on(node: Node) -> None:
@@ -92,7 +92,7 @@ def test_a_device_that_becomes_free_in_time_is_started_on(node: Node) -> None:
 def test_a_short_timeout_ends_the_wait(node: Node) -> None:
     answer(node, begin(node, replace(wants("a", A), timeout_ms=1000)), USED)
     node.tick(1000)
-    assert node.answers() == [("a", ResultKind.FINISHED)]
+    assert node.answers() == [("a", ResultKind.NOT_BEGUN)]
 
 
 @pytest.mark.parametrize("use", [DeviceUse(unknown=(A,)), None])

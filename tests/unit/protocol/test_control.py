@@ -29,6 +29,7 @@ MESSAGES = st.one_of(
         options=st.builds(
             Options, wait_ms=st.none() | st.integers(0, 2**40), dry_run=st.booleans(), force=st.booleans(), reason=TEXT
         ),
+        origin=st.sampled_from(("", "web", "REST for alice@example.org", "crm_resource")),
     ),
     st.builds(Progress, id=TEXT, text=TEXT, elapsed_ms=st.integers(0, 2**40)),
     st.builds(
@@ -98,6 +99,7 @@ def nested(depth: int) -> object:
         (request(options={"wait_ms": "1"}), "wait_ms must be a whole number"),
         (request(options={"force": 1}), "force must be true or false"),
         (request(options={"sudo": True}), "unknown option 'sudo'"),
+        *((request(origin=each), "origin must be") for each in ("a b", "web for a\nb", "web for ", "1", 5, "x" * 33)),
     ],
 )
 def test_what_is_refused(payload: bytes, problem: str) -> None:

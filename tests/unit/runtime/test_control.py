@@ -676,6 +676,24 @@ def test_the_history_says_which_token_it_was_and_never_what_it_is() -> None:
     assert "hacl_secret" not in repr(Request("1", "status", credential="hacl_secret"))
 
 
+def test_the_history_says_by_what_a_change_came() -> None:
+    desk = Desk()
+    desk.accept_token("operator", "hacl_secret", "ops")
+    who = desk.control.bearer("hacl_secret")
+    desk.control.handle(Request("a", "node.standby", STANDBY, origin="web for CN:alice"), who, lambda _: None)
+    words = ["-N", "n2", "-n", "rack", "-v", "7"]
+    tool = desk.ask("tool.run", {"tool": "crm_attribute", "words": words})
+    desk.daemon.settle()
+    history = desk.daemon.runtime.ports.history
+    assert isinstance(history, ListHistory)
+    details = [row.detail_json for row in history.rows]
+    assert any('"token:ops@n1 via web for CN:alice"' in each for each in details)
+    assert any("via crm_attribute" in each for each in details), (details, desk.response(tool))
+    whoami = desk.response(desk.ask("api.whoami", who=who))
+    assert whoami is not None
+    assert whoami.data["author"] == "token:ops@n1"
+
+
 def test_a_change_for_another_version_is_refused_and_an_answer_says_over_which_it_was_found() -> None:
     desk = Desk()
     asked: dict[str, Json] = {"words": ["node", "n2", "attributes", "rack=4"]}

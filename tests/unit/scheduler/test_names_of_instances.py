@@ -107,3 +107,17 @@ def test_what_is_in_doubt_under_the_old_name_is_asked_first(before: str, after: 
         assert f"stop {old}" in comes_after(graph, start)
     cluster.settle()
     assert len(copies(cluster)) == 1
+
+
+def test_what_another_resource_runs_on_a_lost_node_waits_for_its_fencing_also_where_that_one_is_changed() -> None:
+    """The configuration is changed when the node is silent already: nobody has compared what runs there with it."""
+    taken, given = "params state=/run/one", "params state=/run/two"
+    text = "primitive a ocf:haclusterd:dummy {}\nlocation a-first a inf: n1\n"
+    cluster = ScheduledCluster.of(["n1", "n2", "n3"])
+    cluster.configure(configured(POWER + text.format(taken)))
+    cluster.settle()
+    cluster.lose("n1")
+    cluster.configure(configured(POWER + text.format(given) + f"primitive b ocf:haclusterd:dummy {taken}\n"))
+    graph = cluster.plan().graph
+    (start,) = [each for each in starts(graph) if each.resource == "b"]
+    assert {"stop a", "reboot None"} <= comes_after(graph, start)

@@ -54,7 +54,7 @@ def answered(context: Context, *, resource: str = "", since: str = "", csv: bool
 
 
 def test_all_that_is_known_is_in_the_cib() -> None:
-    (db,) = answered(asked({"db": account(UP, 900_000)})).services
+    db, _ = answered(asked({"db": account(UP, 900_000)})).services
     assert (db.up_ms, db.planned_ms, db.unplanned_ms, db.unknown_ms) == (700_000, 10_000, 2_500, 500)
     assert (db.up_ppm, db.available_ppm) == (982_456, 996_441)
     assert (db.known_from, db.outages) == (287_000, ())
@@ -62,7 +62,7 @@ def test_all_that_is_known_is_in_the_cib() -> None:
 
 def test_what_goes_on_counts_up_to_now() -> None:
     outage = Outage(WallTime(950_000), Cause.NODE_LOST)
-    (db,) = answered(asked({"db": account(DOWN, 960_000, Cause.FAILURE, outage)})).services
+    db, _ = answered(asked({"db": account(DOWN, 960_000, Cause.FAILURE, outage)})).services
     assert db.unplanned_ms == 2_500 + 40_000
     (shown,) = db.outages
     assert (shown.since, shown.until, shown.ms, shown.cause) == (950_000, None, 50_000, "node-lost")
@@ -71,7 +71,7 @@ def test_what_goes_on_counts_up_to_now() -> None:
 
 def test_without_quorum_nothing_is_up_since_the_last_news() -> None:
     live = LiveView(NodeName("n1"), has_quorum=False, stale_ms=30_000)
-    (db,) = answered(asked({"db": account(UP, 900_000)}, live=live)).services
+    db, _ = answered(asked({"db": account(UP, 900_000)}, live=live)).services
     assert (db.state, db.cause, db.unknown_ms) == ("unknown", "no-quorum", 500 + 30_000)
 
 
@@ -124,16 +124,33 @@ def test_a_time_is_read_from_the_history() -> None:
         row(955_000, "up", "down", 952_000, was_cause="failure"), row(960_000, "up", role="promoted"),
     )  # fmt: skip
     services = {"db": account(UP, 955_000), "db/promoted": account(UP, 960_000)}
-    db, promoted = answered(asked(services, *events), since="100s").services
+    db, promoted, site = answered(asked(services, *events), since="100s").services
     assert (db.up_ms, db.planned_ms, db.unplanned_ms) == (50_000 + 45_000, 2_000, 3_000)
     assert [(each.since, each.until, each.cause) for each in db.outages] == [(950_000, 955_000, "failure")]
     assert (db.planned, db.unplanned, db.longest_ms, db.known_from) == (0, 1, 5_000, 900_000)
     assert (promoted.role, promoted.known_from, promoted.up_ms) == ("promoted", 960_000, 40_000)
+    assert (site.judged_by, site.outages, site.up_ms) == ("db", db.outages, db.up_ms)
+
+
+def test_a_group_is_up_while_its_last_member_is() -> None:
+    context = asked({"db": account(UP, 900_000), "web": account(DOWN, 950_000, Cause.STOPPED)})
+    for members, state in ((("db", "web"), "down"), (("web", "db"), "up")):
+        site = Group(ResourceId("site"), members=tuple(map(ResourceId, members)))
+        resources = {**context.cib.configuration.resources, site.id: site}
+        cib = replace(context.cib, configuration=Configuration(resources=resources))
+        answer = answered(replace(context, cib=cib))
+        assert [(each.resource, each.state) for each in answer.services] == [
+            ("db", "up"), ("site", state), ("web", "down"),
+        ]  # fmt: skip
+        lines = render(Screen(), answer)
+        assert lines[2].startswith("site (group)")
+    assert [each.resource for each in answered(asked({"web": account(UP, 1)})).services] == ["web"]
 
 
 def test_only_what_is_asked_for() -> None:
     services = {"db": account(UP, 1), "web": account(UP, 1)}
-    assert [each.resource for each in answered(asked(services), resource="site").services] == ["db"]
+    assert [each.resource for each in answered(asked(services), resource="site").services] == ["db", "site"]
+    assert [each.resource for each in answered(asked(services), resource="db").services] == ["db"]
     outcome = availability(asked(services), Arguments({"resource": "dbb", "since": "x", "csv": False}))
     assert [each.code for each in outcome.reports] == [Code.BAD_ARGUMENT, Code.NO_SUCH_RESOURCE]
 
@@ -149,8 +166,8 @@ def test_comma_separated_values() -> None:
     text = answered(asked({"db/promoted": account(UP, 900_000)}), csv=True).csv
     assert text == (
         "resource,role,state,since,cause,known_from,up_ms,planned_ms,unplanned_ms,unknown_ms,up_ppm,available_ppm,planned,"
-        "unplanned,longest_ms\n"
-        "db,promoted,up,900000,,287000,700000,10000,2500,500,982456,996441,1,2,1500\n"
+        "unplanned,longest_ms,judged_by\n"
+        "db,promoted,up,900000,,287000,700000,10000,2500,500,982456,996441,1,2,1500,\n"
     )
     assert render(Screen(), answered(asked({"db": account(UP, 900_000)}), csv=True))[0].startswith("resource,role,")
 

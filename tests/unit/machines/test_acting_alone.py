@@ -1,0 +1,78 @@
+"""A node that acts alone, and a reload that did not come to its end: what one way misses may run by the other."""
+
+from dataclasses import replace
+
+import pytest
+
+from haclusterd.cib import commands
+from haclusterd.model.configuration import AttributeSet, Clone, Group
+from haclusterd.model.ids import ResourceId
+from haclusterd.model.ocf import ActionName, ExitCode
+from tests.unit.machines.executing import Node, start
+from tests.unit.situations import DB, WEB, order, primitive
+
+OLD, NEW = {"pidfile": "old"}, {"pidfile": "new"}
+PROMOTABLE = Clone(ResourceId("dbs"), DB, meta=(AttributeSet("dbs-meta", (("promotable", "true"),)),))
+DEMOTES = commands.PutSets("properties", (AttributeSet("cib-bootstrap-options", (("no-quorum-policy", "demote"),)),))
+
+
+@pytest.fixture
+def node() -> Node:
+    """n2, joined, with its lease."""
+    made = Node()
+    made.see()
+    return made
+
+
+def reload_in_doubt(node: Node, resource: ResourceId = DB) -> None:
+    """Let a resource start by the older parameters, and fail to take the newer ones over."""
+    begins = order("starts", resource=resource)
+    node.cluster.issue(replace(begins, parameters=OLD, definition="old"))
+    node.see()
+    node.finish("starts")
+    takes_over = order("reloads", ActionName.RELOAD_AGENT, resource=resource)
+    node.cluster.issue(replace(takes_over, parameters=NEW, definition="new"))
+    node.see()
+    node.finish("reloads", ExitCode.ERROR)
+
+
+def calls_since(node: Node, count: int) -> list[tuple[str, str, str]]:
+    return [(str(call.resource), call.action, call.parameters.get("pidfile", "")) for call in node.calls[count:]]
+
+
+def test_it_is_stopped_in_each_way(node: Node) -> None:
+    reload_in_doubt(node)
+    node.lose_lease()
+    node.finish(node.calls[-1].key)
+    assert not node.is_empty()
+    node.finish(node.calls[-1].key)
+    assert calls_since(node, 2) == [("db", "stop", "old"), ("db", "stop", "new")]
+    assert node.is_empty()
+
+
+def test_a_monitor_that_does_not_find_it_in_one_way_does_not_say_that_it_has_died(node: Node) -> None:
+    """What has to stop after it is unmanaged with it, as long as that may run."""
+    unmanaged = replace(primitive("db"), meta=(AttributeSet("db-meta", (("is-managed", "false"),)),))
+    node.cluster.configure(
+        commands.PutResource(unmanaged),
+        commands.PutResource(primitive("web")),
+        commands.PutResource(Group(ResourceId("g"), (WEB, DB))),
+    )
+    start(node, WEB)
+    reload_in_doubt(node)
+    begun = len(node.calls)
+    node.lose_lease()
+    assert calls_since(node, begun) == [("db", "monitor", "old")]
+    node.finish(node.calls[-1].key, ExitCode.NOT_RUNNING)
+    assert calls_since(node, begun + 1) == [], "web must stop after db, which may run by the newer parameters"
+    assert not node.is_empty()
+
+
+def test_it_is_not_kept_unpromoted_since_a_demotion_may_have_missed_it(node: Node) -> None:
+    node.cluster.configure(commands.PutResource(primitive("db")), commands.PutResource(PROMOTABLE), DEMOTES)
+    reload_in_doubt(node, ResourceId("db:0"))
+    node.lose_lease()
+    for _ in range(3):
+        node.finish(node.calls[-1].key)
+    assert calls_since(node, 2) == [("db:0", "demote", "old"), ("db:0", "stop", "old"), ("db:0", "stop", "new")]
+    assert node.is_empty()

@@ -1,0 +1,52 @@
+"""Instances are notified before what they are notified of."""
+
+import pytest
+
+from haclusterd.model.graph import GraphAction, TransitionGraph
+from haclusterd.model.ocf import ActionName, ExitCode
+from tests.scheduled_clusters import ScheduledCluster, configured
+
+CONFIGURATION = """
+primitive power stonith:fence_local
+primitive db ocf:haclusterd:dummy
+ms dbs db meta notify=true
+location dbs-promoted dbs rule $role=Promoted 100: #uname eq {promoted}
+primitive vip ocf:haclusterd:dummy op stop interval=0 on-fail=block
+order vip-after Mandatory: dbs:{first} vip:start
+"""
+
+
+def with_blocked_follower(first: str) -> ScheduledCluster:
+    """The database is promoted on n1, and what has to stop before it cannot be stopped."""
+    cluster = ScheduledCluster.of(["n1", "n2", "n3"])
+    running = CONFIGURATION.format(promoted="n1", first=first)
+    cluster.configure(configured(running))
+    cluster.settle()
+    cluster.configure(configured(running + "property stop-all-resources=true\n"))
+    [stop] = [each for each in cluster.plan().graph.actions.values() if each.resource == "vip"]
+    cluster.answer(cluster.order(stop), ExitCode.ERROR, "busy")
+    return cluster
+
+
+@pytest.mark.parametrize(("first", "action"), [("promote", ActionName.DEMOTE), ("start", ActionName.STOP)])
+def test_all_are_notified_before_it_also_where_what_has_to_stop_before_is_blocked(
+    first: str, action: ActionName
+) -> None:
+    """Pacemaker 2.1.5 does it then, too, but beside the notifications."""
+    graph = with_blocked_follower(first).plan().graph
+    notified = {each.id for each in graph.actions.values() if each.notification == f"pre-{action}"}
+    ends = [each for each in graph.actions.values() if each.is_named(action) and each.resource == "db"]
+    assert len(notified) == 3
+    assert ends
+    assert all(notified <= ancestors(graph, each) for each in ends)
+
+
+def ancestors(graph: TransitionGraph, action: GraphAction) -> set[int]:
+    """Return the numbers of what is done before an action."""
+    found: set[int] = set()
+    waiting = [action]
+    while waiting:
+        fresh = set(waiting.pop().inputs) - found
+        found |= fresh
+        waiting += [graph.actions[number] for number in fresh]
+    return found
