@@ -2,6 +2,7 @@
 
     inventory   what it reports is what nvidia-smi says
     user        a CUDA process is seen, by a look and as a stranger; after SIGKILL the device is proven free, and when
+    shared      two CUDA processes on one device: all memory in use is theirs
     xid         an illegal access (Xid 31) is seen once, and counted against the program, not the device
     hang        a child of the watcher that stands still is named and replaced, and the state comes back
     simulated   a state that is only pretended is marked, and ends by itself
@@ -235,6 +236,33 @@ def user(figures: dict[str, Any]) -> None:
         one.wait(lambda line: "report" in line and not one.device()["users"], 10, "its end")
 
 
+def shared(figures: dict[str, Any]) -> None:
+    """Start two CUDA processes on the device; what the driver names and what is in use have to agree."""
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    started = [
+        subprocess.Popen([sys.executable, "-c", HOLD, str(size)], stdout=subprocess.PIPE, env=environment)
+        for size in (HOLD_MIB, 4 * HOLD_MIB)
+    ]
+    try:
+        for each in started:
+            assert each.stdout is not None
+            require(each.stdout.readline() == b"held\n", "a CUDA process did not get its memory")
+        with watcher(**QUICK) as one:
+            device = one.device()["id"]
+            question = json.dumps({"use": [device]}) + "\n"
+            worker = [sys.executable, "-E", str(WATCHER.with_name("gpu_worker.py")), "--serve"]
+            text = subprocess.run(worker, input=question, capture_output=True, text=True, check=True).stdout
+            use = next(item for item in map(json.loads, text.splitlines()) if "use" in item)
+            print("use", use)
+            figures["unnamed_mib"] = use["used_mib"] - (use["named_mib"] or 0)
+            answer = one.look(device)
+            require(len(answer["users"].get(device, ())) == len(started), f"users: {answer}")
+    finally:
+        for each in started:
+            each.kill()
+            each.wait(10)
+
+
 def illegal_program(directory: Path) -> list[str]:
     """Return the command of a program with an illegal access."""
     compiler = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
@@ -337,13 +365,13 @@ def main() -> int:
     """Run all checks; return 0, 1, or 77."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--only", default="inventory,user,xid,hang,simulated,cost")
+    parser.add_argument("--only", default="inventory,user,shared,xid,hang,simulated,cost")
     options = parser.parse_args()
     if not Path("/proc/driver/nvidia/version").exists() or importlib.util.find_spec("pynvml") is None:
         print("RESULT skipped=1 reason=no_nvidia_driver_or_binding")
         return SKIPPED
     checks: dict[str, Callable[[dict[str, Any]], None]] = {
-        "inventory": inventory, "user": user, "xid": xid, "hang": hang, "simulated": simulated,
+        "inventory": inventory, "user": user, "shared": shared, "xid": xid, "hang": hang, "simulated": simulated,
         "cost": lambda figures: cost(figures, options.seconds),
     }  # fmt: skip
     figures: dict[str, Any] = {}

@@ -10,9 +10,12 @@ import json
 import os
 import signal
 import time
-from typing import Any
 
 from haclusterd.agents.process_table import is_running, read_stat
+
+TYPE_CHECKING = False  # As typing says it; importing that takes half a megabyte.
+if TYPE_CHECKING:
+    from typing import Any
 
 TERM_WAIT_S = 0.5
 KILL_WAIT_S = 0.5
@@ -28,6 +31,7 @@ class Child:
         """Raises OSError where it cannot be started."""
         self.kind = kind
         self.at = "start"
+        self.since = 0.0
         self.deadline = NEVER
         self.is_over = False
         self.last_words = ""
@@ -64,6 +68,7 @@ class Child:
     def expect(self, at: str, deadline: float) -> None:
         """Note what it is at, and until when a line has to come."""
         self.at = at
+        self.since = time.monotonic()
         self.deadline = deadline
 
     def rest(self) -> None:

@@ -7,9 +7,13 @@ alone, like all of this room.
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from typing import Any
+
+TYPE_CHECKING = False  # As typing says it; importing that takes half a megabyte.
+if TYPE_CHECKING:
+    from typing import Any
 
 OWN = os.path.join(os.path.dirname(os.path.realpath(__file__)), "gpu-faults.toml")
 LEVELS = ("ok", "degraded", "unknown", "drain", "failed")
@@ -115,6 +119,40 @@ def load(override: str = "") -> Table:
 
     Raises TableError, with what is wrong with that file.
     """
+    return Table(_merged(override))
+
+
+def load_apart(override: str = "") -> Table:
+    """Return what `load` does, read by another process: the reader of TOML takes 1.5 MB for as long as a process lives.
+
+    Raises TableError likewise, and OSError where no process can be begun.
+    """
+    source, target = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            _write_document(override, target)
+        finally:
+            os._exit(0)
+    os.close(target)
+    with open(source, "rb") as stream:
+        found = json.loads(stream.read() or b"{}")
+    os.waitpid(pid, 0)
+    if "document" not in found:
+        raise TableError([(line, text) for line, text in found.get("problems", [(0, "it could not be read")])])
+    return Table(found["document"])
+
+
+def _write_document(override: str, target: int) -> None:
+    try:
+        found: dict[str, Any] = {"document": _merged(override)}
+    except TableError as error:
+        found = {"problems": error.problems}
+    with open(target, "wb") as stream:
+        stream.write(json.dumps(found).encode())
+
+
+def _merged(override: str) -> dict[str, Any]:
     document = _parse(_read(OWN))
     if override and os.path.exists(override):
         text = _read(override)
@@ -125,7 +163,7 @@ def load(override: str = "") -> Table:
         for kind in ("fault", "xid"):
             for name, row in other.get(kind, {}).items():
                 document[kind][name] = {**document[kind].get(name, {}), **row}
-    return Table(document)
+    return document
 
 
 def lint(text: str) -> list[tuple[int, str]]:

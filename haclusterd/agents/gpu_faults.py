@@ -9,8 +9,6 @@ seven good devices stay when the eighth breaks.
 
 from __future__ import annotations
 
-from typing import Any
-
 from haclusterd.agents import hysteresis
 from haclusterd.agents.gpu_fault_table import (
     APPLICATION,
@@ -24,6 +22,10 @@ from haclusterd.agents.gpu_fault_table import (
     load,
 )
 from haclusterd.agents.gpu_kernel_log import Xid
+
+TYPE_CHECKING = False  # As typing says it; importing that takes half a megabyte.
+if TYPE_CHECKING:
+    from typing import Any
 
 USABLE = (OK, DEGRADED)
 GREEN, YELLOW, RED = range(3)

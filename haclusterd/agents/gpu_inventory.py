@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any
 
 from haclusterd.agents import gpu_faults as faults
 from haclusterd.agents.gpu_fault_table import FAILED, LEVELS, OK
@@ -17,6 +16,10 @@ from haclusterd.agents.gpu_kernel_log import Xid, address_of, bus_of
 from haclusterd.agents.gpu_surroundings import Surroundings, has_other_firmware, is_stuck_in_driver, slow_ones
 from haclusterd.agents.gpu_users import name_of, resource_of
 from haclusterd.agents.process_table import read_stat
+
+TYPE_CHECKING = False  # As typing says it; importing that takes half a megabyte.
+if TYPE_CHECKING:
+    from typing import Any
 
 PRETENDED_S_MAX = 86_400
 HELD_MIB = 16
@@ -181,7 +184,7 @@ class Inventory:
         present = {name: self._options.level(name) for name in node}
         if any(now - xid.at < self._options.hold_s for xid in self._switches):
             present["nvswitch"] = self._options.level("nvswitch")
-        self._around = self.surroundings.faults()
+        self._around = self.surroundings.faults(now, self._options.hold_s)
         if has_other_firmware({uuid: device.seen for uuid, device in self._devices.items()}):
             self._around["version-skew"] = "devices of one model have different firmware"
         present.update({name: self._options.level(name) for name in self._around})

@@ -59,15 +59,15 @@ class KernelLog:
         """Let go of it."""
         os.close(self.descriptor)
 
-    def read(self) -> tuple[list[Xid], list[Xid], list[str]]:
+    def read(self) -> tuple[list[Xid], list[Xid], list[tuple[str, float]]]:
         """Return what was not read before: errors of devices, errors of switches (`bus` is the switch's), and the
-        addresses of network cards that have failed.
+        addresses of network cards that have failed, with when.
         """
         records, self._rest = _read_records(self.descriptor, self._rest)
         devices = [xid for _, at, text in records if (xid := _read_text(text, at)) is not None]
         matches = [(at, _SWITCH.search(text)) for _, at, text in records]
         switches = [Xid(bus_of(match[1]), int(match[2]), at, "") for at, match in matches if match is not None]
-        cards = [match[1].rstrip(":.") for _, _, text in records if (match := _CARD.search(text)) is not None]
+        cards = [(match[1].rstrip(":."), at) for _, at, text in records if (match := _CARD.search(text)) is not None]
         return devices, switches, cards
 
 

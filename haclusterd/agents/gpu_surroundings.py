@@ -7,7 +7,10 @@ and a port counts only once it was seen up: one that nobody has cabled is none e
 from __future__ import annotations
 
 import os
-from typing import Any
+
+TYPE_CHECKING = False  # As typing says it; importing that takes half a megabyte.
+if TYPE_CHECKING:
+    from typing import Any
 
 NVIDIA, BRIDGE = "0x10de", "0x0680"
 """Of an NVSwitch: vendor, and class of its PCI function."""
@@ -24,14 +27,14 @@ class Surroundings:
     def __init__(self, sysfs: str, proc: str) -> None:
         self._sysfs, self._proc = sysfs, proc
         self._ports_up: set[str] = set()
-        self._cards: set[str] = set()
+        self._cards: dict[str, float] = {}
 
-    def take_cards(self, addresses: list[str]) -> None:
-        """Keep network cards that the kernel log says have failed."""
-        self._cards |= set(addresses)
+    def take_cards(self, errors: list[tuple[str, float]]) -> None:
+        """Keep network cards that have failed, and when (seconds since boot), as the kernel log says."""
+        self._cards.update(errors)
 
-    def faults(self) -> dict[str, str]:
-        """Return the faults of the node by name, each with what it is about."""
+    def faults(self, now: float, hold_s: float) -> dict[str, str]:
+        """Return the faults of the node by name, each with what it is about; an error counts for `hold_s` seconds."""
         found = {}
         if self._has_switch() and not self._is_fabric_managed():
             found["fabric-manager"] = "there are NVSwitches and no process nv-fabricmanager"
@@ -40,8 +43,9 @@ class Surroundings:
         down = sorted(name for name in self._ports_up if not states.get(name, "").endswith("ACTIVE"))
         if down:
             found["network-port"] = f"{', '.join(down[:4])}: {states.get(down[0], 'gone') or 'no state'}"
-        if self._cards:
-            found["network-card"] = ", ".join(sorted(self._cards)[:4])
+        cards = sorted(card for card, at in self._cards.items() if now - at < hold_s)
+        if cards:
+            found["network-card"] = ", ".join(cards[:4])
         if states and not os.path.isdir(f"{self._sysfs}/module/nvidia_peermem"):
             found["peer-memory"] = "there are network ports, and nvidia_peermem is not loaded"
         return found

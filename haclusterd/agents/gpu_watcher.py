@@ -29,7 +29,6 @@ import select
 import stat
 import sys
 import time
-from typing import Any
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 if __name__ == "__main__":
@@ -40,8 +39,12 @@ from haclusterd.agents import gpu_inventory as inventory  # noqa: E402 (likewise
 from haclusterd.agents import gpu_kernel_log as kernel_log  # noqa: E402 (likewise)
 from haclusterd.agents import gpu_users as users  # noqa: E402 (likewise)
 from haclusterd.agents.gpu_child import NEVER, Child  # noqa: E402 (likewise)
-from haclusterd.agents.gpu_fault_table import TableError, load  # noqa: E402 (likewise)
+from haclusterd.agents.gpu_fault_table import TableError, load_apart  # noqa: E402 (likewise)
 from haclusterd.agents.recovering import gpu_recovery as recovery  # noqa: E402 (likewise)
+
+TYPE_CHECKING = False  # As typing says it; importing that takes half a megabyte.
+if TYPE_CHECKING:
+    from typing import Any
 
 DEFAULTS: dict[str, Any] = {
     "faults": "", "kernel_log": "/dev/kmsg", "sysfs": "/sys", "proc": "/proc", "declared": 0, "sweep_s": 10.0,
@@ -60,6 +63,7 @@ FILE_LOG_S = 0.2
 BACKOFF_S = (1.0, 5.0, 30.0, 60.0)
 """Before a child that ended by itself is started again."""
 STDIN, STDOUT = 0, 1
+HUNG_AGAIN_S = 0.5
 ALIVE_S = 10.0
 """After so long without a line there is an empty one."""
 PRETENDED_S = 1.0
@@ -137,10 +141,10 @@ class Watcher:
 
     def _table(self) -> Any:
         try:
-            return load(self.settings["faults"])
+            return load_apart(self.settings["faults"])
         except TableError as error:
             self.voice.tell(problem=f"{self.settings['faults']}: {error}; the table that came with the program is used")
-            return load()
+            return load_apart()
 
     def run(self) -> None:
         """Watch until nobody wants it any more."""
@@ -177,7 +181,7 @@ class Watcher:
                 poll.register(child.descriptor, select.POLLIN)
         due = [self.sweep_at if self.sweep is None else now + 60, self.devices.due(now)]
         if self.poller is not None:
-            due.append(self.poller.deadline)
+            due += [self.poller.deadline, self._patience()]
             if self.sweep is None and self.looking is None:
                 due.append(self.events_due)
         if self.deed is not None:
@@ -197,10 +201,11 @@ class Watcher:
             self.sweep_at = max(self.sweep_at, now + 1)
             self._give_up_looks(now, all_of_them=True)
             return
-        if self.sweep is None and self.looking is None and now >= self.sweep_at:
-            self._begin_sweep(now)
+        # Looks first: where sweeps take longer than the time between them, they would never be answered.
         if self.sweep is None and self.looking is None and self.looks:
             self._begin_look(now)
+        if self.sweep is None and self.looking is None and now >= self.sweep_at:
+            self._begin_sweep(now)
 
     def _begin_sweep(self, now: float) -> None:
         self.sweep_at = now + self.settings["sweep_s"]
@@ -303,7 +308,7 @@ class Watcher:
         self._give_up_looks(time.monotonic(), all_of_them=True)
 
     def _end_what_is_late(self, now: float) -> None:
-        if self.poller is not None and now >= self.poller.deadline:
+        if self.poller is not None and now >= min(self.poller.deadline, self._patience()):
             self._poller_hangs(now)
         elif self.poller is not None and now >= self.events_due and self.sweep is None and self.looking is None:
             # Its silence says nothing of a device: the next sweep finds out. The kernel log says what events would.
@@ -315,6 +320,14 @@ class Watcher:
         if self.deed is not None and now >= self.deed.deadline:
             self._deed_is_over(has_begun=True, text="it did not end in time")
         self._give_up_looks(now)
+
+    def _patience(self) -> float:
+        """Return until when a device may take that hung the last time: while a look waits, that is not long."""
+        assert self.poller is not None
+        kind, _, number = self.poller.at.partition(" ")
+        if not self.looks or self.sweep is None or kind != "device" or int(number) not in self.devices.hung:
+            return NEVER
+        return self.poller.since + HUNG_AGAIN_S
 
     def _poller_hangs(self, now: float) -> None:
         assert self.poller is not None
@@ -369,6 +382,8 @@ class Watcher:
         self._take_xids(xids)
         self.devices.take_switches(switches)
         self.devices.surroundings.take_cards(cards)
+        if switches or cards:
+            self.sweep_at = min(self.sweep_at, time.monotonic())
 
     def _take_xids(self, xids: list[kernel_log.Xid]) -> None:
         is_new = False

@@ -29,7 +29,10 @@ import os
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+
+TYPE_CHECKING = False  # As typing says it; importing that takes half a megabyte.
+if TYPE_CHECKING:
+    from typing import Any
 
 NO_BINDING = 3
 """Exit status: the package nvidia-ml-py is missing."""

@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import errno
 import gc
+import json
 import logging
 import os
 import signal
@@ -126,6 +127,8 @@ SWITCH_INTERVAL_S = 0.001
 RUNTIME_FILES_EVERY_S = 1.0
 RAFT_SILENT_S = 2.0
 """A Raft thread that shows no life for so long is not vouched for."""
+WATCH_VARIABLE = "HACLUSTERD_GPU_WATCH"
+"""Settings of the watcher of GPUs as JSON, in development only: the lab has its own kernel log, and no patience."""
 WATCHDOG_VARIABLE = "WATCHDOG_USEC"
 WHILE_NOBODY_FEEDS_US = 120_000_000
 """The service manager's watchdog while a new image starts, or this process ends."""
@@ -302,6 +305,8 @@ class Daemon:
             "lock": str(installation.runtime_directory / LOCK_FILE),
             "recovered": str(installation.runtime_directory / RECOVERED_FILE),
         }
+        if installation.is_development:
+            settings.update(json.loads(os.environ.get(WATCH_VARIABLE, "{}")))
         self._gpus = GpuWatch(clock, self._loop, settings, say=say)
         return self._gpus
 

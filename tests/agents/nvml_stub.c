@@ -8,6 +8,7 @@
  *   KEY=!CODE       the call returns that NVML error
  *   KEY=@hang       the call never returns  KEY=@hard          nor does it let SIGTERM end its process
  *   KEY=~MS~VALUE   the call takes so many milliseconds
+ *   KEY=@rate:N     a counter that rises by N a second
  *   any=...         for every call about the device, its handle included
  *   gINDEX.mNUMBER.KEY=VALUE   for one MIG instance
  * Keys are named where they are used. NVML's prototypes and structures are those of NVIDIA's public documentation.
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SUCCESS = 0, UNINITIALIZED = 1, INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7, TIMEOUT = 10 };
@@ -108,7 +110,11 @@ static int answer(const Device *device, const char *key, const char *fallback, c
 static int number(const Device *device, const char *key, const char *fallback, u64 *out) {
     char value[VALUE_MAX];
     int code = answer(device, key, fallback, value);
-    if (!code) *out = strtoull(value, NULL, 0);
+    if (!code && !strncmp(value, "@rate:", 6)) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        *out = (u64)(now.tv_sec * 1000 + now.tv_nsec / 1000000) * strtoull(value + 6, NULL, 0) / 1000;
+    } else if (!code) *out = strtoull(value, NULL, 0);
     return code;
 }
 

@@ -395,6 +395,23 @@ def test_who_uses_a_device(machine: Machine) -> None:
             process.communicate()
 
 
+def test_a_look_is_answered_between_sweeps_that_follow_each_other_without_a_pause(machine: Machine) -> None:
+    machine.let("gpus=4", "temperature=~100~40")
+    one = machine.watch(look_timeout_s=5.0)
+    assert [one.look(gpu(0))["unknown"] for _ in range(3)] == [[], [], []]
+
+
+def test_a_device_that_hangs_again_keeps_nobody_from_a_look(machine: Machine) -> None:
+    machine.let("gpus=3")
+    one = machine.watch(device_timeout_s=6.0)
+    machine.let("gpus=3", "g2.temperature=@hang")
+    until(one, {0: "ok", 1: "ok", 2: "unknown"})
+    began = time.monotonic()
+    assert one.look(gpu(0))["unknown"] == []
+    assert time.monotonic() - began < 6.0
+    until(one, {0: "ok", 1: "ok", 2: "failed"})
+
+
 def test_a_look_at_what_hangs_is_answered_in_time(machine: Machine) -> None:
     machine.let("gpus=2")
     one = machine.watch(look_timeout_s=0.3)

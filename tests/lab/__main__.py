@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Play; return 0 when everything went as expected, 77 when this machine cannot."""
     options = _parser().parse_args(arguments)
     if options.only.startswith("gpu-"):
-        return gpu_lab.main([])
+        return gpu_lab.main(["--only", options.only])
     is_systemd = options.only.startswith("systemd-")
     why = nspawn.obstacle() if is_systemd else obstacle()
     if why:

@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 from haclusterd.cli.live.failover import last_failover, render_failover
 from haclusterd.cli.live.lines import cut, folded, plain, width_of
 from haclusterd.cli.live.view import KEYS, Pane, View
+from haclusterd.cli.render.gpus import render_devices
 from haclusterd.cli.render.status import (
     failure_lines,
     fencing_lines,
+    gpus_of,
     headline_lines,
     in_flight_lines,
     management_note,
@@ -26,8 +28,9 @@ from haclusterd.cli.render.terminal import Cell, Colour, Screen, columns, span
 from haclusterd.cli.render.why import render_why
 from haclusterd.model.json_value import Json
 from haclusterd.verbs.answers.answer import read
+from haclusterd.verbs.answers.devices import Devices
 from haclusterd.verbs.answers.history import Events, ShownEvent
-from haclusterd.verbs.answers.node import AttributesOfNodes, NodeAttributes
+from haclusterd.verbs.answers.node import AttributesOfNodes, Node, NodeAttributes
 from haclusterd.verbs.answers.resource import Why
 from haclusterd.verbs.answers.status import ShownInstance, ShownResource, Status
 
@@ -81,6 +84,8 @@ def question_of(view: View, status: Status) -> tuple[str, Mapping[str, Json]] | 
     if view.pane is Pane.WHY:
         resource = chosen(view, status)
         return ("resource.why", {"resource": resource}) if resource else None
+    if view.pane is Pane.GPUS and any(node.gpus is not None for node in status.nodes):
+        return "gpu.list", {}
     if view.pane in (Pane.ATTRIBUTES, Pane.GPUS):
         return "node.attributes", {"all": True}
     return None
@@ -232,9 +237,11 @@ def _attributes_of(screen: Screen, node: NodeAttributes) -> Iterator[str]:
 
 def _gpus(screen: Screen, known: Known, view: View) -> list[str]:
     def lines(data: Json) -> list[str]:
+        if known.aside is not None and known.aside.verb == "gpu.list":
+            return render_devices(screen, read(Devices, data))
         nodes = read(AttributesOfNodes, data).nodes
         return [line for node in nodes for line in _gpus_of(screen, node)] or [
-            "no node publishes GPUs: crm ra info ocf:haclusterd:gpu-health"
+            "no node has GPUs, or publishes them: crm ra info ocf:haclusterd:gpu-health"
         ]
 
     return _answered(known, view, lines)
@@ -363,6 +370,9 @@ def _grid(
         ["", *(Cell(node.name, Colour.BOLD) for node in nodes)],
         ["", *(node_state(node) for node in nodes)],
     ]
+    if any(node.gpus is not None for node in nodes):
+        table.append([Cell("GPUs", Colour.DIM), *(_gpus_in_short(node) for node in nodes)])
+    heads = len(table)
     for row in rows:
         by_node = {each.node: each for each in row.resource.instances or ()}
         cells = [_on_node(by_node[node.name]) if node.name in by_node else Cell("-", Colour.DIM) for node in nodes]
@@ -375,9 +385,14 @@ def _grid(
     remarks = [_remark(row.resource) for row in rows]
     body = [
         f"{line}{' ' * (wide - width_of(line) + 2)}{screen.paint(remark.text, remark.colour)}" if remark.text else line
-        for line, remark in zip(lines[2:], remarks, strict=True)
+        for line, remark in zip(lines[heads:], remarks, strict=True)
     ]
-    return lines[:2], body
+    return lines[:heads], body
+
+
+def _gpus_in_short(node: Node) -> Cell:
+    cell = gpus_of(node)
+    return Cell(cell.text.replace(" GPUs", "") or "-", cell.colour or Colour.DIM)
 
 
 _WORDS = {

@@ -93,9 +93,12 @@ _STATES = {
 
 def node_lines(screen: Screen, nodes: Sequence[Node], now: int) -> list[str]:
     """Write one line a node, and below it its warnings."""
+    has_gpus = any(node.gpus is not None for node in nodes)
     rows: list[list[Cell | str]] = [
-        [Cell(node.name, Colour.BOLD), node_state(node), ", ".join(_remarks(node, now))] for node in nodes
-    ]
+        [Cell(node.name, Colour.BOLD), node_state(node), *([gpus_of(node)] if has_gpus else []),
+         ", ".join(_remarks(node, now))]
+        for node in nodes
+    ]  # fmt: skip
     lines: list[str] = []
     for node, line in zip(nodes, columns(screen, rows, indent=2), strict=True):
         lines.append(line)
@@ -116,6 +119,15 @@ def node_state(node: Node) -> Cell:
         if node.is_maintenance:
             return Cell("maintenance", Colour.YELLOW)
     return Cell(word, colour)
+
+
+def gpus_of(node: Node) -> Cell:
+    """Say in short how the GPUs of a node are; empty: it has none."""
+    gpus = node.gpus
+    if gpus is None:
+        return Cell("")
+    colour = Colour.GREEN if gpus.usable == gpus.total else Colour.YELLOW if gpus.usable else Colour.BAD
+    return Cell(f"{gpus.usable}/{gpus.total} GPUs, {gpus.held} held", colour)
 
 
 def _remarks(node: Node, now: int) -> list[str]:

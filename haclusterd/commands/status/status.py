@@ -3,6 +3,7 @@
 from haclusterd.commands.context import Context, HeardFrom, Hold
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status import fencing_cover
+from haclusterd.commands.status.devices import claimable, usable
 from haclusterd.commands.status.headlines import Headline, headlines, missing_voters, reaches_majority
 from haclusterd.commands.status.node_health import votes
 from haclusterd.commands.status.overview import Overview
@@ -16,7 +17,7 @@ from haclusterd.model.orders import Order
 from haclusterd.model.scores import render as render_score
 from haclusterd.scheduler.model.lifetimes import BAN, end_of, moves, node_of, score_of
 from haclusterd.verbs.answers.answer import extended
-from haclusterd.verbs.answers.node import Node
+from haclusterd.verbs.answers.node import GpusOfNode, Node
 from haclusterd.verbs.answers.status import (
     ConfigurationVersion,
     DeviceOfNode,
@@ -156,7 +157,16 @@ def node_answer(context: Context, name: NodeName) -> Node:
         brain_since_ms=heard.brain_since_ms,
         unverified=len(known.unverified) if known.state is NodeState.ONLINE else 0,
         unhealthy=tuple(votes(cib, name, "yellow", "red")),
+        gpus=_gpus(cib, name),
     )
+
+
+def _gpus(cib: Cib, name: NodeName) -> GpusOfNode | None:
+    known = cib.status.devices.get(name)
+    if known is None or not known.devices:
+        return None
+    shown = claimable(known)
+    return GpusOfNode(usable(known), len(shown), sum(bool(known.claims.get(device.id)) for device in shown))
 
 
 def _tickets(cib: Cib) -> tuple[TicketInShort, ...]:

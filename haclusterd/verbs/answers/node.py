@@ -1,10 +1,21 @@
 """Answers about nodes: how each is, its attributes, who belongs to the cluster."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from haclusterd.verbs.answers.answer import Answer, absent
+from haclusterd.verbs.answers.answer import MAY_BE_ABSENT, Answer, absent
+
+
+@dataclass(frozen=True, slots=True)
+class GpusOfNode:
+    """The GPUs of a node that resources can claim, and MIG instances instead of those that are divided."""
+
+    usable: int
+    """Something new may start on them, or has them: they are in order or degraded, and nobody drains them."""
+    total: int
+    held: int
+    """By resources, with those whose end is not proven yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +49,8 @@ class Node:
     """How many resources may run there of which no probe has answered yet."""
     unhealthy: tuple[str, ...]
     """Health attributes that are yellow or red."""
+    gpus: GpusOfNode | None = field(default=None, kw_only=True, metadata=MAY_BE_ABSENT)
+    """Absent: it has never reported any."""
 
 
 @dataclass(frozen=True, slots=True)
