@@ -410,9 +410,9 @@ def play_full(lab: GpuLab, text: str) -> bool:
 def play_hang(lab: GpuLab) -> str:
     """Let one device hang, and return figures: how late the daemon of its node answers, before and meanwhile."""
     held = {device["id"] for device in lab.held().values()}
-    node = "n1"
-    free = [uuid for uuid in lab.stand_ins[node].uuids if uuid not in held]
-    hung, other = free[:2]
+    free = {name: [uuid for uuid in each.uuids if uuid not in held] for name, each in lab.stand_ins.items()}
+    node = max(free, key=lambda name: len(free[name]))
+    hung, other = free[node][:2]
     term = lab.data("status")["term"]
     before_ms, beats_before = _answer_times(lab, node)
     workers = _workers(lab, node)
