@@ -1,6 +1,8 @@
 """Who notices a mutant: unit tests, directed scenarios, property tests, the swarm; each in a copy of the checkout."""
 
+import math
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -21,7 +23,9 @@ CHECKOUT = PACKAGE.parent
 COPIED = ("haclusterd", "tests", "policies", "resource_agents", "docs", "systemd", "shims", "pyproject.toml")
 _NOTHING_WAS_ASKED = (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED)
 LIMIT_S = 900
-"""A level that takes longer than this hangs: it has noticed."""
+"""A level that takes so much processor time never ends: it has noticed. How busy the machine is says nothing."""
+STANDSTILL_S = 3600
+"""Of real time: so long one test may wait for what never comes."""
 
 
 class Level(StrEnum):
@@ -170,30 +174,38 @@ class Workplace:
     def _run(
         self, command: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
     ) -> tuple[int, str]:
-        with tempfile.TemporaryFile("w+") as output:
-            process = subprocess.Popen(
-                [sys.executable, *command],
-                cwd=self.directory,
-                env={**_environment(), **(environment or {})},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-            try:
-                code = process.wait(limit_s)
-            except subprocess.TimeoutExpired:
-                code = -1
-            finally:
-                # Also what a broken program left running in its session.
-                _kill_group(process.pid)
-                process.wait()
-            output.seek(0)
-            return code, output.read()
+        return run_limited(command, self.directory, limit_s, {**_environment(), **(environment or {})})
+
+
+def run_limited(
+    command: Sequence[str], directory: Path, limit_s: float, environment: Mapping[str, str]
+) -> tuple[int, str]:
+    """Run Python in a directory; return its exit code, -SIGXCPU after so much processor time, and its output."""
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(
+            [sys.executable, *command],
+            cwd=directory,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, (math.ceil(limit_s), math.ceil(limit_s) + 1))
+        try:
+            code = process.wait(limit_s + STANDSTILL_S)
+        except subprocess.TimeoutExpired:
+            code = -signal.SIGXCPU
+        finally:
+            # Also what a broken program left running in its session.
+            _kill_group(process.pid)
+            process.wait()
+        output.seek(0)
+        return code, output.read()
 
 
 _PYTEST = ("-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not processes", "--no-header", "--tb=line",
-           "--hypothesis-profile=whole")  # fmt: skip
+           "--hypothesis-profile=whole", "-o", f"timeout={STANDSTILL_S}")  # fmt: skip
 
 
 def _swarm(path: Path, seed: int, seconds: int) -> Sequence[str]:
@@ -217,7 +229,7 @@ def _kill_group(pid: int) -> None:
 
 def _words(output: str, code: int) -> str:
     """Return the line that says what was found."""
-    if code == -1:
+    if code == -signal.SIGXCPU:
         return f"still running after {LIMIT_S} s"
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     marks = ("FAILED ", "ERROR ", "violation", "broke", "breaks")

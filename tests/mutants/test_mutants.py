@@ -1,6 +1,8 @@
 """The list of mutants follows the code, and the tool tells a test that fails from one that passes."""
 
 import ast
+import os
+import signal
 from functools import cache
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from tests.mutants.__main__ import (
 )
 from tests.mutants.curated import CURATED
 from tests.mutants.generated import all_generated, sample
-from tests.mutants.noticing import CHECKOUT, Judgement, Level, Verdict, files_for
+from tests.mutants.noticing import CHECKOUT, Judgement, Level, Verdict, files_for, run_limited
 from tests.mutants.sites import MissingCodeError, Mutant, find, mutated, source_of
 
 LISTED_MIN = 80
@@ -107,6 +109,11 @@ def test_what_noticed_mutants_of_the_same_file_is_asked_first(tmp_path: Path) ->
         "tests/unit/test_it.py::test_far",
     ]
     assert neighbours(asked, Level.SCENARIOS, cases, answers) == []
+
+
+def test_what_never_ends_is_ended_after_its_processor_time(tmp_path: Path) -> None:
+    code, output = run_limited(("-c", "print('begun', flush=True)\nwhile True: pass"), tmp_path, 1, os.environ)
+    assert (code, output) == (-signal.SIGXCPU, "begun\n")
 
 
 @pytest.mark.slow
