@@ -7,7 +7,7 @@ import pytest
 from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.changes import RefusalCode
-from haclusterd.model.activity import migrating_to_or_from, possibly_promoted
+from haclusterd.model.activity import history_says_active, migrating_to_or_from, possibly_promoted
 from haclusterd.model.configuration import AttributeSet, Clone
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.history import OperationRecord
@@ -82,6 +82,18 @@ def test_the_target_is_in_doubt_from_the_commit_until_a_probe_after_the_end(log:
     assert is_doubted(log)
     probed(log, N3, ExitCode.NOT_RUNNING, "afterwards")
     assert not is_doubted(log)
+
+
+def test_what_may_arrive_is_newer_than_the_stop_that_was_the_last_action_of_the_target() -> None:
+    """A probe that cannot look falls back on what is recorded."""
+    log = Cluster()
+    started(log, N3)
+    log.must(issue(order("stop", ActionName.STOP, node=N3)))
+    log.must(record(result("stop", "stop", call_id=2), N3))
+    started(log)
+    assert not history_says_active(log.status(N3).histories[DB])
+    log.must(issue(send()))
+    assert history_says_active(log.status(N3).histories[DB])
 
 
 def test_a_migrate_from_that_succeeds_settles_the_target(log: Log) -> None:

@@ -1,5 +1,6 @@
 """A node that acts alone, and a reload that did not come to its end: what one way misses may run by the other."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from haclusterd.cib import commands
 from haclusterd.model.configuration import AttributeSet, Clone, Group
 from haclusterd.model.ids import ResourceId
-from haclusterd.model.ocf import ActionName, ExitCode
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import Order
 from tests.unit.machines.executing import Node, start
 from tests.unit.situations import DB, WEB, order, primitive
 
@@ -24,15 +26,21 @@ def node() -> Node:
     return made
 
 
-def reload_in_doubt(node: Node, resource: ResourceId = DB) -> None:
-    """Let a resource start by the older parameters, and fail to take the newer ones over."""
-    begins = order("starts", resource=resource)
-    node.cluster.issue(replace(begins, parameters=OLD, definition="old"))
+def by(made: Order, parameters: Mapping[str, str]) -> Order:
+    return replace(made, parameters=parameters, definition=parameters["pidfile"])
+
+
+def is_being_reloaded(node: Node, resource: ResourceId = DB) -> None:
+    """Let a resource run by the older parameters, and begin to take the newer ones over."""
+    node.cluster.issue(by(order("starts", resource=resource), OLD))
     node.see()
     node.finish("starts")
-    takes_over = order("reloads", ActionName.RELOAD_AGENT, resource=resource)
-    node.cluster.issue(replace(takes_over, parameters=NEW, definition="new"))
+    node.cluster.issue(by(order("reloads", ActionName.RELOAD_AGENT, resource=resource), NEW))
     node.see()
+
+
+def reload_in_doubt(node: Node, resource: ResourceId = DB) -> None:
+    is_being_reloaded(node, resource)
     node.finish("reloads", ExitCode.ERROR)
 
 
@@ -47,6 +55,18 @@ def test_it_is_stopped_in_each_way(node: Node) -> None:
     assert not node.is_empty()
     node.finish(node.calls[-1].key)
     assert calls_since(node, 2) == [("db", "stop", "old"), ("db", "stop", "new")]
+    assert node.is_empty()
+
+
+def test_what_is_being_reloaded_is_stopped_by_the_newer_parameters_and_by_the_older(node: Node) -> None:
+    is_being_reloaded(node)
+    node.lose_lease()
+    assert node.killed == ["reloads"]
+    node.finish("reloads", ExitCode.ERROR, ExecutionStatus.CANCELLED)
+    node.finish(node.calls[-1].key)
+    assert not node.is_empty()
+    node.finish(node.calls[-1].key)
+    assert calls_since(node, 2) == [("db", "stop", "new"), ("db", "stop", "old")]
     assert node.is_empty()
 
 
