@@ -127,10 +127,8 @@ class Sessions:
             return self.shown(request)
         if "Authorization" in request.headers:
             found = self.shown(request)
-            is_its_page = hmac.compare_digest(
-                found.token, session.token
-            )  # A proxy adds the header to all it passes on.
-            return replace(found, interface=WEB) if is_its_page else found
+            # A proxy adds the header to all that it passes on, to requests of the page too.
+            return replace(found, interface=WEB) if hmac.compare_digest(found.token, session.token) else found
         refuse_other_sites(request)
         if request.method not in SAFE_METHODS:
             given = request.headers.get(CSRF_HEADER, "")

@@ -34,13 +34,21 @@ class PageWalk:
         self.browser = browser
         self.pictures = pictures
         self.has_devices = False
+        self.axe: Path | None = None
         self.steps = 0
+        self.inaccessible: list[str] = []
 
     def step(self, what: str, act: Callable[[], Any]) -> None:
         began = time.monotonic()
         act()
         self.steps += 1
         print(f"  {what}: {time.monotonic() - began:.1f} s", flush=True)
+
+    def check(self, what: str, *, is_dark: bool = False) -> None:
+        """Look for what a screen reader cannot say, and for what axe finds, in what is shown now."""
+        self.browser.look(1000, 800, is_dark=is_dark)
+        self.inaccessible += [f"{what}: {each}" for each in nameless(self.browser) + grave(self.browser, self.axe)]
+        self.browser.look(1000, 800)
 
     def picture(self, name: str, width: int, height: int, *, is_dark: bool, at: str = "body") -> None:
         if self.pictures is not None:
@@ -99,6 +107,7 @@ class PageWalk:
         )
         page.press("#details button", "Stop")
         assert not page.value("document.querySelector('#plan').open")
+        self.check("what is not permitted")
         self.picture("web-page-not-permitted", 1000, 800, is_dark=False)
         page.press("#details .close")
         page.press("#may-form button")
@@ -110,6 +119,7 @@ class PageWalk:
         self.shows("the outage", "#availability-outages", "svc down for")
         self.shows("how long it took", "#availability-note", "median")
         self.shows("the service", "#availability-table", "svc")
+        self.check("availability, at night", is_dark=True)
         self.picture("web-page-availability", 1000, 800, is_dark=False, at="#availability")
 
     def ask_why_with_the_keyboard(self) -> None:
@@ -129,6 +139,7 @@ class PageWalk:
         page.value(f"document.querySelector('#details .choice select').value = '{target}'")
         page.press("#details button", "Move there")
         self.shows("what is interrupted", "#plan-body", f"goes to {target}, within 40 s at most")
+        self.check("a plan")
         page.write("#plan-reason", HOSTILE)
         page.press("#plan form button")
         self.shows("it to be done", "#plan-body", "Done.")
@@ -189,6 +200,7 @@ class PageWalk:
             page.press("#plan .close")
             page.press("#details .close")
             self.shows("what it is now", "#gpu-list", shown)
+        self.check("accelerators")
         self.picture("web-page-accelerators", 1000, 800, is_dark=True, at="#gpus")
 
     def see_a_failover(self) -> None:
@@ -281,10 +293,10 @@ def run(directory: Path, pictures: Path | None, axe: Path | None) -> int:
             api.tokens[role] = crm(scenario, "n1", "api", "token", "add", name, "--role", role)["token"]
         browser = Chromium(directory / "browser")
         walk = PageWalk(scenario, api, browser, pictures)
-        walk.has_devices = has_devices
+        walk.has_devices, walk.axe = has_devices, axe
         walk.step("sign in", walk.sign_in)
         walk.picture("web-page-light", 1000, 800, is_dark=False)
-        inaccessible = nameless(browser) + grave(browser, axe)
+        walk.check("all of it")
         for act in (
             walk.ask_why_with_the_keyboard, walk.move_with_a_plan, walk.meet_a_conflict, walk.search, walk.zoom,
             walk.see_what_one_may, walk.see_accelerators, walk.see_a_failover, walk.see_availability,
@@ -299,10 +311,10 @@ def run(directory: Path, pictures: Path | None, axe: Path | None) -> int:
             api.process.terminate()
             api.process.wait(20)
         scenario.close()
-    for each in (*complaints, *inaccessible):
+    for each in (*complaints, *walk.inaccessible):
         print(f"  {each}")
-    print(f"RESULT steps={walk.steps} complaints={len(complaints)} inaccessible={len(inaccessible)}")
-    return int(bool(complaints or inaccessible))
+    print(f"RESULT steps={walk.steps} complaints={len(complaints)} inaccessible={len(walk.inaccessible)}")
+    return int(bool(complaints or walk.inaccessible))
 
 
 def main() -> int:

@@ -39,8 +39,7 @@ function row(service, now) {
 const COLUMNS = ["Service", "Now", "Up", "Planned", "Unplanned", "Not known", "Outages: planned + unplanned", "Longest unplanned"];
 
 function table(found) {
-  return [el("caption", { class: "unseen" }, "How available services were"),
-    el("thead", {}, el("tr", {}, COLUMNS.map((each) => el("th", { scope: "col" }, each)))),
+  return [el("thead", {}, el("tr", {}, COLUMNS.map((each) => el("th", { scope: "col" }, each)))),
     el("tbody", {}, found.services.map((each) => row(each, found.now)))];
 }
 

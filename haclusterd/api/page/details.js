@@ -55,7 +55,7 @@ function explained(found) {
     found.instances.filter((each) => each.detail).map((each) => el("p", {}, `${each.node}: ${each.detail}`)),
     promotion && el("p", {}, `promotion score ${promotion.score}`,
       promotion.to_be_promoted.map((each) => ` · ${each}`)),
-    el("div", { class: "scroll" }, el("table", { class: "scores" },
+    el("div", { class: "scroll" }, el("table", { class: "scores", "aria-label": `Scores of ${found.resource}` },
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Node"), el("th", { scope: "col" }, "Score"),
         el("th", { scope: "col" }, "It is the sum of"))),
       el("tbody", {}, found.nodes.map(scoreRow)))),

@@ -91,7 +91,7 @@ function usual([label, verb]) {
 function draw() {
   const facts = [["You", identity.author], ["Roles", identity.role], ["Permission", WORDS[identity.permission]], ["Given by", identity.why]];
   show(byId("may-facts"), facts.map(([key, value]) => el("div", {}, el("dt", {}, key), el("dd", {}, value))));
-  show(byId("may-table"), el("caption", { class: "unseen" }, "What you may do"),
+  show(byId("may-table"),
     el("thead", {}, el("tr", {}, ["What", "May you?", "Needs the permission to"].map((each) => el("th", { scope: "col" }, each)))),
     el("tbody", {}, USUAL.filter(([, verb]) => verb in needed).map(usual)));
   if (byId("may-verb").length > 0) return;
