@@ -21,7 +21,7 @@ function reportsOf(reports) {
 
 function within(each) {
   const most = `within ${span(each.at_most_ms)} at most`;
-  return each.expected_ms === null ? most : `in ${span(each.expected_ms)} by what was measured last, ${most}`;
+  return each.expected_ms === null ? most : `${most} (${span(each.expected_ms)} by what was measured last)`;
 }
 
 function interruptions(rows) {

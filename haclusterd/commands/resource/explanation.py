@@ -86,7 +86,9 @@ def _changes_something(event: Event) -> bool:
 
 
 def _reason(event: Event) -> str:
-    return (event.change.facts.reason or event.reason) if event.change.kind is ChangeKind.ORDER_ISSUED else ""
+    """Return why something was ordered, where the event's text does not say it already."""
+    reason = (event.change.facts.reason or event.reason) if event.change.kind is ChangeKind.ORDER_ISSUED else ""
+    return "" if event.change.text.endswith(reason) else reason
 
 
 def scores(context: Context, arguments: Arguments) -> Outcome[Scores]:
