@@ -157,7 +157,9 @@ DONE_AT_ONCE = {
     "api.token_add": "it is committed when it is answered", "api.token_revoke": "it is committed when it is answered",
     "fencing.cleanup": "it is committed when it is answered", "gpu.accept": "it is committed when it is answered",
     "gpu.forget": "it is committed when it is answered", "node.attribute": "it may be dampened by the agents' side",
-    "cluster.invite": "the answer is what was asked for",
+    "cluster.invite": "the answer is what was asked for", "secret.delete": "nothing refers to it",
+    "secret.set": "nothing refers to it yet", "secret.rotate": "it is committed when it is answered",
+    "secret.show": "it notes who was shown it", "resource.secret": "to show a value notes who was shown it",
 }  # fmt: skip
 """Verbs with changes for which there is nothing to wait, and why. An answer comes after the commit."""
 REASON_LATER = {"cluster.remove": "it is asked to leave; the reason is kept with its retirement, which follows"}
