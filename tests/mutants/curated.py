@@ -308,6 +308,18 @@ ACTIVITY = (
         "a start that goes on holds back no plan: what it is to run is ordered under another name again and again",
     ),
     Mutant(
+        "Names._is_started_otherwise",
+        "history.definition != now",
+        "False",
+        "a start that has failed is not waited for: what it may run is ordered under another name again and again",
+    ),
+    Mutant(
+        "_with_digest",
+        "is_arrival and not record.digest",
+        "False",
+        "what has arrived by a live migration never takes other parameters over, and two names run one service",
+    ),
+    Mutant(
         "restart_instead_of_reloading",
         "id(leaf) in taken_over",
         "False",

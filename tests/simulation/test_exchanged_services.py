@@ -16,7 +16,7 @@ from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.hosts.truth import CALLED
 from haclusterd.simulator.scenario import Cluster
-from tests.simulation.copies_scenarios import SOURCE, TARGET, THIRD, is_ordered
+from tests.simulation.copies_scenarios import SOURCE, TARGET, THIRD, VM, is_ordered
 
 LEFT, RIGHT = ResourceId("left"), ResourceId("right")
 SLOW_START = Fate(duration_ms=12_000, effect_at_percent=60)
@@ -92,4 +92,33 @@ def test_the_name_under_which_it_starts_is_given_up(edits: Sequence[Edit], blow:
     blow(cluster)
     cluster.run_for(20_000)
     cluster.until(lambda: cluster.runs_once("left"), 60_000, "it runs")
+    cluster.until_settled(60_000, "settled")
+
+
+def migratable(name: str, service: str) -> Edit:
+    resource = configurations.migratable(name).resource
+    assert isinstance(resource, Primitive)
+    return PutResource(replace(resource, parameters=(AttributeSet(f"{name}-parameters", ((CALLED, service),)),)))
+
+
+@pytest.mark.parametrize("is_renamed", [True, False], ids=["renamed", "exchanged"])
+@pytest.mark.parametrize("phase", ["migrate_to", "moved", "migrate_from"])
+def test_what_migrates_live_gets_another_name_on_its_way(phase: str, *, is_renamed: bool) -> None:
+    cluster = Cluster(3).form()
+    cluster.configure([migratable("vm", "one"), migratable("guest", "two"), configurations.prefers("vm", SOURCE),
+                       configurations.prefers("guest", THIRD)])  # fmt: skip
+    cluster.until_settled(60_000, "both run")
+    cluster.fates.write("vm", "migrate_to", Fate(duration_ms=3000, effect_at_percent=60), times=1)
+    cluster.fates.write("vm", "migrate_from", Fate(duration_ms=3000), times=1)
+    cluster.edit([configurations.prefers("vm", TARGET, 300)])
+    cluster.until(lambda: is_ordered(cluster, SOURCE, VM, ActionName.MIGRATE_TO), 5000, "it is to migrate")
+    if phase == "moved":
+        cluster.until(lambda: cluster.truth.active_nodes(VM) == (TARGET,), 5000, "it has moved")
+    elif phase == "migrate_from":
+        cluster.until(lambda: is_ordered(cluster, TARGET, VM, ActionName.MIGRATE_FROM), 9000, "it arrives")
+    gone = [Delete("constraint", "vm-on-n1"), Delete("constraint", "vm-on-n2"), Delete("resource", "vm")]
+    cluster.edit([*gone, migratable("third", "one"), configurations.prefers("third", THIRD)] if is_renamed
+                 else [migratable("vm", "two"), migratable("guest", "one")])  # fmt: skip
+    cluster.run_for(15_000)
+    cluster.until(lambda: cluster.runs_once("guest", "third" if is_renamed else "vm"), 60_000, "both run")
     cluster.until_settled(60_000, "settled")

@@ -5,7 +5,7 @@ Source: Pacemaker Explained, "Reloading an Agent After a Definition Change"; a r
 nothing and leads to nothing, one of Pacemaker's counts as changed.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.scheduler.model.digests import Digests, Verdict, depends_on_placement
@@ -164,7 +164,7 @@ class _Finder:
             if record.interval_ms and (resource.found.is_maintenance or node.is_maintenance):
                 self._cancel(resource, node, record, "maintenance")
             elif record.interval_ms or record.operation in _STARTING:
-                is_changed |= self._has_changed(resource, node, record, wanted)
+                is_changed |= self._has_changed(resource, node, _with_digest(record, history), wanted)
         if is_changed and self._failures.effective_count(resource, node):
             self._failures.forget(node, resource, "action definition changed", waits_for_fencing=False)
 
@@ -203,6 +203,12 @@ class _Finder:
             resource.found.required_stops.add(node.name)
         elif node not in resource.found.reload_on:
             resource.found.reload_on.append(node)
+
+
+def _with_digest(record: OperationRecord, history: ResourceHistory) -> OperationRecord:
+    """Return a record of an arrival with the digest of what arrived, by which it runs on: its order had none."""
+    is_arrival = record.operation == MIGRATE_FROM and record.pacemaker is None
+    return replace(record, digest=history.definition) if is_arrival and not record.digest else record
 
 
 def _is_conclusive(record: OperationRecord) -> bool:

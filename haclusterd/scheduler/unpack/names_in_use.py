@@ -113,7 +113,7 @@ class Names:
     def _may_be_left(self, leaf: Resource) -> bool:
         """Tell whether a resource may run otherwise than configured; all that runs as configured is passed over.
 
-        What runs on a node that does not answer was not compared yet, nor what has to be asked again.
+        What runs on a node that does not answer was not compared yet, nor what has failed or has to be asked again.
         """
         found = leaf.found
         return (
@@ -122,7 +122,17 @@ class Names:
             or bool(found.unverified_on)
             or leaf.base_id in self.orders
             or any(not node.is_online for node in found.active_nodes)
+            or self._is_started_otherwise(leaf)
         )
+
+    def _is_started_otherwise(self, leaf: Resource) -> bool:
+        """Tell whether a history names other parameters, also where a failure says nothing of what has changed."""
+        if leaf.definition.parameter_sets:
+            return True
+        histories = leaf.found.histories.values()
+        now = self.settings.cache.digests.get((leaf.id, "", 0)) if histories else None
+        now = now or (digest_of(leaf.definition.parameters) if histories else "")
+        return any(history.definition != now or history.agent != leaf.definition.agent for history in histories)
 
     def _left_ways(self, leaf: Resource) -> list[_Way]:
         """Return the ways in which a resource may run, and is not configured to."""

@@ -184,6 +184,7 @@ class Truth:
         self._services.add(Holding(resource, target))
         if left in self._makers:
             self._makers[Holding(resource, target)] = self._makers.pop(left)
+        self._called[Holding(resource, target)] = self._called.get(left, "")
         self._arriving.pop(Holding(resource, target), None)
         self._world.record(f"{source} service {resource} moves to {target}")
         for call in self.when_service_ends:

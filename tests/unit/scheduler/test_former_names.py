@@ -99,6 +99,42 @@ def test_so_does_one_of_a_name_that_is_configured_no_more() -> None:
     cluster.settle()
 
 
+@pytest.mark.parametrize("kind", [ResultKind.FINISHED, ResultKind.UNKNOWN])
+def test_a_start_that_failed_holds_the_other_name_back_until_it_was_stopped(kind: ResultKind) -> None:
+    """What has failed says nothing of its parameters, and may run all the same."""
+    cluster = formed()
+    exchange(cluster, PLAIN)
+    while True:
+        action = next(iter(each for each in cluster.plan().graph.actions.values() if each.agent is not None))
+        if action.name == ActionName.START and action.resource == RIGHT:
+            break
+        cluster.perform(action)
+    cluster.answer(cluster.order(action), ExitCode.ERROR, kind=kind)
+    cluster.fence("n1")
+    exchange(cluster, PLAIN, back=True)
+    plan = cluster.plan()
+    starts = [each for each in plan.graph.actions.values() if each.name == ActionName.START and each.resource == LEFT]
+    assert starts
+    assert all(each.inputs for each in starts)
+    cluster.settle()
+    assert {name for name, _ in cluster.running} >= {LEFT, RIGHT}
+
+
+def test_what_has_arrived_by_a_live_migration_takes_other_parameters_over_by_a_restart() -> None:
+    text = DEVICE + (
+        "primitive left ocf:haclusterd:dummy params note={note} meta allow-migrate=true\n"
+        "location there left 9: {node}\n"
+    )
+    cluster = ScheduledCluster.of(["n1", "n2", "n3"])
+    cluster.configure(configured(text.format(note=1, node="n1")))
+    cluster.settle()
+    cluster.configure(configured(text.format(note=1, node="n2")))
+    assert "migrate_from" in " ".join(cluster.settle())
+    cluster.configure(configured(text.format(note=2, node="n2")))
+    assert "stop" in " ".join(cluster.settle())
+    assert cluster.cib.status.nodes[N2].histories[LEFT].parameters == {"note": "2"}
+
+
 def test_what_is_left_alone_under_one_name_starts_under_no_other() -> None:
     cluster = formed()
     text = PLAIN.replace("note={right} {more}", "note={right} meta is-managed=false")
