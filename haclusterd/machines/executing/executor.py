@@ -18,6 +18,7 @@ The rules it keeps (safety.md §1, §2, §4):
 It owns no clock and runs nothing: it gets the time and answers with effects.
 """
 
+import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -116,8 +117,15 @@ class ExecutorMachine:
         self._record = OwnRecord(node, incarnation, rules)
         self._life = Life.BEFORE_JOIN
         self._queues: dict[ResourceId, ResourceQueue] = {}
-        self._sorted_queues: list[ResourceQueue] | None = None
-        """All queues in order of their names; None when there is a new one."""
+        self._at_work: dict[str, ResourceQueue] = {}
+        """The queues on whose resources an agent of this daemon is at work, by the agent's key."""
+        self._held: list[ResourceQueue] = []
+        """Queues that agents of older lives may hold."""
+        self._due: list[tuple[Instant, ResourceId, int]] = []
+        """A heap: when the monitor of a resource with an interval is due. An entry that is not true any more stays
+        until its time."""
+        self._eager: set[ResourceId] = set()
+        """Resources with orders that wait, or a monitor that was due at the last look; others have nothing to begin."""
         self._room = 0
         """How many more actions may begin in this step."""
         self._received: dict[OrderKey, Instant] = {}
@@ -176,7 +184,9 @@ class ExecutorMachine:
         for action in actions:
             if action.is_running and self._rules.adopt_running_agents:
                 adopted = Adopted(action.action, max(action.deadline, self._born_at))
-                self._queue(action.resource).adopt(action.key, adopted)
+                queue = self._queue(action.resource)
+                queue.adopt(action.key, adopted)
+                self._held.append(queue)
             elif not action.is_running:
                 self._ran_to_its_end.add(action.key)
 
@@ -223,9 +233,10 @@ class ExecutorMachine:
 
     def agent_finished(self, result: AgentResult, moment: Moment) -> Sequence[Effect]:
         """An agent has ended."""
-        queue = self._queue_of(result.key)
+        queue = self._at_work.get(result.key)
         if queue is None:
             return ()
+        del self._at_work[result.key]
         agent, state = queue.end()
         effects: list[Effect] = []
         if state is QueueState.ACTING_ALONE:
@@ -242,6 +253,7 @@ class ExecutorMachine:
         if queue is not None and queue.recurring:
             shortest = queue.recurring[min(queue.recurring)]
             shortest.hurry(moment.now)
+            self._note_due(resource, shortest)
         return self._step(moment)
 
     def devices_looked(self, key: str, use: DeviceUse, moment: Moment) -> Sequence[Effect]:
@@ -270,12 +282,9 @@ class ExecutorMachine:
 
     def deadline(self, moment: Moment) -> Instant:
         """Return when `ticked` is wanted next."""
-        due = [self._proofs.deadline(moment.now)]
-        for queue in self._queues.values():
-            if queue.recurring:
-                due += [recurring.due_at for recurring in queue.recurring.values()]
-            if queue.adopted:
-                due += [after(adopted.ends_at, UNDYING_MS) for adopted in queue.adopted.values()]
+        due = [self._proofs.deadline(moment.now), self._next_due(moment.now)]
+        for queue in self._held:
+            due += [after(adopted.ends_at, UNDYING_MS) for adopted in queue.adopted.values()]
         if self._alone is None:
             due.append(max(moment.lease_until, self._grace_until))
         now = moment.now
@@ -311,6 +320,7 @@ class ExecutorMachine:
                 self._answers.not_begun(order, "no longer wanted", moment.wall)
             else:
                 self._queue(order.resource).orders.append(order)
+                self._eager.add(order.resource)
 
     def _is_unwanted(self, order: Order | None) -> bool:
         if not self._rules.order_still_open_before_exec:
@@ -321,13 +331,28 @@ class ExecutorMachine:
         queue = self._queues.get(resource)
         if queue is None:
             queue = self._queues[resource] = ResourceQueue(resource)
-            self._sorted_queues = None
         return queue
 
-    def _queue_of(self, key: str) -> ResourceQueue | None:
-        return next(
-            (queue for queue in self._queues.values() if queue.at_work is not None and queue.at_work.key == key), None
-        )
+    def _occupy(self, queue: ResourceQueue, event: QueueEvent, agent: AgentAtWork) -> None:
+        """Note an agent that is called now."""
+        queue.begin(event, agent)
+        self._at_work[agent.key] = queue
+
+    def _note_due(self, resource: ResourceId, recurring: Recurring) -> None:
+        """Note when a monitor is due, after each change of that."""
+        heapq.heappush(self._due, (recurring.due_at, resource, recurring.order.interval_ms))
+
+    def _next_due(self, now: Instant) -> Instant:
+        """Return when the first monitor is due that is not due yet; those that are become eager."""
+        while self._due:
+            due_at, resource, interval_ms = self._due[0]
+            recurring = self._queues[resource].recurring.get(interval_ms)
+            if recurring is not None and recurring.due_at == due_at:
+                if due_at > now:
+                    return due_at
+                self._eager.add(resource)
+            heapq.heappop(self._due)
+        return NEVER
 
     # -- one step ---------------------------------------------------------------------------------------------------
 
@@ -342,7 +367,7 @@ class ExecutorMachine:
             effects.extend(self._continue_alone(self._alone, moment))
         elif self._life is Life.JOINED:
             self._answer_for_older_lives(moment)
-            for queue in self._queues_to_advance():
+            for queue in self._queues_to_advance(moment.now):
                 effects.extend(self._advance(queue, moment))
         effects.extend(self._report())
         return [*self._publish_empty(), *effects]
@@ -353,9 +378,9 @@ class ExecutorMachine:
         It runs no more code of its own. The next action of the resource fails while it is there, as after a timeout in
         this life, and a stop that fails is a reason to fence.
         """
-        for queue in self._queues.values():
-            if queue.adopted:
-                self._undying.update(dict.fromkeys(queue.release_undying(moment.now), queue.resource))
+        for queue in self._held:
+            self._undying.update(dict.fromkeys(queue.release_undying(moment.now), queue.resource))
+        self._held = [queue for queue in self._held if queue.adopted]
 
     def _report(self) -> Sequence[Effect]:
         """Propose everything that ended since the last step; a life that has not joined has nothing to say."""
@@ -385,9 +410,8 @@ class ExecutorMachine:
 
     def _is_busy(self) -> bool:
         """Tell whether any agent is at work, or may soon be."""
-        queues = self._queues.values()
-        return bool(self._undying) or any(
-            queue.at_work is not None or queue.adopted or queue.orders for queue in queues
+        return bool(self._undying or self._at_work) or any(
+            queue.adopted or queue.orders for queue in self._queues.values()
         )
 
     def _advance(self, queue: ResourceQueue, moment: Moment) -> list[Effect]:
@@ -406,22 +430,24 @@ class ExecutorMachine:
             effects.extend(self._run_due_monitor(queue, moment))
         return effects
 
-    def _queues_to_advance(self) -> Iterator[ResourceQueue]:
+    def _queues_to_advance(self, now: Instant) -> Iterator[ResourceQueue]:
         """Yield the queues of the resources for which something may begin now, in the order of their names.
 
-        There are as many queues as resources, and nearly always nothing happens in them: this is looked at after every
-        event. While no action may begin, only what must be ended to make room for an order is looked at.
+        There are as many queues as resources, and nearly always nothing happens in them: only those with orders, or
+        with a monitor that is due, are looked at. While no action may begin, only what must be ended to make room for
+        an order is.
         """
-        if self._sorted_queues is None:
-            self._sorted_queues = sorted(self._queues.values(), key=lambda queue: queue.resource)
-        at_work = [queue for queue in self._sorted_queues if queue.at_work is not None and queue.state not in MONITORS]
-        self._room = self._actions_max - len(at_work)
-        for queue in self._sorted_queues:
+        self._next_due(now)
+        self._room = self._actions_max - sum(queue.state not in MONITORS for queue in self._at_work.values())
+        for resource in sorted(self._eager):
+            queue = self._queues[resource]
             if queue.orders:
                 if self._room > 0 or queue.state in MONITORS:
                     yield queue
-            elif queue.recurring:
+            elif queue.most_overdue(now) is not None:
                 yield queue
+            else:
+                self._eager.discard(resource)
 
     @staticmethod
     def _ends_monitors(order: Order) -> bool:
@@ -460,12 +486,13 @@ class ExecutorMachine:
             return effects
         if order.action is ActionName.MONITOR and order.interval_ms:
             self._end_recurring(queue, order.interval_ms)
-            queue.recurring[order.interval_ms] = Recurring.begin(order, moment.now)
+            recurring = queue.recurring[order.interval_ms] = Recurring.begin(order, moment.now)
+            self._note_due(queue.resource, recurring)
             return effects
         if order.action is ActionName.STOP:
             effects.extend(queue.unwatch())
         call = self._call(order, str(order.key))
-        queue.begin(QueueEvent.BEGIN_ORDER, AgentAtWork(call.key, order.action, order, moment.now))
+        self._occupy(queue, QueueEvent.BEGIN_ORDER, AgentAtWork(call.key, order.action, order, moment.now))
         effects.append(RunAgent(call))
         return effects
 
@@ -496,7 +523,8 @@ class ExecutorMachine:
             return []
         self._runs += 1
         call = self._call(recurring.order, f"{recurring.order.key}.{self._runs}")
-        queue.begin(QueueEvent.BEGIN_MONITOR, AgentAtWork(call.key, ActionName.MONITOR, recurring.order, moment.now))
+        agent = AgentAtWork(call.key, ActionName.MONITOR, recurring.order, moment.now)
+        self._occupy(queue, QueueEvent.BEGIN_MONITOR, agent)
         return [RunAgent(call)]
 
     # -- results ----------------------------------------------------------------------------------------------------
@@ -516,6 +544,7 @@ class ExecutorMachine:
             if recurring is None or result.status is ExecutionStatus.CANCELLED:
                 return ()
             news = recurring.answered(answer, moment.now)
+            self._note_due(queue.resource, recurring)
             if news is not None:
                 self._answers.add(news)
         else:
@@ -640,7 +669,7 @@ class ExecutorMachine:
 
     def _stopping_now(self) -> list[ResourceId]:
         """Return on what an agent is at work that this node called by itself."""
-        return [queue.resource for queue in self._queues.values() if queue.state is QueueState.ACTING_ALONE]
+        return [queue.resource for queue in self._at_work.values() if queue.state is QueueState.ACTING_ALONE]
 
     def _kill_agents_of(self, resources: frozenset[ResourceId], moment: Moment) -> list[Effect]:
         effects: list[Effect] = []
@@ -669,7 +698,7 @@ class ExecutorMachine:
             incarnation=self._incarnation,
         )
         agent = AgentAtWork(call.key, action.action, None, moment.now)
-        self._queue(action.resource).begin(QueueEvent.BEGIN_ALONE, agent)
+        self._occupy(self._queue(action.resource), QueueEvent.BEGIN_ALONE, agent)
         return RunAgent(self._with_devices(call, None))
 
     def _own_action_ended(self, resource: ResourceId, agent: AgentAtWork, result: AgentResult) -> None:

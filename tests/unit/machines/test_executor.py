@@ -12,8 +12,10 @@ from haclusterd.machines.effects import (
     WatchService,
 )
 from haclusterd.machines.executing.executor import ExecutorMachine
+from haclusterd.machines.executing.recurring import Recurring
+from haclusterd.machines.executing.resource_queue import ResourceQueue
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall
-from haclusterd.model.ids import OrderKey
+from haclusterd.model.ids import OrderKey, ResourceId
 from haclusterd.model.instants import Instant
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order, ResultKind
@@ -248,6 +250,49 @@ def test_a_recurring_monitor_answers_its_order_once_and_then_tells_changes_only(
     node.tick(10_000)
     node.finish("m.3", ExitCode.NOT_RUNNING)
     assert [(result.order, result.exit_code) for result in node.reported] == [(None, ExitCode.NOT_RUNNING)]
+
+
+def test_of_many_monitors_only_those_that_are_due_are_looked_at(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node looks after every event, and has hundreds of resources in which nothing happens."""
+    resources = [ResourceId(f"r{number:03}") for number in range(100)]
+    node.cluster.issue(
+        *(order(f"m-{each}", ActionName.MONITOR, resource=each, interval_ms=10_000 + number)
+          for number, each in enumerate(resources))
+    )  # fmt: skip
+    node.see()
+    for key in list(node.at_work):
+        node.finish(key)
+    looked_at: list[ResourceId] = []
+    look = ResourceQueue.most_overdue
+
+    def counted(queue: ResourceQueue, now: Instant) -> Recurring | None:
+        looked_at.append(queue.resource)
+        return look(queue, now)
+
+    monkeypatch.setattr(ResourceQueue, "most_overdue", counted)
+    assert node.executor.deadline(node.moment()) == node.now + 10_000
+    node.tick(5000)
+    assert looked_at == []
+    node.tick(5002)
+    assert {str(call.resource) for call in node.at_work.values()} == {"r000", "r001", "r002"}
+    assert set(looked_at) == {*resources[:3]}
+    assert node.executor.deadline(node.moment()) == node.now + 1
+
+
+def test_a_monitor_with_another_interval_is_run_by_its_own_alone(node: Node) -> None:
+    monitored(node)
+    node.cluster.issue(order("c", ActionName.CANCEL, interval_ms=10_000))
+    node.see()
+    node.cluster.issue(order("m2", ActionName.MONITOR, interval_ms=3000))
+    node.see()
+    (key,) = node.at_work
+    node.finish(key)
+    begun = len(node.calls)
+    assert node.executor.deadline(node.moment()) == node.now + 3000
+    node.tick(2999)
+    assert len(node.calls) == begun
+    node.tick(1)
+    assert len(node.calls) == begun + 1
 
 
 def test_the_interval_counts_from_the_end_of_one_run_to_the_begin_of_the_next(node: Node) -> None:
