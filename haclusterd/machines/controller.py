@@ -160,6 +160,8 @@ class _TermOfOffice:
         self.transitions = 0
         self.undecided: set[OrderKey] = set()
         """Orders that were proposed, and neither committed nor refused yet."""
+        self.refused: set[ResourceId] = set()
+        """What had orders in refused commands since a walk has come to its end."""
 
     @property
     def can_walk(self) -> bool:
@@ -392,6 +394,8 @@ class ControllerMachine:
         if self._rules.own_orders_are_known:
             term.undecided.update(_ordered(effects))
         if term.transition.state is not TransitionState.RUNNING:
+            if term.transition.state is TransitionState.DONE:
+                term.refused.clear()
             term.drop_walk()
             self._planning.want()
         return effects
@@ -452,6 +456,7 @@ class ControllerMachine:
             plan.graph,
             planned_for,
             delays=term.delays,
+            refused=term.refused,
             rules=self._rules,
         )
         count = len(plan.graph.actions)
@@ -476,6 +481,8 @@ class ControllerMachine:
             return ()
         keys = tuple(order.key for order in command.orders)
         term.decided(keys, is_applied=refusal is None)
+        if refusal is not None:
+            term.refused.update(order.resource for order in command.orders)
         walk = term.transition
         if walk is None:
             return ()

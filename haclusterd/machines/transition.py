@@ -11,7 +11,7 @@ A recurring monitor lets starts on its node go first, for a moment: of a group t
 member is what its users wait for.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
@@ -29,7 +29,7 @@ from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceAction, FenceOutcome
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.history import operation_key
-from haclusterd.model.ids import FenceKey, NodeName, OrderKey, Term
+from haclusterd.model.ids import FenceKey, NodeName, OrderKey, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
@@ -204,11 +204,14 @@ class TransitionMachine:
         planned_for: Cib,
         *,
         delays: StartDelays | None = None,
+        refused: Collection[ResourceId] = (),
         rules: SafetyRules = ALL_RULES,
     ) -> None:
         """`planned_for` is the CIB that the scheduler saw: since then the world may have moved on.
 
-        `delays` is what earlier transitions of this DC know of actions that wait for their start-delay.
+        `delays` is what earlier transitions of this DC know of actions that wait for their start-delay. Resources of
+        which something was `refused` get each order in a command of its own, the last of all: a command is accepted
+        as a whole or not at all, and what is refused again must not hold up what could be done.
         """
         self._node = node
         self._term = term
@@ -218,6 +221,7 @@ class TransitionMachine:
             action.id: _Tracked(action, (-action.priority, action.id)) for action in graph.actions.values()
         }
         self._delays = StartDelays() if delays is None else delays
+        self._refused = frozenset(refused)
         self._is_begun = False
         self._by_order: dict[OrderKey, _Tracked] = {}
         self._done = 0
@@ -521,7 +525,9 @@ class TransitionMachine:
             self._ready[action.node].remove(tracked)
             orders.append(order)
         effects: list[Effect] = []
-        for batch in _batches(orders):
+        together = [order for order in orders if order.resource not in self._refused]
+        alone = [(order,) for order in orders if order.resource in self._refused]
+        for batch in (*_batches(together), *alone):
             self._batches += 1
             key = f"orders:{self._term}.{self._number}.{self._batches}"
             effects.append(Propose(Scope.DC, key, IssueOrders(self._term, batch)))

@@ -320,6 +320,12 @@ ACTIVITY = (
         "what has arrived by a live migration never takes other parameters over, and two names run one service",
     ),
     Mutant(
+        "TransitionMachine._issue",
+        "order.resource in self._refused",
+        "False",
+        "what was refused is never ordered again in this DC's term: a service stays down",
+    ),
+    Mutant(
         "restart_instead_of_reloading",
         "id(leaf) in taken_over",
         "False",

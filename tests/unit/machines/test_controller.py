@@ -418,6 +418,20 @@ def test_a_refused_batch_is_planned_again_after_a_little_rest() -> None:
     assert len(dc.planned) == 2
 
 
+def test_what_was_refused_together_is_ordered_one_by_one_afterwards() -> None:
+    """One order that is refused again and again must hold up nothing else, which comes before it."""
+    dc = Dc()
+    dc.plan = starting(N2)
+    [command] = commands_of(dc.step())
+    refusal = Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, "db may be active")
+    dc.controller.applied(command, refusal, dc.cluster.cib, moment(dc.now))
+    dc.plan = Plan(TransitionGraph({1: act(1, ActionName.START, node=N2), 2: act(2, ActionName.STOP, WEB, node=N3),
+                                    3: act(3, ActionName.START, node=N3)}), {})  # fmt: skip
+    dc.now += REFUSED_PAUSE_MS
+    issued = [each for each in commands_of(dc.step()) if isinstance(each, commands.IssueOrders)]
+    assert [[order.resource for order in each.orders] for each in issued] == [[WEB], [DB], [DB]]
+
+
 @pytest.mark.parametrize("decision", ["committed", "refused", "too large"])
 def test_nothing_is_planned_while_orders_are_on_their_way_into_the_log(decision: str) -> None:
     """A plan would not know them, and order the same once more."""
