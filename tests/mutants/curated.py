@@ -1977,8 +1977,8 @@ SECRETS = (
     ),
     Mutant(
         "_still_used",
-        "if revision in used",
-        "if False",
+        "revision in used",
+        "False",
         "the value by which something runs is forgotten as soon as there is another: it is found and stopped no more",
     ),
     Mutant(
