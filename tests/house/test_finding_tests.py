@@ -69,7 +69,7 @@ def test_every_row_that_leads_to_tests_is_needed() -> None:
         ("haclusterd.machines.executing.executor", "name", "tests/unit/machines/test_executor.py"),
         ("haclusterd.cib.activity", "import", "tests/unit/cib/test_apply.py"),
         ("haclusterd.scheduler.assign.rivals", "room", "tests/golden/test_scheduler.py"),
-        ("haclusterd.agents.gpu_worker", "room", "tests/agents/test_gpu_health.py"),
+        ("haclusterd.agents.gpu_inventory", "room", "tests/agents/test_gpu_watcher.py"),
         ("haclusterd.entry_points.nothing", "", None),
     ],
 )

@@ -16,7 +16,7 @@ from tests.walked_settings import WALKED
 PACKAGE = Path(haclusterd.__file__).parent
 OUTSIDE = ("simulator", "verbs")
 """What these read, a running cluster need not obey."""
-COMPOSED = ("pcmk_", "node-health-")
+COMPOSED = ("pcmk_", "node-health-", "gpu-recovery-")
 """How names begin that are put together by f-strings."""
 
 

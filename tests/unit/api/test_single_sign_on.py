@@ -16,7 +16,7 @@ from haclusterd.api.server import ApiServer, listen
 from haclusterd.api.settings import ApiSettings
 from haclusterd.entry_points.free_ports import free_ports
 from tests.documents import CHECKOUT
-from tests.unit.api.test_client_certificates import Authority, Daemon
+from tests.unit.api.certified_clients import Authority, Daemon
 
 NGINX = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
 PAGE = CHECKOUT / "docs" / "howto" / "single-sign-on.md"

@@ -8,7 +8,6 @@ import pytest
 from haclusterd.cib import commands
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.commands import (
-    BeginRecovery,
     DeviceChange,
     EndDeviceStorm,
     PublishDevices,
@@ -17,7 +16,7 @@ from haclusterd.cib.commands import (
     SteerDevice,
 )
 from haclusterd.model.cluster import NodeState
-from haclusterd.model.configuration import Alert, AttributeSet
+from haclusterd.model.configuration import Alert
 from haclusterd.model.device_recovery import RETURN_MS_MIN, objection_to_recovery, return_after_ms, wanted_rung
 from haclusterd.model.devices import (
     Device,
@@ -32,19 +31,11 @@ from haclusterd.model.devices import (
 )
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
-from haclusterd.model.properties import BOOTSTRAP_OPTIONS
-from tests.unit.cib.test_apply_devices import A, B, ended, known, proven, publish, release, stopped, wants
+from tests.unit.cib.claimed_devices import A, B, ended, known, proven, publish, release, stopped, wants
+from tests.unit.cib.recovered_devices import bad, begin, having, phase
 from tests.unit.situations import DB, N1, N2, N3, WEB, Cluster, issue, life
 
 MIG = DeviceId("MIG-a1")
-
-
-def bad(
-    name: DeviceId = A, state: DeviceState = DeviceState.DRAIN, rung: str = "reset", *, strangers: tuple[str, ...] = (),
-    is_partitioned: bool = False,
-) -> Device:  # fmt: skip
-    reasons = (f"xid-119: it is {state}",)
-    return Device(name, state=state, reasons=reasons, rung=rung, strangers=strangers, is_partitioned=is_partitioned)
 
 
 @pytest.fixture
@@ -55,22 +46,8 @@ def log() -> Cluster:
     return made
 
 
-def having(log: Cluster, **properties: str) -> None:
-    pairs = tuple((name.replace("_", "-"), value) for name, value in properties.items())
-    log.configure(commands.PutSets("properties", (AttributeSet(BOOTSTRAP_OPTIONS, pairs),)))
-
-
-def begin(device: DeviceId = A, rung: Rung = Rung.RESET, *, is_automatic: bool = False) -> BeginRecovery:
-    return BeginRecovery(N2, device, rung, "policy" if is_automatic else "root", "xid-119", is_automatic=is_automatic)
-
-
 def says(outcome: RecoveryOutcome, *, number: int = 1, token: int = 1, device: DeviceId = A) -> RecordRecovery:
     return RecordRecovery(N2, life(N2, token=token), device, number, outcome, "said")
-
-
-def phase(log: Cluster, device: DeviceId = A) -> RecoveryPhase | None:
-    found = known(log).recoveries.get(device)
-    return found.phase if found is not None else None
 
 
 def objection(log: Cluster, rung: Rung = Rung.RESET, *, is_automatic: bool = False, later_ms: int = 0) -> str:

@@ -21,8 +21,8 @@ from haclusterd.model.device_reports import DeviceUse, DeviceUser, RecoveryAnswe
 from haclusterd.model.devices import Device, DeviceState, RecoveryPhase, Rung
 from haclusterd.model.ids import Incarnation
 from haclusterd.model.instants import NEVER, Instant, WallTime
-from tests.unit.cib.test_apply_devices import A, B, publish
-from tests.unit.cib.test_apply_recoveries import bad, begin, having, phase
+from tests.unit.cib.claimed_devices import A, B, publish
+from tests.unit.cib.recovered_devices import bad, begin, having, phase
 from tests.unit.situations import N2, Cluster, life
 
 FREE = DeviceUse()
