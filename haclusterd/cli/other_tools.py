@@ -204,7 +204,6 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "remove": "crm configure delete NAME",
         "simulate": "crm simulate; of one command: --dry-run",
         "safe-disable": "crm resource stop NAME --dry-run shows what else would stop",
-        "secret": "not supported: a secret parameter is stored in the configuration and hidden in what is shown",
         "standards": "crm ra classes",
         "ungroup": "crm configure modgroup NAME remove MEMBER",
         "unclone": "crm configure delete CLONE",

@@ -37,7 +37,7 @@ GPU = Family("gpu", "GPUs: how they are, who holds them, what to do when one fai
     Verb("gpu.forget", Permission.OPERATE, "Forget a device that is missing and will not come back", (_DEVICE,), (
         Words(("crm gpu forget n1:0000:3b:00.0",), is_guessed=False),
     )),
-    Verb("gpu.reset", Permission.OPERATE, "Reset a device that nothing uses; it is given out again when proven well", (
+    Verb("gpu.reset", Permission.OPERATE, "Reset a device that nothing uses; once proven well it is used", (
         _DEVICE,
         Argument("reload", Kind.FLAG, "load the driver of its node again, when nothing uses any device there",
                  flag="--reload"),

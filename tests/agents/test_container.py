@@ -130,9 +130,15 @@ def test_readiness_is_asked_inside_the_container(make_container: MakeContainer) 
     assert (done.returncode, "not-ready: ready_cmd ended with exit status 3" in done.stderr) == (ERROR, True)
 
 
-def test_without_an_engine_it_is_not_installed_and_stopped(make_container: MakeContainer) -> None:
+def test_without_an_engine_it_is_not_installed_and_stopped(make_container: MakeContainer, tmp_path: Path) -> None:
     agent = make_container()
-    agent.environment["PATH"] = "/usr/bin:/bin"
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for each in ("/usr/bin", "/bin"):
+        for program in Path(each).iterdir():
+            if program.name not in {"podman", "docker"} and not (programs / program.name).is_symlink():
+                (programs / program.name).symlink_to(program)
+    agent.environment["PATH"] = str(programs)
     done = agent.run("start", engine="podman")
     assert (done.returncode, "program 'podman' is not installed" in done.stderr) == (NOT_INSTALLED, True)
     assert agent.code("stop", engine="podman") == OK

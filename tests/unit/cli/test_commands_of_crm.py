@@ -28,7 +28,7 @@ ADDED: dict[str, tuple[str, ...]] = {"file": ("text", "source"), "target": (), "
 OF_CRM: dict[str, dict[str, tuple[str, ...]]] = {
     "filter": {"program": ()}, "graph": {"language": (), "picture": ()}, "simulate": {"words": ()},
     "wait_for_startup": {"timeout": ()},
-    "status": {"forms": ("form",)},
+    "status": {"forms": ("form",)}, "secret": {"words": ()}, "set": {"words": ()},
 }  # fmt: skip
 """Words that are for `crm` itself."""
 OF_TOKENS = {"action": ("digest",)}

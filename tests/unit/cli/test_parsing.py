@@ -48,7 +48,7 @@ def test_what_is_understood(line: str, command: str, arguments: dict[str, Any]) 
     [
         ("", "a command is missing", 64),
         ("resource", "a command of resource is missing", 64),
-        ("resource s", "s is ambiguous: scores, start, status, stop", 109),
+        ("resource s", "s is ambiguous: scores, secret, start, status, stop", 109),
         ("c", "c is ambiguous: cib, cibstatus, cluster, completion, configure", 109),
         ("resource teleport", "there is no command teleport in resource", 64),
         ("resource stop", "resource stop: RESOURCES... is missing", 64),

@@ -91,8 +91,8 @@ MAY_BE_ROOT = {
     "cluster.vote", "configure.apply", "configure.default_timeouts", "configure.delete", "configure.erase",
     "configure.load", "configure.modgroup", "configure.rename", "configure.rollback", "configure.script",
     "configure.set", "configure.statement", "configure.unset", "configure.validate_all", "fencing.confirm",
-    "fencing.test", "node.fence", "node.utilization", "resource.setting", "resource.trace", "sbd.device",
-    "sbd.watchdog",
+    "fencing.test", "node.fence", "node.utilization", "resource.secret", "resource.setting", "resource.trace",
+    "sbd.device", "sbd.watchdog", "secret.delete", "secret.rotate", "secret.set", "secret.show",
 }  # fmt: skip
 """What names agents and parameters, lets machines in, switches them off, or gives secrets away."""
 

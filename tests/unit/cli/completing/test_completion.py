@@ -41,11 +41,11 @@ class Names:
     ("typed", "expected"),
     [
         ("", "acl agent alert api assist availability cib cibstatus cluster completion configure fencing gpu history "
-             "maintenance migrate monitor node options ra report resource sbd script simulate status template ticket "
-             "verify why"),
+             "maintenance migrate monitor node options ra report resource sbd script secret simulate status template "
+             "ticket verify why"),
         ("st", "status"),
         ("--re", "--reason"),
-        ("resource s", "scores start status stop"),
+        ("resource s", "scores secret start status stop"),
         ("res sto", "stop"),
         ("resource stop ", "db web"),
         ("resource stop web ", "db"),
