@@ -81,21 +81,20 @@ def test_a_start_that_nobody_wants_any_more_holds_back_the_other_name(shape: str
     cluster.settle()
 
 
-def test_so_does_one_of_a_name_that_is_configured_no_more() -> None:
-    cluster = ScheduledCluster.of(["n1", "n2", "n3"])
-    exchange(cluster, PLAIN)
-    while True:
-        action = next(iter(each for each in cluster.plan().graph.actions.values() if each.agent is not None))
-        if action.name == ActionName.START and action.resource == RIGHT:
-            break
-        cluster.perform(action)
-    order = cluster.order(action)
-    text = DEVICE + "primitive left ocf:haclusterd:dummy params note=1\n"
-    cluster.configure(configured(text))
+def test_so_does_what_runs_under_a_name_that_is_configured_no_more() -> None:
+    """Everything was probed already, so nothing else makes the start wait."""
+    cluster = formed()
+    renamed = DEVICE + PLAIN.replace("left", "shop").format(shop="1", right="2", more="")
+    cluster.configure(configured(renamed))
     plan = cluster.plan()
-    starts = [each for each in plan.graph.actions.values() if each.name == ActionName.START and each.resource == LEFT]
-    assert all(each.inputs for each in starts)
-    cluster.answer(order, ExitCode.UNKNOWN, kind=ResultKind.UNKNOWN)
+    while not (stops := [each for each in plan.graph.actions.values() if each.name == ActionName.STOP]) or any(
+        each.is_probe for each in plan.graph.actions.values()
+    ):
+        cluster.perform(next(each for each in plan.graph.actions.values() if each.is_probe))
+        plan = cluster.plan()
+    [start] = [each for each in plan.graph.actions.values() if each.name == ActionName.START]
+    assert (start.resource, [each.resource for each in stops]) == ("shop", [LEFT])
+    assert start.inputs
     cluster.settle()
 
 
