@@ -232,6 +232,10 @@ _ha_actions() {
 _ha_metadata() {
     cat <<END
 <?xml version="1.0"?>
+<!DOCTYPE resource-agent SYSTEM "ra-api-1.dtd" [
+  <!ATTLIST action name NMTOKEN #REQUIRED>
+  <!ATTLIST parameter private (0|1) #IMPLIED reloadable (0|1) #IMPLIED>
+]>
 <resource-agent name="$_ha_name" version="$_ha_version">
   <version>1.1</version>
   <longdesc lang="en">$(_ha_escape "$_ha_long")</longdesc>

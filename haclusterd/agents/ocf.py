@@ -41,6 +41,13 @@ DEGRADED_PROMOTED = 191
 TOOL_TIMEOUT_S = 30.0
 """For how long an answer of one of the cluster's tools is waited for; without quorum it takes seconds."""
 
+DOCTYPE = """\
+<!DOCTYPE resource-agent SYSTEM "ra-api-1.dtd" [
+  <!ATTLIST action name NMTOKEN #REQUIRED>
+  <!ATTLIST parameter private (0|1) #IMPLIED reloadable (0|1) #IMPLIED>
+]>"""
+"""The grammar that `ocf-tester` checks meta-data with is that of OCF 1.0; what 1.1 added to it is declared here."""
+
 META_PREFIX = "OCF_RESKEY_CRM_meta_"
 DURATION_UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 0.001, "m": 60.0, "min": 60.0, "h": 3600.0}
 TRUE = ("1", "true", "yes", "on")
@@ -342,6 +349,7 @@ class Agent:
         """Return the meta-data (OCF Resource Agent API 1.1)."""
         lines = [
             '<?xml version="1.0"?>',
+            DOCTYPE,
             f'<resource-agent name="{escape(self.name)}" version="{self.version}">',
             "  <version>1.1</version>",
             f'  <longdesc lang="en">{escape(self.longdesc)}</longdesc>',

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from zlib import crc32
 
@@ -54,7 +54,21 @@ class AgentUnderTest:
         self, action: str, *, level: int = 0, timeout_ms: int = 20_000, **changes: str | None
     ) -> subprocess.CompletedProcess[str]:
         parameters = {**self.parameters, **changes}
-        environment = {
+        environment = self._environment(action, level, timeout_ms, parameters)
+        return self._run([AGENTS / self.name, action], environment)
+
+    def run_ocf_tester(self, program: str) -> subprocess.CompletedProcess[str]:
+        """Put it through the test of the package resource-agents."""
+        options = [word for name, value in self.parameters.items() for word in ("-o", f"{name}={value}")]
+        environment = self._environment("test", 0, 20_000, {})
+        # It is a shell script for administrators: `su` is in the usual places, and the instance comes as an option.
+        environment["PATH"] += ":/usr/sbin:/sbin"
+        return self._run([program, "-n", self.instance, *options, AGENTS / self.name], environment)
+
+    def _environment(
+        self, action: str, level: int, timeout_ms: int, parameters: Mapping[str, str | None]
+    ) -> dict[str, str]:
+        return {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
             "HA_RSCTMP": str(self.state),
             "OCF_RESOURCE_INSTANCE": self.instance,
@@ -65,8 +79,10 @@ class AgentUnderTest:
             **{f"OCF_RESKEY_{name}": value for name, value in parameters.items() if value is not None},
             **self.environment,
         }
+
+    def _run(self, command: Sequence[str | Path], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*self.within, AGENTS / self.name, action],
+            [*self.within, *command],
             env=environment,
             cwd="/",
             capture_output=True,
@@ -145,14 +161,19 @@ def make_watcher(make_agent, daemon: AnsweringDaemon) -> Callable[..., AgentUnde
     def make(name: str, **parameters: str) -> AgentUnderTest:
         agent = make_agent(name, CRM_meta_interval="10000", **parameters)
         agent.is_watcher = True
-        agent.environment.update(
-            HACLUSTERD_SOCKET=str(daemon.socket),
-            HACLUSTERD_PYTHON=sys.executable,
-            PATH=f"{AGENTS.parent / 'shims'}:/usr/local/bin:/usr/bin:/bin",
-        )
+        give_tools(agent, daemon)
         return agent
 
     return make
+
+
+def give_tools(agent: AgentUnderTest, daemon: AnsweringDaemon) -> None:
+    """Let an agent call the cluster's tools."""
+    agent.environment.update(
+        HACLUSTERD_SOCKET=str(daemon.socket),
+        HACLUSTERD_PYTHON=sys.executable,
+        PATH=f"{AGENTS.parent / 'shims'}:/usr/local/bin:/usr/bin:/bin",
+    )
 
 
 @pytest.fixture

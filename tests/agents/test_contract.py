@@ -16,7 +16,7 @@ from haclusterd.adapters.agents.metadata import read_agent_metadata
 from haclusterd.agents.process_table import list_pids, read_arguments, read_marks, read_stat
 from haclusterd.formats.policy.yaml import load_policy
 from haclusterd.model.ids import AgentReference
-from tests.agents.conftest import AGENTS, AgentUnderTest
+from tests.agents.conftest import AGENTS, NODE, AgentUnderTest, give_tools
 
 OK, ERROR, UNIMPLEMENTED, NOT_INSTALLED, NOT_CONFIGURED, NOT_RUNNING = 0, 1, 3, 5, 6, 7
 RESOURCE_AGENTS = [
@@ -116,6 +116,21 @@ def test_life(agent: AgentUnderTest) -> None:
     assert agent.code("monitor") == NOT_RUNNING
     assert agent.code("start") == OK
     assert agent.code("monitor") == OK
+
+
+@every_agent
+def test_ocf_tester_passes(agent: AgentUnderTest, request: pytest.FixtureRequest) -> None:
+    program = shutil.which("ocf-tester")
+    if program is None or shutil.which("xmllint") is None:
+        pytest.skip("it needs ocf-tester (package resource-agents) and xmllint (libxml2-utils)")
+    if not all(place.stat().st_mode & 0o001 for place in AGENTS.parents):
+        pytest.skip("ocf-tester runs agents as nobody, who may not come here")
+    if agent.name == "postgres":
+        # What is promotable is promoted, and a server alone is not.
+        agent.parameters["node_list"] = NODE
+        give_tools(agent, request.getfixturevalue("daemon"))
+    done = agent.run_ocf_tester(program)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
 @every_agent
