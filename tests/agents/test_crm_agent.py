@@ -200,6 +200,15 @@ def test_what_only_helps_a_start_is_not_taken_for_the_service(tmp_path: Path) ->
     assert " failed=0 " in printed
 
 
+def test_parameters_that_rule_promotion_out_are_named(tmp_path: Path) -> None:
+    text = SOUND.replace("promote) :", "promote) echo 'ocf-exit-reason:nodes is missing' >&2; exit 6 :")
+    text = text.replace("crm_master -l reboot -v 5", "true")
+    only = [f"--only={each}" for each in ("promote", "score")]
+    [(status, printed)] = carried_out(tmp_path, [["agent", "test", write(tmp_path, "alone", text), *GIVEN, *only]])
+    assert (status, printed.splitlines()[-1].split()[2:5]) == (0, ["passed=0", "failed=0", "skipped=2"])
+    assert "not promotable, give those that it needs: nodes is missing" in " ".join(printed.split())
+
+
 @pytest.mark.parametrize("language", ["python", "sh"])
 def test_what_is_written_to_begin_with_is_whole(language: str, tmp_path: Path) -> None:
     name = f"new-{language}"

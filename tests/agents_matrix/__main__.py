@@ -26,7 +26,16 @@ from haclusterd.entry_points.stand_in_cluster import NODE, StandInCluster
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.ports.agents import AgentCall, AgentMetadata, AgentResult
-from tests.agents_matrix.cases import CASES, INTERFACE, NEIGHBOUR, OWN_ADDRESS, PREFIX, CannotRunError, Case
+from tests.agents_matrix.cases import (
+    CASES,
+    INTERFACE,
+    NEIGHBOUR,
+    OWN_ADDRESS,
+    PREFIX,
+    SECOND_ADDRESS,
+    CannotRunError,
+    Case,
+)
 
 SKIPPED = 77
 TIMEOUT_MS = 120_000
@@ -121,19 +130,32 @@ class Player:
             await self.expect("reload", reload, 0)
             await self.expect("monitor", "monitor", *RUNNING, interval="10000")
         if "notify" in has:
-            await self.expect("notify", "notify", 0, **_notification(self.resource))
+            await self.expect("notify", "notify", 0, **_notification(self.resource, "post", "start"))
         if "promote" in has and self.case.meta.get("promotable"):
-            await self.expect("promote", "promote", 0)
-            await self.expect("promote", "monitor", ExitCode.PROMOTED, interval="10000", role="Promoted")
-            await self.expect("demote", "demote", 0)
-            await self.expect("demote", "monitor", 0, interval="11000", role="Unpromoted")
+            for operation in ("promote", "demote"):
+                await self._to_other_role(operation, is_notified="notify" in has)
+
+    async def _to_other_role(self, operation: str, *, is_notified: bool) -> None:
+        """Promote or demote as the cluster does: agents prepare it when they are notified before."""
+        if is_notified:
+            await self.expect("notify", "notify", 0, **_notification(self.resource, "pre", operation))
+        await self.expect(operation, operation, 0)
+        if is_notified:
+            await self.expect("notify", "notify", 0, **_notification(self.resource, "post", operation))
+        code, interval, role = {
+            "promote": (ExitCode.PROMOTED, "10000", "Promoted"), "demote": (ExitCode.OK, "11000", "Unpromoted"),
+        }[operation]  # fmt: skip
+        await self.expect(operation, "monitor", code, interval=interval, role=role)
 
 
-def _notification(resource: str) -> dict[str, str]:
+def _notification(resource: str, when: str, operation: str) -> dict[str, str]:
+    """Return what is said of an operation on the only instance there is."""
     lists = {f"notify_{name}_{kind}": " " for name in NOTIFIED for kind in ("resource", "uname")}
-    own = {"notify_start_resource": resource, "notify_start_uname": NODE, "notify_active_resource": resource,
-           "notify_active_uname": NODE, "notify_available_uname": f"{NODE} node-b"}  # fmt: skip
-    return {**lists, **own, "notify_type": "post", "notify_operation": "start", "notify": "true"}
+    role = ("promoted", "master") if operation == "demote" else ("unpromoted", "slave")
+    for name in (operation, "active", *role):
+        lists |= {f"notify_{name}_resource": resource, f"notify_{name}_uname": NODE}
+    return {**lists, "notify_available_uname": f"{NODE} node-b", "notify_type": when, "notify_operation": operation,
+            "notify": "true"}  # fmt: skip
 
 
 def obstacle(case: Case) -> str:
@@ -293,11 +315,13 @@ def _prepare_namespaces() -> None:
         mount -t tmpfs -o mode=1777 tmpfs /var/tmp
         mkdir -p /run/lock /run/resource-agents
         hostname {NODE}
+        echo 127.0.0.1 {NODE} >>/etc/hosts
         ip link set lo up
         ip link add {INTERFACE} type veth peer name {NEIGHBOUR}
         ip link set {INTERFACE} up
         ip link set {NEIGHBOUR} up
         ip address add {OWN_ADDRESS}/{PREFIX} dev {INTERFACE}
+        ip address add {SECOND_ADDRESS}/{PREFIX} dev {INTERFACE}
         ip route add default via 10.77.0.254
     """
     subprocess.run(["sh", "-e", "-c", script], check=True)

@@ -16,6 +16,8 @@ from pathlib import Path
 HEARTBEAT, PACEMAKER, OWN = "heartbeat", "pacemaker", "haclusterd"
 INTERFACE, NEIGHBOUR = "lab0", "lab1"
 OWN_ADDRESS, PREFIX = "10.77.0.1", 24
+SECOND_ADDRESS = "10.77.0.3"
+"""Of the same network: what IPsrcaddr takes back is the first one."""
 PORTS = iter(range(23500, 24500))
 HERE = Path(__file__).parent
 ANSWERING: list[socket.socket] = []
@@ -187,6 +189,13 @@ def virtual_domain(here: Path) -> Mapping[str, str]:
     return {"config": write(here / "guest.xml", text), "hypervisor": "test:///default"}
 
 
+def machine_info(here: Path) -> Mapping[str, str]:
+    """A stand-in for machinectl: where systemd-machined does not answer, the agent has no number to publish, calls
+    attrd_updater with an empty -v and ends with its exit status, 64, under Pacemaker too."""
+    write(Path("/usr/local/bin/machinectl"), "#!/bin/sh\necho 0 machines listed.\n", 0o755)
+    return {"pidfile": f"{here}/pid"}
+
+
 def filesystem_bind(here: Path) -> Mapping[str, str]:
     for name in ("source", "target"):
         (here / name).mkdir()
@@ -329,7 +338,7 @@ CASES = (
     Case(f"{HEARTBEAT}:symlink", symlink),
     Case(f"{HEARTBEAT}:IPaddr2", given(ip="10.77.0.50", cidr_netmask="24", nic=INTERFACE)),
     Case(f"{HEARTBEAT}:IPaddr2", given(ip="10.77.0.51", cidr_netmask="24"), variant="found by route"),
-    Case(f"{HEARTBEAT}:IPsrcaddr", given(ipaddress=OWN_ADDRESS, cidr_netmask="24")),
+    Case(f"{HEARTBEAT}:IPsrcaddr", given(ipaddress=SECOND_ADDRESS, cidr_netmask="24")),
     Case(f"{HEARTBEAT}:Route", given(destination="10.99.0.0/24", gateway="10.77.0.2")),
     Case(f"{HEARTBEAT}:SendArp", given(ip=OWN_ADDRESS, nic=INTERFACE)),
     Case(f"{HEARTBEAT}:ethmonitor", given(interface=INTERFACE, repeat_count="1", repeat_interval="1"), meta=CLONE),
@@ -358,7 +367,7 @@ CASES = (
     Case(f"{HEARTBEAT}:syslog-ng", syslog_ng, programs=("syslog-ng",)),
     Case(f"{HEARTBEAT}:VirtualDomain", virtual_domain, variant="a stand-in for virsh"),
     Case(f"{HEARTBEAT}:docker", why_not=NO_ENGINE), Case(f"{HEARTBEAT}:podman", why_not=NO_ENGINE),
-    Case(f"{HEARTBEAT}:machine-info", meta=CLONE),
+    Case(f"{HEARTBEAT}:machine-info", machine_info, meta=CLONE, variant="a stand-in for machinectl"),
     Case(f"{PACEMAKER}:Dummy", given(state="{here}/state")),
     Case(f"{PACEMAKER}:Stateful", given(state="{here}/state"), meta=PROMOTABLE),
     Case(f"{PACEMAKER}:ping", given(host_list="127.0.0.1", dampen="0", pidfile="{here}/pid", attempts="1"), meta=CLONE),

@@ -397,10 +397,20 @@ def _promotable(trial: Trial) -> None:
         raise TrialSkippedError("its meta-data names no promote")
 
 
+def _skip_where_promotion_is_not_configured(trial: Trial) -> None:
+    """Skip trials of promotion where the parameters rule it out, as they may; say what is missing."""
+    answer = trial.ask("promote")
+    if answer.code == ExitCode.NOT_CONFIGURED:
+        reason = answer.reason or "it does not say why"
+        raise TrialSkippedError(f"with these parameters it is not promotable, give those that it needs: {reason}")
+    trial.expect("demote", 0)
+
+
 def _promote(trial: Trial) -> str:
     _promotable(trial)
     trial.begin()
     trial.expect("monitor", 0, after="before promote")
+    _skip_where_promotion_is_not_configured(trial)
     for after in ("", "of what is promoted"):
         trial.expect("promote", 0, after=after)
         trial.expect("monitor", ExitCode.PROMOTED, after="after promote")
@@ -422,6 +432,7 @@ def _score(trial: Trial) -> str:
     trial.expect("monitor", 0)
     found = {name: value for name, value in trial.scores().items() if name.startswith(("master-", "promotion-"))}
     if not found:
+        _skip_where_promotion_is_not_configured(trial)
         raise TrialFailedError("neither start nor monitor sets a promotion score: nothing would be promoted anywhere")
     trial.expect("stop", 0)
     return " ".join(f"{name}={value}" for name, value in sorted(found.items()))
