@@ -18,6 +18,7 @@ LACKS = (
 """Patterns of reasons, the first that fits counts, with the name of what is not there, or a group that holds it."""
 NOT_A_LACK = (
     "access control lists", "the id of", "a reference to a pair", "Pacemaker does not plan", "has psutil",
+    "as nobody",
 )  # fmt: skip
 """Parts of reasons by which a test does not apply."""
 

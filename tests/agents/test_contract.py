@@ -122,7 +122,7 @@ def test_life(agent: AgentUnderTest) -> None:
 def test_ocf_tester_passes(agent: AgentUnderTest, request: pytest.FixtureRequest) -> None:
     program = shutil.which("ocf-tester")
     if program is None or shutil.which("xmllint") is None:
-        pytest.skip("it needs ocf-tester (package resource-agents) and xmllint (libxml2-utils)")
+        pytest.skip("ocf-tester is not installed (Debian: apt-get install resource-agents libxml2-utils)")
     if not all(place.stat().st_mode & 0o001 for place in AGENTS.parents):
         pytest.skip("ocf-tester runs agents as nobody, who may not come here")
     if agent.name == "postgres":
