@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-gpu bench-store lab bench-failover bench-databases bench-large bench-snapshot bench-monitors tour api-contract bench-api ansible wheel packages agents-matrix gpu-hardware reference lock
+.PHONY: help setup demo test soak compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-gpu bench-store lab bench-failover bench-databases bench-large bench-snapshot bench-monitors tour api-contract bench-api ansible wheel packages agents-matrix gpu-hardware reference lock
 
 comma := ,
 BIN := .venv/bin
@@ -39,6 +39,10 @@ demo: setup  ## a cluster of three nodes on this machine loses one; KEEP=1 leave
 test: setup  ## everything: static checks and all tests, in 12 minutes on two cores; WORKERS=1 one after the other
 	@$(MAKE) --no-print-directory --jobs=2 static compiled
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+soak: setup  ## every case and example that `make test` draws from: hours of a night; ONLY='tests/simulation tests/property'
+	@$(MAKE) --no-print-directory compiled
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --hypothesis-profile=whole -o timeout=1200 $(ONLY)
 
 # Hundreds of processes import the program, and each worker all tests; where Python must write no bytecode, each
 # would compile them again.

@@ -4,12 +4,14 @@ import gc
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from haclusterd.entry_points.free_ports import GIVEN, candidates
-from tests.examples import examples
+from tests.examples import examples, is_whole
+from tests.sampled_cases import left_out
 from tests.skipped_tests import summary
 
 TESTS = Path(__file__).parent
@@ -33,15 +35,27 @@ if GIVEN not in os.environ and "PYTEST_XDIST_WORKER" in os.environ:
     os.environ[GIVEN] = ports_of(int(name.removeprefix("gw")), int(count), candidates())
 
 
+GARBAGE_FROM = 20_000
+"""New objects from which on garbage is looked for; a simulated cluster makes and keeps many."""
 LONGEST = ("processes", "simulation", "property", "fuzzing", "conformance", "mutants", "agents")
 """Directories of tests whose files take long, the longest first."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let workers begin with the longest files: one that came to such a file last would keep the others waiting.
+LEFT_OUT = pytest.StashKey[int]()
+"""How many cases of functions that are sampled this run leaves to `make soak`."""
 
-    Those whose tests share a running cluster stand together, so that there is one for each worker.
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the cases of sampled functions out that are not drawn, and order what is left.
+
+    Workers begin with the longest files: one that came to such a file last would keep the others waiting. Those whose
+    tests share a running cluster stand together, so that there is one for each worker.
     """
+    out = frozenset() if is_whole() or any("::" in each for each in config.args) else left_out(items)
+    config.stash[LEFT_OUT] = len(out)
+    if out:
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in out])
+        items[:] = [item for item in items if item.nodeid not in out]
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = sharing(items)
         items.sort(key=lambda item: (_place(item.path.relative_to(TESTS).parts[0]), item.path not in shared))
@@ -57,13 +71,28 @@ def _place(directory: str) -> int:
 
 
 def pytest_collection_finish() -> None:
-    """Let collections of garbage pass over the thousands of tests that stay until the end."""
+    """Let collections of garbage be rare, and pass over the thousands of tests that stay until the end."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(GARBAGE_FROM, 20, 20)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in the last lines how much was skipped, and for lack of what."""
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Let a worker tell how many cases it has left out; each collects all tests."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Hear it from a worker."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say in the last lines what was left out, how much was skipped, and for lack of what."""
+    if left := config.stash.get(LEFT_OUT, 0):
+        terminalreporter.write_line(f"left to make soak: {left} cases")
     reports = terminalreporter.stats.get("skipped", [])
     for line in summary(str(each.longrepr[2]) for each in reports if isinstance(each.longrepr, tuple)):
         terminalreporter.write_line(line)

@@ -1,15 +1,20 @@
 """How many examples a property is tried with.
 
-`make test` takes a half of those that a test names, the same ones each time; `make mutants` takes all of them, and
-`make fuzz-properties` as many, new ones in each round.
+`make test` takes a third of those that a test names, the same ones each time; `make soak` and `make mutants` take all
+of them, and `make fuzz-properties` as many, new ones in each round.
 """
 
 from hypothesis import settings
 
 WHOLE = ("new", "whole")
-"""The profiles of these two."""
+"""The profiles of these."""
+
+
+def is_whole() -> bool:
+    """Tell whether nothing is to be left out now."""
+    return settings.get_current_profile_name() in WHOLE
 
 
 def examples(count: int) -> int:
     """Return how many of so many examples are to be taken now."""
-    return count if settings.get_current_profile_name() in WHOLE else count // 2
+    return count if is_whole() else count // 3

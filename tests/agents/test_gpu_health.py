@@ -81,6 +81,7 @@ def test_healthy_devices_are_published_and_taken_away_at_the_end(node: Node) -> 
     assert node.agent.code("monitor") == NOT_RUNNING
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("fault", "samples", "state", "why"),
     [

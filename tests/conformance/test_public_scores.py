@@ -32,6 +32,7 @@ def _score_then(score: NodeScore) -> int:
     return total
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("remainder", range(EVERY))
 def test_scores_are_those_of_pacemaker(remainder: int) -> None:
     compared = 0

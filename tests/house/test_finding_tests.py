@@ -3,11 +3,14 @@
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from tests.house.statements import statements
 from tests.house.tests_of import CHECKOUT, PROGRAMS, THROUGH, files, found_for, has_behaviour, is_test, row_of
+from tests.sampled_cases import left_out
 from tests.skipped_tests import NOT_A_LACK, lack_of, summary
 
 
@@ -123,3 +126,31 @@ def test_what_was_skipped_is_counted() -> None:
         "skipped because they do not apply: 1",
     ]
     assert summary([]) == []
+
+
+class Case:
+    """As much of a test of pytest as a sample is drawn by."""
+
+    def __init__(self, function: str, one_in: int, **parameters: str) -> None:
+        self.nodeid = f"{function}[{'-'.join(parameters.values())}]"
+        self.callspec = SimpleNamespace(params=parameters)
+        self.one_in = one_in
+
+    def get_closest_marker(self, _name: str) -> Any:
+        return SimpleNamespace(args=(self.one_in,)) if self.one_in else None
+
+
+def test_a_sample_has_its_share_of_the_cases_and_every_value_of_each_parameter() -> None:
+    phases, faults = [f"phase{number}" for number in range(8)], ["cut", "hang", "power"]
+    cases: list[Any] = [Case("f", 3, phase=phase, fault=fault) for phase in phases for fault in faults]
+    other = Case("g", 0, phase="phase1", fault="cut")
+    left = [case for case in cases if case.nodeid not in left_out([*cases, other])]
+    assert len(left) == len(cases) // 3
+    assert {value for case in left for value in case.callspec.params.values()} == {*phases, *faults}
+    assert other.nodeid not in left_out([*cases, other])
+    assert left_out(cases) == left_out(list(reversed(cases)))
+
+
+def test_of_seeds_a_share_is_drawn_however_many_there_are() -> None:
+    cases: list[Any] = [Case("f", 2, seed=str(seed)) for seed in range(13)]
+    assert len(cases) - len(left_out(cases)) == 7

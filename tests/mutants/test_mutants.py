@@ -3,7 +3,7 @@
 import ast
 import os
 import signal
-from functools import cache
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from tests.mutants.__main__ import (
 from tests.mutants.curated import CURATED
 from tests.mutants.generated import all_generated, sample
 from tests.mutants.noticing import CHECKOUT, Judgement, Level, Verdict, files_for, run_limited
-from tests.mutants.sites import MissingCodeError, Mutant, find, mutated, source_of
+from tests.mutants.sites import MissingCodeError, Mutant, find, source_of
 
 LISTED_MIN = 80
 
@@ -29,13 +29,17 @@ LISTED_MIN = 80
 @pytest.mark.parametrize("mutant", CURATED, ids=lambda mutant: mutant.name)
 def test_the_code_of_a_mutant_is_there_once_and_is_changed(mutant: Mutant) -> None:
     place = find(mutant)
-    changed = mutated(place, mutant.after)
-    assert ast.dump(ast.parse(changed)) != unchanged(place.path)
+    source = source_of(place.path)
+    column = place.begin - source.rfind(b"\n", 0, place.begin) - 1
+    assert code_of(mutant.after) != code_of(" " * column + source[place.begin : place.end].decode())
 
 
-@cache
-def unchanged(path: Path) -> str:
-    return ast.dump(ast.parse(source_of(path)))
+def code_of(text: str) -> str:
+    """Return what an expression or statements mean, without their layout."""
+    try:
+        return ast.dump(ast.parse(f"({text})", mode="eval"))
+    except SyntaxError:
+        return ast.dump(ast.parse(textwrap.dedent(text)))
 
 
 def test_there_are_enough_and_none_twice() -> None:

@@ -195,7 +195,7 @@ def monitors(scenario: Scenario, node: str) -> int:
 
 def test_an_exec_that_is_stuck_for_5_s_delays_nothing_else(running: Scenario, tmp_path: Path) -> None:
     agent = running.agents / "test" / "stuck"
-    agent.parent.mkdir(parents=True)
+    agent.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(resource_agents_directory() / "dummy", agent)
     ignored = signal.signal(signal.SIGIO, signal.SIG_IGN)
     try:

@@ -204,7 +204,7 @@ esac
 
 def test_a_stock_agent_publishes_with_the_tools_that_it_knows(running: Scenario) -> None:
     agent = running.agents / "test" / "publisher"
-    agent.parent.mkdir(parents=True)
+    agent.parent.mkdir(parents=True, exist_ok=True)
     agent.write_text(PUBLISHER)
     os.chmod(agent, 0o755)
     running.configure("primitive pub ocf:test:publisher op monitor interval=1s timeout=20s")

@@ -53,6 +53,7 @@ def another(cib: Cib) -> Cib:
     return replace(cib, status=replace(cib.status, nodes=nodes))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("later", [0, 3], ids=["agreed-snapshot", "later-snapshot"])
 def test_a_replica_that_differs_ends_for_good_and_says_how_to_rejoin(scenario: Scenario, later: int) -> None:
     scenario.form()

@@ -14,7 +14,7 @@ from haclusterd.commands import registry
 from tests.verb_storm.requests import LEFT_OUT
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 10
+SECONDS = 6
 
 
 @pytest.mark.slow

@@ -82,6 +82,7 @@ def test_a_service_is_deleted_and_configured_again_with_another_agent_while_it_s
     cluster.until_settled(60_000, "settled")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("policy", ["stop", "freeze", "fence"])
 @pytest.mark.parametrize("blow", BLOWS)
 def test_a_ticket_is_revoked_while_what_needs_it_migrates(blow: Blow, policy: str) -> None:

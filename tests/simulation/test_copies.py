@@ -30,6 +30,7 @@ BACK_MS = 25_000
 """Detection, fencing, what is left of an agent's run, probes, a stop and a start."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("victim", VICTIMS)
 @pytest.mark.parametrize("phase", MIGRATION_PHASES)
@@ -136,6 +137,7 @@ def test_maintenance_in_mid_migration_makes_no_second_copy_afterwards(phase: str
 
 
 @pytest.mark.parametrize("is_notified", [False, True])
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("victim", VICTIMS)
 @pytest.mark.parametrize("phase", PROMOTION_PHASES)
@@ -170,6 +172,7 @@ MISSED_ARRIVALS: dict[str, tuple[str, tuple[tuple[str, NodeName], ...]]] = {
 """In which phase of a migration what fails, so that only a probe of the target can say whether it has arrived."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("exit_code", [2, 5, 6])
 @pytest.mark.parametrize("has_run_there", [False, True], ids=["new there", "stopped there before"])
 @pytest.mark.parametrize("missed", MISSED_ARRIVALS)

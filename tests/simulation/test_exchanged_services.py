@@ -74,6 +74,7 @@ def test_they_are_exchanged_back_while_they_start_and_one_loses_its_node(blow: C
     cluster.until_settled(60_000, "settled")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("blow", [_nothing, _the_daemon_that_starts_it_dies, _it_is_cut_off, _the_dc_dies])
 @pytest.mark.parametrize(
     "edits",

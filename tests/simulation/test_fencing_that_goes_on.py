@@ -15,6 +15,7 @@ RECOVERY_MS = 3000
 """Of a dead host whose device works: its fencing, and the start on another node."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("mode", [FaultMode.DEAD, FaultMode.REFUSES], ids=lambda mode: mode.value)
 def test_a_switch_that_is_away_for_ten_minutes_holds_and_then_recovers_within_the_longest_pause(
     mode: FaultMode,

@@ -54,6 +54,7 @@ DEAF_MS = 4 * 2000 + 1000
 """The lease of a DC that hears nobody ends, stays away for node-timeout, and the next DC counts from its own start."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("restarts", [False, True])
 @pytest.mark.parametrize("whom", ["dc", "first", "last"])
 @pytest.mark.parametrize("nodes", [3, 5])
@@ -86,6 +87,7 @@ def test_a_node_whose_streams_are_filtered_holds_back_nobody_and_is_given_up(
     cluster.until(cluster.is_settled, 30_000, "settled")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("whom", ["dc", "first", "last"])
 @pytest.mark.parametrize("nodes", [3, 5])
 def test_a_node_whose_datagrams_are_filtered_is_lost_also_when_it_is_the_dc(nodes: int, whom: str) -> None:

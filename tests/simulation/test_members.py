@@ -16,6 +16,7 @@ def voters_of(cluster: Cluster) -> tuple[NodeName, ...]:
     return cluster.cib.voters()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_three_become_five_and_the_new_ones_carry_the_cluster(seed: int) -> None:
     cluster = Cluster(seed).form()
@@ -125,6 +126,7 @@ def test_the_next_change_waits_until_everybody_online_follows_the_last() -> None
     cluster.until(lambda: cluster.cib.membership.version == 2, 5000, "the next change")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(21, 27))
 def test_members_come_and_go_while_hosts_fail(seed: int) -> None:
     cluster = Cluster(seed, Shape(snapshot_every=30)).form()

@@ -56,6 +56,7 @@ def _the_dc_dies(cluster: Cluster, _holder: NodeName) -> None:
     cluster.kill_brain(controller)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("meanwhile", [_nothing, _the_stopping_daemon_dies, _its_host_dies, _the_dc_dies])
 @pytest.mark.parametrize(
     ("before", "after", "old", "new"),

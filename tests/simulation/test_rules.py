@@ -163,11 +163,13 @@ def _name(value: object) -> str:
     return "+".join(value) if isinstance(value, tuple) else ""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("scenario", [*dict.fromkeys(case[1] for case in NEEDED), *ALWAYS], ids=_name)
 def test_with_every_rule_the_scenario_ends_well(scenario: Scenario) -> None:
     scenario(ALL_RULES)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("off", "scenario", "checkers"), NEEDED, ids=_name)
 def test_without_the_rule_a_checker_objects(off: tuple[str, ...], scenario: Scenario, checkers: frozenset[str]) -> None:
     without = replace(ALL_RULES, **dict.fromkeys(off, False))

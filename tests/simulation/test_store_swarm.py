@@ -13,6 +13,7 @@ SEEDS = range(int(os.environ.get("STORE_SEEDS", "16")))
 """Every fourth with lost, late, repeated and reordered frames; seeds 6 and 14 with five voters."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_acknowledged_is_lost_in_a_storm(seed: int) -> None:
     outcome = run(seed)

@@ -23,6 +23,7 @@ print(swarm.run({seed}, safety_ms=15_000).trace)
 """As in this process, whose hashes are of another seed."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_faults_break_no_rule_and_the_cluster_finds_back(seed: int) -> None:
     outcome = swarm.run(seed, safety_ms=SAFETY_MS)

@@ -105,6 +105,7 @@ def test_a_learner_that_is_there_does_not_help_a_majority() -> None:
     settle_and_check(world)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(10, 20))
 def test_the_leader_dies_at_the_commit_and_the_rest_goes_on(seed: int) -> None:
     """Who holds an uncommitted change and who lacks it must both be able to go on, whatever the leader knew."""
@@ -253,6 +254,7 @@ def test_a_snapshot_brings_its_voters_along() -> None:
     assert {node.core.voter_set.voters for node in world.nodes.values()} == {(N1, N2, N3, N4)}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", MEMBER_SEEDS)
 def test_members_change_at_random_in_a_storm(seed: int) -> None:
     outcome = run(seed)
