@@ -639,7 +639,7 @@ class Cluster:
         for name in self.names:
             if not self.is_up_to_date(name):
                 return f"{name} is not up to date"
-        unfree = unequal_claims(self.cib.status.devices, self.truth.devices)
+        unfree = unequal_claims(self.cib, self.truth.devices)
         return unfree or expectations.objection(self.cib, self.truth)
 
     def under_way(self) -> dict[Activity, list[Begun]]:

@@ -119,3 +119,16 @@ def test_a_cluster_that_is_restored_in_the_same_boot_gives_nobody_what_its_servi
     cluster.run_for(15_000)
     assert cluster.runs_once("llm")
     assert not cluster.truth.active_nodes(ResourceId("next"))
+
+
+def test_what_ends_in_maintenance_keeps_its_claim_and_starts_again_on_its_device_afterwards() -> None:
+    cluster = formed()
+    device = device_of(cluster)
+    cluster.configure([configurations.properties(**configurations.USUAL_PROPERTIES, maintenance_mode="true")])
+    cluster.until_settled(SOON_MS, "maintenance")
+    cluster.kill_service("llm")
+    cluster.until_settled(SOON_MS, "nobody looks whether llm lives")
+    assert claims(cluster) == [("llm", False)]
+    cluster.configure([configurations.properties(**configurations.USUAL_PROPERTIES)])
+    cluster.until(lambda: cluster.runs_once("llm"), SOON_MS, "llm runs again")
+    assert device_of(cluster) == device

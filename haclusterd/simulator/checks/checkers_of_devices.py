@@ -1,13 +1,14 @@
 """What must never be of devices, judged by what really uses them on the hosts, and by the claims in the log."""
 
-from collections.abc import Mapping
-
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.commands import IssueOrders
+from haclusterd.model.cluster import Cib
 from haclusterd.model.devices import DeviceClaim, DeviceId, NodeDevices, RecoveryPhase, Rung
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
+from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.ports.agents import AgentCall
+from haclusterd.scheduler.unpack.management import unmanaged
 from haclusterd.simulator.checks.checkers import Accepted, Checker, Log, Scene, order_key
 from haclusterd.simulator.hosts.devices import DeviceProcess, DeviceTruth, Recovering
 
@@ -171,9 +172,14 @@ def judges_of_devices(scene: Scene, log: Log, truth: DeviceTruth) -> tuple[Check
     )
 
 
-def unequal_claims(claimed: Mapping[NodeName, NodeDevices], truth: DeviceTruth) -> str:
-    """Say which claim has no holder, or which holder no claim, once all is quiet; empty when they are equal."""
-    for node, known in claimed.items():
+def unequal_claims(cib: Cib, truth: DeviceTruth) -> str:
+    """Say which claim has no holder, or which holder no claim, once all is quiet; empty when they are equal.
+
+    Nobody looks whether what is unmanaged still lives, or may end it: its claim stands as long as its history does.
+    """
+    for node, known in cib.status.devices.items():
+        holders = {claim.resource for claims in known.claims.values() for claim in claims}
+        untouched = unmanaged(cib, node, holders, WallTime(0)) if holders else frozenset()
         for name, recovery in known.recoveries.items():
             return f"the recovery of {name} of {node} stands: {recovery.phase}"
         for name, claims in known.claims.items():
@@ -181,6 +187,6 @@ def unequal_claims(claimed: Mapping[NodeName, NodeDevices], truth: DeviceTruth) 
                 users = {process.resource for process in truth.users(node, name) if not process.has_ended}
                 if claim.is_over:
                     return f"the claim of {claim.resource} on {name} of {node} is over, and stands"
-                if claim.resource not in users:
+                if claim.resource not in users and claim.resource not in untouched:
                     return f"{claim.resource} claims {name} of {node}, and does not use it"
     return ""
