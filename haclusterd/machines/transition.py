@@ -179,6 +179,8 @@ class _Tracked:
     """Of a recurring monitor that lets others go first, and of what has a start-delay: until then at the latest."""
     dependants: list["_Tracked"] = field(default_factory=list)
     """What it is an input of."""
+    together: tuple["_Tracked", ...] = ()
+    """Of a start that is its gang's (`gpu-gang=all`): the starts of all of it, which are ordered by one command."""
 
     def happened(self, event: ActionEvent) -> None:
         self.state = ACTIONS.after(self.state, event)
@@ -308,6 +310,9 @@ class TransitionMachine:
             tracked.open_inputs = len(inputs)
             for before in inputs:
                 before.dependants.append(tracked)
+        for gang in _gangs(self._tracked):
+            for tracked in gang:
+                tracked.together = gang
         for tracked in self._tracked.values():
             if not tracked.open_inputs:
                 self._make_ready(tracked)
@@ -513,21 +518,30 @@ class TransitionMachine:
 
     def _issue(self, cib: Cib, moment: Moment) -> list[Effect]:
         chosen = self._choose(cib, moment)
-        orders: list[Order] = []
-        for tracked in sorted(chosen, key=_RANK)[: self._room(cib)]:
-            action = tracked.action
-            order = self._order(cib, action, moment)
-            if order is None:
+        may_begin, left = set(chosen), self._room(cib)
+        units: list[tuple[Order, ...]] = []
+        for tracked in sorted(chosen, key=_RANK):
+            unit = tracked.together or (tracked,)
+            is_alone = left > 0 and not any(self._issued.values())
+            # A gang for which the limits never leave room at once begins when nothing else is under way.
+            has_room = len(unit) <= left and may_begin.issuperset(unit)
+            if tracked.state is not ActionState.READY or not (has_room or is_alone):
                 continue
-            tracked.happened(ActionEvent.ORDER)
-            self._by_order[order.key] = tracked
-            self._issued.setdefault(action.node, {})[order.key] = tracked
-            self._ready[action.node].remove(tracked)
-            orders.append(order)
+            made = [(each, self._order(cib, each.action, moment)) for each in unit]
+            orders = tuple(order for _, order in made if order is not None)
+            if len(orders) < len(unit):
+                continue
+            for each, order in zip(unit, orders, strict=True):
+                each.happened(ActionEvent.ORDER)
+                self._by_order[order.key] = each
+                self._issued.setdefault(each.action.node, {})[order.key] = each
+                self._ready[each.action.node].remove(each)
+            units.append(orders)
+            left -= len(unit)
         effects: list[Effect] = []
-        together = [order for order in orders if order.resource not in self._refused]
-        alone = [(order,) for order in orders if order.resource in self._refused]
-        for batch in (*_batches(together), *alone):
+        common = [unit for unit in units if unit[0].resource not in self._refused]
+        alone = [unit for unit in units if unit[0].resource in self._refused]
+        for batch in (*_batches(common), *alone):
             self._batches += 1
             key = f"orders:{self._term}.{self._number}.{self._batches}"
             effects.append(Propose(Scope.DC, key, IssueOrders(self._term, batch)))
@@ -544,10 +558,8 @@ class TransitionMachine:
         limits = _Limits(ClusterProperties(cib.in_force))
         chosen: list[_Tracked] = []
         for node, ready in self._ready.items():
-            status = cib.status.nodes.get(node) if node is not None else None
             issued = self._issued.get(node, {})
-            open_keys = {*issued, *status.orders} if status is not None else set(issued)
-            room = limits.of(status) - len(open_keys)
+            room = self._room_on(node, limits, cib)
             if room <= 0 or not ready:
                 continue
             if node in self._unsorted:
@@ -555,10 +567,31 @@ class TransitionMachine:
                 self._unsorted.discard(node)
             is_starting = bool(self._starting.get(node))
             migrations = sum(map(_is_migration, issued.values()))
-            admitted = (each for each in ready if guard.admits(each.action))
-            due = (each for each in admitted if not self._waits(each, moment, is_starting))
+            admitted = (each for each in ready if self._may_begin(each, guard, limits, cib))
+            due = (
+                each
+                for each in admitted
+                if not any(self._waits(one, moment, is_starting) for one in each.together or (each,))
+            )
             chosen.extend(islice(_few_migrations(due, limits.migrations - migrations), room))
         return chosen
+
+    def _room_on(self, node: NodeName | None, limits: "_Limits", cib: Cib) -> int:
+        status = cib.status.nodes.get(node) if node is not None else None
+        issued = self._issued.get(node, {})
+        open_keys = {*issued, *status.orders} if status is not None else set(issued)
+        return limits.of(status) - len(open_keys)
+
+    def _may_begin(self, tracked: _Tracked, guard: "_Guard", limits: "_Limits", cib: Cib) -> bool:
+        """Tell whether an action may be ordered now; a start of a gang only where all of them may."""
+        if not tracked.together:
+            return guard.admits(tracked.action)
+        return all(
+            each.state is ActionState.READY
+            and guard.admits(each.action)
+            and self._room_on(each.action.node, limits, cib) > 0
+            for each in tracked.together
+        )
 
     def _waits(self, tracked: _Tracked, moment: Moment, is_starting: bool) -> bool:
         """Tell whether an action has a start-delay left, or a monitor still lets the starts on its node go first.
@@ -776,17 +809,48 @@ def _will_succeed(order: Order, result: OperationResult) -> bool:
     )
 
 
-def _batches(orders: Sequence[Order]) -> Iterator[tuple[Order, ...]]:
-    """Cut orders into commands of a size that the store takes."""
+def _batches(units: Sequence[tuple[Order, ...]]) -> Iterator[tuple[Order, ...]]:
+    """Cut orders into commands of a size that the store takes; what belongs together is not cut."""
     batch: list[Order] = []
     size = 0
-    for order in orders:
-        texts = (*order.parameters.items(), *order.meta.items())
-        weight = ORDER_CHARACTERS + len(order.reason) + sum(len(name) + len(value) for name, value in texts)
+    for unit in units:
+        weight = sum(map(_weight, unit))
         if batch and size + weight > BATCH_CHARACTERS:
             yield tuple(batch)
             batch, size = [], 0
-        batch.append(order)
+        batch.extend(unit)
         size += weight
     if batch:
         yield tuple(batch)
+
+
+def _weight(order: Order) -> int:
+    """Return how many characters an order takes, roughly."""
+    texts = (*order.parameters.items(), *order.meta.items())
+    return ORDER_CHARACTERS + len(order.reason) + sum(len(name) + len(value) for name, value in texts)
+
+
+def _gangs(tracked: Mapping[int, _Tracked]) -> Iterator[tuple[_Tracked, ...]]:
+    """Yield the starts of each gang, but for one whose instances wait for each other (a clone that is `ordered`)."""
+    gangs: dict[str, list[_Tracked]] = {}
+    for each in tracked.values():
+        action = each.action
+        if action.is_named(ActionName.START) and action.resource is not None and "gang_size" in action.meta:
+            gangs.setdefault(action.resource.partition(":")[0], []).append(each)
+    for gang in gangs.values():
+        if not any(_comes_before(tracked, each, gang) for each in gang):
+            yield tuple(gang)
+
+
+def _comes_before(tracked: Mapping[int, _Tracked], last: _Tracked, others: Sequence[_Tracked]) -> bool:
+    """Tell whether one of several actions has to be done before the last one may begin."""
+    wanted = {each.action.id for each in others}
+    pending, seen = list(last.action.inputs), set[int]()
+    while pending:
+        number = pending.pop()
+        if number in wanted:
+            return True
+        if number in tracked and number not in seen:
+            seen.add(number)
+            pending.extend(tracked[number].action.inputs)
+    return False

@@ -17,6 +17,6 @@ if __name__ == "__main__":
             without=lambda rule: partial(swarm.run, rules=replace(ALL_RULES, **{rule: False})),
             rules=tuple(rule.name for rule in fields(SafetyRules)),
             sections=swarm.sections(),
-            only={"gpu": lambda seed: swarm.mode_of(seed) is swarm.Mode.DEVICES},
+            only={"gpu": (lambda seed: swarm.mode_of(seed) is swarm.Mode.DEVICES, swarm.sections_of_devices())},
         )
     )

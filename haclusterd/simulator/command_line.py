@@ -51,13 +51,13 @@ def main(
     without: Weaken | None = None,
     rules: Sequence[str] = (),
     sections: Sequence[Section] = (),
-    only: Mapping[str, Callable[[int], bool]] = {},
+    only: Mapping[str, tuple[Callable[[int], bool], Sequence[Section]]] = {},
     arguments: list[str] | None = None,
 ) -> int:
     """Do what the command line says and return the exit code; `safety_ms` is how long faults happen by default.
 
-    `without` is what `--without` takes one of the `rules` away with. `sections`: what a campaign should exercise; with
-    `--only`, of which `only` says by its words which seeds are meant, it exercises less.
+    `without` is what `--without` takes one of the `rules` away with. `sections`: what a campaign should exercise.
+    `only` says for the words of `--only` which seeds are meant, and what these should exercise.
     """
     options = _parser(module, safety_ms, rules, tuple(only)).parse_args(arguments)
     again = f"--safety-ms {options.safety_ms}"
@@ -67,13 +67,14 @@ def main(
     logging.disable(logging.CRITICAL)  # what a simulated store says when it stops is part of the story
     if options.verb == "replay":
         return _tell(run(options.seed, options.faults, safety_ms=options.safety_ms, whole_story=True))
+    is_wanted, wanted = only.get(options.only, (_any, sections))
     campaign = Campaign(
         partial(run, safety_ms=options.safety_ms),
         replay=f"python -m {module} replay --seed {{seed}} {again}",
         jobs=options.jobs,
         shrink_seconds=options.shrink_seconds,
-        sections=sections if options.only is None else (),
-        is_wanted=only.get(options.only, _any),
+        sections=wanted,
+        is_wanted=is_wanted,
     )
     return campaign.run(options.seed, Limit(options.count, options.hours, options.seconds))
 

@@ -39,6 +39,10 @@ RELOADS_SHARE = 0.5
 """Of the seeds, those whose agents take another pidfile over while what they run goes on."""
 
 
+GANGS_SHARE = 0.6
+"""Of the seeds with devices, those with services that run together or not at all."""
+
+
 @dataclass(frozen=True, slots=True)
 class Beginning:
     """What one seed begins with."""
@@ -116,9 +120,16 @@ def recovering(chance: random.Random) -> dict[str, str]:
 
 
 def claiming(chance: random.Random) -> tuple[Edit, ...]:
-    """Draw services that claim devices; some come before others."""
+    """Draw services that claim devices; some come before others, and some leave devices to recoveries and gangs."""
     priorities = [chance.choice((0, 0, 10)) for _ in configurations.CLAIMING]
-    return configurations.claiming(start_timeout_ms=chance.choice((5_000, 12_000)), priorities=priorities)
+    timeout_ms = chance.choice((5_000, 12_000))
+    stopped = chance.sample(configurations.CLAIMING, chance.choice((0, 0, 1, 2)))
+    edits = configurations.claiming(start_timeout_ms=timeout_ms, priorities=priorities, stopped=stopped)
+    if chance.random() >= GANGS_SHARE:
+        return edits
+    name = chance.choice((configurations.GANG, configurations.UNIQUE_GANG))
+    size, priority = chance.choice((2, 2, 3)), chance.choice((0, 5, 20))
+    return (*edits, *configurations.gang(name, size=size, priority=priority, start_timeout_ms=timeout_ms))
 
 
 def _start_delays(chance: random.Random, drawn_texts: list[str], *, start_timeout_ms: int) -> list[Edit]:

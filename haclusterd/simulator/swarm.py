@@ -14,7 +14,8 @@ from functools import partial
 
 from haclusterd.cib import codec
 from haclusterd.cib.changes import ChangeKind
-from haclusterd.cib.commands import PutAlert, RequestAlertTest, SetTicket, TicketChange
+from haclusterd.cib.commands import PutAlert, RecoveryOutcome, RequestAlertTest, SetTicket, TicketChange
+from haclusterd.model.devices import Rung
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator import drawn_configurations, healing, recovery
 from haclusterd.simulator.checks import coverage, expectations
@@ -161,7 +162,14 @@ OF_SUBJECTS: dict[Subject, tuple[Kind[Cluster], ...]] = {
 DIRECTED_WEIGHT = 4
 """Of each blow and the activity that a seed prefers: all together about a third of its faults."""
 LINKS = (2, 2, 3)
-CLAIMS = ("alone", "shared")
+CLAIMS = ("alone", "shared", "gang", "gang is placed again", "preempted")
+RECOVERIES = (
+    *(f"{rung} by {who}" for rung in Rung for who in ("a person", "policy")),
+    *(f"it is {outcome}" for outcome in RecoveryOutcome),
+    faults_of_devices.MEANWHILE,
+)
+OF_DEVICES = ("PublishDevices", "ReleaseDevices", "SteerDevice", "BeginRecovery", "RecordRecovery")
+"""Commands that only seeds with devices exercise."""
 SMALL_SNAPSHOT = 30
 """Entries between two snapshots where a node is to be sent one."""
 
@@ -309,10 +317,20 @@ def sections() -> tuple[coverage.Section, ...]:
     copies = coverage.Section("copy", faults_of_copies.OUTCOMES, {})
     versions = coverage.Section("version", faults_of_versions.OUTCOMES, {})
     recovered = coverage.Section("recovery", recovery.OUTCOMES, {})
-    claims = coverage.Section("claim", CLAIMS, {})
     rise = coverage.Section("change", (ChangeKind.FEATURE_LEVEL_ROSE.value,), {})
     pairs = map(faults_of_moments.pair_name, faults_of_moments.PAIRS)
-    return (*coverage.sections(faults, pairs), forgetting, copies, versions, recovered, claims, rise)
+    return (*coverage.sections(faults, pairs), forgetting, copies, versions, recovered, *_of_claims(), rise)
+
+
+def _of_claims() -> tuple[coverage.Section, ...]:
+    recoveries = coverage.Section(faults_of_devices.RECOVERY, RECOVERIES, {})
+    return coverage.Section("claim", CLAIMS, {}), recoveries
+
+
+def sections_of_devices() -> tuple[coverage.Section, ...]:
+    """Return what a campaign of seeds with devices alone should have exercised."""
+    faults = ("kill a brain", *(kind.name for kind in faults_of_devices.OF_DEVICES))
+    return (coverage.Section("command", OF_DEVICES, {}), coverage.Section("fault", faults, {}), *_of_claims())
 
 
 def _counts(cluster: Cluster, tally: Tally, faults: int) -> tuple[tuple[str, int], ...]:
@@ -333,7 +351,7 @@ def _counts(cluster: Cluster, tally: Tally, faults: int) -> tuple[tuple[str, int
         ("seeds_with_held_back_feeds", int(held_back > 0)),
         ("seeds_with_several_networks", int(cluster.shape.links > 1)),
         ("seeds_at_the_edge", int(mode_of(cluster.world.seed) is Mode.EDGE)),
-        ("claims", sum(cluster.coverage.counts["claim", how] for how in CLAIMS)),
+        ("claims", sum(cluster.coverage.counts["claim", how] for how in CLAIMS[:2])),
         ("releases", cluster.coverage.counts["change", ChangeKind.DEVICES_RELEASED.value]),
         ("recoveries", cluster.coverage.counts["change", ChangeKind.DEVICE_RECOVERY_BEGUN.value]),
         ("seeds_with_devices", int(cluster.truth.devices.is_anything())),

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from haclusterd.cib.commands import BeginRecovery, IssueOrders, PutResource
-from haclusterd.model.configuration import AttributeSet, Clone
+from haclusterd.cib.commands import BeginRecovery, IssueOrders
 from haclusterd.model.devices import DeviceId, DeviceState, Rung
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
@@ -159,23 +158,20 @@ def gang_takes_a_device_and_its_old_one_is_reset(rules: SafetyRules) -> None:
     """A gang loses a device, takes that of a service with a lower priority, and policy resets the lost one; the daemon
     that does so dies in the middle. Then everybody has a device again."""
     cluster = formed(rules, equipped=3)
-    member = configurations.with_devices("pg", 1, {"failure-timeout": "10s", "priority": "10"})
-    meta = {"clone-max": "2", "clone-node-max": "1", "gpu-gang": "all", "priority": "10"}
-    gang = Clone(ResourceId("pgs"), ResourceId("pg"), meta=(AttributeSet("gang-meta", tuple(meta.items())),))
     cluster.configure([configurations.properties(**{**configurations.USUAL_PROPERTIES, "gpu_recovery_reset": "auto"})])
-    cluster.configure([member, PutResource(gang)])
-    cluster.until(lambda: len(cluster.truth.copies_of(ResourceId("pg"))) == 2, SOON_MS, "the gang runs")
+    cluster.configure(configurations.gang(priority=10))
+    cluster.until(lambda: len(cluster.truth.copies_of(ResourceId("peer"))) == 2, SOON_MS, "the gang runs")
     cluster.until_settled(SOON_MS, "settled")
     assert cluster.runs_once("llm")
     truth = cluster.truth.devices
     truth.manners = DeviceManners(helping_share=1.0, failing_share=0.0)
-    node = cluster.truth.copies_of(ResourceId("pg"))[0]
+    node = cluster.truth.copies_of(ResourceId("peer"))[0]
     [lost] = truth.devices_of(node)
     truth.set_state(lost, DeviceState.FAILED, "reset")
     cluster.until(lambda: bool(truth.recovering), 60_000, "the reset has begun")
     cluster.kill_brain(node)
     cluster.until(
-        lambda: len(cluster.truth.copies_of(ResourceId("pg"))) == 2 and cluster.runs_once("llm"),
+        lambda: len(cluster.truth.copies_of(ResourceId("peer"))) == 2 and cluster.runs_once("llm"),
         120_000,
         "the gang and llm run",
     )

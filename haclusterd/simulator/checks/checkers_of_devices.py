@@ -1,5 +1,7 @@
 """What must never be of devices, judged by what really uses them on the hosts, and by the claims in the log."""
 
+from collections import Counter
+
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.commands import IssueOrders
 from haclusterd.model.cluster import Cib
@@ -122,6 +124,25 @@ class ClaimsAddUp(Checker):
             self.object_to(f"of {name} of {node} {taken} MiB are claimed")
 
 
+class GangsStartAtOnce(Checker):
+    """The members of a gang that start do so by one entry of the log, with all their claims (0015-devices.md)."""
+
+    def first_accepted(self, accepted: Accepted) -> None:
+        """See `Checker`."""
+        if not isinstance(accepted.command, IssueOrders):
+            return
+        starts: Counter[str] = Counter()
+        sizes: dict[str, int] = {}
+        for order in accepted.command.orders:
+            if order.action is ActionName.START and "gang_size" in order.meta:
+                name = order.resource.partition(":")[0]
+                starts[name] += 1
+                sizes[name] = int(order.meta["gang_size"])
+        for name, count in starts.items():
+            if count != sizes[name]:
+                self.object_to(f"{count} of {sizes[name]} members of {name}'s gang start")
+
+
 class RecoveriesHitNobody(_OfDevices):
     """No recovery hits a device that a process uses: a resource's, or one of which the node could know (§11)."""
 
@@ -167,6 +188,7 @@ def judges_of_devices(scene: Scene, log: Log, truth: DeviceTruth) -> tuple[Check
         DevicesAreGivenOutFree(scene, log, truth),
         WhatUsesDevicesHasClaims(scene, log, truth),
         ClaimsAddUp(scene, log),
+        GangsStartAtOnce(scene, log),
         RecoveriesHitNobody(scene, log, truth),
         RecoveriesAndClaims(scene, log),
     )

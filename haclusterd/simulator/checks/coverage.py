@@ -10,9 +10,17 @@ from dataclasses import dataclass
 from typing import get_args
 
 from haclusterd.cib.changes import Applied
-from haclusterd.cib.commands import ChangeConfiguration, Command, Edit, IssueOrders
+from haclusterd.cib.commands import (
+    BeginRecovery,
+    ChangeConfiguration,
+    Command,
+    Edit,
+    IssueOrders,
+    RecordRecovery,
+)
 from haclusterd.machines.effects import Effect
 from haclusterd.model.ids import NodeName
+from haclusterd.model.orders import Order
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.checks.activities import AGENTS, Activity, activity_of
 from haclusterd.simulator.checks.checkers import Checker, Log, Scene
@@ -47,15 +55,31 @@ class Coverage(Checker):
             counts["refusal", applied.refusal.code.value] += 1
             return
         counts["command", type(command).__name__] += 1
+        if isinstance(command, BeginRecovery):
+            by_whom = "by policy" if command.is_automatic else "by a person"
+            counts["recovery of a device", f"{command.rung} {by_whom}"] += 1
+        elif isinstance(command, RecordRecovery):
+            counts["recovery of a device", f"it is {command.outcome}"] += 1
         if isinstance(command, ChangeConfiguration):
             for edit in command.edits:
                 counts["edit", type(edit).__name__] += 1
         if isinstance(command, IssueOrders):
             for order in command.orders:
-                if order.devices:
-                    counts["claim", "shared" if order.device_memory_mib else "alone"] += 1
+                self._count_claim(order)
         for change in applied.changes:
             counts["change", change.kind.value] += 1
+
+    def _count_claim(self, order: Order) -> None:
+        kinds = {
+            "shared": bool(order.devices and order.device_memory_mib),
+            "alone": bool(order.devices and not order.device_memory_mib),
+            "gang": bool(order.devices and "gang_size" in order.meta),
+            "gang is placed again": "its gang starts together" in order.reason,
+            "preempted": "whose priority is higher, takes its devices" in order.reason,
+        }
+        for kind, is_so in kinds.items():
+            if is_so:
+                self.counts["claim", kind] += 1
 
     def struck(self, fault: str, activities: Iterable[Activity]) -> None:
         """A fault strikes while something is under way."""

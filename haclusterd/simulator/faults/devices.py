@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from haclusterd.cib.commands import BeginRecovery, DeviceChange, SteerDevice
-from haclusterd.model.devices import DeviceId, DeviceState, Rung
+from haclusterd.model.devices import DeviceId, DeviceState, NodeDevices, Rung
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.hosts import configurations
@@ -16,10 +16,18 @@ from haclusterd.simulator.scenario import Cluster
 Nodes = Sequence[NodeName]
 Chance = random.Random
 Fault = Drawn[Cluster]
+CLAIMANTS = (*configurations.CLAIMING, configurations.GANG, configurations.UNIQUE_GANG)
+RECOVERY = "recovery of a device"
+"""The section of the table of what was exercised (`checks.coverage`)."""
+MEANWHILE = "the daemon of its node is killed meanwhile"
 
 
 def _with_device(
-    words: str, nodes: Nodes, chance: Chance, deed: Callable[[Cluster, DeviceId], End | None], lasts_ms: int = 0
+    words: str,
+    nodes: Nodes,
+    chance: Chance,
+    deed: Callable[[Cluster, DeviceId], End | None],
+    lasts_ms: int = 0,
 ) -> Fault:
     """Return what befalls one device of a node; mostly one that is in use, where there is any."""
     node, place, wants_used = chance.choice(nodes), chance.random(), chance.random() < 0.7
@@ -32,6 +40,14 @@ def _with_device(
         return deed(cluster, among[int(place * len(among))]) if among else None
 
     return Drawn(f"{words} on {node}", begin, lasts_ms)
+
+
+def _free(cluster: Cluster, node: NodeName, rung: Rung) -> list[DeviceId]:
+    """Return the devices of a node that a rung could recover now: nothing claims or uses what it would hit."""
+    truth, known = cluster.truth.devices, cluster.cib.status.devices.get(node, NodeDevices())
+    devices = truth.devices_of(node)
+    free = [name for name in devices if not truth.users(node, name) and not known.claims.get(name)]
+    return free if rung is Rung.RESET or len(free) == len(devices) else []
 
 
 def fail(chance: Chance, nodes: Nodes) -> Fault:
@@ -106,20 +122,34 @@ def drain(chance: Chance, nodes: Nodes) -> Fault:
 
 
 def recover(chance: Chance, nodes: Nodes) -> Fault:
-    """A person has a device recovered; mostly its node's brain is killed while that is done, or a stranger comes."""
+    """A person has a device recovered, mostly one that is free; mostly its node's brain is killed while that is done,
+    or a stranger comes."""
     rung = chance.choice((*(Rung.RESET,) * 4, Rung.RELOAD, Rung.RELOAD, Rung.REBOOT))
     wait_ms, is_struck = chance.choice((0, 50, 200, 500, 1_000, 3_000, 12_000)), chance.random() < 0.6
-    is_spoilt = chance.random() < 0.2
+    is_spoilt, wants_free = chance.random() < 0.2, chance.random() < 0.85
+    order, place = chance.sample(list(nodes), len(nodes)), chance.random()
+
+    def begin(cluster: Cluster) -> None:
+        free = [name for node in order for name in _free(cluster, node, rung)[:1]] if wants_free else []
+        every = [name for node in order for name in cluster.truth.devices.devices_of(node)]
+        if every:
+            deed(cluster, free[0] if free else every[int(place * len(every))])
 
     def deed(cluster: Cluster, device: DeviceId) -> None:
         node = cluster.truth.devices.node_of(device)
         cluster.administer(BeginRecovery(node, device, rung, "swarm", "a whim"))
         if is_struck:
-            cluster.world.after(wait_ms * MS, partial(cluster.kill_brain, node))
+            cluster.world.after(wait_ms * MS, partial(_kill_brain, cluster, node))
         elif is_spoilt:
             cluster.truth.devices.stranger_begins(device)
 
-    return _with_device(f"a person wants the {rung} of a device", nodes, chance, deed)
+    return Drawn(f"a person wants the {rung} of a device", begin)
+
+
+def _kill_brain(cluster: Cluster, node: NodeName) -> None:
+    if cluster.cib.status.devices.get(node, NodeDevices()).recoveries:
+        cluster.coverage.count(RECOVERY, MEANWHILE)
+    cluster.kill_brain(node)
 
 
 def leftovers(chance: Chance, _nodes: Nodes) -> Fault:
@@ -143,14 +173,19 @@ def leftovers(chance: Chance, _nodes: Nodes) -> Fault:
 
 def kill_claimant(chance: Chance, _nodes: Nodes) -> Fault:
     """What holds a device dies; mostly its node's brain is killed when that is being answered."""
-    resource, wait_ms = chance.choice(configurations.CLAIMING), chance.choice((0, 100, 300, 1_000, 2_000))
-    is_struck = chance.random() < 0.5
+    resource, wait_ms = chance.choice(CLAIMANTS), chance.choice((0, 100, 300, 1_000, 2_000))
+    is_struck, place = chance.random() < 0.5, chance.random()
 
     def begin(cluster: Cluster) -> None:
-        for node in cluster.truth.active_nodes(ResourceId(resource)):
-            if is_struck:
-                cluster.world.after(wait_ms * MS, partial(cluster.kill_brain, node))
-        cluster.kill_service(resource)
+        nodes = cluster.truth.copies_of(ResourceId(resource))
+        if not nodes:
+            return
+        node = nodes[int(place * len(nodes))]
+        if is_struck:
+            cluster.world.after(wait_ms * MS, partial(cluster.kill_brain, node))
+        for name in cluster.truth.services_on(node):
+            if name.partition(":")[0] == resource:
+                cluster.truth.service_ends(node, name)
 
     return Drawn(f"the claimant {resource} dies", begin)
 

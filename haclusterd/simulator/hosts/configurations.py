@@ -139,7 +139,7 @@ def watched(nodes: Sequence[str], **values: str) -> tuple[Edit, ...]:
 SERVICES = ("cache", "db", "ip", "web")
 """The services of `usual`."""
 
-CLONED = frozenset({ResourceId("pg"), ResourceId("copy")})
+CLONED = frozenset({ResourceId("pg"), ResourceId("copy"), ResourceId("peer")})
 """Resources that may run on several nodes at a time; their promoted role may not."""
 
 
@@ -196,15 +196,39 @@ def promotable(nodes: Sequence[str], *, is_notified: bool = True, timeout_ms: in
 CLAIMING = ("llm", "train", "embed", "rank")
 """Services that claim devices: one, two that reach each other, and twice a part of one."""
 
+GANG, UNIQUE_GANG = "peer", "shard"
+"""Services of which several run on different nodes, together or not at all: as instances alike, or each its own."""
 
-def claiming(*, start_timeout_ms: int = 12_000, priorities: Sequence[int] = (0, 0, 0, 0)) -> tuple[Edit, ...]:
-    """Return them."""
+
+def claiming(
+    *,
+    start_timeout_ms: int = 12_000,
+    priorities: Sequence[int] = (0, 0, 0, 0),
+    stopped: Sequence[str] = (),
+) -> tuple[Edit, ...]:
+    """Return them; those that are `stopped` are to stay so."""
     shared = {"gpu-sharing": "memory", "gpu-memory": "30G"}
     own: tuple[dict[str, str], ...] = ({}, {"gpu-link": "nvlink"}, shared, shared)
+    usual = {"failure-timeout": "10s"}
     return tuple(
-        with_devices(name, count, {**meta, "failure-timeout": "10s", "priority": str(priority)}, start_timeout_ms)
+        with_devices(
+            name,
+            count,
+            {**usual, **meta, "priority": str(priority), **({"target-role": "Stopped"} if name in stopped else {})},
+            start_timeout_ms,
+        )
         for name, count, meta, priority in zip(CLAIMING, (1, 2, 1, 1), own, priorities, strict=True)
     )
+
+
+def gang(name: str = GANG, *, size: int = 2, priority: int = 0, start_timeout_ms: int = 12_000) -> tuple[Edit, ...]:
+    """Return a clone with a device for each instance; all of these run or none (`GANG`, `UNIQUE_GANG`)."""
+    meta = {"clone-max": str(size), "clone-node-max": "1", "gpu-gang": "all", "priority": str(priority)}
+    if name == UNIQUE_GANG:
+        meta["globally-unique"] = "true"
+    member = with_devices(name, 1, {"failure-timeout": "10s", "priority": str(priority)}, start_timeout_ms)
+    sets = (AttributeSet(f"{name}s-meta", tuple(meta.items())),)
+    return (member, PutResource(Clone(ResourceId(f"{name}s"), ResourceId(name), meta=sets)))
 
 
 def with_devices(name: str, gpus: int, meta: dict[str, str], start_timeout_ms: int = 12_000) -> PutResource:

@@ -60,6 +60,8 @@ CALLED = "service"
 """The parameter that says which service it is, whatever the resource is called: that of what people rename."""
 UNIQUE = "number"
 """A primitive of which each instance is a service of its own: that of a unique clone with several instances."""
+UNIQUES = frozenset({UNIQUE, "shard"})
+"""All such primitives (`configurations.UNIQUE_GANG`)."""
 
 
 def promoted(resource: ResourceId) -> ResourceId:
@@ -237,7 +239,7 @@ class Truth:
         starting = {holding for holding, count in self._starting.items() if count}
         base = resource.partition(":")[0]
         held = self._services | starting
-        holders = _nodes_of(resource if base == UNIQUE else base, held)
+        holders = _nodes_of(resource if base in UNIQUES else base, held)
         called = {self._called.get(each) for each in held if each.resource == resource} - {"", None}
         if called:
             renamed = [each for each in held if self._called.get(each) in called]

@@ -566,3 +566,68 @@ def test_a_walk_that_is_aborted_before_what_was_announced_begins_notifies_of_not
     assert walk.machine.state is TransitionState.ABORTED
     walk.answer()
     assert walk.issued == ["db_notify on n3"]
+
+
+GANG = {"gang_size": "2"}
+
+
+def gang_start(number: int, resource: str, node: NodeName, after: Sequence[int] = ()) -> GraphAction:
+    return replace(act(number, ActionName.START, ResourceId(resource), node, after), meta=GANG)
+
+
+def limit(walk: Walk, name: str, value: str) -> None:
+    walk.cluster.configure(commands.PutSets("properties", (AttributeSet("limits", ((name, value),)),)))
+
+
+def together(walk: Walk) -> list[list[str]]:
+    """Step, and return which resources are ordered by each command."""
+    return ordered_together(walk.step())
+
+
+def ordered_together(effects: Sequence[Effect]) -> list[list[str]]:
+    ordered = [each for each in commands_of(effects) if isinstance(each, commands.IssueOrders)]
+    return [[each.resource for each in command.orders] for command in ordered]
+
+
+def test_a_gang_starts_by_one_command_when_all_of_it_may() -> None:
+    probe = act(1, ActionName.MONITOR, DB, N2, is_probe=True)
+    walk = Walk(probe, gang_start(2, "w:0", N1), gang_start(3, "w:1", N2, after=(1,)))
+    assert together(walk) == [["db"]]
+    walk.answer()
+    assert walk.issued[-2:] == ["w:0_start on n1", "w:1_start on n2"]
+
+
+def test_a_gang_is_not_cut_by_a_batch_limit() -> None:
+    walk = Walk(gang_start(1, "w:0", N1), gang_start(2, "w:1", N2), act(3, ActionName.START, WEB, N1))
+    limit(walk, "batch-limit", "1")
+    assert together(walk) == [["w:0", "w:1"]]
+
+
+def test_a_gang_waits_until_a_batch_limit_leaves_room_for_all_of_it() -> None:
+    walk = Walk(act(1, ActionName.START, WEB, N1), gang_start(2, "w:0", N1), gang_start(3, "w:1", N2))
+    limit(walk, "batch-limit", "2")
+    assert together(walk) == [["web"]]
+    walk.answer(WEB)
+    assert walk.issued[1:] == ["w:0_start on n1", "w:1_start on n2"]
+
+
+def test_a_gang_waits_for_a_node_without_room() -> None:
+    walk = Walk(act(1, ActionName.START, WEB, N2), gang_start(2, "w:0", N1), gang_start(3, "w:1", N2, after=(1,)))
+    limit(walk, "node-action-limit", "1")
+    assert together(walk) == [["web"]]
+    walk.answer(WEB)
+    assert walk.issued[1:] == ["w:0_start on n1", "w:1_start on n2"]
+
+
+def test_of_a_clone_that_is_ordered_one_instance_of_a_gang_starts_after_the_other() -> None:
+    walk = Walk(gang_start(1, "w:0", N1), gang_start(2, "w:1", N2, after=(1,)))
+    assert together(walk) == [["w:0"]]
+
+
+def test_a_gang_that_was_refused_is_ordered_by_one_command_of_its_own() -> None:
+    actions = {each.id: each for each in (gang_start(1, "w:0", N1), gang_start(2, "w:1", N2),
+                                          act(3, ActionName.START, WEB, N1))}  # fmt: skip
+    cluster = Cluster()
+    refused = (ResourceId("w:0"), ResourceId("w:1"))
+    machine = TransitionMachine(N1, TERM, 7, TransitionGraph(actions), cluster.cib, refused=refused)
+    assert ordered_together(machine.step(cluster.cib, (), moment(1000))) == [["web"], ["w:0", "w:1"]]
