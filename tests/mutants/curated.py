@@ -321,9 +321,27 @@ ACTIVITY = (
     ),
     Mutant(
         "TransitionMachine._issue",
-        "order.resource in self._refused",
+        "unit[0].resource in self._refused",
         "False",
         "what was refused is never ordered again in this DC's term: a service stays down",
+    ),
+    Mutant(
+        "TransitionMachine._may_begin",
+        "each.state is ActionState.READY",
+        "True",
+        "a gang is ordered before all of it is probed and free",
+    ),
+    Mutant(
+        "TransitionMachine._issue",
+        "tracked.together or (tracked,)",
+        "(tracked,)",
+        "a batch-limit starts a part of a gang, which holds its devices and waits for the rest",
+    ),
+    Mutant(
+        "_gangs",
+        "not any(_comes_before(tracked, each, gang) for each in gang)",
+        "True",
+        "a gang whose instances start one after another never starts",
     ),
     Mutant(
         "restart_instead_of_reloading",
