@@ -1,4 +1,4 @@
-"""`make bench-databases`: a database under continuous writes on machines of the lab, its primary lost over and over.
+"""`make bench-databases`: databases under continuous writes on machines of the lab, their primaries lost over and over.
 
 Judged from outside: whether each acknowledged write is there afterwards, whether two nodes ever took writes at the same
 time, and for how long nobody did. Beside it, in the same run, the same under real corosync and Pacemaker.
@@ -16,28 +16,30 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import FrameType
 
 from tests.benchmarks import failover_pacemaker
 from tests.databases.database import Database
 from tests.databases.faults import FAULTS, Fault, Trial, play
-from tests.databases.postgres import Postgres
+from tests.databases.postgres import OwnPostgres, PafPostgres, StockPostgres
+from tests.databases.selection import selected
 from tests.databases.sites import DatabaseSite, OurDatabases, PeerDatabases
-from tests.databases.table import OURS, PEER, result, table
+from tests.databases.table import OURS, PEER, is_good, result, table
 from tests.lab.lab import obstacle
 from tests.lab.namespaces import LabError
 from tests.lab.site import NotAsExpectedError
 
 SKIPPED = 77
 INSIDE = "HACLUSTERD_BENCH_DATABASES"
+INTERRUPTED = "interrupted"
 WRITER_PERIOD_MS = 20
 SETTLED_S = 180.0
 FIRST_S = 480.0
 """The stock agent promotes nothing before it has seen the same positions in several monitors in a row."""
-DATABASES: dict[str, type[Database]] = {"pgsql": Postgres}
+KINDS = (StockPostgres, OwnPostgres, PafPostgres)
+DATABASES: dict[str, type[Database]] = {each.name: each for each in KINDS}
 
 
 class Bench:
@@ -49,7 +51,19 @@ class Bench:
         self._began = time.monotonic()
         self.trials: list[Trial] = []
 
-    def run(self, faults: Sequence[Fault]) -> None:
+    def play(self, faults: Sequence[Fault]) -> str:
+        """Play; return why it ended early, an empty text when it did not."""
+        try:
+            self._run(faults)
+        except (LabError, NotAsExpectedError, subprocess.TimeoutExpired) as error:
+            print(f"bench-databases: {self._database.name}: {error}", file=sys.stderr)
+            return str(error)
+        except KeyboardInterrupt:
+            print(INTERRUPTED, file=sys.stderr)
+            return INTERRUPTED
+        return ""
+
+    def _run(self, faults: Sequence[Fault]) -> None:
         """Play each fault so many times in turn, on each manager in turn."""
         sites: list[DatabaseSite] = []
         try:
@@ -73,10 +87,10 @@ class Bench:
         site.until(f"{site.manager} to be whole", site.is_whole, SETTLED_S)
         trial = play(site, fault, self._chance)
         self.trials.append(trial)
-        found = [f"{fault.name:<8}{number + 1:>3} {site.manager:<11}{trial.outage_ms:>7} ms",
+        found = [f"{self._database.name:<9}{fault.name:<8}{number + 1:>3} {site.manager:<11}{trial.outage_ms:>7} ms",
                  f"{trial.acknowledged:>5} acknowledged"]  # fmt: skip
         found += [f"{trial.rejoined} copied again"] if trial.rejoined else []
-        found += [f"LOST {trial.lost}"] if trial.lost else []
+        found += [f"LOST {trial.lost} by the {trial.reason.culprit}"] if trial.reason else []
         self._say("  ".join([*found, *trial.problems, *(f"TWO PRIMARIES: {each}" for each in trial.double_primaries)]))
 
     def _say(self, text: str) -> None:
@@ -85,43 +99,55 @@ class Bench:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Play, print the table and the result; 1 when something was lost, 77 when it cannot be played here."""
+    """Play, print the table and the results; 1 when something was lost, 77 when nothing can be played here."""
     parser = argparse.ArgumentParser(prog="bench-databases", description=__doc__)
-    parser.add_argument("--runs", type=int, default=2, help="of each fault, with each of the two")
-    parser.add_argument("--database", default="pgsql", choices=DATABASES)
-    parser.add_argument("--only", default="*", help="faults, comma separated, * allowed")
+    parser.add_argument("--runs", type=int, default=1, help="of each fault, with each of the two")
+    parser.add_argument("--only", default="*", help="databases and faults, comma separated, * allowed")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--managers", default=[OURS, PEER], type=lambda text: text.split(","), help="who is measured")
     options = parser.parse_args(arguments)
-    database = DATABASES[options.database]()
-    why = obstacle() or database.obstacle() or (failover_pacemaker.obstacle() if PEER in options.managers else "")
-    if why:
-        print(f"RESULT skipped=1 reason={'-'.join(why.split())}")
-        return SKIPPED
-    if INSIDE not in os.environ:
-        return _go_inside(sys.argv[1:] if arguments is None else list(arguments))
-    directory = Path(os.environ[INSIDE])
-    faults = [each for each in FAULTS if any(fnmatchcase(each.name, word) for word in options.only.split(","))]
-    signal.signal(signal.SIGTERM, _interrupt)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", str(directory)], check=True)
-    bench = Bench(database, directory, options)
-    is_complete = False
     try:
-        bench.run(faults)
-        is_complete = True
-    except (LabError, NotAsExpectedError, subprocess.TimeoutExpired) as error:
-        print(f"bench-databases: {error}", file=sys.stderr)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-    finally:
-        is_good = is_complete and not any(
-            each.problems or each.lost or each.double_primaries for each in bench.trials if each.manager == OURS
-        )
-        if not is_good:
+        chosen = selected(options.only.split(","), list(DATABASES), [each.name for each in FAULTS])
+    except ValueError as problem:
+        parser.error(str(problem))
+    why = obstacle() or (failover_pacemaker.obstacle() if PEER in options.managers else "")
+    databases = [DATABASES[name]() for name in chosen.databases]
+    obstacles = {each.name: why or each.obstacle() for each in databases}
+    if INSIDE not in os.environ:
+        for name, reason in obstacles.items():
+            if reason:
+                print(f"RESULT database={name} skipped=1 reason={'-'.join(reason.split())}", flush=True)
+        if all(obstacles.values()):
+            return SKIPPED
+        return _go_inside(sys.argv[1:] if arguments is None else list(arguments))
+    faults = [each for each in FAULTS if each.name in chosen.faults]
+    signal.signal(signal.SIGTERM, _interrupt)
+    return _play_all([each for each in databases if not obstacles[each.name]], faults, options)
+
+
+def _play_all(databases: Iterable[Database], faults: Sequence[Fault], options: argparse.Namespace) -> int:
+    """Play one database after the other, each on machines of its own; print what came of it."""
+    trials: list[Trial] = []
+    results: list[str] = []
+    code = 0
+    Path(os.environ[INSIDE]).chmod(0o755)
+    for database in databases:
+        directory = Path(os.environ[INSIDE]) / database.name
+        directory.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", str(directory)], check=True)
+        bench = Bench(database, directory, options)
+        why = bench.play(faults)
+        if why or not is_good(bench.trials):
             _keep_logs(directory)
-        print(table(bench.trials))
-        print(result(database, bench.trials) + ("" if is_complete else " incomplete=1"), flush=True)
-    return 0 if is_good else 1
+            code = 1
+        subprocess.run(["umount", "--lazy", str(directory)], check=False)
+        trials += bench.trials
+        results.append(result(database, bench.trials) + (" incomplete=1" if why else ""))
+        if why == INTERRUPTED:
+            break
+    print(table(trials))
+    print("\n".join(results), flush=True)
+    return code
 
 
 def _keep_logs(directory: Path) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tests.databases.database import Database
+from tests.databases.losses import Reason, judge
 from tests.databases.sites import DatabaseSite, OurDatabases, PeerDatabases
 from tests.lab.namespaces import LabError
 from tests.lab.site import NotAsExpectedError
@@ -38,10 +39,13 @@ class Fault(NamedTuple):
 class Trial:
     """What came of one."""
 
+    database: str
     manager: str
     fault: str
     outage_ms: int = 0
     lost: int = 0
+    reason: Reason | None = None
+    """Why something was lost."""
     acknowledged: int = 0
     rejoined: int = 0
     double_primaries: list[str] = field(default_factory=list)
@@ -73,7 +77,7 @@ def _move(site: DatabaseSite, primary: str, chance: random.Random) -> None:
     database = site.database
     ready = database.candidates(site.machines[primary])
     target = chance.choice([each for each in site.others(primary) if each in ready])
-    site.move(database.clone, target)
+    site.move(target)
 
 
 FAULTS = (
@@ -88,10 +92,11 @@ FAULTS = (
 
 def play(site: DatabaseSite, fault: Fault, chance: random.Random) -> Trial:
     """Do it once, and make the cluster whole again. The caller has waited until all is well."""
-    trial = Trial(site.manager, fault.name)
+    trial = Trial(site.database.name, site.manager, fault.name)
     primary = site.holder()
     time.sleep(0.2 + chance.uniform(0, 1))
-    first = (site.client.acknowledged[-MARGIN:] or [0])[0]
+    before = site.client.acknowledged[-MARGIN:]
+    first = before[0].number if before else 0
     since = site.began = time.monotonic_ns()
     try:
         fault.play(site, primary, chance)
@@ -108,14 +113,23 @@ def play(site: DatabaseSite, fault: Fault, chance: random.Random) -> Trial:
         trial.rejoined = make_whole(site)
     except (NotAsExpectedError, LabError) as finding:
         trial.problems.append(str(finding))
-    acknowledged = {number for number in site.client.acknowledged[-200_000:] if number >= first}
+    trial.double_primaries = site.double_holders(since)
+    _count_losses(site, trial, first, since, primary)
+    return trial
+
+
+def _count_losses(site: DatabaseSite, trial: Trial, first: int, since: int, primary: str) -> None:
+    acknowledged = {each.number: each for each in site.client.acknowledged[-200_000:] if each.number >= first}
     trial.acknowledged = len(acknowledged)
     try:
-        trial.lost = len(site.missing(first, acknowledged))
+        lost = [acknowledged[number] for number in sorted(site.missing(first, set(acknowledged)))]
     except LabError as finding:
         trial.problems.append(str(finding))
-    trial.double_primaries = site.double_holders(since)
-    return trial
+        return
+    trial.lost = len(lost)
+    if lost:
+        trial.reason = judge(lost, since, primary, has_commits_twice=site.database.has_commits_twice,
+                             had_two_primaries=bool(trial.double_primaries))  # fmt: skip
 
 
 def make_whole(site: DatabaseSite) -> int:

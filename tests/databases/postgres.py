@@ -2,22 +2,19 @@
 that clients need no password, and that six servers share one small machine.
 """
 
-import os
 import pwd
 import shutil
 import subprocess
 from pathlib import Path
+from typing import ClassVar
 
-from tests.databases.database import Database
-from tests.databases.page import texts
+from tests.databases.database import Database, ask, own, run_as
 from tests.lab.machine import Machine
-from tests.lab.namespaces import ENVIRONMENT, LabError
 from tests.lab.switch import NETWORK
 
 USER = "postgres"
 PROGRAMS = Path("/usr/lib/postgresql")
 DOCUMENTED_VERSION = "15"
-AGENTS = Path("/usr/lib/ocf/resource.d/heartbeat")
 SMALL = """shared_buffers = 16MB
 min_wal_size = 32MB
 max_wal_size = 96MB
@@ -25,86 +22,82 @@ log_line_prefix = '%m [%p] '
 log_checkpoints = off
 """
 FOLLOWERS = "SELECT application_name || ' ' || sync_state FROM pg_stat_replication WHERE state = 'streaming'"
+NOTED_S = 20
+"""Two monitors of the primary: the stock agents set the scores of copies by what a monitor finds."""
 SYNCHRONOUS = ("sync", "quorum")
 
 
 class Postgres(Database):
-    """Under the stock agent pgsql."""
+    """Under an agent that a subclass names."""
 
     kind = "postgresql"
-    agent = "ocf:heartbeat:pgsql"
     process = "bin/postgres "
-    primitive, clone = "pgsql", "pgsql-clone"
     page = "run-postgresql.md"
+    has_commits_twice = True
+    variant: ClassVar[str] = ""
+    """The ending of the names of texts that are added to those of the page's first part, or stand for them."""
 
     def __init__(self) -> None:
         versions = [each.parent.parent.name for each in PROGRAMS.glob("*/bin/initdb")]
-        self.version = max(versions, key=int, default="")
+        self.version = max(versions, key=int, default=DOCUMENTED_VERSION)
+
+    def needs(self) -> dict[str, str]:
+        return {str(self.programs / "initdb"): "postgresql", "/usr/bin/psql": "postgresql-client"}
+
+    @property
+    def programs(self) -> Path:
+        return PROGRAMS / self.version / "bin"
+
+    @property
+    def data(self) -> str:
+        return f"/var/lib/postgresql/{self.version}/main"
 
     def texts(self) -> dict[str, str]:
-        found = texts(self.page)
+        found = super().texts()
         return {kind: text.replace(f"/{DOCUMENTED_VERSION}/", f"/{self.version}/") for kind, text in found.items()}
 
-    def obstacle(self) -> str:
-        agent = AGENTS / self.agent.rpartition(":")[2]
-        missing = [str(each) for each in (PROGRAMS / "VERSION/bin/initdb", Path("/usr/bin/psql")) if not self.version]
-        missing += [str(agent)] if not agent.exists() else []
-        return f"missing: {', '.join(missing)} (Debian: apt-get install {self.packages})" if missing else ""
-
-    packages = "postgresql resource-agents"
+    def _text(self, name: str) -> str:
+        """Return a text of the page's first part, and what this agent adds to it."""
+        found = self.texts()
+        return found[name] + (found.get(f"{name}{self.variant}", "") if self.variant else "")
 
     def build(self, directory: Path) -> None:
         data = directory / "main"
         data.mkdir(mode=0o700)
         shutil.chown(data, USER, USER)
-        programs = PROGRAMS / self.version / "bin"
-        self._do(programs / "initdb", "-D", data, "-A", "trust", "--no-sync", "--wal-segsize=4", "-E", "UTF8")
-        statements = f"{self.texts()['sql']}; CREATE TABLE ledger (n bigint PRIMARY KEY)"
-        self._do(programs / "postgres", "--single", "-D", data, "postgres",
-                 stdin="\n".join(each.strip() for each in statements.split(";") if each.strip()) + "\n")  # fmt: skip
+        run_as(USER, self.programs / "initdb", "-D", data, "-A", "trust", "--no-sync", "--wal-segsize=4", "-E", "UTF8")
+        statements = f"{self._text('sql')}; CREATE TABLE ledger (n bigint PRIMARY KEY)"
+        run_as(USER, self.programs / "postgres", "--single", "-D", data, "postgres",
+               stdin="\n".join(each.strip() for each in statements.split(";") if each.strip()) + "\n")  # fmt: skip
 
-    @staticmethod
-    def _do(*words: str | Path, stdin: str = "") -> None:
-        done = subprocess.run(["runuser", "-u", USER, "--", *map(str, words)], input=stdin, text=True, cwd="/",
-                              env=ENVIRONMENT, capture_output=True, check=False)  # fmt: skip
-        if done.returncode or "ERROR" in done.stderr:
-            raise LabError(f"{words[0]}: {done.stderr.strip()[-400:]}")
+    def copy(self, machine: Machine) -> Path:
+        """Return what this machine's data begins as, of what was built."""
+        return machine.home.parent / "base" / "main"
 
     def equip(self, machine: Machine, disk: Path) -> None:
-        own, group = pwd.getpwnam(USER).pw_uid, pwd.getpwnam(USER).pw_gid
-        library, settings = disk / "var-lib-postgresql", disk / "etc-postgresql"
-        has_own_logs = (disk / "var-log").is_dir()
-        log = disk / ("var-log/postgresql" if has_own_logs else "log-postgresql")
+        library, settings = (self.place(machine, disk, each) for each in ("/var/lib/postgresql", "/etc/postgresql"))
+        log = self.logs(machine, disk, "postgresql")
         etc = settings / self.version / "main"
-        for directory in (library / self.version, etc, log):
+        for directory in (library / self.version, etc):
             directory.mkdir(parents=True)
-        base = machine.home.parent / "base" / "main"
-        subprocess.run(["cp", "-a", str(base), str(library / self.version)], check=True)
-        found = self.texts()
+        subprocess.run(["cp", "-a", str(self.copy(machine)), str(library / self.version / "main")], check=True)
         places = (
-            f"data_directory = '/var/lib/postgresql/{self.version}/main'\n"
+            f"data_directory = '{self.data}'\n"
             f"hba_file = '/etc/postgresql/{self.version}/main/pg_hba.conf'\n"
             f"ident_file = '/etc/postgresql/{self.version}/main/pg_ident.conf'\n"
         )
-        (etc / "postgresql.conf").write_text(places + SMALL + found["postgresql.conf"])
+        settings_text = self._text("postgresql.conf").replace("NODE", machine.name)
+        (etc / "postgresql.conf").write_text(places + SMALL + settings_text)
         trusted = f"local all all trust\nhost all postgres {NETWORK}.0.0/24 trust\nhost all all 127.0.0.1/32 trust\n"
-        (etc / "pg_hba.conf").write_text(trusted + found["pg_hba.conf"])
+        (etc / "pg_hba.conf").write_text(trusted + self._text("pg_hba.conf"))
         (etc / "pg_ident.conf").write_text("")
-        (library / ".pgpass").write_text(found["pgpass"])
+        (library / ".pgpass").write_text(self._text("pgpass"))
         (library / ".pgpass").chmod(0o600)
-        for top in (library, settings, log):
-            for path in (top, *top.rglob("*")):
-                os.chown(path, own, group)
-        machine.mounts += [
-            (str(machine.state / library.name), "/var/lib/postgresql", "", ""),
-            (str(machine.state / settings.name), "/etc/postgresql", "", ""),
-            ("tmpfs", "/run/postgresql", "tmpfs", f"mode=2775,uid={own},gid={group}"),
-        ]
-        if not has_own_logs:
-            machine.mounts.append((str(machine.state / log.name), "/var/log/postgresql", "", ""))
-
-    def configuration(self) -> str:
-        return self.texts()["crm"]
+        own(USER, USER, library, settings, log)
+        account = pwd.getpwnam(USER)
+        machine.mounts.append(
+            ("tmpfs", "/run/postgresql", "tmpfs", f"mode=2775,uid={account.pw_uid},gid={account.pw_gid}")
+        )
 
     def is_ready(self, primary: Machine, copies: int) -> bool:
         followers = self._followers(primary)
@@ -113,17 +106,64 @@ class Postgres(Database):
     def candidates(self, primary: Machine) -> set[str]:
         return {name for name, state in self._followers(primary).items() if state in SYNCHRONOUS}
 
-    @staticmethod
-    def _followers(primary: Machine) -> dict[str, str]:
+    followers: ClassVar[str] = FOLLOWERS
+
+    def _followers(self, primary: Machine) -> dict[str, str]:
         """Return the state of each copy that receives what the primary writes, by node."""
-        if primary.namespaces is None:
-            return {}
-        try:
-            answer = primary.namespaces.run("psql", "-h", "/run/postgresql", "-U", USER, "-Atc", FOLLOWERS)
-        except (LabError, subprocess.TimeoutExpired):
-            return {}
+        answer = ask(primary, "psql", "-h", "/run/postgresql", "-U", USER, "-Atc", self.followers)
         return dict(line.split() for line in answer.splitlines())
 
     def rejoin(self, machine: Machine) -> None:
         assert machine.namespaces is not None
-        machine.namespaces.run("sh", "-e", "-c", self.texts()["rejoin"])
+        machine.namespaces.run("sh", "-e", "-c", self.texts()[f"rejoin{self.variant}"])
+
+
+class StockPostgres(Postgres):
+    """Under resource-agents' pgsql."""
+
+    name = "pgsql"
+    agent = "ocf:heartbeat:pgsql"
+    clone = "pgsql-clone"
+
+
+class OwnPostgres(Postgres):
+    """Under the agent that comes along, which Pacemaker runs as well."""
+
+    name = "postgres"
+    agent = "ocf:haclusterd:postgres"
+    clone = "pg-clone"
+    resources = "crm-haclusterd"
+    variant = "-haclusterd"
+
+    def equip(self, machine: Machine, disk: Path) -> None:
+        super().equip(machine, disk)
+        self.name_machines(machine, disk, 3)
+
+
+class PafPostgres(Postgres):
+    """Under PostgreSQL Automatic Failover, Debian's package resource-agents-paf."""
+
+    name = "paf"
+    agent = "ocf:heartbeat:pgsqlms"
+    agent_package = "resource-agents-paf"
+    clone = "pgsql-clone"
+    resources = "crm-paf"
+    followers = f"{FOLLOWERS} AND backend_start < now() - interval '{NOTED_S} s'"
+    variant = "-paf"
+
+    def build(self, directory: Path) -> None:
+        super().build(directory)
+        socket, copy = directory / "socket", directory / "copy"
+        for place in (socket, copy):
+            place.mkdir(mode=0o700)
+            shutil.chown(place, USER, USER)
+        control = self.programs / "pg_ctl"
+        options = f"-k {socket} -c listen_addresses='' -c wal_level=replica"
+        run_as(USER, control, "-D", directory / "main", "-o", options, "-l", socket / "log", "-w", "start")
+        try:
+            run_as(USER, self.programs / "pg_basebackup", "-h", socket, "-D", copy, "-X", "stream", "-c", "fast")
+        finally:
+            run_as(USER, control, "-D", directory / "main", "-m", "fast", "-w", "stop")
+
+    def copy(self, machine: Machine) -> Path:
+        return machine.home.parent / "base" / ("main" if machine.index == 1 else "copy")

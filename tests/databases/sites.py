@@ -10,11 +10,12 @@ from typing import ClassVar
 
 from tests.benchmarks.failover_pacemaker import PacemakerSite
 from tests.databases.database import Database
-from tests.databases.stores import STORES
+from tests.databases.losses import Acknowledged
+from tests.databases.stores import ALONE, STORES
 from tests.lab.lab import REPOSITORY, Lab
 from tests.lab.machine import Machine
 from tests.lab.namespaces import ENVIRONMENT, LabError, enter_network
-from tests.lab.site import Site
+from tests.lab.site import AGENT_MOUNT, Site
 from tests.lab.switch import SERVICE_ADDRESS
 from tests.lab.witnesses import Held, OutsideClient, overlaps
 
@@ -37,13 +38,13 @@ class Writer(OutsideClient):
 
     def __init__(self, kind: str, site: Site, period_ms: int) -> None:
         self.kind = kind
-        self.acknowledged: list[int] = []
+        self.acknowledged: list[Acknowledged] = []
         super().__init__(site.switch, site.machines, period_ms)
 
     def take(self, words: list[str]) -> None:
         super().take(words)
         if words[3] == "1":
-            self.acknowledged.append(int(words[5]))
+            self.acknowledged.append(Acknowledged(int(words[5]), int(words[2]), words[4]))
 
 
 class Primaries:
@@ -52,7 +53,7 @@ class Primaries:
     def __init__(self, kind: str) -> None:
         self._kind = kind
         self._askers: dict[str, subprocess.Popen[str]] = {}
-        self._held: dict[tuple[int, int, int], Held] = {}
+        self._held: dict[tuple[int, int, int, str], Held] = {}
 
     def watch(self, machine: Machine) -> None:
         """Ask a machine that has just been switched on; its predecessor is gone."""
@@ -68,12 +69,15 @@ class Primaries:
     def _read(self, node: str, asker: "subprocess.Popen[str]") -> None:
         assert asker.stdout is not None
         for line in asker.stdout:
-            connection, first, last = map(int, line.split())
-            self._held[asker.pid, connection, first] = Held(node, first, last)
+            connection, first, last, group = line.split()
+            who = node if group == ALONE else group
+            self._held[asker.pid, int(connection), int(first), who] = Held(who, int(first), int(last))
 
     def overlaps(self, since: int) -> list[tuple[str, str, int]]:
+        """Return who took writes at the same time; nodes of one group do so together."""
         rows = sorted(list(self._held.values()), key=lambda each: each.since)
-        return overlaps(rows, since, on_one_node=False)
+        found = overlaps(rows, since, on_one_node=False)
+        return [each for each in found if set(each[0].split("+")).isdisjoint(each[1].split("+"))]
 
     def _end(self, name: str) -> None:
         asker = self._askers.pop(name, None)
@@ -119,8 +123,10 @@ class DatabaseSite(Site):
 
     def double_holders(self, since: int) -> list[str]:
         found = self.primaries.overlaps(since)
-        return [*super().double_holders(since),
-                *(f"{first} and {second} took writes for {span_ms} ms" for first, second, span_ms in found)]
+        return [
+            *super().double_holders(since),
+            *(f"{first} and {second} took writes for {span_ms} ms" for first, second, span_ms in found),
+        ]
 
     def is_serving(self) -> bool:
         """Tell whether the writer is served, and every other node has a copy that follows."""
@@ -162,7 +168,7 @@ class DatabaseSite(Site):
         """Let the cluster forget what failed."""
 
     @abstractmethod
-    def move(self, clone: str, node: str) -> None:
+    def move(self, node: str) -> None:
         """Ask for the primary to be on a node; return when it is on its way."""
 
     @abstractmethod
@@ -193,7 +199,7 @@ class OurDatabases(DatabaseSite, Lab):
 
     def configure(self) -> None:
         self.script(
-            f'primitive power stonith:fence_lab params socket={self.sockets / "power"} '
+            f"primitive power stonith:fence_lab params socket={self.sockets / 'power'} "
             f'pcmk_host_list="{" ".join(self.machines)}" op monitor interval=60s timeout=10s',
             "rsc_defaults resource-stickiness=100",
             "property fencing-loop-limit=0",
@@ -210,10 +216,10 @@ class OurDatabases(DatabaseSite, Lab):
     def cleanup(self) -> None:
         self.answer("resource.cleanup")
 
-    def move(self, clone: str, node: str) -> None:
+    def move(self, node: str) -> None:
         # It answers when the move is done; the time until then is measured by the writer.
-        threading.Thread(target=self.answer, args=("resource.move",), kwargs={"resource": clone, "node": node},
-                         daemon=True).start()  # fmt: skip
+        words = {"resource": self.database.moved or self.database.clone, "node": node}
+        threading.Thread(target=self.answer, args=("resource.move",), kwargs=words, daemon=True).start()
 
     def end_move(self) -> None:
         """Nothing stays behind."""
@@ -236,6 +242,7 @@ class PeerDatabases(DatabaseSite, PacemakerSite):
     def prepare(self) -> None:
         PacemakerSite.prepare(self)
         self._replace_tools()
+        self._add_own_agents()
         self.prepare_databases()
 
     def _replace_tools(self) -> None:
@@ -247,9 +254,18 @@ class PeerDatabases(DatabaseSite, PacemakerSite):
         for machine in self.machines.values():
             machine.mounts.append(("overlay", "/usr/sbin", "overlay", f"lowerdir={tools}:/usr/sbin"))
 
+    def _add_own_agents(self) -> None:
+        """Let Pacemaker find ours, which belong to no package here."""
+        agents = self.directory / "ocf"
+        (agents / "haclusterd").mkdir(parents=True)
+        for agent in (REPOSITORY / "resource_agents").iterdir():
+            (agents / "haclusterd" / agent.name).symlink_to(agent)
+        for machine in self.machines.values():
+            machine.mounts.append(("overlay", AGENT_MOUNT, "overlay", f"lowerdir={agents}:{AGENT_MOUNT}"))
+
     def configure(self) -> None:
         power = (
-            f'primitive power stonith:fence_lab params socket={self.directory / "power"} '
+            f"primitive power stonith:fence_lab params socket={self.directory / 'power'} "
             f'pcmk_host_list="{" ".join(self.machines)}" pcmk_host_check=static-list '
             "op monitor interval=60s timeout=10s\n"
             "rsc_defaults resource-stickiness=100\n"
@@ -277,13 +293,12 @@ class PeerDatabases(DatabaseSite, PacemakerSite):
     def cleanup(self) -> None:
         self.run("crm_resource", "--cleanup")
 
-    def move(self, clone: str, node: str) -> None:
-        self.run("crm_resource", "--move", "-r", clone, "--promoted", "-N", node)
-        self._moved = clone
+    def move(self, node: str) -> None:
+        words = ("-r", self.database.moved) if self.database.moved else ("-r", self.database.clone, "--promoted")
+        self.run("crm_resource", "--move", *words, "-N", node)
 
     def end_move(self) -> None:
-        self.run("crm_resource", "--clear", "-r", self._moved)
+        self.run("crm_resource", "--clear", "-r", self.database.moved or self.database.clone)
 
     def explain(self) -> str:
         return " ".join(self.run("crm_mon", "-1", "-f").split())[-1500:]
-

@@ -3,9 +3,12 @@
 import errno
 from typing import Protocol
 
-from tests.databases.postgres_session import RefusedError, Session
+from tests.databases import postgres_session
 
 HOSTNAME = "SELECT trim(E'\\n' from pg_read_file('/proc/sys/kernel/hostname'))"
+
+
+ALONE = "-"
 
 
 class Store(Protocol):
@@ -22,8 +25,8 @@ class Store(Protocol):
     def numbers(self, since: int, patience_s: float) -> set[int]:
         """Return those that are there, from this one on."""
 
-    def takes_writes(self, patience_s: float) -> bool:
-        """Tell whether this node is one that takes writes."""
+    def takes_writes_with(self, patience_s: float) -> str:
+        """Return the nodes that take writes together with this one, as n1+n2; ALONE; empty: it takes none."""
 
     def close(self) -> None: ...
 
@@ -34,7 +37,7 @@ class Postgres:
     PORT = 5432
 
     def __init__(self, address: str, patience_s: float) -> None:
-        self._session = Session((address, self.PORT), "postgres", patience_s)
+        self._session = postgres_session.Session((address, self.PORT), "postgres", patience_s)
         self.node = self._session.ask(HOSTNAME, patience_s)[0]
 
     def write(self, number: int, patience_s: float) -> None:
@@ -43,9 +46,9 @@ class Postgres:
     def numbers(self, since: int, patience_s: float) -> set[int]:
         return {int(row) for row in self._session.ask(f"SELECT n FROM ledger WHERE n >= {since}", patience_s)}
 
-    def takes_writes(self, patience_s: float) -> bool:
+    def takes_writes_with(self, patience_s: float) -> str:
         answer = self._session.ask("SELECT NOT pg_is_in_recovery()", patience_s)
-        return answer == ["t"]
+        return ALONE if answer == ["t"] else ""
 
     def close(self) -> None:
         self._session.close()
@@ -56,7 +59,7 @@ STORES: dict[str, type[Store]] = {"postgresql": Postgres}
 
 def reason(error: OSError) -> str:
     """Return one word."""
-    if isinstance(error, RefusedError):
+    if isinstance(error, postgres_session.RefusedError):
         return f"refused:{'-'.join(str(error).split())}"
     if isinstance(error, TimeoutError):
         return "timeout"

@@ -10,6 +10,7 @@ import errno
 import logging
 import os
 import shutil
+import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -306,7 +307,7 @@ class OcfAgents:
         )
 
         def before() -> None:
-            self._state_directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+            self._make_state_directory()
             self._records.write(record)
 
         def group() -> Path | None:
@@ -435,6 +436,17 @@ class OcfAgents:
         queued_ms = elapsed_ms(waiting.asked_at, self._clock.now())
         result = AgentResult(call.key, int(code), status, reason, "", "", queued_ms, 0)
         self._clock.call_soon(lambda: waiting.done(result))
+
+    def _make_state_directory(self) -> None:
+        """Make what agents keep reachable for the accounts of their services, which agents switch to.
+
+        Whatever the daemon's umask and its directory's mode are; that directory's other files have modes of their own.
+        """
+        self._state_directory.mkdir(parents=True, exist_ok=True)
+        for directory, mode in ((self._state_directory, 0o755), (self._state_directory.parent, 0o711)):
+            found = stat.S_IMODE(directory.stat().st_mode)
+            if found | mode != found:
+                directory.chmod(found | mode)
 
     # Adoption
 

@@ -78,7 +78,7 @@ class ControlServer:
             return False
         self._server.close()
         if not self._path.parent.is_dir():
-            self._path.parent.mkdir(mode=0o750, parents=True)
+            self._path.parent.mkdir(mode=0o751, parents=True)
             group = control_group()
             if group is not None and os.geteuid() == 0:
                 os.chown(self._path.parent, -1, group)

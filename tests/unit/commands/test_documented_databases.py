@@ -8,11 +8,15 @@ from haclusterd.reports.codes import Severity
 from tests.administered_clusters import NOW, formed
 from tests.databases.page import texts
 
+PAGES = {
+    "run-postgresql.md": ("crm", "crm-haclusterd", "crm-paf"),
+}
 
-@pytest.mark.parametrize("page", ["run-postgresql.md"])
-def test_a_documented_database_comes_in_as_it_is(page: str) -> None:
+
+@pytest.mark.parametrize(("page", "block"), [(page, block) for page, blocks in PAGES.items() for block in blocks])
+def test_a_documented_database_comes_in_as_it_is(page: str, block: str) -> None:
     cluster = formed()
     context = Context(cluster.cib, NOW, "root@n1", live=cluster.live)
-    script = {"text": texts(page)["crm"], "source": page}
+    script = {"text": texts(page)[block], "source": page}
     outcome = registry.run("configure.script", script, context)
     assert [f"{each.code}: {each.message}" for each in outcome.reports if each.severity is not Severity.INFO] == []

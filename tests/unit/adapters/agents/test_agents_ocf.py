@@ -131,6 +131,16 @@ async def test_the_environment(agents: ScriptedAgents) -> None:
     }
 
 
+async def test_what_an_agent_keeps_is_reached_by_the_account_of_its_service(agents: ScriptedAgents) -> None:
+    # PAF lets psql read its question from there, as postgres.
+    agents.write("a", '#!/bin/sh\necho question > "$HA_RSCTMP/question"; stat -c %A "$HA_RSCTMP" "$HA_RSCTMP/.."\n')
+    runtime = agents.directory / "run"
+    runtime.mkdir(exist_ok=True)
+    runtime.chmod(0o700)
+    result = await agents.run("a")
+    assert result.stdout.split() == ["drwxr-xr-x", "drwx--x--x"]
+
+
 async def test_what_claims_devices_finds_them_in_its_environment(agents: ScriptedAgents) -> None:
     agents.write("a", "#!/bin/sh\nexec env\n")
     claimed = {"devices": ("GPU-1", "GPU-2", "mlx5_0"), "accelerators": ("GPU-1", "GPU-2")}

@@ -1,0 +1,86 @@
+"""What `make bench-databases` reads and judges: selections, losses, records, tables; without any database."""
+
+import pytest
+
+from tests.databases.faults import Trial
+from tests.databases.losses import Acknowledged, Culprit, Reason, judge
+from tests.databases.postgres import PafPostgres
+from tests.databases.selection import Selection, selected
+from tests.databases.table import OURS, PEER, is_good, result, table
+
+S = 1_000_000_000
+DATABASES, FAULTS = ("pgsql", "postgres", "redis"), ("kill", "crash")
+
+
+@pytest.mark.parametrize(
+    ("words", "databases", "faults"),
+    [
+        (["*"], DATABASES, FAULTS),
+        (["redis"], ("redis",), FAULTS),
+        (["crash"], DATABASES, ("crash",)),
+        (["redis", "p*", "kill"], DATABASES, ("kill",)),
+        (["kill", "postgres"], ("postgres",), ("kill",)),
+    ],
+)
+def test_words_name_databases_and_faults(words: list[str], databases: tuple[str, ...], faults: tuple[str, ...]) -> None:
+    assert selected(words, DATABASES, FAULTS) == Selection(databases, faults)
+
+
+def test_a_word_that_names_neither_is_refused() -> None:
+    with pytest.raises(ValueError, match="neither a database nor a fault: oracle"):
+        selected(["redis", "oracle"], DATABASES, FAULTS)
+
+
+@pytest.mark.parametrize(
+    ("lost", "has_commits_twice", "had_two", "culprit", "words"),
+    [
+        ([(7, 9.9, "n1")], False, False, Culprit.AGENT, "asynchronous"),
+        ([(7, 9.9, "n1"), (8, 14.0, "n1"), (9, 14.2, "n1")], False, False, Culprit.AGENT, "on n1 alone"),
+        ([(7, 9.9, "n1")], True, False, Culprit.CLUSTER, "a copy without it was promoted"),
+        ([(7, 9.9, "n1")], False, True, Culprit.CLUSTER, "two nodes took writes"),
+        ([(7, 12.0, "n2")], False, False, Culprit.CLUSTER, "after the fault, by another node than n1"),
+        ([(5, 6.0, "n1"), (7, 9.9, "n1")], False, False, Culprit.CLUSTER, "up to 3900 ms old"),
+    ],
+)
+def test_whose_doing_a_loss_is(
+    lost: list[tuple[int, float, str]], has_commits_twice: bool, had_two: bool, culprit: Culprit, words: str
+) -> None:
+    rows = [Acknowledged(number, int(at * S), node) for number, at, node in lost]
+    found = judge(rows, 10 * S, "n1", has_commits_twice=has_commits_twice, had_two_primaries=had_two)
+    assert found.culprit is culprit
+    assert words in found.text
+    assert found.text.startswith(f"{len(lost)} of ")
+
+
+def _trials() -> list[Trial]:
+    lost = Reason(Culprit.AGENT, "2 of n1: copies are asynchronous")
+    return [
+        Trial("redis", OURS, "crash", outage_ms=4000, lost=2, acknowledged=90, reason=lost),
+        Trial("redis", OURS, "crash", outage_ms=6000, acknowledged=80),
+        Trial("redis", PEER, "crash", outage_ms=10_000, acknowledged=70, double_primaries=["n1 and n2"]),
+        Trial("redis", OURS, "kill", outage_ms=1000, acknowledged=60),
+    ]
+
+
+def test_the_table_shows_each_fault_and_whose_doing_a_loss_is() -> None:
+    lines = [" ".join(line.split()) for line in table(_trials()).splitlines()]
+    assert lines[1:] == [
+        "redis crash 5000 (4000-6000) [2] 2 0 10000 [1] 0 1 0.50",
+        "redis kill 1000 [1] 0 0 - - - -",
+        "lost: redis crash under haclusterd, by the agent: 2 of n1: copies are asynchronous",
+    ]
+
+
+def test_the_result_counts_ours_and_the_peers_apart() -> None:
+    words = dict(word.split("=") for word in result(PafPostgres(), _trials()).split()[1:])
+    ours = {"runs": "3", "acknowledged": "230", "lost": "2", "lost_by_agent": "2", "lost_by_cluster": "0"}
+    assert ours.items() <= words.items()
+    assert (words["double_primaries"], words["peer_double_primaries"], words["crash_ratio"]) == ("0", "1", "0.500")
+
+
+def test_what_a_database_may_lose_does_not_fail_the_bench_and_what_a_cluster_loses_does() -> None:
+    trials = _trials()
+    assert is_good(trials)
+    trials[1].reason = Reason(Culprit.CLUSTER, "1 of n1")
+    assert not is_good(trials)
+    assert is_good([each for each in trials if each.manager == PEER])
