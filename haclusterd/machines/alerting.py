@@ -63,7 +63,8 @@ class AlertingMachine:
 
     def __init__(self, node: NodeName, incarnation: Incarnation) -> None:
         self._node = node
-        self._incarnation = incarnation
+        self._lives = {incarnation}
+        """Of this process: a node that begins another life while it is DC stays DC, and is named by the life before."""
         self._term: Term | None = None
         """Of which this node is DC."""
         self._reached: dict[str, int] = {}
@@ -82,13 +83,12 @@ class AlertingMachine:
 
     def reincarnated(self, incarnation: Incarnation) -> None:
         """Begin a new life of this node."""
-        self._incarnation = incarnation
+        self._lives.add(incarnation)
 
     def step(self, cib: Cib, now: Instant) -> AlertStep:
         """Return the calls to begin, and what is to be recorded."""
         controller = cib.status.controller
-        mine = (self._node, self._incarnation)
-        if controller is None or (controller.node, controller.incarnation) != mine:
+        if controller is None or controller.node != self._node or controller.incarnation not in self._lives:
             self._term, self._is_unrecorded = None, False
             return _NOTHING
         queue = cib.status.alerts

@@ -1959,6 +1959,12 @@ ALERTS = (
         "a recipient is called for the next event while its agent still has one, and the later one may arrive first",
     ),
     Mutant(
+        "AlertingMachine.reincarnated",
+        "self._lives.add(incarnation)",
+        "self._lives = {incarnation}",
+        "a DC that begins another life delivers no alert until another one is elected",
+    ),
+    Mutant(
         "AlertingMachine._call",
         "any(each.term != self._term for each in events)",
         "False",

@@ -91,6 +91,17 @@ def test_who_is_not_dc_calls_nobody() -> None:
     assert alerting.deadline() == NEVER
 
 
+def test_a_dc_that_begins_another_life_goes_on() -> None:
+    alerting, state = machine(), cib(TWO, events=2)
+    first = alerting.step(state, Instant(0))
+    alerting.reincarnated(Incarnation("boot", "another"))
+    end(alerting, first, "r1")
+    assert [(each.key, each.sequence) for each in alerting.step(state, Instant(1)).calls] == [("r1", 2)]
+    elected_before, chosen = machine(), cib(TWO, events=1)
+    elected_before.reincarnated(Incarnation("boot", "another"))
+    assert len(elected_before.step(chosen, Instant(0)).calls) == 2
+
+
 @pytest.mark.parametrize(("term", "marked"), [(3, "false"), (4, "true")])
 def test_what_another_dc_may_have_delivered_is_marked(term: int, marked: str) -> None:
     (call,) = machine().step(cib(Alert("a", "/agent"), events=1, term=term), Instant(0)).calls
