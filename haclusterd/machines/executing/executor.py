@@ -143,7 +143,7 @@ class ExecutorMachine:
         self._answers = OrderAnswers(node)
         self._runs = 0
         self._lease_grace_ms = lease_grace_ms
-        self._born_at = now
+        self._born_at = self._stepped_at = now
         self._grace_until = after(now, lease_grace_ms)
         """Until then a daemon that has just started waits for its first lease."""
         self._alone: ActingAlone | None = None
@@ -281,14 +281,14 @@ class ExecutorMachine:
         return self._step(moment)
 
     def deadline(self, moment: Moment) -> Instant:
-        """Return when `ticked` is wanted next."""
-        due = [self._proofs.deadline(moment.now), self._next_due(moment.now)]
+        """Return when `ticked` is wanted next; it is over where something fell due since the last step."""
+        since = self._stepped_at
+        due = [self._proofs.deadline(since), self._next_due(since)]
         for queue in self._held:
             due += [after(adopted.ends_at, UNDYING_MS) for adopted in queue.adopted.values()]
         if self._alone is None:
             due.append(max(moment.lease_until, self._grace_until))
-        now = moment.now
-        return min([instant for instant in due if instant > now], default=NEVER)
+        return min([instant for instant in due if instant > since], default=NEVER)
 
     # -- taking orders in -------------------------------------------------------------------------------------------
 
@@ -358,6 +358,7 @@ class ExecutorMachine:
 
     def _step(self, moment: Moment) -> list[Effect]:
         effects: list[Effect] = []
+        self._stepped_at = moment.now
         self._give_up_undying(moment)
         cause = self._must_act_alone(moment)
         if cause:

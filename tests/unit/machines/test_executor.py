@@ -16,7 +16,7 @@ from haclusterd.machines.executing.recurring import Recurring
 from haclusterd.machines.executing.resource_queue import ResourceQueue
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall
 from haclusterd.model.ids import OrderKey, ResourceId
-from haclusterd.model.instants import Instant
+from haclusterd.model.instants import NEVER, Instant
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order, ResultKind
 from tests.unit.machines.executing import GRACE_MS, Node, start
@@ -293,6 +293,19 @@ def test_a_monitor_with_another_interval_is_run_by_its_own_alone(node: Node) -> 
     assert len(node.calls) == begun
     node.tick(1)
     assert len(node.calls) == begun + 1
+
+
+@pytest.mark.parametrize("late_ms", [0, 1, 40])
+def test_a_monitor_that_falls_due_between_a_step_and_the_next_timer_is_not_forgotten(node: Node, late_ms: int) -> None:
+    """The main loop asks for the deadline behind a long step, and sleeps until then if nothing else happens."""
+    monitored(node)
+    node.tick(9999)
+    due_at = node.now + 1
+    node.now = due_at + late_ms
+    assert node.executor.deadline(node.moment()) == due_at
+    node.tick()
+    assert len(node.at_work) == 1
+    assert node.executor.deadline(node.moment()) == NEVER
 
 
 def test_the_interval_counts_from_the_end_of_one_run_to_the_begin_of_the_next(node: Node) -> None:

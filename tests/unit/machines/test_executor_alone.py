@@ -69,6 +69,13 @@ def test_it_is_woken_when_its_lease_ends(node: Node) -> None:
     assert node.executor.deadline(moment(10_000, lease_until=11_500)) == 11_500
 
 
+def test_it_is_woken_at_once_when_its_lease_has_ended_since_the_last_step(node: Node) -> None:
+    node.perform(node.executor.ticked(moment(11_400, lease_until=11_500)))
+    assert node.executor.deadline(moment(11_510, lease_until=11_500)) == 11_500
+    node.perform(node.executor.ticked(moment(11_510, lease_until=11_500)))
+    assert node.executor.has_acted_alone
+
+
 def test_a_daemon_that_has_just_started_waits_for_its_first_lease() -> None:
     node = Node()
     node.has_lease = False
