@@ -29,6 +29,7 @@ from haclusterd.simulator.faults import disks as faults_of_disks
 from haclusterd.simulator.faults import edges as faults_of_edges
 from haclusterd.simulator.faults import edits as faults_of_edits
 from haclusterd.simulator.faults import hosts as faults_of_hosts
+from haclusterd.simulator.faults import lifetimes as faults_of_lifetimes
 from haclusterd.simulator.faults import links as faults_of_links
 from haclusterd.simulator.faults import moments as faults_of_moments
 from haclusterd.simulator.faults import network as faults_of_network
@@ -127,7 +128,7 @@ ALWAYS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.SWITCH: (),
     Mode.MEMBERS: (*faults_of_people.OF_MEMBERS, *faults_of_moments.OF_NEWCOMERS),
     Mode.WATCHDOG: faults_of_hosts.OF_WATCHDOGS,
-    Mode.MOMENTS: (*faults_of_moments.OF_MOMENTS, *faults_of_edits.OF_MOVES),
+    Mode.MOMENTS: (*faults_of_moments.OF_MOMENTS, *faults_of_edits.OF_MOVES, *faults_of_lifetimes.OF_LIFETIMES),
     Mode.EDGE: faults_of_edges.OF_EDGES,
     Mode.LIAR: faults_of_people.OF_LIARS,
     Mode.DISKS: faults_of_disks.OF_DISKS,
@@ -156,7 +157,7 @@ OF_SUBJECTS: dict[Subject, tuple[Kind[Cluster], ...]] = {
     Subject.LINKS: faults_of_links.OF_LINKS,
     Subject.POLICIES: faults_of_edits.OF_POLICIES,
     Subject.TICKETS: faults_of_edits.OF_TICKETS,
-    Subject.TIMEOUTS: faults_of_edits.OF_TIMEOUTS,
+    Subject.TIMEOUTS: (*faults_of_edits.OF_TIMEOUTS, *faults_of_lifetimes.OF_LIFETIMES),
 }
 """Kinds that a seed draws from beside those of its mode."""
 DIRECTED_WEIGHT = 4
