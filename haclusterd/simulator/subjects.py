@@ -21,7 +21,7 @@ class Subject(Enum):
     """What is done when an operation fails, and how often nodes are fenced for it."""
     TICKETS = "tickets"
     TIMEOUTS = "timeouts"
-    """Another node-timeout comes into force."""
+    """Another node-timeout comes into force; lifetimes end, and rules on dates become true and false."""
 
 
 USUAL = (

@@ -2033,6 +2033,70 @@ SECRETS = (
 )
 """Values reach the agents that need them, for as long as these need them, and nobody else."""
 
+LIFETIMES = (
+    Mutant(
+        "EndedMoves.step",
+        "end <= moment.wall",
+        "True",
+        "the DC takes a ban away that has not ended: what must not run on a node starts there",
+    ),
+    Mutant(
+        "lasting",
+        "DateExpression(\"lt\", end=until)",
+        "DateExpression(\"gt\", start=until)",
+        "a ban begins when it should end, and never ends",
+    ),
+    Mutant(
+        "EffectiveTime.look_again",
+        "self.recheck_at is None or moment < self.recheck_at",
+        "self.recheck_at is None",
+        "of two dates the later one may be the only one that is waited for: a service stays down past its rule's end",
+    ),
+    Mutant(
+        "ControllerMachine._begin",
+        "plan.recheck_at is not None",
+        "False",
+        "nobody plans when a date comes or a lifetime is over: what may run again stays down for a quarter of an hour",
+    ),
+    Mutant(
+        "RuleJudge.step",
+        "self._judged is None or self._judged[0] is not cib.configuration or moment.now >= self._look_at",
+        "self._judged is None or self._judged[0] is not cib.configuration",
+        "what came into force by its date stays in force for good",
+    ),
+    Mutant(
+        "RuleJudge.step",
+        "LOOK_MS if again_at is None else min(LOOK_MS, max(1, again_at - moment.wall))",
+        "LOOK_MS if again_at is None else max(1, again_at - moment.wall)",
+        "a clock that was set right is noticed by no DC before the date that the wrong one named",
+    ),
+    Mutant(
+        "_time_of",
+        "wall < known.at <= wall + CLOCKS_DIFFER_MS",
+        "False",
+        "a DC whose clock is a little behind takes back what has just begun",
+    ),
+    Mutant(
+        "carried_over",
+        "before[key].rule == block.rule",
+        "True",
+        "a block whose dates were changed stays in force by its older ones",
+    ),
+    Mutant(
+        "ExecutorMachine.deadline",
+        "self._next_due(since)",
+        "self._next_due(moment.now)",
+        "a monitor that falls due between a step and the timer is forgotten: nobody sees that its service died",
+    ),
+    Mutant(
+        "ExecutorMachine.deadline",
+        "instant > since",
+        "instant > moment.now",
+        "a lease that ends between a step and the timer ends for nobody: the node runs on what others recover",
+    ),
+)
+"""What begins and ends by the clock does so once, on all nodes alike, and nobody has to ask for it."""
+
 CURATED = (
     *ACTIVITY,
     *APPLY,
@@ -2054,5 +2118,6 @@ CURATED = (
     *PERMISSIONS,
     *ALERTS,
     *SECRETS,
+    *LIFETIMES,
 )
 """All of them, in the order of the table."""
