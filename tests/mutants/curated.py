@@ -2071,18 +2071,6 @@ LIFETIMES = (
         "a clock that was set right is noticed by no DC before the date that the wrong one named",
     ),
     Mutant(
-        "_time_of",
-        "wall < known.at <= wall + CLOCKS_DIFFER_MS",
-        "False",
-        "a DC whose clock is a little behind takes back what has just begun",
-    ),
-    Mutant(
-        "carried_over",
-        "before[key].rule == block.rule",
-        "True",
-        "a block whose dates were changed stays in force by its older ones",
-    ),
-    Mutant(
         "ExecutorMachine.deadline",
         "self._next_due(since)",
         "self._next_due(moment.now)",
