@@ -286,10 +286,11 @@ class TransitionMachine:
             return self._close(cib, moment)
         if self._state is not TransitionState.RUNNING:
             return ()
-        unexpected = next((change for change in changes if change.kind not in EXPECTED_CHANGES), None)
-        failure = unexpected.text if unexpected is not None else self._settle(cib) or self._overtaken(cib)
+        unexpected = [change for change in changes if change.kind not in EXPECTED_CHANGES]
+        failure = unexpected[0].text if unexpected else self._settle(cib) or self._overtaken(cib)
         if failure:
-            return (*self._abort(cib, failure), *self.step(cib, (), moment))
+            concerned = self._concerned_by_devices(cib, unexpected)
+            return (*self._abort(cib, failure, concerned), *self.step(cib, (), moment))
         effects = self._finish_pseudo()
         self._continue_delays()
         effects += [*self._issue_fences(cib, moment), *self._issue(cib, moment)]
@@ -457,7 +458,26 @@ class TransitionMachine:
             return (Propose(Scope.DC, key, ForgetHistory(action.node, action.resource)),)
         return ()
 
-    def _abort(self, cib: Cib, reason: str) -> Sequence[Effect]:
+    def _concerned_by_devices(self, cib: Cib, unexpected: Sequence[Change]) -> frozenset[ResourceId] | None:
+        """Return whom it concerns that a start was not begun because its device is not free, or that devices of a node
+        have changed; None: something else was unexpected, which may concern everybody."""
+        found: set[ResourceId] = set()
+        for change in unexpected:
+            tracked = self._by_order.get(OrderKey(change.facts.order))
+            if change.kind is ChangeKind.ORDER_NOT_BEGUN and tracked is not None and tracked.action.devices:
+                found |= {tracked.action.resource} if tracked.action.resource is not None else set()
+            elif change.kind is ChangeKind.DEVICES_CHANGED and change.node in cib.status.nodes:
+                found |= {each.resource for each in cib.status.nodes[change.node].orders.values() if each.devices}
+            else:
+                return None
+        return frozenset(found) if unexpected else None
+
+    def _abort(self, cib: Cib, reason: str, concerned: frozenset[ResourceId] | None = None) -> Sequence[Effect]:
+        """Issue nothing more, and void what is not begun.
+
+        Where all that went wrong `concerned` some resources, only they and what is bound to them are voided: other
+        starts wait for devices of their own, and would have to begin to wait once more.
+        """
         self._state = TRANSITIONS.after(self._state, TransitionEvent.ABORT)
         self._abort_reason = reason
         self._fences = []
@@ -465,11 +485,15 @@ class TransitionMachine:
         for ready in self._ready.values():
             ready[:] = [tracked for tracked in ready if _closes(tracked.action)]
         self._end_closing()
+        bound = Affinity(cib.configuration, concerned) if concerned is not None else None
         open_keys = tuple(
             key
             for status in cib.status.nodes.values()
             for key, order in status.orders.items()
-            if key in self._by_order and order.is_activating and not order.is_voided
+            if (key in self._by_order or (key in self._foreign and order.dc_term == self._term))
+            and order.is_activating
+            and not order.is_voided
+            and (bound is None or bound.touches(order.resource))
         )
         note = Note("transition-aborted", f"transition {self._term}.{self._number}: {reason}")
         if not open_keys:

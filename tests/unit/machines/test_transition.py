@@ -9,12 +9,14 @@ from haclusterd.cib import commands
 from haclusterd.cib.changes import Change, ChangeKind
 from haclusterd.machines.effects import Effect
 from haclusterd.machines.transition import MONITORS_WAIT_MS, TransitionMachine, TransitionState, order_key
-from haclusterd.model.configuration import AttributeSet, Group
+from haclusterd.model.configuration import AttributeSet, Colocation, Group
+from haclusterd.model.devices import Device, DeviceId
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
-from haclusterd.model.ids import NodeName, OrderKey, ResourceId
+from haclusterd.model.ids import ConstraintId, NodeName, OrderKey, ResourceId
 from haclusterd.model.instants import NEVER, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
+from haclusterd.model.scores import INFINITY
 from tests.unit.machines.planned import act
 from tests.unit.situations import (
     DB,
@@ -566,6 +568,60 @@ def test_a_walk_that_is_aborted_before_what_was_announced_begins_notifies_of_not
     assert walk.machine.state is TransitionState.ABORTED
     walk.answer()
     assert walk.issued == ["db_notify on n3"]
+
+
+def claiming(number: int, resource: ResourceId, node: NodeName, after: Sequence[int] = ()) -> GraphAction:
+    return replace(act(number, ActionName.START, resource, node, after), devices=(f"GPU-{resource}",))
+
+
+CACHE = ResourceId("cache")
+
+
+def three_that_claim() -> Walk:
+    """Return a walk in which three starts wait for their devices, and cache has to run beside db."""
+    cluster = Cluster()
+    together = Colocation(ConstraintId("cache-with-db"), INFINITY, CACHE, DB)
+    cluster.configure(commands.PutResource(primitive(CACHE)), commands.PutConstraint(together))
+    for node in (N1, N2):
+        devices = tuple(Device(DeviceId(f"GPU-{each}")) for each in (DB, WEB, CACHE))
+        cluster.must(commands.PublishDevices(node, life(node), devices, "", ""))
+    walk = Walk(claiming(1, DB, N2), claiming(2, WEB, N1), claiming(3, CACHE, N2), cluster=cluster)
+    walk.step()
+    return walk
+
+
+def resources_of(walk: Walk, keys: Sequence[OrderKey]) -> set[str]:
+    statuses = walk.cluster.cib.status.nodes.values()
+    return {each.resource for status in statuses for key, each in status.orders.items() if key in keys}
+
+
+def test_a_start_whose_device_is_not_free_voids_only_what_is_bound_to_it() -> None:
+    walk = three_that_claim()
+    walk.answer(kind=ResultKind.NOT_BEGUN)
+    assert walk.machine.state is not TransitionState.RUNNING
+    assert resources_of(walk, walk.voided) == {CACHE}
+
+
+def test_devices_of_a_node_that_change_void_what_claims_any_there() -> None:
+    walk = three_that_claim()
+    walk.step(Change(ChangeKind.DEVICES_CHANGED, N1, None, "devices of n1: GPU-web is drain"))
+    assert walk.machine.state is not TransitionState.RUNNING
+    assert resources_of(walk, walk.voided) == {WEB}
+
+
+def test_what_was_left_open_is_voided_by_the_next_walk_that_goes_wrong() -> None:
+    walk = three_that_claim()
+    walk.answer(kind=ResultKind.NOT_BEGUN)
+    later = Walk(cluster=walk.cluster)
+    later.step(Change(ChangeKind.CONFIGURATION_CHANGED, None, None, "another configuration"))
+    assert resources_of(later, later.voided) == {WEB}
+
+
+def test_a_start_that_was_not_begun_for_another_reason_voids_all() -> None:
+    walk = three_that_claim()
+    applied = walk.cluster.must(walk.result(kind=ResultKind.NOT_BEGUN))
+    walk.step(*applied.changes, Change(ChangeKind.CONFIGURATION_CHANGED, None, None, "another configuration"))
+    assert resources_of(walk, walk.voided) == {CACHE, WEB}
 
 
 GANG = {"gang_size": "2"}
