@@ -3,7 +3,8 @@
 An action is issued when all its inputs have succeeded: their results are applied, or stand in the log of the very
 leader whose orders come behind them, so that these are applied after the results or never. Any end that was not
 expected, and any change of the world that the plan did not know, aborts the graph: nothing more is issued, what was
-issued but not begun is voided, and the controller plans again. Orders of an older graph that are still open block the
+issued but not begun is voided, and the controller plans again. Of a start whose devices are not free, and of devices
+that have changed, only those are voided whom that concerns. Orders of an older graph that are still open block the
 resources they are bound to by constraints, until their executors have answered (Pacemaker Development, "Controller":
 transition engine). Only the instances of a clone are still notified of what was under way and succeeds all the same: an
 aborted walk closes beside the next one, and ends when nothing under way can lead to a notification any more.
@@ -466,8 +467,10 @@ class TransitionMachine:
             tracked = self._by_order.get(OrderKey(change.facts.order))
             if change.kind is ChangeKind.ORDER_NOT_BEGUN and tracked is not None and tracked.action.devices:
                 found |= {tracked.action.resource} if tracked.action.resource is not None else set()
-            elif change.kind is ChangeKind.DEVICES_CHANGED and change.node in cib.status.nodes:
-                found |= {each.resource for each in cib.status.nodes[change.node].orders.values() if each.devices}
+            elif change.kind is ChangeKind.DEVICES_CHANGED and change.node is not None:
+                status = cib.status.nodes.get(change.node)
+                orders = status.orders.values() if status is not None else ()
+                found |= {each.resource for each in orders if each.devices}
             else:
                 return None
         return frozenset(found) if unexpected else None

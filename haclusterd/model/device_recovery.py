@@ -79,11 +79,14 @@ def _objection_of_node(cib: Cib, node: NodeName, device: Device) -> str:
 
 
 def _objection_to_use(known: NodeDevices, device: Device, rung: Rung) -> str:
-    """Say what uses what would be hit: the device with its instances, or all devices of the node."""
+    """Say what uses what would be hit: the device with its instances, or all devices of the node.
+
+    A boot of the node ends what a claim that is over is not proven of, so it does not wait for that proof.
+    """
     hit = [each for each in known.devices.values() if rung is not Rung.RESET or device.id in (each.id, each.parent)]
     for each in hit:
         name = "" if each.id == device.id else f"cannot be recovered: {each.id} "
-        standing = known.claims.get(each.id, ())
+        standing = [claim for claim in known.claims.get(each.id, ()) if rung is not Rung.REBOOT or not claim.is_over]
         if standing:
             ending = ", which has ended and is not proven to use it no more" if standing[0].is_over else ""
             return f"{name}is held by {standing[0].resource}{ending}"
@@ -164,7 +167,9 @@ def wanted_rung(known: NodeDevices, device: Device) -> Rung | None:
     """Return what a device's fault wants done, or, where that did not help, what is next; None: nothing that we can."""
     if device.rung not in RUNGS:
         return None
-    rung = Rung(device.rung)
+    # Of what hangs nobody can say that its last holder is gone: only a boot proves that.
+    is_unprovable = device.is_hung and bool(known.claims.get(device.id))
+    rung = Rung.REBOOT if is_unprovable else Rung(device.rung)
     tried = known.recoveries.get(device.id)
     if tried is not None and tried.rung is not None and tried.phase is RecoveryPhase.HELD:
         later = RUNGS.index(tried.rung) + 1

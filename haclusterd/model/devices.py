@@ -37,6 +37,10 @@ ACCELERATORS = (DeviceKind.GPU, DeviceKind.MIG)
 """Kinds that CUDA knows by their ids."""
 
 
+HANGS = frozenset({"hang", "hang-lasts", "driver-hangs", "driver-hangs-lasting"})
+"""Reasons (`agents/gpu-faults.toml`) of a device whose driver does not answer."""
+
+
 class DeviceState(StrEnum):
     """How fit a device is, from the best to the worst."""
 
@@ -85,6 +89,11 @@ class Device:
     def is_missing(self) -> bool:
         """Whether its node has seen it once and does not see it now."""
         return any(reason.partition(":")[0] == MISSING for reason in self.reasons)
+
+    @property
+    def is_hung(self) -> bool:
+        """Whether its driver does not answer: then nobody can say what uses it."""
+        return any(reason.partition(":")[0] in HANGS for reason in self.reasons)
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,26 @@ def policy_resets_what_has_failed(rules: SafetyRules) -> None:
     assert not cluster.cib.status.devices[NodeName("n1")].recoveries
 
 
+def device_hangs_and_its_node_is_booted(rules: SafetyRules) -> None:
+    """The driver hangs under llm, which goes to another node: nobody can say that it is gone, so policy has the node
+    booted, once nothing else holds its devices; then the device is well and free."""
+    cluster = formed(rules, equipped=2)
+    by_policy = {"gpu_recovery_reset": "auto", "gpu_recovery_reboot": "auto"}
+    cluster.configure([configurations.properties(**{**configurations.USUAL_PROPERTIES, **by_policy})])
+    held = device_of(cluster)
+    assert held is not None
+    truth = cluster.truth.devices
+    node, boot = truth.node_of(held), cluster.truth.boot_of(truth.node_of(held))
+    truth.hang(held, is_hung=True, is_lasting=True)
+    cluster.until(lambda: device_of(cluster) not in (None, held), SOON_MS, "llm has another device")
+    cluster.until(lambda: cluster.truth.boot_of(node) not in (None, boot), 60_000, "the node was booted")
+    cluster.until_settled(60_000, "settled")
+    assert cluster.runs_once("llm", *configurations.SERVICES)
+    known = cluster.cib.status.devices[node]
+    assert not known.recoveries
+    assert not known.claims
+
+
 def gang_takes_a_device_and_its_old_one_is_reset(rules: SafetyRules) -> None:
     """A gang loses a device, takes that of a service with a lower priority, and policy resets the lost one; the daemon
     that does so dies in the middle. Then everybody has a device again."""

@@ -4,10 +4,11 @@ import pytest
 
 from haclusterd.model.devices import DeviceState
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.rules_in_force import ALL_RULES
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.devices import DeviceManners
 from haclusterd.simulator.scenario import Cluster
-from tests.simulation.device_scenarios import SOON_MS, device_of, formed
+from tests.simulation.device_scenarios import SOON_MS, device_hangs_and_its_node_is_booted, device_of, formed
 
 LLM = ResourceId("llm")
 N1 = NodeName("n1")
@@ -132,3 +133,7 @@ def test_what_ends_in_maintenance_keeps_its_claim_and_starts_again_on_its_device
     cluster.configure([configurations.properties(**configurations.USUAL_PROPERTIES)])
     cluster.until(lambda: cluster.runs_once("llm"), SOON_MS, "llm runs again")
     assert device_of(cluster) == device
+
+
+def test_a_device_that_hangs_after_its_holder_left_is_freed_by_a_boot() -> None:
+    device_hangs_and_its_node_is_booted(ALL_RULES)

@@ -60,6 +60,8 @@ class _Progress:
     pause_ms: int = LOOK_MS[0]
     free_at: Instant | None = None
     obstacle: str = ""
+    is_unknown: bool = False
+    """The obstacle is that nobody can say whether a device is used."""
     has_acted: bool = False
     well_since: Instant | None = None
     is_testing: bool = False
@@ -119,7 +121,7 @@ class DeviceRecoveryMachine:
         for progress in self._progress.values():
             if progress.asked_at is not None and key == progress.look_key:
                 progress.asked_at = None
-                progress.obstacle = _obstacle(use)
+                progress.obstacle, progress.is_unknown = _obstacle(use), not any(use.users.values())
                 progress.free_at = None if progress.obstacle else now
                 progress.look_at = after(now, progress.pause_ms)
                 progress.pause_ms = min(2 * progress.pause_ms, LOOK_MS[1])
@@ -184,7 +186,10 @@ class DeviceRecoveryMachine:
             progress.has_acted = True
             yield RecoverDevice(case.key, case.name, recovery.rung or Rung.RESET)
         elif progress.obstacle and elapsed_ms(progress.since, now) >= PATIENCE_MS:
-            yield case.records(RecoveryOutcome.NOT_BEGUN, progress.obstacle)
+            hit = _hit(case.known, case.name, recovery.rung)
+            is_hung = progress.is_unknown and any(case.known.devices[name].is_hung for name in hit)
+            # What hangs will not be proven free: this rung cannot be taken, and the next one is tried.
+            yield case.records(RecoveryOutcome.FAILED if is_hung else RecoveryOutcome.NOT_BEGUN, progress.obstacle)
         else:
             self._wake_at(after(progress.since, PATIENCE_MS))
             yield from self._look(case)

@@ -169,8 +169,10 @@ class RecoveriesAndClaims(Checker):
             if len(acting) > 1:
                 self.object_to(f"{node} recovers {' and '.join(acting)} at once")
             for name in acting:
-                is_alone = known.recoveries[name].rung is Rung.RESET
-                for held, claims in known.claims.items():
+                rung = known.recoveries[name].rung
+                is_alone = rung is Rung.RESET
+                for held, standing in known.claims.items():
+                    claims = [claim for claim in standing if rung is not Rung.REBOOT or not claim.is_over]
                     if claims and (held == name or not is_alone):
                         self.object_to(f"{name} of {node} is recovered while {claims[0].resource} claims {held}")
             self._judge_forgotten(node, known)

@@ -87,10 +87,11 @@ def swap(chance: Chance, nodes: Nodes) -> Fault:
 
 
 def hang(chance: Chance, nodes: Nodes) -> Fault:
-    """The driver answers nothing about a device."""
+    """The driver answers nothing about a device, or has not for long."""
+    is_lasting = chance.random() < 0.5
 
     def deed(cluster: Cluster, device: DeviceId) -> End:
-        cluster.truth.devices.hang(device, is_hung=True)
+        cluster.truth.devices.hang(device, is_hung=True, is_lasting=is_lasting)
         return lambda: cluster.truth.devices.hang(device, is_hung=False)
 
     return _with_device("a device hangs", nodes, chance, deed, chance.randint(500, 20_000))

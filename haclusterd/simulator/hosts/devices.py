@@ -85,6 +85,8 @@ class DeviceTruth:
         self._chance = world.chance("devices")
         self._devices: dict[NodeName, dict[DeviceId, Device]] = {}
         self._hung: set[DeviceId] = set()
+        self._lasting: set[DeviceId] = set()
+        """Those of `_hung` that have not answered for long."""
         self._missing: set[DeviceId] = set()
         self.processes: list[DeviceProcess] = []
         self.manners = DeviceManners()
@@ -127,8 +129,10 @@ class DeviceTruth:
         (self._missing.add if is_lost and self.is_there(device) else self._missing.discard)(device)
         self._changed(device, MISSING if is_lost else "there")
 
-    def hang(self, device: DeviceId, *, is_hung: bool) -> None:
-        """Let the driver answer nothing about a device, or answer again."""
+    def hang(self, device: DeviceId, *, is_hung: bool, is_lasting: bool = False) -> None:
+        """Let the driver answer nothing about a device, or answer again; `is_lasting`: for so long already that it
+        counts as failed."""
+        (self._lasting.add if is_hung and is_lasting else self._lasting.discard)(device)
         (self._hung.add if is_hung and self.is_there(device) else self._hung.discard)(device)
         self._changed(device, "hung" if is_hung else "answering")
 
@@ -141,6 +145,7 @@ class DeviceTruth:
         self._devices[node] = {**{name: each for name, each in devices.items() if name != old},
                                new: replace(devices[old], id=new, state=DeviceState.OK, reasons=())}  # fmt: skip
         self._hung.discard(old)
+        self._lasting.discard(old)
         self._missing.discard(old)
         self._world.record(f"{node} device {old} is replaced by {new}")
 
@@ -184,6 +189,7 @@ class DeviceTruth:
             self._world.record(f"{recovering.node} device {name} is hit by a recovery")
             if helps and self.is_there(name) and self.node_of(name) == recovering.node:
                 self._hung.discard(name)
+                self._lasting.discard(name)
                 self.set_state(name, DeviceState.OK)
 
     def _recovered(self, recovering: Recovering) -> None:
@@ -250,6 +256,9 @@ class DeviceTruth:
         """All processes of a host end at once."""
         self.processes = [process for process in self.processes if process.node != node]
         self.recovering = [each for each in self.recovering if each.node != node]
+        for name in self.devices_of(node):
+            self._hung.discard(name)
+            self._lasting.discard(name)
 
     def another_log_begins(self) -> None:
         """No record of the cluster that begins says what the one before has started."""
@@ -276,8 +285,7 @@ class DeviceTruth:
     def report(self, node: NodeName, watcher: "SimulatedDevices | None" = None) -> DevicesReport:
         """Return what a watcher sees of a host's devices."""
         seen = tuple(
-            replace(device, state=DeviceState.UNKNOWN, reasons=("hang: the driver does not answer",))
-            if name in self._hung else device
+            _hung(device, is_lasting=name in self._lasting) if name in self._hung else device
             for name, device in sorted(self._devices.get(node, {}).items())
             if name not in self._missing
         )  # fmt: skip
@@ -310,6 +318,13 @@ class DeviceTruth:
     def is_hung(self, devices: Sequence[DeviceId]) -> bool:
         """Tell whether the driver answers nothing about one of them."""
         return any(name in self._hung for name in devices)
+
+
+def _hung(device: Device, *, is_lasting: bool) -> Device:
+    if is_lasting:
+        reasons = ("hang-lasts: the driver has not answered for long", "hang: the driver does not answer")
+        return replace(device, state=DeviceState.FAILED, reasons=reasons, rung=Rung.REBOOT)
+    return replace(device, state=DeviceState.UNKNOWN, reasons=("hang: the driver does not answer",))
 
 
 class SimulatedDevices:

@@ -31,7 +31,7 @@ from haclusterd.model.devices import (
 )
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
-from tests.unit.cib.claimed_devices import A, B, ended, known, proven, publish, release, stopped, wants
+from tests.unit.cib.claimed_devices import A, B, claims, ended, known, proven, publish, release, stopped, wants
 from tests.unit.cib.recovered_devices import bad, begin, having, phase
 from tests.unit.situations import DB, N1, N2, N3, WEB, Cluster, issue, life
 
@@ -270,6 +270,22 @@ def test_the_next_rung_after_what_did_not_help(log: Cluster) -> None:
     assert wanted_rung(known(log), bad(rung="")) is None
     held = DeviceRecovery(9, RecoveryPhase.HELD, Rung.REBOOT, life(N2), "root", WallTime(0), "")
     assert wanted_rung(replace(known(log), recoveries={A: held}), known(log).devices[A]) is None
+
+
+def test_a_device_that_hangs_after_its_holder_ended_is_proven_free_by_a_boot_alone(log: Cluster) -> None:
+    hung = replace(bad(state=DeviceState.FAILED), reasons=("hang-lasts: it has not answered for long",))
+    log.must(publish(Device(A), Device(B)))
+    log.must(issue(wants("start", A)))
+    ended(log, "start")
+    log.must(publish(hung, Device(B)))
+    assert wanted_rung(known(log), hung) is Rung.REBOOT
+    refused = log.must_refuse(begin(rung=Rung.REBOOT), RefusalCode.DEVICE_NOT_FREE)
+    assert refused.text.endswith("is held by db"), "nothing is rebooted under what runs"
+    stopped(log)
+    assert claims(log)[A] == [("db", True)]
+    log.must_refuse(begin(), RefusalCode.DEVICE_NOT_FREE)
+    log.must(begin(rung=Rung.REBOOT))
+    assert log.status(N2).is_fence_requested
 
 
 # --- the way back ----------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """What a node does about its devices: once, when nothing uses them, and no longer than until they are proven well."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -114,6 +115,29 @@ def test_it_acts_once_and_only_after_a_look_has_found_nothing(node: Node) -> Non
 @pytest.mark.parametrize("use", [USED, DeviceUse(unknown=(A,))])
 def test_what_is_used_or_unknown_is_left_as_it_is(node: Node, use: DeviceUse) -> None:
     node.cluster.must(begin())
+    proposed = _waits_in_vain(node, use)
+    assert said(proposed) == [RecoveryOutcome.NOT_BEGUN]
+    assert phase(node.cluster) is None
+
+
+@pytest.mark.parametrize(
+    ("use", "outcome"),
+    [
+        (DeviceUse(unknown=(A,)), RecoveryOutcome.FAILED),
+        (DeviceUse(users=USED.users, unknown=(A,)), RecoveryOutcome.NOT_BEGUN),
+    ],
+)
+def test_what_hangs_goes_on_to_the_next_rung(node: Node, use: DeviceUse, outcome: RecoveryOutcome) -> None:
+    hung = replace(bad(state=DeviceState.FAILED), reasons=("hang-lasts: it has not answered for long",))
+    node.cluster.must(publish(hung, Device(B)))
+    having(node.cluster, gpu_recovery_reload="auto")
+    node.cluster.must(begin())
+    assert said(_waits_in_vain(node, use)) == [outcome]
+    later = [each.rung for each in node.step(POLICY_MS) if isinstance(each, BeginRecovery)]
+    assert later == ([Rung.RELOAD] if outcome is RecoveryOutcome.FAILED else [])
+
+
+def _waits_in_vain(node: Node, use: DeviceUse) -> list[commands.Command]:
     proposed: list[commands.Command] = []
     while not proposed:
         proposed = node.step()
@@ -121,8 +145,7 @@ def test_what_is_used_or_unknown_is_left_as_it_is(node: Node, use: DeviceUse) ->
         if node.of(LookAtDevices):
             node.looks(use)
         node.now = min(node.machine.deadline(), node.now + PATIENCE_MS)
-    assert said(proposed) == [RecoveryOutcome.NOT_BEGUN]
-    assert phase(node.cluster) is None
+    return proposed
 
 
 def test_a_look_that_is_too_old_is_no_proof(node: Node) -> None:
