@@ -7,7 +7,6 @@ or reaches the daemon except as a request that carries the client's token.
 import asyncio
 import json
 import logging
-import ssl
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from haclusterd.api.settings import ApiSettings
 from haclusterd.api.shared_reads import SharedReads
 from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.ports.control import DaemonLink
+from haclusterd.ports.listening import Listeners, Place
 from haclusterd.protocol.control import shown_report
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
@@ -42,16 +42,13 @@ BODIES_BYTES_MAX: Final = 24 * 1024 * 1024
 """Of all requests that are being read or carried out."""
 ANSWERS_BYTES_MAX: Final = 32 * 1024 * 1024
 """Of all answers that have not been sent."""
-CONNECTIONS_MAX: Final = 1024
 BODY_TIMEOUT_S: Final = 30.0
 """For a whole body to come."""
 ANSWER_TIMEOUT_S: Final = 30.0
 """For one piece of an answer to be taken."""
-IDLE_S: Final = 15.0
-"""For a connection on which nothing is asked."""
 SWEEP_EVERY_S: Final = 5.0
-TLS_TIMEOUT_S: Final = 10.0
-BACKLOG: Final = 256
+KEEP_ALIVE_S: Final = 60.0
+"""After this the library ends a connection on which nothing is asked; its place is lost before."""
 PIECE_BYTES: Final = 64 * 1024
 HEADER_BYTES_MAX: Final = 8190
 _RETRY: Final = {"Retry-After": "1"}
@@ -101,12 +98,10 @@ class ApiServer:
         self.sessions = Sessions(time.monotonic, clients)
         self.events = EventStreams(link)
         self._reads = SharedReads()
-        self.connections: Connections | None = None
-        """Those of the server that runs this application."""
 
     def application(self) -> web.Application:
         """Return the application: one handler for each route of the table."""
-        application = web.Application(middlewares=[self._noted_as_busy, _guarded], client_max_size=BODY_BYTES_MAX)
+        application = web.Application(middlewares=[self._placed, _guarded], client_max_size=BODY_BYTES_MAX)
         for route in routes():
             application.router.add_route(route.method, route.path, self._handler(route))
         application.router.add_get(f"{PREFIX}/openapi.json", self._describe)
@@ -121,17 +116,16 @@ class ApiServer:
         return application
 
     @web.middleware
-    async def _noted_as_busy(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        assert self.connections is not None
-        protocol = request.protocol
-        self.connections.begins(protocol)
+    async def _placed(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        place = _place(request)
+        place.begins()
         try:
             response = await handler(request)
             if response.status == 401 and "Authorization" not in request.headers:
                 self.sessions.end_of(request)
             return response
         finally:
-            self.connections.ends(protocol)
+            place.ends()
 
     def _handler(self, route: Route) -> Handler:
         async def handle(request: web.Request) -> web.StreamResponse:
@@ -275,6 +269,7 @@ async def send(request: web.Request, reply: Reply) -> web.StreamResponse:
     response = web.StreamResponse(status=reply.status, headers={**_SECURITY, **reply.headers})
     response.content_type = reply.content_type
     response.content_length = len(reply.body)
+    _place(request).gives_way()
     try:
         await response.prepare(request)
         for start in range(0, len(reply.body), PIECE_BYTES):
@@ -345,6 +340,8 @@ def _too_large() -> RefusedError:
 
 async def _body(request: web.Request) -> bytes:
     """Read a body; raise RefusedError when it is too large, or does not come."""
+    place = _place(request)
+    place.gives_way()
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             return await request.read()
@@ -352,6 +349,17 @@ async def _body(request: web.Request) -> bytes:
         raise bad("body", f"did not come within {int(BODY_TIMEOUT_S)} s", status=408) from None
     except web.HTTPRequestEntityTooLarge:
         raise _too_large() from None
+    except RuntimeError as error:
+        if request.protocol.connected:
+            raise
+        raise ConnectionError("the client has gone") from error  # The library's way to say so.
+    finally:
+        place.begins()
+
+
+def _place(request: web.Request) -> Place:
+    assert isinstance(request.protocol, _Conversation)
+    return request.protocol.place
 
 
 def _noted(operation: Operation | None) -> Callable[[Progress], None]:
@@ -369,7 +377,14 @@ def _ignore(_: Progress) -> None:
 class _Conversation(web.RequestHandler):
     """A connection on which also what is no HTTP is answered with a code, and of which one learns that it has ended."""
 
-    __slots__ = ("gone",)
+    __slots__ = ("gone", "place")
+
+    def __init__(self, server: web.Server, place: Place) -> None:
+        super().__init__(
+            server, loop=asyncio.get_running_loop(), access_log=_nobody, logger=_nobody, keepalive_timeout=KEEP_ALIVE_S,
+            max_line_size=HEADER_BYTES_MAX, max_field_size=HEADER_BYTES_MAX, lingering_time=1.0,
+        )  # fmt: skip
+        self.place = place
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
@@ -379,6 +394,7 @@ class _Conversation(web.RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         """End."""
         super().connection_lost(exc)
+        self.place.leave()
         self.gone.set()
 
     def handle_error(
@@ -399,100 +415,33 @@ class _Conversation(web.RequestHandler):
         return response
 
 
-class Connections:
-    """Makes the protocol of each connection: at most so many, and none that only waits.
-
-    Where they are too many, the one on which nothing has been asked for longest gives way to the new one: connections
-    that are held open for nothing keep nobody out.
-    """
-
-    def __init__(self, server: web.Server) -> None:
-        self._server = server
-        self._loop = asyncio.get_running_loop()
-        self._greeted: dict[web.RequestHandler, float] = {}
-        """Those that may still be about to agree upon TLS, and since when."""
-        self._quiet: dict[web.RequestHandler, float] = {}
-        """Those on which nothing is asked, and since when; the longest first."""
-
-    def __call__(self) -> asyncio.Protocol:
-        """Return the protocol for a connection that has come."""
-        now, alive = self._loop.time(), set(self._server.connections)
-        self._greeted = {
-            each: since for each, since in self._greeted.items() if each not in alive and now - since < TLS_TIMEOUT_S
-        }
-        if len(alive) + len(self._greeted) >= CONNECTIONS_MAX and not self._make_room():
-            return _Full()
-        made = _Conversation(
-            self._server, loop=self._loop, access_log=_nobody, logger=_nobody, keepalive_timeout=IDLE_S,
-            max_line_size=HEADER_BYTES_MAX, max_field_size=HEADER_BYTES_MAX, lingering_time=1.0,
-        )  # fmt: skip
-        self._greeted[made] = self._quiet[made] = now
-        return made
-
-    def begins(self, protocol: web.RequestHandler) -> None:
-        """Something is asked on a connection."""
-        self._quiet.pop(protocol, None)
-
-    def ends(self, protocol: web.RequestHandler) -> None:
-        """It was answered."""
-        self._quiet[protocol] = self._loop.time()
-
-    def _make_room(self) -> bool:
-        for longest in self._quiet:
-            if longest.transport is not None:
-                del self._quiet[longest]
-                longest.transport.abort()
-                return True
-        return False
-
-    async def sweep(self, sessions: Sessions) -> None:
-        """Close connections on which nothing has been asked for long, and end old sessions."""
-        while True:
-            await asyncio.sleep(SWEEP_EVERY_S)
-            sessions.forget_old()
-            now, alive = self._loop.time(), {*self._server.connections, *self._greeted}
-            self._quiet = {each: since for each, since in self._quiet.items() if each in alive}
-            for protocol, since in self._quiet.items():
-                if now - since > IDLE_S and protocol.transport is not None:
-                    protocol.transport.abort()
-
-
-class _Full(asyncio.Protocol):
-    """Ends a connection for which there is no place."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        transport.abort()
-
-
-async def listen(
-    api: ApiServer, settings: ApiSettings, context: ssl.SSLContext | None
-) -> Callable[[], Awaitable[None]]:
+async def listen(api: ApiServer, settings: ApiSettings, listeners: Listeners) -> Callable[[], Awaitable[None]]:
     """Serve on every address of the settings; return what ends it. Raises OSError when one cannot be had."""
     runner = web.AppRunner(api.application(), handle_signals=False)
     await runner.setup()
-    assert runner.server is not None
-    api.connections = connections = Connections(runner.server)
-    loop = asyncio.get_running_loop()
-    servers: list[asyncio.Server] = []
-    timeout = None if context is None else TLS_TIMEOUT_S
+    server = runner.server
+    assert server is not None
+    is_any_open = False
     for host, port in settings.listen:
         try:
-            servers.append(
-                await loop.create_server(
-                    connections, host, port, ssl=context, ssl_handshake_timeout=timeout, backlog=BACKLOG
-                )
-            )
+            await listeners.open(host, port, lambda place: _Conversation(server, place))
+            is_any_open = True
         except OSError:
-            if not (settings.is_default and servers):
+            if not (settings.is_default and is_any_open):
                 raise
-    sweeper = loop.create_task(connections.sweep(api.sessions))
+    sweeper = asyncio.get_running_loop().create_task(_sweep(api.sessions))
 
     async def close() -> None:
         sweeper.cancel()
-        for server in servers:
-            server.close()
+        listeners.close()
         api.events.close()
         await runner.cleanup()
 
     return close
+
+
+async def _sweep(sessions: Sessions) -> None:
+    """End old sessions."""
+    while True:
+        await asyncio.sleep(SWEEP_EVERY_S)
+        sessions.forget_old()

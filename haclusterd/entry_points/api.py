@@ -14,6 +14,7 @@ from pathlib import Path
 from haclusterd.adapters.control.link import ControlLink
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.adapters.machine.service_notification import notify
+from haclusterd.adapters.network.shared_listening import SharedListeners
 from haclusterd.api.client_certificates import ClientCertificates
 from haclusterd.api.server import ApiServer, listen
 from haclusterd.api.settings import CONFIGURATION_FILE, ApiSettings, ApiSettingsError, load
@@ -46,7 +47,7 @@ async def _live(settings: ApiSettings, context: ssl.SSLContext | None) -> None:
         loop.add_signal_handler(number, ended.set)
     link = ControlLink(settings.socket, CONNECTIONS_TO_DAEMON)
     clients = ClientCertificates(BoottimeClock(loop).wall, settings.clients)
-    close = await listen(ApiServer(link, clients), settings, context)
+    close = await listen(ApiServer(link, clients), settings, SharedListeners(context))
     notify("READY=1")
     await ended.wait()
     notify("STOPPING=1")

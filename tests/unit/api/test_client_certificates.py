@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 from cryptography import x509
 
+from haclusterd.adapters.network.shared_listening import SharedListeners
 from haclusterd.api.client_certificates import ClientCertificates
 from haclusterd.api.server import ApiServer, listen
 from haclusterd.api.settings import ApiSettings, ApiSettingsError, load
@@ -67,7 +68,7 @@ async def served(directory: Path, clients: str) -> AsyncIterator[Served]:
     authority, daemon = Authority(directory, "authority"), Daemon()
     settings = written(directory, authority, clients)
     known = ClientCertificates(lambda: WallTime(0), settings.clients)
-    close = await listen(ApiServer(daemon, known), settings, tls(settings))
+    close = await listen(ApiServer(daemon, known), settings, SharedListeners(tls(settings)))
     try:
         yield Served(daemon, f"https://localhost:{settings.listen[0][1]}", authority)
     finally:

@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from haclusterd.adapters.network.shared_listening import SharedListeners
 from haclusterd.api.server import ApiServer, listen
 from haclusterd.api.settings import ApiSettings
 from haclusterd.entry_points.free_ports import free_ports
@@ -85,7 +86,7 @@ class Proxied:
 async def proxied(directory: Path) -> AsyncIterator[Proxied]:
     ports = dict(zip(("proxy", "api", "oauth2"), free_ports("127.0.0.1", 3), strict=True))
     daemon = Daemon()
-    close = await listen(ApiServer(daemon), ApiSettings((("127.0.0.1", ports["api"]),)), None)
+    close = await listen(ApiServer(daemon), ApiSettings((("127.0.0.1", ports["api"]),)), SharedListeners(None))
     provider = web.Application()
     provider.router.add_get("/oauth2/auth", _judge)
     provider.router.add_get("/oauth2/sign_in", _ask_to_sign_in)

@@ -8,6 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from haclusterd.adapters.network.shared_listening import SharedListeners
 from haclusterd.api import events
 from haclusterd.api.server import ApiServer, listen
 from haclusterd.api.settings import ApiSettings
@@ -74,7 +75,7 @@ async def daemon(monkeypatch: pytest.MonkeyPatch) -> Daemon:
 @pytest.fixture
 async def base(daemon: Daemon) -> AsyncIterator[str]:
     (port,) = free_ports("127.0.0.1", 1)
-    close = await listen(ApiServer(daemon), ApiSettings((("127.0.0.1", port),)), None)
+    close = await listen(ApiServer(daemon), ApiSettings((("127.0.0.1", port),)), SharedListeners(None))
     yield f"http://127.0.0.1:{port}"
     await close()
 
