@@ -2,11 +2,10 @@
 
 `cibadmin --query` answers a text made of this cluster's CIB; secrets are asterisks, as everywhere. A change is carried
 out on that text and loaded as `crm configure load xml replace` would: nothing is stored that verification refuses, and
-asterisks keep the secrets that they stand for. XPath is what `xml.etree` knows of it (steps, `//`, predicates on
-attributes, also joined by `and`); more is refused by name.
+asterisks keep the secrets that they stand for. XPath is what access control lists know of it (`formats.cib_xml.xpath`),
+with `/..` at its end; more is refused by name.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from xml.etree import ElementTree as ET
@@ -28,7 +27,9 @@ from haclusterd.commands.tools.call import (
     printed,
 )
 from haclusterd.commands.tools.monitor_text import cluster_lines
+from haclusterd.formats.cib_xml.tree import Element
 from haclusterd.formats.cib_xml.writer import write_cib, write_configuration
+from haclusterd.formats.cib_xml.xpath import Budget, TooMuchError, Tree, XPathError, parse_xpath
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.json_value import Json
 from haclusterd.reports.items import has_errors
@@ -47,11 +48,7 @@ _SECTIONS = {
     "tags": "configuration/tags", "status": "status",
 }  # fmt: skip
 _CHANGES = frozenset({"create", "modify", "replace", "delete"})
-_LONGEST_XPATH = 1000
 _DEEPEST = 64
-_AND = re.compile(r"\s+and\s+(?=(?:[^'\"]|'[^']*'|\"[^\"]*\")*$)")
-_UNKNOWN = re.compile(r"[a-z-]+\(|\bor\b|::|\|")
-_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 CONFIGURATION_ERROR = 78
 
 
@@ -114,18 +111,31 @@ def _found(root: _Element, given: Given) -> Iterator[_Element]:
 
 
 def _select(root: _Element, xpath: str) -> list[_Element]:
-    """Return what an absolute XPath names. Raises ToolUsageError for one that is not understood."""
-    plain = _QUOTED.sub("''", xpath)
-    if len(xpath) > _LONGEST_XPATH or _UNKNOWN.search(plain) or plain.rpartition("/")[2].startswith("@"):
-        raise ToolUsageError(f"this XPath is not understood here: {xpath[:200]}")
-    path = re.sub(r"\[([^\]]*)\]", lambda match: "".join(f"[{part}]" for part in _AND.split(match[1])), xpath)
-    document = _Element("document")
-    document.append(root)
+    """Return what an XPath names, in bounded time. Raises ToolUsageError for one that is not understood."""
+    path = xpath if xpath.startswith("/") else f"//{xpath}"
+    ups = 0
+    while path.endswith("/.."):
+        path, ups = path[:-3], ups + 1
+    twins: dict[int, _Element] = {}
     try:
-        found = document.findall(f".{path}" if path.startswith("/") else f".//{path}")
-    except (SyntaxError, KeyError, TypeError, IndexError) as error:  # As xml.etree calls what it cannot read.
+        found = parse_xpath(path).select(Tree(_twin(root, twins)), Budget())
+    except XPathError as error:
         raise ToolUsageError(f"this XPath is not understood here: {xpath[:200]} ({error})") from None
-    return list(dict.fromkeys(found))
+    except TooMuchError:
+        raise ToolUsageError(f"this XPath looks at too many elements; write a narrower one: {xpath[:200]}") from None
+    chosen = [twins[id(each)] for each in found]
+    if ups:
+        parents = {child: parent for parent in root.iter() for child in parent}
+        for _ in range(ups):
+            chosen = [parents[each] for each in chosen if each in parents]
+    return list(dict.fromkeys(chosen))
+
+
+def _twin(element: _Element, twins: dict[int, _Element]) -> Element:
+    """Return an element as `formats.cib_xml` knows it; note which one each stands for, by `id`."""
+    made = Element(element.tag, dict(element.attrib), 0, [_twin(child, twins) for child in element])
+    twins[id(made)] = element
+    return made
 
 
 def _path(root: _Element, wanted: _Element) -> str:

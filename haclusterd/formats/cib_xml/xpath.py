@@ -5,7 +5,8 @@ relative paths, with `=`, `!=`, `and`, `or`, `not()`, `starts-with()`, `contains
 among siblings, `[1]` or `[last()]`. Everything else is refused by name.
 
 Invariant: whatever the text is, a path takes at most STEPS_MAX times the elements times their depth: each step makes a
-set of elements, and what a predicate says of an element is found once. A `Budget` bounds several paths together.
+set of elements, and what a predicate says of an element is found once. A `Budget` bounds several paths together, each
+comparison included.
 """
 
 import re
@@ -20,8 +21,10 @@ STEPS_MAX: Final = 32
 """In all paths of one text, those in predicates included."""
 NESTED_MAX: Final = 4
 """Predicates in predicates."""
-VISITS_MAX: Final = 2_000_000
-"""Elements that are looked at for one principal's permissions, in 1 or 2 s."""
+VISITS_MAX: Final = 4_000_000
+"""Elements and attributes that are looked at for one principal's permissions, in 1 or 2 s."""
+CHARACTERS_OF_VISIT: Final = 256
+"""That are searched as soon as an element is looked at."""
 
 _TOKENS = re.compile(
     r"""\s*(?P<token>//|/|\[|\]|\(|\)|@|,|\||!=|=|\*|\.\.|\.|::|"[^"]*"|'[^']*'|[0-9]+|[A-Za-z_][\w.-]*)"""
@@ -40,7 +43,7 @@ class TooMuchError(Exception):
 
 @dataclass(slots=True)
 class Budget:
-    """How many elements may still be looked at."""
+    """How many elements and attributes may still be looked at."""
 
     left: int = VISITS_MAX
 
@@ -91,6 +94,7 @@ class _Step:
     """`*`: any; `.`: the elements themselves."""
     is_deep: bool
     predicates: tuple[_Predicate, ...] = ()
+    has_places: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,7 @@ def _followed(
 ) -> list[Element]:
     """Follow steps; `tree` knows all elements where the first step starts from the document."""
     for step in steps:
-        if tree is not None and step.is_deep and not any(isinstance(each, _Place) for each in step.predicates):
+        if tree is not None and step.is_deep and not step.has_places:
             found = _below_document(tree, step, budget)
         else:
             found = _children(elements, step, budget)
@@ -148,15 +152,20 @@ def _children(elements: list[Element], step: _Step, budget: Budget) -> list[Elem
     for parent in parents:
         budget.take(len(parent.children) + 1)
         group = [each for each in parent.children if step.name in ("*", each.tag)]
-        for number, predicate in enumerate(step.predicates):
-            if isinstance(predicate, _Place):
-                for test in step.predicates[:number]:
-                    if not isinstance(test, _Place):
-                        group = [each for each in group if test(each, budget)]
-                at = len(group) - 1 if predicate.number == 0 else predicate.number - 1
-                group = group[at : at + 1] if at >= 0 else []
-        found += group
+        found += _placed(group, step, budget) if step.has_places else group
     return found
+
+
+def _placed(group: list[Element], step: _Step, budget: Budget) -> list[Element]:
+    """Return those of one parent's children that a step's predicates leave, in their order."""
+    budget.take(len(step.predicates))
+    for predicate in step.predicates:
+        if not isinstance(predicate, _Place):
+            group = [each for each in group if predicate(each, budget)]
+            continue
+        at = len(group) - 1 if predicate.number == 0 else predicate.number - 1
+        group = group[at : at + 1] if at >= 0 else []
+    return group
 
 
 def _everything_below(elements: list[Element], budget: Budget) -> list[Element]:
@@ -245,7 +254,8 @@ class _Parser:
         while self._take_if("["):
             predicates.append(self._predicate())
             self._need("]")
-        return _Step(token, is_deep, tuple(predicates))
+        has_places = any(isinstance(each, _Place) for each in predicates)
+        return _Step(token, is_deep, tuple(predicates), has_places)
 
     def _predicate(self) -> _Predicate:
         token = self._peek()
@@ -303,9 +313,13 @@ class _Parser:
         self._need(",")
         text = self._literal()
         self._need(")")
-        if is_start:
-            return lambda each, _: each.attributes.get(attribute, "").startswith(text)
-        return lambda each, _: text in each.attributes.get(attribute, "")
+
+        def ask(each: Element, budget: Budget) -> bool:
+            value = each.attributes.get(attribute, "")
+            budget.take(1 + len(value) // CHARACTERS_OF_VISIT)
+            return value.startswith(text) if is_start else text in value
+
+        return ask
 
     def _comparison(self) -> Test:
         path: tuple[_Step, ...] = ()
@@ -353,9 +367,12 @@ class _Parser:
 
 
 def _over(path: tuple[_Step, ...], test: Callable[[Element], bool]) -> Test:
-    if not path:
-        return lambda each, _: test(each)
-    return lambda each, budget: any(test(found) for found in _followed([each], path, budget))
+    def ask(each: Element, budget: Budget) -> bool:
+        found = _followed([each], path, budget) if path else [each]
+        budget.take(len(found))
+        return any(map(test, found))
+
+    return ask
 
 
 def _once(test: Test) -> Test:

@@ -187,7 +187,8 @@ def test_the_configuration_is_changed_as_xml() -> None:
         ("cibadmin --erase", 64),
         ("cibadmin -Q --xpath 'count(//node)'", 64),
         ("cibadmin -Q --xpath '//node/@id'", 64),
-        ("cibadmin -Q --xpath \"//node[@id='1' or @id='2']\"", 64),
+        ("cibadmin -Q --xpath \"//node[ancestor::nodes]\"", 64),
+        ("cibadmin -Q --xpath //node/../node", 64),
         ("cibadmin -Q --xpath '//node['", 64),
         ("cibadmin -Q -o nothing", 64),
         ("cibadmin -Q --xpath '//nothing'", 105),
@@ -198,6 +199,24 @@ def test_xml_that_is_refused(line: str, code: int) -> None:
     before = cluster.cib.configuration
     assert run(cluster, line)[0] == code
     assert cluster.cib.configuration == before
+
+
+def test_an_xpath_selects_with_its_parents_and_in_bounded_time() -> None:
+    cluster = running()
+    either = "//primitive[@id='db' or @id='none']"
+    assert run(cluster, f'cibadmin -Q --xpath "{either}"')[1].startswith('<primitive id="db"')
+    assert run(cluster, "cibadmin -Q --xpath \"//primitive[@id='db']/..\"")[1].startswith("<resources>")
+    assert run(cluster, "cibadmin -Q --xpath nodes")[1].startswith("<nodes>")
+    assert run(cluster, "cibadmin -Q --xpath /cib/..")[0] == 105
+    nested = "<rule id='r' boolean-op='and' score='1'>" + "".join(
+        f"<rule id='r{number}' boolean-op='and'>" for number in range(15)
+    ) + "<expression id='e' attribute='a' operation='defined'/>" + "</rule>" * 16  # fmt: skip
+    location = f"<rsc_location id='l' rsc='db'>{nested}</rsc_location>"
+    assert run(cluster, "cibadmin -C -o constraints -p", location)[0] == 0
+    assert run(cluster, f"cibadmin -Q --xpath {'//*' * 14}")[0] == 0, "there are 2,000,000 ways through these rules"
+    status, _, error = run(cluster, f"cibadmin -Q --xpath //*{'[1]' * 300}")
+    assert status in (0, 64)
+    assert error.count("narrower") == (status == 64)
 
 
 def test_deep_xml_is_refused() -> None:

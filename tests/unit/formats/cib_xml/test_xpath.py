@@ -84,6 +84,9 @@ BOMBS = (
     "//*[" + " or ".join([".//x"] * 15) + "]",
     "//*[not(.//x)]//*[not(.//x)]//*[not(.//x)]//*",
     "|".join(["//*//*"] * 16),
+    "//*" + "[1]" * 300,
+    "//*[" + " or ".join(["@a='x'"] * 98) + "]",
+    "//*[" + " or ".join(["*/@a='x'"] * 30) + "]",
 )
 
 
@@ -101,6 +104,21 @@ def test_a_bomb_ends_soon(path: str) -> None:
 def test_a_budget_ends_what_takes_too_long() -> None:
     with pytest.raises(TooMuchError):
         parse_xpath("//*").select(tree(), Budget(3))
+
+
+@pytest.mark.parametrize(
+    ("path", "least"),
+    [
+        ("//f" + "[1]" * 300, 300 * 50),
+        ("//f[" + " or ".join(["@a='x'"] * 98) + "]", 98 * 50),
+        ("//f[" + " or ".join(["contains(@b, 'x')"] * 9) + "]", 9 * 50 * 40),
+    ],
+)
+def test_what_is_done_for_an_element_counts(path: str, least: int) -> None:
+    document = tree("<cib>" + f"<e><f b='{'y' * 10_000}'/></e>" * 50 + "</cib>")
+    budget = Budget(10 * least)
+    parse_xpath(path).select(document, budget)
+    assert 10 * least - budget.left >= 0.9 * least
 
 
 def test_each_element_is_found_once() -> None:
