@@ -1,6 +1,5 @@
 """Where clients from anywhere come in: so many at a time, and none that only waits keeps another out."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
@@ -21,8 +20,8 @@ class Place(Protocol):
         """The connection has ended; harmless when repeated."""
 
 
-Make = Callable[[Place], asyncio.Protocol]
-"""Returns the protocol of a connection that has come."""
+Make = Callable[[Place], object]
+"""Returns the `asyncio.Protocol` of a connection that has come."""
 
 
 class Listeners(Protocol):

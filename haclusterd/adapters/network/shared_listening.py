@@ -216,8 +216,10 @@ class SharedListeners:
             # asyncio does so for the connections that it accepted itself (adapters/network/tls_listening.py).
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             timeout_s = None if self._context is None else TLS_TIMEOUT_S
+            protocol = make(place)
+            assert isinstance(protocol, asyncio.Protocol)
             place.transport, _ = await self._loop.connect_accepted_socket(
-                lambda: make(place), connection, ssl=self._context, ssl_handshake_timeout=timeout_s
+                lambda: protocol, connection, ssl=self._context, ssl_handshake_timeout=timeout_s
             )
         except OSError as error:
             forget_frames(error)
