@@ -14,7 +14,7 @@ from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.status import fencing_cover
 from haclusterd.commands.status.devices import claimable, storm_of, usable
-from haclusterd.commands.status.headlines import headlines, missing_voters
+from haclusterd.commands.status.headlines import cut_from_here, headlines, missing_voters
 from haclusterd.commands.status.overview import Overview
 from haclusterd.commands.status.resource_state import Instance, InstanceState, base_of, node_flag
 from haclusterd.commands.status.status import acting_dc
@@ -38,6 +38,7 @@ from haclusterd.verbs.arguments import Arguments
 GAUGE, COUNTER, HISTOGRAM = "gauge", "counter", "histogram"
 MS = 1000
 """What samples in ms are divided by."""
+DISK_AGENT, DISKS = "fence_sbd", "devices"
 UNBOUNDED: Mapping[int, str] = {INFINITY: "+Inf", -INFINITY: "-Inf"}
 Sample = Sequence[str | int]
 
@@ -330,6 +331,9 @@ def _of_exporter(context: Context, overview: Overview) -> Iterator[Source]:
     of_resource = ("node", "resource", "role", "managed", "status", "agent", "group", "clone")
     yield Family("ha_cluster_pacemaker_resources", "The status of each resource.", of_resource), _resources(overview)
     yield from _of_corosync(context)
+    yield Family("ha_cluster_sbd_devices", "Disks that fence devices use.", ("device", "status")), dict.fromkeys(
+        _of_sbd(overview)
+    )
 
 
 def _of_corosync(context: Context) -> Iterator[Source]:
@@ -346,6 +350,21 @@ def _of_corosync(context: Context) -> Iterator[Source]:
         for number, name in enumerate(sorted(context.cib.members), 1)
         if name in live.connected_voters
     )
+    # A ring of Corosync connects all; here each pair of nodes has its links, of which one is enough.
+    yield Family("ha_cluster_corosync_ring_errors", "Nodes that this one and they do not hear on any link."), _one(
+        len(cut_from_here(context.cib, live))
+    )
+
+
+def _of_sbd(overview: Overview) -> Iterator[Sample]:
+    """Yield the disks of each fence device that uses some: healthy while the device's monitors say so."""
+    for device in overview.cib.configuration.fence_devices():
+        if device.agent.type == DISK_AGENT:
+            found = [_statuses(each) for each in overview.instances(device.id)]
+            is_healthy = any(each["active"] for each in found) and not any(each["failed"] for each in found)
+            for disk in dict.fromkeys(effective(device.parameters).get(DISKS, "").split(",")):
+                if disk.strip():
+                    yield disk.strip(), "healthy" if is_healthy else "unhealthy", 1
 
 
 def _nodes(context: Context) -> Iterator[Sample]:

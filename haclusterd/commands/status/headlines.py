@@ -195,6 +195,14 @@ def _cut_links(cib: Cib, live: LiveView) -> Iterator[Headline]:
         yield Headline(Gravity.WARNING, "DEGRADED", text, "check the network between them")
 
 
+def cut_from_here(cib: Cib, live: LiveView) -> list[NodeName]:
+    """Return the nodes that are online and that do not hear this one, or are not heard by it, on any link."""
+    limit_ms = _node_timeout_ms(cib)
+    return [name for name, status in sorted(cib.status.nodes.items())
+            if status.state is NodeState.ONLINE and name in cib.members and name != live.node
+            and not _are_linked(live, live.node, name, limit_ms)]  # fmt: skip
+
+
 def _are_linked(live: LiveView, one: NodeName, other: NodeName, limit_ms: int) -> bool:
     """Tell whether two nodes hear each other, as far as is known here; who says nothing of others is not judged.
 

@@ -15,9 +15,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from haclusterd.api.metrics import DOWN, exposition
 from haclusterd.commands import registry
-from haclusterd.commands.context import Context, Hold
+from haclusterd.commands.context import Context, HeardFrom, Hold
 from haclusterd.machines.tally import CAUSES
 from haclusterd.model.counted import Counted, Spans
+from haclusterd.model.ids import NodeName
 from tests.administered_clusters import NOW, SITUATIONS, Cluster, ListedPast, running
 
 MONITORING = Path(__file__).parents[3] / "monitoring"
@@ -92,6 +93,64 @@ def test_resources_have_the_words_of_the_exporter() -> None:
     (labels, _), *_ = [each for each in found["ha_cluster_pacemaker_resources"] if each[0]["resource"] == "b"]
     assert (labels["role"], labels["group"], labels["clone"], labels["managed"]) == ("stopped", "g", "", "true")
     assert labels["agent"] == "ocf:haclusterd:dummy"
+
+
+DASHBOARDS_OF_THE_EXPORTER: Mapping[str, tuple[str, ...]] = {
+    "ha_cluster_pacemaker_nodes": ("node", "status", "type"),
+    "ha_cluster_pacemaker_resources": ("resource", "node", "status", "role", "agent"),
+    "ha_cluster_pacemaker_config_last_change": (),
+    "ha_cluster_pacemaker_migration_threshold": ("resource", "node"),
+    "ha_cluster_pacemaker_fail_count": ("resource", "node"),
+    "ha_cluster_pacemaker_node_attributes": ("node", "name", "value"),
+    "ha_cluster_pacemaker_location_constraints": ("constraint", "resource", "node", "role"),
+    "ha_cluster_corosync_quorate": (),
+    "ha_cluster_corosync_quorum_votes": ("type",),
+    "ha_cluster_corosync_ring_errors": (),
+    "ha_cluster_sbd_devices": ("device", "status"),
+}
+"""What the dashboards "HA Cluster details" and "Multi-cluster overview" of ha_cluster_exporter ask for, with the labels
+that they choose, group or show by. `instance` and `job` are Prometheus' own; `node_` and `up` are other exporters'."""
+
+
+def with_a_disk() -> Cluster:
+    cluster = SITUATIONS["failed-and-back"]()
+    cluster.configure(
+        "primitive sbd stonith:fence_sbd params devices=/dev/disk/by-id/a,/dev/disk/by-id/b\n"
+        "location here web 200: n1\nnode n3 attributes rack=4\n"
+    )
+    return cluster
+
+
+def test_every_query_of_the_exporters_dashboards_is_answered() -> None:
+    found = samples(exported(with_a_disk()))
+    for name, labels in DASHBOARDS_OF_THE_EXPORTER.items():
+        assert found.get(name), name
+        assert all(set(labels) <= set(has) for has, _ in found[name]), name
+    statuses = {has["status"] for has, _ in found["ha_cluster_pacemaker_nodes"]}
+    assert {"online", "unclean", "dc"} <= statuses
+    votes = {has["type"] for has, _ in found["ha_cluster_corosync_quorum_votes"]}
+    assert votes == {"expected_votes", "highest_expected", "total_votes", "quorum"}
+    per_node = [has["node"] for has, _ in found["ha_cluster_pacemaker_nodes"] if has["status"] == "online"]
+    assert len(per_node) == len(set(per_node)), "the dashboards count the nodes by these lines"
+
+
+def test_a_disk_is_healthy_while_its_device_is() -> None:
+    cluster = with_a_disk()
+    found = samples(exported(cluster))
+    assert value(found, "ha_cluster_sbd_devices", device="/dev/disk/by-id/a", status="unhealthy") == 1
+    cluster.run("sbd", "n1")
+    found = samples(exported(cluster))
+    assert value(found, "ha_cluster_sbd_devices", device="/dev/disk/by-id/b", status="healthy") == 1
+    assert len(found["ha_cluster_sbd_devices"]) == 2
+
+
+def test_a_node_that_does_not_hear_this_one_is_a_ring_error() -> None:
+    cluster = running()
+    assert value(samples(exported(cluster)), "ha_cluster_corosync_ring_errors") == 0
+    assert cluster.live is not None
+    deaf = HeardFrom(10, hears={NodeName("n1"): 60_000, NodeName("n2"): 10})
+    cluster.live = replace(cluster.live, heard={**cluster.live.heard, NodeName("n3"): deaf})
+    assert value(samples(exported(cluster)), "ha_cluster_corosync_ring_errors") == 1
 
 
 def test_a_daemon_that_does_not_run_is_nothing_but_down() -> None:
