@@ -1,7 +1,7 @@
 """Listening sockets for clients from anywhere, who share a bounded number of connections.
 
 asyncio's own server accepts as many connections at a time as its backlog has, and asks nobody before: a flood of them
-takes every descriptor of the process, and whoever comes behind it waits until the kernel offers their packet again,
+takes every descriptor of the process, and who comes behind it waits until the kernel offers their packet again,
 which it does after 1, 3, 7, 15 and 31 s.
 
 Invariant: there are never more than CONNECTIONS_MAX connections, and CONNECTIONS_OF_SOURCE_MAX of one source, whether
