@@ -47,6 +47,10 @@ class ClientCertificates:
         self._wall = wall
         self._tokens = tokens
 
+    def take(self, tokens: tuple[tuple[str, str], ...]) -> None:
+        """Let certificates stand for these tokens from now on."""
+        self._tokens = tokens
+
     def find(self, certificate: Mapping[str, Any] | None) -> Asker | None:
         """Return who shows a certificate (`SSLSocket.getpeercert`) that the handshake has verified; None: nobody known.
 

@@ -18,7 +18,7 @@ from haclusterd.model.requests import ORIGIN
 CONFIGURATION_FILE = Path("/etc/haclusterd/api.yaml")
 DEFAULT_SOCKET = "/run/haclusterd/control.sock"
 DEFAULT_LISTEN = ("127.0.0.1:7443", "[::1]:7443")
-_KNOWN = ("listen", "certificate", "key", "client-ca", "clients", "socket")
+_KNOWN = ("listen", "certificate", "key", "client-ca", "client-crl", "clients", "socket")
 _OTHERS = 0o007
 
 
@@ -38,6 +38,8 @@ class ApiSettings:
     socket: str = DEFAULT_SOCKET
     client_ca: Path | None = None
     """PEM: who may have signed the certificates of clients; None: clients are not asked for one."""
+    client_crl: Path | None = None
+    """PEM: the lists of certificates that their authorities have revoked; None: nobody asks for them."""
     clients: tuple[tuple[str, str], ...] = ()
     """Names in certificates (`api.client_certificates`), each with the token that it stands for; the first counts."""
     is_default: bool = False
@@ -83,10 +85,15 @@ def read(path: Path, document: object) -> ApiSettings:
         raise ApiSettingsError(
             f"{path}: client-ca and clients go together, with certificate and key: name all, or none"
         )
+    client_crl = _file(path, document, "client-crl")
+    if client_crl is not None and client_ca is None:
+        raise ApiSettingsError(f"{path}: client-crl: revoked certificates go together with client-ca: name both")
     socket = document.get("socket", DEFAULT_SOCKET)
     if not isinstance(socket, str) or not socket:
         raise ApiSettingsError(f"{path}: socket: expected a path")
-    return ApiSettings(listen, certificate, key, socket, client_ca, clients, is_default="listen" not in document)
+    return ApiSettings(
+        listen, certificate, key, socket, client_ca, client_crl, clients, is_default="listen" not in document
+    )
 
 
 def _clients(path: Path, document: object) -> tuple[tuple[str, str], ...]:

@@ -6,6 +6,7 @@ but pass on requests with a token each. So whatever happens to it, the daemon go
 
 import argparse
 import asyncio
+import logging
 import signal
 import ssl
 import sys
@@ -22,6 +23,7 @@ from haclusterd.api.settings import CONFIGURATION_FILE, ApiSettings, ApiSettings
 EXIT_BUSY = 69
 EXIT_CONFIGURATION = 78
 CONNECTIONS_TO_DAEMON = 4
+_log = logging.getLogger(__name__)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -32,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
         context = tls(settings)
         if options.check:
             return 0
-        asyncio.run(_live(settings, context))
+        asyncio.run(_live(options.configuration, settings, context))
     except ApiSettingsError as error:
         return _refuse(str(error), EXIT_CONFIGURATION)
     except OSError as error:
@@ -40,19 +42,37 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-async def _live(settings: ApiSettings, context: ssl.SSLContext | None) -> None:
+async def _live(configuration: Path, settings: ApiSettings, context: ssl.SSLContext | None) -> None:
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     link = ControlLink(settings.socket, CONNECTIONS_TO_DAEMON)
     clients = ClientCertificates(BoottimeClock(loop).wall, settings.clients)
-    close = await listen(ApiServer(link, clients), settings, SharedListeners(context))
+    listeners = SharedListeners(context)
+    close = await listen(ApiServer(link, clients), settings, listeners)
+    loop.add_signal_handler(signal.SIGHUP, reload, configuration, clients, listeners)
     notify("READY=1")
     await ended.wait()
     notify("STOPPING=1")
     await close()
     link.close()
+
+
+def reload(configuration: Path, clients: ClientCertificates, listeners: SharedListeners) -> None:
+    """Take certificates, revocations and tokens as they are now, and end every connection that rests on older ones.
+
+    What cannot be used is logged, and everything stays as it was. Where it listens is taken at the next start.
+    """
+    try:
+        settings = load(configuration)
+        context = tls(settings)
+    except ApiSettingsError as error:
+        _log.error("not reloaded: %s", error)
+        return
+    clients.take(settings.clients)
+    listeners.take(context)
+    _log.info("reloaded: %s", configuration)
 
 
 def tls(settings: ApiSettings) -> ssl.SSLContext | None:
@@ -74,7 +94,24 @@ def tls(settings: ApiSettings) -> ssl.SSLContext | None:
         except OSError as error:
             problem = f"{settings.client_ca}: {error.strerror or error}"
             raise ApiSettingsError(f"{problem} (client-ca must be PEM)") from error
+    if settings.client_crl is not None:
+        _take_revocations(context, settings.client_crl)
     return context
+
+
+def _take_revocations(context: ssl.SSLContext, lists: Path) -> None:
+    """Let what an authority has revoked end the handshake; so does a list that has expired, as it may lack the newest.
+
+    Raises ApiSettingsError when there is no list in the file.
+    """
+    try:
+        context.load_verify_locations(lists)
+    except OSError as error:
+        problem = f"{lists}: {error.strerror or error}"
+        raise ApiSettingsError(f"{problem} (client-crl must be PEM)") from error
+    if not context.cert_store_stats()["crl"]:
+        raise ApiSettingsError(f"{lists}: there is no list of revoked certificates in it (BEGIN X509 CRL)")
+    context.verify_flags |= ssl.VerifyFlags.VERIFY_CRL_CHECK_LEAF
 
 
 def _refuse(message: str, code: int) -> int:

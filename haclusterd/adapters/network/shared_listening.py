@@ -131,6 +131,12 @@ class Places:
             if not self._of_source[place.source]:
                 del self._of_source[place.source]
 
+    def end_all(self) -> None:
+        """End every connection, whatever is being done on it."""
+        for place in tuple(self._held):
+            place.hang_up()
+            self.leave(place)
+
     def end_silent(self) -> None:
         """End those on which nothing has come."""
         for place in [each for each in self.waiting if each.is_silent]:
@@ -167,6 +173,15 @@ class SharedListeners:
             listening.settimeout(0)
             self._listening.append(listening)
             self._loop.add_reader(listening, self._accept, listening, make)
+
+    def take(self, context: ssl.SSLContext | None) -> None:
+        """Secure connections in this way from now on, and end those that were secured before.
+
+        Whether connections are secured at all stays as it was: what listens without TLS does so on loopback alone.
+        """
+        if self._context is not None and context is not None:
+            self._context = context
+            self._places.end_all()
 
     def close(self) -> None:
         """Listen no more; connections that are there go on, those that are being secured do not."""

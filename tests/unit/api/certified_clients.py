@@ -49,6 +49,20 @@ class Authority:
         return file
 
 
+    def revoked(self, *files: Path, until: int = 2090) -> Path:
+        """Write the list of certificates that this authority has revoked."""
+        begin, end = dt.datetime(2020, 1, 1, tzinfo=dt.UTC), dt.datetime(until, 1, 1, tzinfo=dt.UTC)
+        builder = x509.CertificateRevocationListBuilder(self._name, begin, end)
+        for each in files:
+            number = x509.load_pem_x509_certificate(each.read_bytes()).serial_number
+            one = x509.RevokedCertificateBuilder().serial_number(number).revocation_date(begin).build()
+            builder = builder.add_revoked_certificate(one)
+        made = builder.sign(self._key, hashes.SHA256())
+        file = self.directory / "revoked.pem"
+        file.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+        return file
+
+
 @dataclass
 class Daemon:
     """Answers everything, and notes what it was asked."""

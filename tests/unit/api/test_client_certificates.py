@@ -4,7 +4,7 @@ import asyncio
 import datetime as dt
 import ssl
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from haclusterd.adapters.network.shared_listening import SharedListeners
 from haclusterd.api.client_certificates import ClientCertificates
 from haclusterd.api.server import ApiServer, listen
 from haclusterd.api.settings import ApiSettings, ApiSettingsError, load
-from haclusterd.entry_points.api import tls
+from haclusterd.entry_points.api import reload, tls
 from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.instants import WallTime
 from tests.unit.api.certified_clients import Authority, Daemon
@@ -50,7 +50,7 @@ class Served:
             return answer.status, answer.headers, await answer.json(content_type=None)
 
 
-def written(directory: Path, authority: Authority, clients: str) -> ApiSettings:
+def written(directory: Path, authority: Authority, clients: str, more: str = "") -> ApiSettings:
     """Write api.yaml with all that it names; return what is read of it."""
     (directory / "ops").write_text("hacl_ops\n")
     (directory / "ops").chmod(0o640)
@@ -58,7 +58,7 @@ def written(directory: Path, authority: Authority, clients: str) -> ApiSettings:
     (port,) = free_ports("127.0.0.1", 1)
     (directory / "api.yaml").write_text(
         f"listen: ['127.0.0.1:{port}']\ncertificate: {own.name}\nkey: {own.name}\n"
-        f"client-ca: {authority.file.name}\nclients: {clients}\n"
+        f"client-ca: {authority.file.name}\nclients: {clients}\n{more}\n"
     )
     return load(directory / "api.yaml")
 
@@ -131,6 +131,56 @@ def test_certificates_of_others_and_old_ones_end_the_handshake(tmp_path: Path) -
             assert at.daemon.asked == []
 
     asyncio.run(play())
+
+
+def test_what_was_revoked_ends_the_handshake_and_a_reload_ends_connections(tmp_path: Path) -> None:
+    async def play() -> None:
+        authority, daemon = Authority(tmp_path, "authority"), Daemon()
+        alice, bob = authority.signed("alice"), authority.signed("bob")
+        authority.revoked(bob)
+        settings = written(tmp_path, authority, "{'CN:alice': ops, 'CN:bob': ops}", "client-crl: revoked.pem")
+        known = ClientCertificates(lambda: WallTime(0), settings.clients)
+        listeners = SharedListeners(tls(settings))
+        close = await listen(ApiServer(daemon, known), settings, listeners)
+        at = Served(daemon, f"https://localhost:{settings.listen[0][1]}", authority)
+        try:
+            assert (await at.ask("GET", "/v1/status", alice))[0] == 200
+            assert (await at.ask("GET", "/v1/openapi.json", None))[0] == 200
+            with pytest.raises(aiohttp.ClientError):
+                await at.ask("GET", "/v1/status", bob)
+            context = ssl.create_default_context(cafile=authority.file)
+            context.load_cert_chain(alice)
+            reader, writer = await asyncio.open_connection("localhost", settings.listen[0][1], ssl=context)
+            writer.write(b"GET /v1/session HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert await reader.readline()
+            authority.revoked(alice, bob)
+            reload(tmp_path / "api.yaml", known, listeners)
+            with suppress(ConnectionError):
+                await reader.read()
+            writer.close()
+            with pytest.raises(aiohttp.ClientError):
+                await at.ask("GET", "/v1/status", alice)
+            (tmp_path / "revoked.pem").write_text("nothing")
+            reload(tmp_path / "api.yaml", known, listeners)
+            assert (await at.ask("GET", "/v1/openapi.json", None))[0] == 200, "what cannot be used changes nothing"
+            authority.revoked(until=2021)
+            reload(tmp_path / "api.yaml", known, listeners)
+            with pytest.raises(aiohttp.ClientError):
+                await at.ask("GET", "/v1/status", authority.signed("carol"))
+        finally:
+            await close()
+
+    asyncio.run(play())
+
+
+def test_revocations_without_an_authority_or_without_a_list_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "api.yaml").write_text("listen: ['127.0.0.1:1']\nclient-crl: revoked.pem\n")
+    with pytest.raises(ApiSettingsError, match="client-crl"):
+        load(tmp_path / "api.yaml")
+    authority = Authority(tmp_path, "authority")
+    (tmp_path / "revoked.pem").write_bytes(authority.file.read_bytes())
+    with pytest.raises(ApiSettingsError, match="no list of revoked certificates"):
+        tls(written(tmp_path, authority, "{'CN:alice': ops}", "client-crl: revoked.pem"))
 
 
 def test_a_bearer_says_for_whom_it_asks_in_one_word(tmp_path: Path) -> None:
