@@ -8,7 +8,7 @@ import getpass
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.parsing import UsageError
 from haclusterd.cli.session import Session
-from haclusterd.model.secrets import CHARACTERS_MAX
+from haclusterd.model.words import SECRET_CHARACTERS_MAX
 
 
 def carry_out(session: Session, invocation: Invocation) -> int:
@@ -28,7 +28,7 @@ def carry_out(session: Session, invocation: Invocation) -> int:
 def _read(session: Session, name: str) -> str:
     stdin = session.streams.stdin
     if not stdin.isatty():
-        text = stdin.read(4 * CHARACTERS_MAX)
+        text = stdin.read(4 * SECRET_CHARACTERS_MAX)
         return text.removesuffix("\n").removesuffix("\r")
     first = getpass.getpass(f"value of {name}: ", session.streams.stderr)
     if getpass.getpass(f"value of {name}, again: ", session.streams.stderr) != first:

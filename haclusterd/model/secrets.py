@@ -17,6 +17,7 @@ from typing import TypeVar
 from haclusterd.model.configuration import AttributeSet, Configuration, Primitive, Resource, Template
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.words import SECRET_CHARACTERS_MAX, SECRET_CHARACTERS_MIN
 
 PREFIX = "secret:"
 PACEMAKERS = "lrm://"
@@ -25,9 +26,6 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}\Z")
 _REFERENCE = re.compile(r"secret:([A-Za-z_][A-Za-z0-9_.-]{0,63})(?:@([0-9]+))?\Z")
 SECRETS_MAX = 128
 """Of one cluster."""
-CHARACTERS_MIN = 3
-"""What is shorter cannot be taken out of an agent's words."""
-CHARACTERS_MAX = 1024
 SEALED_MAX = 6 * 1024
 """Characters of one sealed value, which `apply` accepts."""
 ALL_SEALED_MAX = 40 * 1024
@@ -184,10 +182,10 @@ def size_of(name: str, sealed: str) -> int:
 
 def objection_to(value: str) -> str:
     """Return why a text cannot be the value of a secret; empty: it can."""
-    if len(value) < CHARACTERS_MIN:
-        return f"it has fewer than {CHARACTERS_MIN} characters, which cannot be kept out of what agents say"
-    if len(value) > CHARACTERS_MAX:
-        return f"it has more than {CHARACTERS_MAX} characters; put it into a file, and configure its path"
+    if len(value) < SECRET_CHARACTERS_MIN:
+        return f"it has fewer than {SECRET_CHARACTERS_MIN} characters, which cannot be kept out of what agents say"
+    if len(value) > SECRET_CHARACTERS_MAX:
+        return f"it has more than {SECRET_CHARACTERS_MAX} characters; put it into a file, and configure its path"
     if any(not each.isprintable() for each in value):
         return "it is not one line of printable characters; put it into a file, and configure its path"
     if reference_of(value) is not None or value.startswith(PACEMAKERS) or set(value) == {"*"}:
@@ -198,6 +196,6 @@ def objection_to(value: str) -> str:
 def masked(text: str, values: Iterable[str]) -> str:
     """Return a text without values of secrets."""
     for value in sorted(values, key=len, reverse=True):
-        if len(value) >= CHARACTERS_MIN:
+        if len(value) >= SECRET_CHARACTERS_MIN:
             text = text.replace(value, "***")
     return text

@@ -14,6 +14,11 @@ WRITTEN_PLAINLY = re.compile(r"[A-Za-z0-9_#%][A-Za-z0-9_.#:/@+%-]*\Z")
 HIDDEN = "******"
 """What is shown in the place of a secret, by crmsh too."""
 
+SECRET_CHARACTERS_MIN = 3
+"""What is shorter cannot be taken out of an agent's words."""
+SECRET_CHARACTERS_MAX = 1024
+"""Of the value of a secret."""
+
 _BAD = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 
 

@@ -1,12 +1,12 @@
 """The verbs of `crm secret`. A value is read from a prompt or from the standard input, never from a command line."""
 
-from haclusterd.model.secrets import CHARACTERS_MAX
+from haclusterd.model.words import SECRET_CHARACTERS_MAX
 from haclusterd.verbs.arguments import Argument, Kind
 from haclusterd.verbs.verb import Cost, Family, Permission, Verb
 from haclusterd.verbs.words import Parameter, Takes, Words
 
 _NAME = Argument("name", Kind.WORD, "of the secret", is_required=True)
-VALUE = Argument("value", Kind.TEXT, "the value of the secret", is_typed=False, longest=4 * CHARACTERS_MAX)
+VALUE = Argument("value", Kind.TEXT, "the value of the secret", is_typed=False, longest=4 * SECRET_CHARACTERS_MAX)
 NO_VALUE = Parameter("words", Takes.MANY, is_optional=True, help="nothing: the value is asked for, or read from stdin")
 
 SECRET = Family("secret", "Secrets that parameters refer to, as password=secret:NAME", (

@@ -20,7 +20,8 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from haclusterd.adapters.network.certificates import write_private
 from haclusterd.model.ids import NodeName
-from haclusterd.model.secrets import CHARACTERS_MAX, Secrets, WrappedKey
+from haclusterd.model.secrets import Secrets, WrappedKey
+from haclusterd.model.words import SECRET_CHARACTERS_MAX
 
 KEY_FILE = "secrets.key"
 NONCE_BYTES = 12
@@ -95,13 +96,13 @@ class SealingKeeper:
             path = directory / resource / parameter
             try:
                 with path.open("rb") as file:
-                    data = file.read(CHARACTERS_MAX + 1).rstrip(b"\n")
+                    data = file.read(SECRET_CHARACTERS_MAX + 1).rstrip(b"\n")
                 sign = path.with_name(f"{parameter}.sign").read_bytes().strip()
             except OSError:
                 continue
-            is_whole = 0 < len(data) <= CHARACTERS_MAX and hashlib.md5(data, usedforsecurity=False).hexdigest() == (
-                sign.decode("ascii", "replace").split(" ")[0]
-            )
+            given = sign.decode("ascii", "replace").split(" ")[0]
+            found = hashlib.md5(data, usedforsecurity=False).hexdigest()
+            is_whole = 0 < len(data) <= SECRET_CHARACTERS_MAX and found == given
             return data.decode("utf-8", "replace") if is_whole else None
         return None
 
