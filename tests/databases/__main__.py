@@ -24,6 +24,7 @@ from tests.benchmarks import failover_pacemaker
 from tests.databases.database import Database
 from tests.databases.faults import FAULTS, Fault, Trial, play
 from tests.databases.postgres import OwnPostgres, PafPostgres, StockPostgres
+from tests.databases.redis import Redis
 from tests.databases.selection import selected
 from tests.databases.sites import DatabaseSite, OurDatabases, PeerDatabases
 from tests.databases.table import OURS, PEER, is_good, result, table
@@ -38,7 +39,7 @@ WRITER_PERIOD_MS = 20
 SETTLED_S = 180.0
 FIRST_S = 480.0
 """The stock agent promotes nothing before it has seen the same positions in several monitors in a row."""
-KINDS = (StockPostgres, OwnPostgres, PafPostgres)
+KINDS = (StockPostgres, OwnPostgres, PafPostgres, Redis)
 DATABASES: dict[str, type[Database]] = {each.name: each for each in KINDS}
 
 

@@ -3,7 +3,7 @@
 import errno
 from typing import Protocol
 
-from tests.databases import postgres_session
+from tests.databases import postgres_session, redis_session
 
 HOSTNAME = "SELECT trim(E'\\n' from pg_read_file('/proc/sys/kernel/hostname'))"
 
@@ -54,12 +54,36 @@ class Postgres:
         self._session.close()
 
 
-STORES: dict[str, type[Store]] = {"postgresql": Postgres}
+class Redis:
+    """redis, its sorted set `ledger`."""
+
+    PORT = 6379
+
+    def __init__(self, address: str, patience_s: float) -> None:
+        self._session = redis_session.Session((address, self.PORT), patience_s)
+        self.node = self._session.ask("CONFIG", "GET", "cluster-announce-hostname", patience_s=patience_s)[1]
+
+    def write(self, number: int, patience_s: float) -> None:
+        self._session.ask("ZADD", "ledger", str(number), str(number), patience_s=patience_s)
+
+    def numbers(self, since: int, patience_s: float) -> set[int]:
+        found = self._session.ask("ZRANGEBYSCORE", "ledger", str(since), "+inf", patience_s=patience_s)
+        return set(map(int, found))
+
+    def takes_writes_with(self, patience_s: float) -> str:
+        return ALONE if self._session.ask("ROLE", patience_s=patience_s)[:1] == ["master"] else ""
+
+    def close(self) -> None:
+        self._session.close()
+
+
+REFUSALS = (postgres_session.RefusedError, redis_session.RefusedError)
+STORES: dict[str, type[Store]] = {"postgresql": Postgres, "redis": Redis}
 
 
 def reason(error: OSError) -> str:
     """Return one word."""
-    if isinstance(error, postgres_session.RefusedError):
+    if isinstance(error, REFUSALS):
         return f"refused:{'-'.join(str(error).split())}"
     if isinstance(error, TimeoutError):
         return "timeout"

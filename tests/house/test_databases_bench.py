@@ -1,10 +1,17 @@
 """What `make bench-databases` reads and judges: selections, losses, records, tables; without any database."""
 
+import io
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
+from tests.databases import redis_session
 from tests.databases.faults import Trial
 from tests.databases.losses import Acknowledged, Culprit, Reason, judge
-from tests.databases.postgres import PafPostgres
+from tests.databases.redis import Redis
 from tests.databases.selection import Selection, selected
 from tests.databases.table import OURS, PEER, is_good, result, table
 
@@ -72,7 +79,7 @@ def test_the_table_shows_each_fault_and_whose_doing_a_loss_is() -> None:
 
 
 def test_the_result_counts_ours_and_the_peers_apart() -> None:
-    words = dict(word.split("=") for word in result(PafPostgres(), _trials()).split()[1:])
+    words = dict(word.split("=") for word in result(Redis(), _trials()).split()[1:])
     ours = {"runs": "3", "acknowledged": "230", "lost": "2", "lost_by_agent": "2", "lost_by_cluster": "0"}
     assert ours.items() <= words.items()
     assert (words["double_primaries"], words["peer_double_primaries"], words["crash_ratio"]) == ("0", "1", "0.500")
@@ -84,3 +91,31 @@ def test_what_a_database_may_lose_does_not_fail_the_bench_and_what_a_cluster_los
     trials[1].reason = Reason(Culprit.CLUSTER, "1 of n1")
     assert not is_good(trials)
     assert is_good([each for each in trials if each.manager == PEER])
+
+
+@contextmanager
+def _server(*answers: bytes) -> Iterator[tuple[tuple[str, int], io.BytesIO]]:
+    """Answer one connection: the first of these at once, each other one when something was sent."""
+    asked = io.BytesIO()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            with listener.accept()[0] as connection:
+                for answer in answers:
+                    connection.sendall(answer)
+                    asked.write(connection.recv(4096))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield listener.getsockname(), asked
+        thread.join()
+
+
+def test_an_answer_of_redis_is_read() -> None:
+    with _server(b"", b"*2\r\n$6\r\nmaster\r\n:5\r\n", b"-READONLY no\r\n") as (address, asked):
+        session = redis_session.Session(address, 5.0)
+        assert session.ask("ROLE", patience_s=5.0) == ["master", "5"]
+        with pytest.raises(redis_session.RefusedError, match="READONLY"):
+            session.ask("ZADD", "ledger", "1", "1", patience_s=5.0)
+        session.close()
+    assert asked.getvalue().startswith(b"*1\r\n$4\r\nROLE\r\n*4\r\n")

@@ -10,6 +10,7 @@ from tests.databases.page import texts
 
 PAGES = {
     "run-postgresql.md": ("crm", "crm-haclusterd", "crm-paf"),
+    "run-redis.md": ("crm",),
 }
 
 
