@@ -23,6 +23,8 @@ from haclusterd.model.activity import (
     HOLDING,
     could_not_look,
     known_promoted,
+    may_be_active_or_begin,
+    migrating_to_or_from,
     migrations_at,
     possibly_promoted,
     started_as,
@@ -118,6 +120,10 @@ def _migration_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None
         return Refusal(RefusalCode.NOT_A_MEMBER, f"{order.key} names no member to migrate {order.resource} to")
     if target.state is not NodeState.ONLINE:
         return Refusal(RefusalCode.WRONG_NODE_STATE, f"{target.name} is {target.state}")
+    if may_be_active_or_begin(target, order.resource) and entry.rules.one_active_copy:
+        # Also of a clone, of which there may be more copies, but not two on one node.
+        text = f"{order.resource} may be active on {target.name}"
+        return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
     return _start_objection(cib, order, entry)
 
 
@@ -130,6 +136,9 @@ def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
     renamed = _other_name_objection(cib, order, entry)
     if renamed is not None:
         return renamed
+    if order.action is ActionName.START and _is_on_its_way(cib, order) and entry.rules.migration_counts_on_both:
+        text = f"{order.resource} is being migrated to or from {order.node}"
+        return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
     is_fencing_enabled = ClusterProperties(cib.in_force).boolean("fencing-enabled")
     lost = unfenced_holders(cib, order.resource) if entry.rules.fence_before_recovery and is_fencing_enabled else ()
     starting = starting_on_others(cib, order.resource, order.node) if entry.rules.open_orders_possibly_active else ()
@@ -156,6 +165,14 @@ def _other_name_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | Non
         return None
     text = f"{' and '.join(others)} may be active, started by the same agent with the same parameters"
     return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
+
+
+def _is_on_its_way(cib: Cib, order: Order) -> bool:
+    """Tell whether a live migration may bring the resource of an order to its node, or back to it.
+
+    What migrates may have become a clone meanwhile, of which one more copy could start on that node.
+    """
+    return order.resource in migrating_to_or_from(cib, order.node)
 
 
 def _migration_source(cib: Cib, order: Order) -> NodeName | None:

@@ -414,6 +414,18 @@ ACTIVITY = (
 
 APPLY = (
     Mutant(
+        "_migration_objection",
+        "may_be_active_or_begin(target, order.resource) and entry.rules.one_active_copy",
+        "False",
+        "a copy of a clone migrates to a node on which another one runs: two copies on one node",
+    ),
+    Mutant(
+        "_start_objection",
+        "order.action is ActionName.START and _is_on_its_way(cib, order) and entry.rules.migration_counts_on_both",
+        "False",
+        "what becomes a clone while it migrates starts on the node on which it is about to arrive: two on one node",
+    ),
+    Mutant(
         "with_restarts_ended",
         "not _may_run(cib, name)",
         "False",

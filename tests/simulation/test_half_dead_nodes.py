@@ -1,5 +1,8 @@
 """Nodes that are there and of no use: they hear nobody, not the DC, or their daemon never lives long (safety.md §4)."""
 
+from collections import Counter
+from itertools import combinations
+
 import pytest
 
 from haclusterd.model.cluster import NodeState
@@ -56,6 +59,27 @@ def test_a_node_that_has_links_with_the_dc_alone_is_given_up_and_recovered(*, is
     assert [target for _, target, _ in cluster.switch.acted] == [home]
     cluster.heal()
     cluster.until(cluster.is_settled, 30_000, "settled")
+
+
+def test_in_a_star_of_five_the_dc_alone_runs_anything_and_fencing_does_not_go_on_and_on() -> None:
+    """No leaf has a lease, since only the DC echoes it; one of them is kept for the DC's own lease."""
+    cluster = Cluster(1, Shape(nodes=5)).form()
+    cluster.run_for(5000)
+    dc = cluster.dc()
+    for one, other in combinations(cluster.others(dc), 2):
+        cluster.cut(one, other)
+    cluster.until(lambda: len(cluster.switch.acted) == 9, 40_000, "three of them are fenced three times")
+    fenced = Counter(target for _, target, _ in cluster.switch.acted)
+    assert dc not in fenced
+    assert list(fenced.values()) == [3, 3, 3], "as often as fencing-loop-limit says"
+    cluster.run_for(8000)
+    assert len(cluster.switch.acted) == 9, "each of them waits for a minute"
+    assert cluster.dc() == dc
+    assert cluster.lease_left_ms(dc) > 0
+    assert cluster.truth.services_on(dc), "what is placed on it"
+    assert not any(cluster.truth.services_on(leaf) or cluster.lease_left_ms(leaf) > 0 for leaf in cluster.others(dc))
+    cluster.heal()
+    cluster.until_settled(60_000, "settled")
 
 
 def test_the_dc_moves_when_one_node_does_not_hear_it() -> None:

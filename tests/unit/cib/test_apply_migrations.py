@@ -245,6 +245,33 @@ def test_nothing_migrates_to_where_it_may_be_or_to_a_node_that_is_not_there(log:
     log.must_refuse(issue(send(target="n1")), RefusalCode.WRONG_NODE_STATE)
 
 
+def _cloned(log: Log) -> None:
+    """Let what was one service become a clone, of which three copies may run."""
+    clone = Clone(ResourceId("dbs"), DB, meta=(AttributeSet("dbs-meta", (("clone-max", "3"),)),))
+    edits = commands.PutResource(primitive("db")), commands.PutResource(clone)
+    log.must(commands.ChangeConfiguration(log.cib.version.epoch, edits, "test", ""))
+
+
+def test_what_becomes_a_clone_on_its_way_starts_no_copy_where_it_may_arrive_or_come_back(log: Log) -> None:
+    log.must(issue(send()))
+    _cloned(log)
+    assert refuses_start(log, N3)
+    log.must(issue(order("third", node=N1)))
+    log.must(sent())
+    log.must(issue(receive()))
+    assert refuses_start(log, N2), "it may go back"
+    log.must(record(result("from", "migrate_from", call_id=3), N3))
+    assert not refuses_start(log, N2)
+
+
+def test_a_copy_of_a_clone_does_not_migrate_to_where_another_may_run(log: Log) -> None:
+    _cloned(log)
+    log.must(issue(order("there", node=N3)))
+    log.must_refuse(issue(send()), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    log.must(record(result("there"), N3))
+    log.must_refuse(issue(send()), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+
+
 def test_a_migration_is_not_received_from_a_lost_node(log: Log) -> None:
     log.must(issue(send()))
     log.must(sent())
