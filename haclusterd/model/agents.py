@@ -56,3 +56,5 @@ class AgentFacts:
     """Of a fence agent: whether it must let each node in when that joins (`on` is automatic)."""
     missing_tools: tuple[str, ...] = ()
     """Tools of Pacemaker that its program calls and that are not here."""
+    is_unreadable: bool = False
+    """Its program is here, and what it prints as meta-data is none: nothing else is known of it."""

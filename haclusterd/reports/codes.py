@@ -64,6 +64,7 @@ class Code(StrEnum):
     UNKNOWN_AGENT = "UNKNOWN_AGENT"
     UNKNOWN_PARAMETER = "UNKNOWN_PARAMETER"
     TAKES_NO_PARAMETERS = "TAKES_NO_PARAMETERS"
+    AGENT_UNREADABLE = "AGENT_UNREADABLE"
     MISSING_PARAMETER = "MISSING_PARAMETER"
     TOOLS_MISSING = "TOOLS_MISSING"
     AGENT_OBJECTS = "AGENT_OBJECTS"
@@ -279,6 +280,10 @@ CODES: dict[Code, CodeRow] = {
     Code.UNKNOWN_META: CodeRow("{where}: unknown meta-attribute {name}", _CONFIGURATION),
     Code.UNKNOWN_OPERATION_ATTRIBUTE: CodeRow("{where}: unknown operation attribute {name}", _CONFIGURATION),
     Code.UNKNOWN_AGENT: CodeRow("{where}: there is no agent {agent}", _CONFIGURATION, "install it or correct the name"),
+    Code.AGENT_UNREADABLE: CodeRow(
+        "{where}: agent {agent} is here, and what it prints as meta-data cannot be read", _CONFIGURATION,
+        "see what is wrong with it: crm ra info {agent}",
+    ),
     Code.UNKNOWN_PARAMETER: CodeRow("{where}: agent {agent} has no parameter {name}", _CONFIGURATION),
     Code.TAKES_NO_PARAMETERS: CodeRow(
         "{where}: an agent of class {standard} takes no parameters, so {name} has no effect", _CONFIGURATION,

@@ -77,10 +77,12 @@ class AgentCatalogue(Mapping[str, AgentFacts]):
         not_begun = iter(wanted)
 
         def known(name: str, metadata: AgentMetadata | None) -> None:
-            if metadata is None:
-                self._by_name().pop(name, None)
-            else:
+            if metadata is not None:
                 self._facts[name] = metadata.facts()
+            elif self._agents.exists(self._by_name()[name]):
+                self._facts[name] = AgentFacts(is_unreadable=True)
+            else:
+                self._by_name().pop(name)
             waiting.discard(name)
             begin_next()
             if not waiting:

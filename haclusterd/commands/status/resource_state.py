@@ -207,6 +207,9 @@ def _failures(node: NodeName, history: ResourceHistory) -> Iterator[Failure]:
         for record in ordered_records(history)
         if record.is_failure and not _is_negative_probe(record)
     }
+    last = history.last_failure
+    if last is not None and (key := operation_key(last.operation, last.interval_ms)) in history.fail_counts:
+        failed.setdefault(key, last)  # The stop that followed took its record's place.
     for key in sorted({*failed, *history.fail_counts}):
         yield Failure(node, history.resource, failed.get(key), history.fail_counts.get(key))
 

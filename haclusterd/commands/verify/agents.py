@@ -31,6 +31,10 @@ def check_agents(judgement: Judgement) -> None:
             path = ("resource", primitive.id, "agent")
             judgement.note(Code.UNKNOWN_AGENT, path, remedy=remedy, where=primitive.id, agent=primitive.agent)
             continue
+        if facts.is_unreadable:
+            path = ("resource", primitive.id, "agent")
+            judgement.note(Code.AGENT_UNREADABLE, path, where=primitive.id, agent=primitive.agent)
+            continue
         _check_tools(judgement, primitive, facts)
         _check_parameters(judgement, primitive, facts)
         _check_advice(judgement, primitive, facts)

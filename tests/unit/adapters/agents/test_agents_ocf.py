@@ -202,6 +202,21 @@ async def test_an_agent_that_fails_without_a_reason_is_quoted(agents: ScriptedAg
     assert (await agents.run("b")).exit_reason == ""
 
 
+@pytest.mark.parametrize(
+    ("body", "code", "reason"),
+    [
+        ("yes | head -c 5000000 | tee /dev/stderr; echo ocf-exit-reason:disk full >&2; exit 1", 1, "disk full"),
+        ("echo three hundred >&2; bash -c 'exit 300'", 44, "three hundred"),
+        ("sleep 30 & echo left a daemon >&2; exit 1", 1, "left a daemon"),
+    ],
+)
+async def test_a_bad_agent_is_quoted(agents: ScriptedAgents, body: str, code: int, reason: str) -> None:
+    agents.write("a", f"#!/bin/sh\n{body}\n")
+    result = await agents.run("a", "start", timeout_ms=25_000)
+    assert (result.exit_code, result.exit_reason, result.status) == (code, reason, ExecutionStatus.DONE)
+    assert len(result.stdout) + len(result.stderr) < 200_000
+
+
 def test_of_the_daemons_environment_only_the_local_cluster_is_handed_down() -> None:
     environment = {"HACLUSTERD_LOCAL_CLUSTER": "c1", "HACLUSTERD_NODE": "n1", "HOME": "/root", "LD_PRELOAD": "x"}
     assert own_marks(environment) == {"HACLUSTERD_LOCAL_CLUSTER": "c1"}

@@ -33,6 +33,7 @@ AGENTS = {
     ),
     "ocf:heartbeat:redis": AgentFacts(),
     "ocf:heartbeat:other": AgentFacts(missing_tools=("corosync-cmapctl",)),
+    "ocf:heartbeat:broken": AgentFacts(is_unreadable=True),
     "ocf:pacemaker:ClusterMon": AgentFacts(),
     "ocf:pacemaker:Stateful": AgentFacts(action_timeouts_ms={"start": None, "promote": None, "demote": None}),
     "stonith:fence_x": AgentFacts(
@@ -167,6 +168,7 @@ def test_a_good_configuration_has_no_faults() -> None:
         ),
         # agents
         ("primitive d Dumy op monitor interval=5s", [("UNKNOWN_AGENT", "1:13")]),
+        ("primitive d broken x=1 op monitor interval=5s", [("AGENT_UNREADABLE", "1:13")]),
         ("primitive d IPaddr2 op monitor interval=5s", [("MISSING_PARAMETER", "1:11")]),
         ("primitive d Filesystem op monitor interval=5s", [("MISSING_PARAMETER", "1:11")]),
         ('primitive d Filesystem device="" op monitor interval=5s', [("MISSING_PARAMETER", "1:11")]),
