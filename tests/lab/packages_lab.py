@@ -124,7 +124,9 @@ def _make_bare() -> None:
     began = time.monotonic()
     half = BARE.with_suffix(".new")
     shutil.rmtree(half, ignore_errors=True)
-    command = ["debootstrap", "--variant=minbase", f"--include={INCLUDED}", SUITE, str(half), MIRROR]
+    # What debootstrap mounts in it ends with it, also when it is interrupted.
+    command = ["unshare", "--mount", "--propagation", "private", "debootstrap", "--variant=minbase",
+               f"--include={INCLUDED}", SUITE, str(half), MIRROR]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_S, check=False)
     if done.returncode:
         raise NspawnError(f"debootstrap: {(done.stdout + done.stderr).strip()[-1000:]}")

@@ -22,8 +22,8 @@ class Agents:
         done(None)
 
 
-def test_an_agent_without_meta_data_is_told_from_one_that_is_not_there() -> None:
-    catalogue = AgentCatalogue(Agents())  # type: ignore[arg-type]
+def test_an_agent_without_meta_data_is_not_taken_for_one_that_is_not_there() -> None:
+    catalogue = AgentCatalogue(Agents())
     assert not any(catalogue[str(each)].is_unreadable for each in (BROKEN, REMOVED))
     catalogue.read(lambda: None)
     assert catalogue[str(BROKEN)].is_unreadable
