@@ -62,13 +62,13 @@ def delays_ms(record: str, interval_ms: int, since_ms: int) -> list[int]:
 class Load(NamedTuple):
     """Processor time of n1 since its start, in ticks."""
 
-    own: Mapping[str, int]
-    """Of each program, without its children."""
+    own: Mapping[tuple[str, int], int]
+    """Of each process, by program and id, without its children; the planning worker is replaced now and then."""
     agents: int
 
 
 def _load(cluster: LocalCluster) -> Load:
-    own: dict[str, int] = defaultdict(int)
+    own: dict[tuple[str, int], int] = {}
     agents = 0
     for pid in cluster.processes("n1"):
         try:
@@ -78,7 +78,7 @@ def _load(cluster: LocalCluster) -> Load:
             continue
         name = next((name for name, word in PROGRAMS.items() if word in command), "")
         if name:
-            own[name] += int(fields[11]) + int(fields[12])
+            own[name, pid] = int(fields[11]) + int(fields[12])
         if name == "daemon":
             agents += int(fields[13]) + int(fields[14])
     return Load(own, agents)
@@ -151,7 +151,9 @@ class Bench(MeasuredCluster):
             return 100 * ticks / TICKS / elapsed_s
 
         found = self.figures
-        found.percent = {name: percent(ticks - before.own.get(name, 0)) for name, ticks in after.own.items()}
+        for (name, pid), ticks in after.own.items():
+            used = percent(ticks - before.own.get((name, pid), 0))
+            found.percent[name] = found.percent.get(name, 0.0) + used
         found.agents_percent = percent(after.agents - before.agents)
         found.delays_ms = delays_ms(record.read_text(), found.interval_s * 1000, since_ms)
         found.is_dc = self.status("n1").get("dc") == "n1"
