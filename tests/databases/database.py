@@ -30,6 +30,8 @@ class Database(ABC):
     """What an administrator moves to bring the service to another node; empty: the clone's promoted instance."""
     has_commits_twice: ClassVar[bool]
     """Whether a write is on a second node before it is acknowledged."""
+    is_fenced_until_copied: ClassVar[bool] = False
+    """Whether its agent cannot stop a primary that crashed, so that the node is fenced each time it is back."""
     page: ClassVar[str]
     """The how-to page whose texts are played."""
     resources: ClassVar[str] = "crm"

@@ -110,7 +110,7 @@ def play(site: DatabaseSite, fault: Fault, chance: random.Random) -> Trial:
         trial.problems.append(str(finding))
     fault.end(site)
     try:
-        trial.rejoined = make_whole(site)
+        trial.rejoined = make_whole(site, primary)
     except (NotAsExpectedError, LabError) as finding:
         trial.problems.append(str(finding))
     trial.double_primaries = site.double_holders(since)
@@ -132,15 +132,23 @@ def _count_losses(site: DatabaseSite, trial: Trial, first: int, since: int, prim
                              had_two_primaries=bool(trial.double_primaries))  # fmt: skip
 
 
-def make_whole(site: DatabaseSite) -> int:
-    """Wait until nothing is in flight, then make copies of what was primary; return of how many nodes."""
+def make_whole(site: DatabaseSite, former: str) -> int:
+    """Wait until nothing is in flight, then make copies of what was primary; return of how many nodes.
+
+    `former` was primary when the fault came.
+    """
     database: Database = site.database
     machines = site.machines.values()
-    site.until(f"all nodes of {site.manager} to be there, at rest",
-               lambda: all(each.is_on for each in machines) and site.is_at_rest(), WHOLE_S_MAX)  # fmt: skip
+    rejoined: set[str] = set()
+
+    def is_there() -> bool:
+        if database.is_fenced_until_copied and former not in rejoined:
+            _copy_at_once(site, former, rejoined)
+        return all(each.is_on for each in machines) and site.is_at_rest()
+
+    site.until(f"all nodes of {site.manager} to be there, at rest", is_there, WHOLE_S_MAX)
     site.until("writes to be taken", site.client.is_served, WAIT_S_MAX)
     deadline = time.monotonic() + WHOLE_S_MAX
-    rejoined: set[str] = set()
     while not site.is_whole():
         if time.monotonic() > deadline:
             raise NotAsExpectedError(f"{site.manager} is not whole after {WHOLE_S_MAX:g} s: {site.explain()}")
@@ -152,3 +160,16 @@ def make_whole(site: DatabaseSite) -> int:
             site.cleanup()
         time.sleep(0.2)
     return len(rejoined)
+
+
+def _copy_at_once(site: DatabaseSite, former: str, rejoined: set[str]) -> None:
+    """Make a copy of what was primary as soon as another node is, whatever the cluster does meanwhile."""
+    machine = site.machines[former]
+    if machine not in site.idle() or site.client.holder() in (None, former):
+        return
+    try:
+        site.database.rejoin(machine)
+        site.cleanup()
+    except LabError:
+        return  # It was fenced meanwhile; it comes up again.
+    rejoined.add(former)

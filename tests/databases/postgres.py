@@ -146,6 +146,7 @@ class PafPostgres(Postgres):
     name = "paf"
     agent = "ocf:heartbeat:pgsqlms"
     agent_package = "resource-agents-paf"
+    is_fenced_until_copied = True
     clone = "pgsql-clone"
     resources = "crm-paf"
     followers = f"{FOLLOWERS} AND backend_start < now() - interval '{NOTED_S} s'"
