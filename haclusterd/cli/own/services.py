@@ -106,12 +106,16 @@ def _everywhere(machines: Sequence[Machine], commands: Sequence[Sequence[str]], 
 def _answer(outputs: Sequence[NodeOutput], done: str = "") -> Response:
     failed = [each for each in outputs if each.status]
     reports = [
-        ShownReport("error", "FAILED", f"{each.node}: {each.error or f'ended with status {each.status}'}")
+        ShownReport("error", "FAILED", f"{each.node}: {_in_one_line(each.error) or f'ended with status {each.status}'}")
         for each in failed
     ]
     if done and not failed:
         reports.append(ShownReport("info", "REQUESTED", done))
     return Response("", 1 if failed else 0, tuple(reports), as_json(NodeOutputs(tuple(outputs))))
+
+
+def _in_one_line(text: str) -> str:
+    return "; ".join(line.strip() for line in text.splitlines() if line.strip())
 
 
 def _service(session: Session, name: str, machines: Sequence[Machine]) -> Response:

@@ -255,6 +255,13 @@ def test_what_fails_on_a_node_is_named(person: Person, programs: Callable[[str, 
     assert "n2: no route" in said
 
 
+def test_what_a_program_says_in_lines_is_one_line(person: Person, programs: Callable[[str, str], Path]) -> None:
+    programs("systemctl", "printf 'no systemd here\\nno bus\\n' >&2; exit 1")
+    status, said = person.types("cluster start")
+    assert status == 1
+    assert "this node: no systemd here; no bus" in said
+
+
 def test_a_file_that_differs_is_shown(person: Person, programs: Callable[[str, str], Path], tmp_path: Path) -> None:
     programs("ssh", 'echo "$*" | grep -q n3 && echo other || echo same')
     (tmp_path / "file").write_text("same\n")
