@@ -137,3 +137,11 @@ def test_what_ends_in_maintenance_keeps_its_claim_and_starts_again_on_its_device
 
 def test_a_device_that_hangs_after_its_holder_left_is_freed_by_a_boot() -> None:
     device_hangs_and_its_node_is_booted(ALL_RULES)
+
+
+def test_a_gang_whose_instances_hold_the_last_devices_of_their_nodes_is_expected_to_run() -> None:
+    cluster = formed(equipped=3)
+    gang = configurations.UNIQUE_GANG
+    cluster.configure(configurations.gang(gang))
+    cluster.until(lambda: len(cluster.truth.copies_of(ResourceId(gang))) == 2, SOON_MS, "the gang runs")
+    cluster.until_settled(SOON_MS, "settled")

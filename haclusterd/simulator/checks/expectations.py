@@ -297,7 +297,7 @@ class _Reading:
         share = 30_000 if meta.get("gpu-sharing") else 0
         free: Counter[str] = Counter()
         for name, device in known.devices.items():
-            others = [claim.memory_mib for claim in known.claims.get(name, ()) if claim.resource != resource]
+            others = [claim.memory_mib for claim in known.claims.get(name, ()) if _base(claim.resource) != resource]
             is_fit = device.state is DeviceState.OK and not device.strangers and name not in known.holds
             has_room = not others or (share and all(others) and share + sum(others) <= device.memory_mib)
             if is_fit and has_room and name not in known.unaccepted and name not in known.recoveries:
