@@ -26,7 +26,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from haclusterd.adapters.devices.gpu_watch import FAULTS_FILE
@@ -66,6 +68,36 @@ class Outcome:
     moved: int
     is_exact: bool
     others: int
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of all that was played, also when it was broken off."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    """What did not come, or went wrong, of each fault that has no outcome."""
+    is_full_good: bool = True
+    hang: str = ""
+    is_whole: bool = False
+
+    @property
+    def is_good(self) -> bool:
+        is_exact = all(each.is_exact for each in self.outcomes)
+        return self.is_whole and self.is_full_good and is_exact and not self.failures
+
+    def line(self) -> str:
+        """Return the last line of the output."""
+        moved = [each for each in self.outcomes if each.fault.leaves]
+        outages = [each.outage_ms or 0 for each in moved]
+        events = [each.seen_ms for each in self.outcomes if each.fault.is_event and each.seen_ms is not None]
+        return (
+            f"RESULT classes={len({each.fault.number for each in self.outcomes})} faults={len(self.outcomes)} "
+            f"exact={sum(each.is_exact for each in self.outcomes)} moved={sum(each.moved for each in moved)} "
+            f"others_stopped={sum(each.others for each in self.outcomes)} event_seen_ms_max={max(events, default=0)} "
+            f"outage_ms_max={max(outages, default=0)} full={int(self.is_full_good)} failed={len(self.failures)} "
+            f"interrupted={int(not self.is_whole)} {self.hang}"
+        ).rstrip()
 
 
 @dataclass(slots=True)
@@ -469,13 +501,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.real and shutil.which("cc") is None:
         print("RESULT skipped=1 reason=no-C-compiler")
         return SKIPPED
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
     directory = Path(tempfile.mkdtemp(prefix="haclusterd-gpus-"))
     lab = GpuLab(directory, ("n1",) if options.real else NAMES, is_real=options.real)
+    tally = Tally()
     is_good = False
     try:
         lab.start()
-        is_good = play_real(lab, directory) if options.real else play_all(lab, options.only.split(","))
+        if options.real:
+            is_good = play_real(lab, directory)
+        else:
+            play_all(lab, options.only.split(","), tally)
+            is_good = tally.is_good
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
     finally:
+        if not options.real:
+            print(tally.line(), flush=True)
         lab.cluster.stop()
         lab.cluster.sweep()
         if is_good:
@@ -485,34 +528,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if is_good else 1
 
 
-def play_all(lab: GpuLab, only: Sequence[str]) -> bool:
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def play_all(lab: GpuLab, only: Sequence[str], tally: Tally) -> None:
+    """Play what is wanted, one after the other; what does not come of one fault keeps no other from its turn."""
+
     def is_wanted(what: str) -> bool:
         return any(fnmatchcase(f"gpu-{what}", each) for each in only)
 
-    lab.add_services(SERVICES)
-    outcomes = []
-    print(
-        f"{'class':>5} {'fault':34} {'is to be':12} {'seen':6} {'after':>8} {'outcome':14} {'outage':>8}  others"
-    )
-    for fault in (each for each in FAULTS if is_wanted(str(each.number))):
+    def tries(what: str, deed: Callable[[], None]) -> None:
+        try:
+            deed()
+        except (LabError, OSError) as error:
+            tally.failures.append(f"{what}: {error}")
+            print(f"{what}: {error}   WRONG", flush=True)
+
+    def plays(fault: LabFault) -> None:
         outcome = play(lab, fault)
-        outcomes.append(outcome)
+        tally.outcomes.append(outcome)
         print(_line(outcome), flush=True)
-    hang = play_hang(lab) if is_wanted("hang") else ""
-    is_full_good = True
-    if is_wanted("full"):
+
+    def hangs() -> None:
+        tally.hang = play_hang(lab)
+
+    def plays_full() -> None:
+        tally.is_full_good = False
         lab.add_services(PER_NODE * len(NAMES))
-        is_full_good = not [text for text in WHEN_FULL if not play_full(lab, text)]
-    moved = [each for each in outcomes if each.fault.leaves]
-    outages = [each.outage_ms or 0 for each in moved]
-    events = [each.seen_ms for each in outcomes if each.fault.is_event and each.seen_ms is not None]
-    print(
-        f"RESULT classes={len({each.fault.number for each in outcomes})} faults={len(outcomes)} "
-        f"exact={sum(each.is_exact for each in outcomes)} moved={sum(each.moved for each in moved)} "
-        f"others_stopped={sum(each.others for each in outcomes)} event_seen_ms_max={max(events, default=0)} "
-        f"outage_ms_max={max(outages, default=0)} full={int(is_full_good)} {hang}".rstrip()
-    )
-    return is_full_good and all(each.is_exact for each in outcomes)
+        tally.is_full_good = not [text for text in WHEN_FULL if not play_full(lab, text)]
+
+    lab.add_services(SERVICES)
+    print(f"{'class':>5} {'fault':34} {'is to be':12} {'seen':6} {'after':>8} {'outcome':14} {'outage':>8}  others")
+    for fault in (each for each in FAULTS if is_wanted(str(each.number))):
+        tries(f"class {fault.number}, {fault.fault}", partial(plays, fault))
+    if is_wanted("hang"):
+        tries("hang", hangs)
+    if is_wanted("full"):
+        tries("full", plays_full)
+    tally.is_whole = True
 
 
 def _line(outcome: Outcome) -> str:
