@@ -645,9 +645,10 @@ def ordered_together(effects: Sequence[Effect]) -> list[list[str]]:
     return [[each.resource for each in command.orders] for command in ordered]
 
 
-def test_a_gang_starts_by_one_command_when_all_of_it_may() -> None:
-    probe = act(1, ActionName.MONITOR, DB, N2, is_probe=True)
-    walk = Walk(probe, gang_start(2, "w:0", N1), gang_start(3, "w:1", N2, after=(1,)))
+@pytest.mark.parametrize("probed_as", [1, 9], ids=["the probe is ordered first", "the gang would be"])
+def test_a_gang_starts_by_one_command_when_all_of_it_may(probed_as: int) -> None:
+    probe = act(probed_as, ActionName.MONITOR, DB, N2, is_probe=True)
+    walk = Walk(probe, gang_start(2, "w:0", N1), gang_start(3, "w:1", N2, after=(probed_as,)))
     assert together(walk) == [["db"]]
     walk.answer()
     assert walk.issued[-2:] == ["w:0_start on n1", "w:1_start on n2"]
