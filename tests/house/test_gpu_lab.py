@@ -1,4 +1,4 @@
-"""The lab of GPUs says what came of it in its last line, whatever did not come and whoever breaks it off."""
+"""The lab of GPUs says what came of it in its last line, whatever did not come, also when it is broken off."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def test_what_does_not_come_of_one_fault_keeps_no_other_from_its_turn(
     assert " failed=1 interrupted=0" in tally.line()
 
 
-def test_what_was_played_is_told_when_it_is_broken_off(
+def test_what_was_played_is_shown_when_it_is_broken_off(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class Cluster(gpu_lab.LocalCluster):

@@ -113,8 +113,9 @@ class _Reading:
         assert clone is not None
         meta = self._meta(resource)
         most = min(int(meta.get("clone-max", "1000")), len(allowed))
-        if meta.get("gpu-gang") == "all" and most < int(meta.get("clone-max", "1000")):
-            return f"{resource} runs on {', '.join(holders)}, and not all of its gang can" if holders else ""
+        if meta.get("gpu-gang") == "all" and (holders or most < int(meta["clone-max"])):
+            is_part = 0 < len(holders) < int(meta["clone-max"])
+            return f"{resource} runs on {', '.join(holders)}, and is a part of its gang" if is_part else ""
         if len(holders) < most:
             return f"{resource} runs on {', '.join(holders) or 'no node'}, and could on {', '.join(sorted(allowed))}"
         if not read_boolean(meta.get("promotable", "false")) or meta.get("target-role", "").lower() == "unpromoted":
