@@ -40,7 +40,7 @@ OF_CLUSTER = (
         Option("--witness", "witness", "a node that votes and runs nothing, as NAME=HOST:PORT", OptionValue.TEXT,
                repeats=True),
     ), examples=("crm cluster restore web.backup --into ./web2",), is_guessed=False),
-    Command("recover", "After the loss of a majority: go on with this node alone", "", (), (
+    Command("recover", "After the loss of a majority: continue with this node alone", "", (), (
         Option("--i-have-checked", "has_checked", "the other nodes are off, and stay so"),
         Option("--configuration", "configuration", "the node's haclusterd.yaml", OptionValue.TEXT, Completes.FILE),
     ), examples=("crm cluster recover --i-have-checked",), is_guessed=False),
@@ -101,7 +101,7 @@ CIB = Level("cib", "Shadow CIBs: copies of the state, to try changes on", (
             examples=("crm cib empty state.cib", "crm cib empty cib.xml")),
 ))  # fmt: skip
 
-MIGRATE = Level("migrate", "Come here from Pacemaker", (
+MIGRATE = Level("migrate", "Migrate from Pacemaker", (
     Command("check", "Say whether a CIB of Pacemaker may come in, and what would change", "",
             (Parameter("file", is_optional=True, completes=Completes.FILE,
                        help="the CIB, or a script of crmsh, which does not say what runs; -: standard input"),),
@@ -109,7 +109,7 @@ MIGRATE = Level("migrate", "Come here from Pacemaker", (
             examples=("crm migrate check cib.xml", "crm migrate check --live", "crm -o json migrate check cib.xml")),
 ))  # fmt: skip
 
-RA = Level("ra", "Resource agents of this machine: which there are, what they take", (
+RA = Level("ra", "Resource agents of this machine, and their parameters", (
     Command("classes", "Show the classes of agents, with the providers of ocf", "", examples=("crm ra classes",)),
     Command("list", "List the agents of a class, or of one provider of ocf", "",
             (_CLASS, Parameter("provider", is_optional=True, help="of class ocf; left out: all")),
@@ -177,7 +177,7 @@ def _setting(name: str, help_: str, *examples: str, choices: tuple[str, ...] = (
     return Command(name, help_, "", (value,), examples=examples)
 
 
-OPTIONS = Level("options", "Settings of crm, of the person who uses it", (
+OPTIONS = Level("options", "Settings of crm for the user who runs it", (
     Command("show", "Show all settings, or one", "", (Parameter("name", is_optional=True, help="which"),),
             examples=("crm options show", "crm options show editor")),
     Command("set", "Change a setting", "", (_NAME, Parameter("value", help="its value")),
@@ -201,7 +201,7 @@ OPTIONS = Level("options", "Settings of crm, of the person who uses it", (
              choices=("none", "crmsh")),
 ))  # fmt: skip
 
-CIBSTATUS = Level("cibstatus", "Suppositions about the state, for `configure simulate`", (
+CIBSTATUS = Level("cibstatus", "Assumptions about the state, for `configure simulate`", (
     Command("load", "Begin with another state: live, shadow:NAME, or a file", "",
             (Parameter("source", completes=_FILE, help="live, shadow:NAME, a CIB (XML), or a state file"),),
             examples=("crm cibstatus load live", "crm cibstatus load cib.xml")),
@@ -332,7 +332,7 @@ OF_GPU = (
     Command("explain", "Explain a fault: how it is seen, how it ends, what to do", "",
             (Parameter("code", is_optional=True, help="as in a reason: hang, xid-79; left out: all"),),
             examples=("crm gpu explain xid-79", "crm gpu explain")),
-    Command("lint", "Look for what is wrong with a table of faults (status 1)", "",
+    Command("lint", "Check a table of faults; exit status 1 when it has errors", "",
             (Parameter("file", is_optional=True, completes=Completes.FILE, help="left out: the one of this node"),),
             examples=("crm gpu lint gpu-faults.toml",)),
     Command("simulate-fail", "Show a device of this node as failed, as a simulation", "",

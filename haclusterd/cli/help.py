@@ -15,7 +15,7 @@ EXIT_CODES = (
     ("68, 105, 108", "no such node; no such object; exists already"),
     ("77, 107", "not permitted; unsafe, needs --force"),
     ("103", "the configuration was changed meanwhile"),
-    ("112, 124", "outcome unknown, look before you repeat it; time is over"),
+    ("112, 124", "outcome unknown, check before repeating; timed out"),
 )
 """The codes that a script asks for; all of them are in `reports/exit_codes.py`."""
 

@@ -61,12 +61,12 @@ GLOBAL_FLAGS = (*_FLAGS, *_VALUES)
 
 HELP = (
     ("-o text|json|xml", "what to print; xml: status, configure show"),
-    ("-w, --wait[=TIME]", "return when it is so; after TIME (60s) with 124"),
+    ("-w, --wait[=TIME]", "wait until it is done; after TIME (60s) exit with 124"),
     ("--no-wait", "do not wait, where a command waits by itself"),
     ("-n, --dry-run", "change nothing; show what would change and happen"),
     ("-F, --force", "do what is refused as unsafe; safety rules stay"),
-    ("--no-validate", "do not ask agents what they say of new parameters"),
-    ("--consistent", "answer only with what a majority confirms to be newest"),
+    ("--no-validate", "do not let agents check new parameters"),
+    ("--consistent", "answer from the newest state, as a majority confirms it"),
     ("--reason TEXT", "why; kept in the history"),
     ("--cib-file FILE", "work on a state file (or: environment CIB_file)"),
     ("--socket PATH", "the daemon's (or: environment HACLUSTERD_SOCKET)"),

@@ -153,7 +153,7 @@ def _of_reference(
 ) -> Outcome[SecretValue | Change]:
     reference = reference_of(text)
     if reference is None:
-        where = "in Pacemaker's files of each node" if text == PACEMAKERS else "in the configuration, in clear"
+        where = "in Pacemaker's files of each node" if text == PACEMAKERS else "in the configuration, in plain text"
         problem = f"the value of {parameter} of {primitive.id} is {where}"
         remedy = f"crm resource secret {primitive.id} set {parameter}"
         return refusal(report(Code.REFUSED, problem=problem, remedy=remedy))
@@ -213,7 +213,7 @@ def _taken_from(
         if isinstance(value, ReportItem):
             return refusal(value)
         new = _with_parameter(configuration, primitive, parameter, value)
-        done = f"{primitive.id}: {parameter} has its value in the configuration, in clear"
+        done = f"{primitive.id}: {parameter} has its value in the configuration, in plain text"
     else:
         left = replace(primitive, parameters=without(primitive.parameters, parameter))
         new = replace(configuration, resources={**configuration.resources, ResourceId(primitive.id): left})

@@ -49,9 +49,8 @@ class Machine:
         if standard == "stonith":
             return [AgentReference("stonith", None, name) for name in self._fence_agents()]
         found = self.directories.listing()
-        if standard in ("ocf", "lsb"):
+        if standard not in ("service", "systemd"):
             return [each for each in found if each.standard == standard]
-        assert standard in ("service", "systemd"), standard
         units = UnitFiles().listing()
         scripts = [each.type for each in found if each.standard == "lsb"] if standard == "service" else []
         return [AgentReference(standard, None, name) for name in sorted({*units, *scripts})]

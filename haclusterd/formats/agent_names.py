@@ -7,13 +7,13 @@ adapter looks outside the directories of agents, so that it is never found.
 import re
 from collections.abc import Collection
 
-from haclusterd.model.ids import AgentReference
+from haclusterd.model.ids import RUN_HERE, AgentReference
 
 DEFAULT_PROVIDERS = ("heartbeat", "pacemaker", "haclusterd")
 """Where an agent without a provider is looked for; the first counts when it is in none (cli.md §4.4)."""
 
-STANDARDS = ("ocf", "stonith", "systemd", "service", "lsb", "upstart", "nagios")
-"""The classes that a configuration can name; of these a node runs `RUN_HERE`."""
+STANDARDS = (*RUN_HERE, "upstart", "nagios")
+"""The classes that a configuration can name; no node runs the last two."""
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]*\Z")
 _FENCE_TYPE = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.@-]*/)?[A-Za-z0-9_][A-Za-z0-9_.@-]*\Z")

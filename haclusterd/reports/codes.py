@@ -223,7 +223,7 @@ CODES: dict[Code, CodeRow] = {
         ExitStatus.OK, "bring voters back", severity=Severity.WARNING,
     ),
     Code.STALE: CodeRow(
-        "{node} has no quorum: it answers from what it knew {age} ago, and the other nodes may have gone on",
+        "{node} has no quorum: it answers from its state of {age} ago, and the other nodes may have a newer one",
         ExitStatus.OK, "ask a node that has quorum", severity=Severity.WARNING,
     ),
     Code.STORED_AS: CodeRow("{what} is kept as {stored}", ExitStatus.OK, severity=Severity.INFO),
@@ -237,7 +237,7 @@ CODES: dict[Code, CodeRow] = {
     ),
     Code.WITHOUT_EFFECT: CodeRow("{what} has no effect here: {why}", ExitStatus.OK, severity=Severity.WARNING),
     Code.BAD_ID: CodeRow(
-        "{id!r} cannot be an id", _DATA, "begin with a letter or _, go on with letters, digits, '.', '-' and '_'"
+        "{id!r} cannot be an id", _DATA, "start with a letter or _, continue with letters, digits, '.', '-' and '_'"
     ),
     Code.BAD_VALUE: CodeRow("{name}: {problem}", ExitStatus.BAD_VALUE, "correct the value"),
     Code.BAD_CHARACTER: CodeRow("{name} contains the character {character}", _DATA, "remove it"),
@@ -293,7 +293,7 @@ CODES: dict[Code, CodeRow] = {
         "{where}: agent {agent} requires parameter {name}", _CONFIGURATION, "add to {where}: params {name}=VALUE"
     ),
     Code.TOOLS_MISSING: CodeRow(
-        "{where}: agent {agent} calls {tools}, which haclusterd does not have: it would act on no answer",
+        "{where}: agent {agent} calls {tools}, which haclusterd does not have: it would act without their answers",
         _CONFIGURATION, "use another agent, or one of your own",
     ),
     Code.AGENT_OBJECTS: CodeRow(
@@ -431,7 +431,7 @@ CODES: dict[Code, CodeRow] = {
     Code.NOT_PERMITTED: CodeRow("{verb} needs the permission {permission}", ExitStatus.NOT_PERMITTED,
                                 "be root, or a member of the group haclient"),
     Code.ACL_DENIED: CodeRow("{verb} is denied: {what} ({rule})", ExitStatus.NOT_PERMITTED,
-                             "see: crm acl whoami; who may grant more is root: crm configure show type:role"),
+                             "see: crm acl whoami; root can grant more: crm configure show type:role"),
     Code.NOT_OFFLINE: CodeRow("{what} needs a running cluster", ExitStatus.UNAVAILABLE, "leave out --cib-file"),
     Code.NO_SUCH_NODE: CodeRow("there is no node {node}", ExitStatus.UNKNOWN_NODE),
     Code.NO_SUCH_RESOURCE: CodeRow("there is no resource {resource}", ExitStatus.NO_SUCH_OBJECT),
@@ -462,7 +462,7 @@ CODES: dict[Code, CodeRow] = {
         "transition {transition} is not in the history of this node", ExitStatus.NO_SUCH_OBJECT,
         "see: crm history events",
     ),
-    Code.HISTORY_INCOMPLETE: CodeRow("the history of this node is not whole: {problem}", ExitStatus.OK,
+    Code.HISTORY_INCOMPLETE: CodeRow("the history of this node is incomplete: {problem}", ExitStatus.OK,
                                      severity=_WARNING),
     Code.HISTORY_DIFFERS: CodeRow("the history of {node} {problem}", ExitStatus.FAILED,
                                   "what is missing is fetched from peers that have it; look again: crm history check"),
@@ -481,16 +481,16 @@ CODES: dict[Code, CodeRow] = {
     ),
     Code.SECRET_CLOSED: CodeRow("this node cannot open {what}: {problem}", ExitStatus.FAILED),
     Code.SECRET_WAS_CLEAR: CodeRow(
-        "earlier versions of the configuration, and their backups, have {what} in clear", ExitStatus.OK,
+        "earlier versions of the configuration, and their backups, contain {what} in plain text", ExitStatus.OK,
         "set another value where it is used, then: crm resource secret RESOURCE set PARAMETER", severity=_WARNING,
     ),
     Code.NO_SUCH_SECRET: CodeRow("there is no secret {name}", ExitStatus.NO_SUCH_OBJECT),
     Code.DAMAGED: CodeRow("{where}: {problem}", _DATA, "use another backup; nothing of this one was used"),
     Code.OLD_NODE_UNSURE: CodeRow(
-        "something listens at {address}, where {node} was, and does not say what it is", ExitStatus.OK,
+        "something listens at {address}, where {node} was, and does not identify itself", ExitStatus.OK,
         "make sure that it is not a stopped daemon of the old cluster", severity=_WARNING,
     ),
-    Code.RECOVERED: CodeRow("{node} begins a new cluster by itself", ExitStatus.OK,
+    Code.RECOVERED: CodeRow("{node} starts a new cluster alone", ExitStatus.OK,
                             "no node of the old cluster may be switched on with its old files", severity=_WARNING),
     Code.MACHINE_ADOPTED: CodeRow("this machine is {node} now, by {machine}", ExitStatus.OK,
                                   "start it: systemctl start haclusterd; the first machine must never be started again"
@@ -524,7 +524,7 @@ CODES: dict[Code, CodeRow] = {
     Code.NO_QUORUM: CodeRow("no quorum: {connected} of {total} voters reachable; missing: {missing}",
                             ExitStatus.NO_QUORUM, "bring a missing voter back"),
     Code.TRY_AGAIN: CodeRow("not now: {problem}", ExitStatus.TRY_AGAIN, "try again"),
-    Code.CHANGED_BY_BOTH: CodeRow("{what} was changed here, and by {author} in another way", ExitStatus.OUTDATED,
+    Code.CHANGED_BY_BOTH: CodeRow("{what} was changed here, and differently by {author}", ExitStatus.OUTDATED,
                                   "what they changed: crm history diff {version}; then repeat the change"),
     Code.CONFLICT: CodeRow("the configuration was changed meanwhile, by {author}: version {version}",
                            ExitStatus.OUTDATED, "look at it, then repeat the change"),
@@ -541,7 +541,7 @@ CODES: dict[Code, CodeRow] = {
     Code.TOKEN_SEEN: CodeRow("every user of this machine can see a token on the command line, and the shell keeps it",
                              ExitStatus.OK, "leave it out: crm cluster join asks for it", Severity.WARNING),
     Code.NOT_ADMITTED: CodeRow("not admitted: {problem}", ExitStatus.NOT_PERMITTED),
-    Code.NO_INVITER: CodeRow("no node answers that invites: {problem}", ExitStatus.UNAVAILABLE,
+    Code.NO_INVITER: CodeRow("no inviting node answers: {problem}", ExitStatus.UNAVAILABLE,
                              "the invitation may have ended: crm cluster invite, on a node of the cluster"),
     Code.NO_AUTHORITY: CodeRow(
         "the authority's key is not here: {problem}", ExitStatus.NO_INPUT,

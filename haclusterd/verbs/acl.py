@@ -15,7 +15,7 @@ ACL = Family("acl", "Who may do what: roles of users, groups, tokens", (
     Verb("acl.whoami", Permission.READ, "Show who you are, your roles, and what gave them", (), (
         Words(("crm acl whoami",)),
     ), cost=Cost.LIGHT, answers=("whoami",)),
-    Verb("acl.can", Permission.READ, "Tell whether a verb may be asked; nothing is done", (
+    Verb("acl.can", Permission.READ, "Tell whether a user may run a verb, without running it", (
         Argument("verb", Kind.WORD, "the verb, as resource.stop", is_required=True),
         Argument("object", Kind.WORD, "what it is asked about: its first argument"),
         *_WHO,

@@ -7,7 +7,7 @@ from haclusterd.verbs.words import Completes, Words
 _RESOURCES = Argument("resources", Kind.WORDS, "which", is_required=True, completes=Completes.RESOURCE)
 _ID = Argument("id", Kind.WORD, "the id of what is made; left out: a free one", flag="--id")
 
-ASSIST = Family("assist", "Configuration for what people often want", (
+ASSIST = Family("assist", "Ready-made configurations for common needs", (
     Verb("assist.weak_bond", Permission.ADMINISTER, "Let resources run together, not depending on each other", (
         _RESOURCES, _ID,
     ), (

@@ -76,7 +76,7 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
         Words(("crm configure verify", "crm configure verify web.yaml"),
               takes=(Taken("format", flag="", choices=("xml",)),
                      replace(_FILE, is_optional=True), "strict", "format", "variables")),
-        Words(("crm verify --strict",), typed="verify", help="Judge the configuration", takes=("strict",)),
+        Words(("crm verify --strict",), typed="verify", help="Check the configuration", takes=("strict",)),
     ), answers=("verify",)),
     Verb("configure.statement", Permission.ADMINISTER, "Make one change", (
         Argument("words", Kind.WORDS, "the statement, word by word", is_required=True),

@@ -8,7 +8,7 @@ _DOC = "its UUID, the beginning of it, or NODE:PCI-ADDRESS"
 _DEVICE = Argument("device", Kind.WORD, _DOC, is_required=True, completes=Completes.DEVICE)
 _ANY_DEVICE = Argument("device", Kind.WORD, f"{_DOC}; left out: all", completes=Completes.DEVICE)
 
-GPU = Family("gpu", "GPUs: how they are, who holds them, what to do when one fails", (
+GPU = Family("gpu", "GPUs: their state, what uses them, what to do when one fails", (
     Verb("gpu.list", Permission.READ, "Show the devices of nodes, how they are and who holds them", (
         Argument("node", Kind.WORD, "which node; left out: all", completes=Completes.NODE),
     ), (

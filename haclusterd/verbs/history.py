@@ -36,7 +36,7 @@ HISTORY = Family("history", "What happened", (
               help="Show what happened, on one node or all",
               takes=(Taken("node", flag=""), "since", "until", "kinds", "limit")),
         Words(("crm report web.tar.gz", "crm report web.tar.gz --since 2h"), typed="report",
-              help="Write what is known into one file, to look for a fault in",
+              help="Collect logs, state and history for support in one file",
               takes=(Parameter("target", is_optional=True, completes=Completes.FILE),
                      Taken("since", help="events and journal since then: 12h, or ISO 8601"), "until")),
     ), cost=Cost.LONG, answers=("events",)),

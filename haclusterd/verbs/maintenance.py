@@ -10,7 +10,7 @@ MAINTENANCE = Family("maintenance", "Maintenance: nothing is started, stopped or
         Argument("resources", Kind.WORDS, "which resources; left out: the whole cluster", completes=Completes.RESOURCE),
     ), (
         Words(("crm maintenance on", "crm maintenance on web db"), typed="maintenance on",
-              help="Leave the whole cluster, or some resources, wholly alone", fixed={"state": "on"}, is_guessed=False),
+              help="Stop managing the whole cluster, or some resources", fixed={"state": "on"}, is_guessed=False),
         Words(("crm maintenance off", "crm maintenance off web db"), typed="maintenance off",
               help="End the maintenance", fixed={"state": "off"}),
     ), answers=("change",)),

@@ -31,7 +31,7 @@ NODE = Family("node", "Nodes: look at them, empty them, let them run, fence them
         Words(("crm node maintenance n1",), takes=("node",), is_guessed=False),
         Words(("crm node ready n1",), typed="node ready", help="End the maintenance of a node", fixed={"ready": True}),
     ), answers=("change",)),
-    Verb("node.fence", Permission.ADMINISTER, "Power-cycle a node, whatever it says", (
+    Verb("node.fence", Permission.ADMINISTER, "Power-cycle a node, whatever its state", (
         _NODE,
         Argument("tolerance", Kind.WORD, "do nothing when it was fenced within this time, as 5min", flag="--tolerance"),
     ), (

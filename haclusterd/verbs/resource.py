@@ -133,7 +133,7 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
         Words(("crm resource utilization web set memory 2000",), typed="resource utilization",
               help="Set, delete or show a capacity that it uses", fixed={"section": "utilization"}),
     ), answers=("setting", "change")),
-    Verb("resource.why", Permission.READ, "Say why a resource runs where it runs, or why not on a node", (
+    Verb("resource.why", Permission.READ, "Explain why a resource runs where it does, or why not on a node", (
         _RESOURCE,
         Argument("node", Kind.WORD, "why not on this node", completes=Completes.NODE),
         Argument("at", Kind.WORD, "as it was then: so long ago (10min), or a time (ISO 8601)", flag="--at"),

@@ -59,7 +59,7 @@ ROOT = Family("", "", (
     Verb("availability", Permission.READ, "Show how available services were, and why they were not", (
         Argument("resource", Kind.WORD, "only this resource and what is in it; left out: all",
                  completes=Completes.RESOURCE),
-        Argument("since", Kind.WORD, "of which time (30d), or from when (ISO 8601); left out: all", flag="--since"),
+        Argument("since", Kind.WORD, "how far back (30d), or from when (ISO 8601); left out: all", flag="--since"),
         Argument("csv", Kind.FLAG, "as comma-separated values", flag="--csv"),
     ), (
         Words(("crm availability", "crm availability web --since 7d", "crm availability --since 24h --csv")),

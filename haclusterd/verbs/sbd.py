@@ -4,7 +4,7 @@ from haclusterd.verbs.arguments import Argument, Kind
 from haclusterd.verbs.verb import Family, Permission, Verb
 from haclusterd.verbs.words import Words
 
-SBD = Family("sbd", "Watchdogs and the shared disk, by the words of crmsh", (
+SBD = Family("sbd", "Watchdogs and the shared disk, with crmsh's commands", (
     Verb("sbd.watchdog", Permission.ADMINISTER, "Count on the watchdogs of nodes as fencing, or no longer", (
         Argument("state", Kind.WORD, "on or off", is_required=True, choices=("on", "off")),
     ), (

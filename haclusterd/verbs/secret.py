@@ -18,7 +18,7 @@ SECRET = Family("secret", "Secrets that parameters refer to, as password=secret:
     ), (
         Words(("crm secret set pdu", "crm secret set pdu < pdu.txt"), takes=("name", NO_VALUE), is_guessed=False),
     )),
-    Verb("secret.show", Permission.ADMINISTER, "Show the value of a secret; the history notes to whom", (_NAME,), (
+    Verb("secret.show", Permission.ADMINISTER, "Show the value of a secret; the history records who asked", (_NAME,), (
         Words(("crm secret show pdu",), is_guessed=False),
     ), cost=Cost.LIGHT, answers=("secret",)),
     Verb("secret.delete", Permission.ADMINISTER, "Forget a secret that nothing refers to", (_NAME,), (

@@ -4,7 +4,7 @@ from haclusterd.verbs.arguments import Argument, Kind
 from haclusterd.verbs.verb import Cost, Family, Permission, Verb
 from haclusterd.verbs.words import Completes, Words
 
-TICKET = Family("ticket", "Tickets: what several clusters share, one at a time", (
+TICKET = Family("ticket", "Tickets: rights that one of several clusters holds at a time", (
     Verb("ticket.show", Permission.READ, "Show tickets and what needs them", (
         Argument("ticket", Kind.WORD, "which ticket; left out: all", completes=Completes.TICKET),
     ), (

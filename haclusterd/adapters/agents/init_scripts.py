@@ -17,6 +17,8 @@ from haclusterd.model.ids import AgentReference
 from haclusterd.model.ocf import ExitCode
 from haclusterd.ports.agents import ActionMetadata, AgentMetadata
 
+SCRIPT_CLASSES: Final = frozenset({"lsb"})
+"""The classes whose agents are called as init scripts, and answer as such."""
 INIT_SCRIPTS: Final = Path("/etc/init.d")
 HEADER_MAX: Final = 8192
 """Characters of a script in which its header stands."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from haclusterd.adapters.agents.action_records import ActionRecord, ActionRecords, find_process
 from haclusterd.adapters.agents.init_scripts import (
     HEADER_MAX,
+    SCRIPT_CLASSES,
     argument_of,
     read_header,
 )
@@ -208,7 +209,7 @@ class OcfAgents:
             self._clock.call_soon(lambda: done(None))
             return
         version = (str(path), status.st_mtime_ns, status.st_size)
-        if agent.standard == "lsb":
+        if agent.standard in SCRIPT_CLASSES:
             header = _read_header_of(Path(version[0]), agent)
             self._clock.call_soon(lambda: done(header))
             return
@@ -510,7 +511,7 @@ class _Waiting:
 
 def _argument(call: AgentCall) -> str | None:
     """Return the argument that an agent gets for an action; None when there is none in its class."""
-    return argument_of(call.action) if call.agent.standard == "lsb" else call.action
+    return argument_of(call.action) if call.agent.standard in SCRIPT_CLASSES else call.action
 
 
 def _has_parameters(call: AgentCall) -> bool:

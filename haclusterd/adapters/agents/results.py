@@ -9,7 +9,7 @@ import os
 from contextlib import suppress
 from signal import Signals
 
-from haclusterd.adapters.agents.init_scripts import ocf_code
+from haclusterd.adapters.agents.init_scripts import SCRIPT_CLASSES, ocf_code
 from haclusterd.adapters.agents.surroundings import EXIT_REASON_PREFIX
 from haclusterd.adapters.processes.running import Ended, Ending
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
@@ -77,11 +77,11 @@ def _classify(call: AgentCall, ended: Ended) -> tuple[int, ExecutionStatus, str]
 
 
 def _classify_exit(call: AgentCall, ended: Ended) -> tuple[int, ExecutionStatus, str]:
-    is_script = call.agent.standard == "lsb"
+    is_script = call.agent.standard in SCRIPT_CLASSES
     code = int(ocf_code(call.action, ended.number)) if is_script else ended.number
     reason = "" if is_script else read_exit_reason(ended.stderr)
     if not reason and code not in SELF_EXPLAINED:
-        # Init scripts explain themselves to a person, on standard output.
+        # Init scripts explain themselves on standard output.
         reason = last_words(ended.stderr) or (last_words(ended.stdout) if is_script else "")
         if is_script:
             reason = f"{reason} (exit status {ended.number})".strip()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from haclusterd.adapters.agents.init_scripts import INIT_SCRIPTS, environment_of
+from haclusterd.adapters.agents.init_scripts import INIT_SCRIPTS, SCRIPT_CLASSES, environment_of
 from haclusterd.adapters.machine.installation import INTERPRETER_DIRECTORY
 from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, LIBRARY_VARIABLE, SOCKET_VARIABLE
 from haclusterd.agents.process_table import NODE_MARK, ORDER_MARK
@@ -96,7 +96,7 @@ class Surroundings:
         """Return what an agent gets whatever it is asked for; all that it gets with `meta-data`."""
         directories = self.directories
         marks = {"LANG": "C.UTF-8", "SHELL": "/bin/bash", **directories.own_environment, NODE_MARK: self.node}
-        if agent.standard == "lsb":
+        if agent.standard in SCRIPT_CLASSES:
             return {**marks, "PATH": ":".join(SYSTEM_PATH)}
         return {
             **marks,
@@ -121,7 +121,7 @@ class Surroundings:
         """Return the whole environment of one action."""
         environment = self.of_agent(call.agent)
         environment[ORDER_MARK] = call.key
-        if call.agent.standard == "lsb":
+        if call.agent.standard in SCRIPT_CLASSES:
             return {**environment, **environment_of(call), **_visible_accelerators(call)}
         environment["OCF_RESOURCE_INSTANCE"] = call.instance
         environment["OCF_RESKEY_crm_feature_set"] = FEATURE_SET

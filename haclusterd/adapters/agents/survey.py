@@ -21,7 +21,7 @@ from haclusterd.adapters.agents.surroundings import FEATURE_SET, AgentDirectorie
 from haclusterd.adapters.agents.tools import missing_tools
 from haclusterd.adapters.agents.unit_files import UnitFiles
 from haclusterd.model.agents import AgentFacts
-from haclusterd.model.ids import AgentReference
+from haclusterd.model.ids import UNITS, AgentReference
 
 AT_ONCE = 4
 """Agents that are asked at the same time."""
@@ -57,11 +57,13 @@ def _find(agent: AgentReference, directories: AgentDirectories, fence_directorie
 
 
 def _is_service(agent: AgentReference, directories: AgentDirectories, unit_files: UnitFiles) -> bool:
-    """Tell whether there is an init script, a unit file, or either of them, for an agent without parameters."""
-    script = directories.find(AgentReference("lsb", None, agent.type))
-    is_script = script is not None and os.access(script, os.X_OK)
-    is_unit = unit_files.exists(agent.type)
-    return {"lsb": is_script, "systemd": is_unit, "service": is_script or is_unit}.get(agent.standard, False)
+    """Tell whether there is a program of its class, a unit file, or either of them, for an agent without parameters."""
+    if agent.standard not in UNITS:
+        return False
+    if agent.standard in ("service", "systemd") and unit_files.exists(agent.type):
+        return True
+    script = directories.find(replace(agent, standard="lsb") if agent.standard == "service" else agent)
+    return script is not None and os.access(script, os.X_OK)
 
 
 def find_agent(

@@ -362,7 +362,7 @@ def render_alerts(screen: Screen, data: Alerts) -> list[str]:
         if row.waiting:
             lines.append(f"  {row.waiting} waiting")
         if row.dropped:
-            lines.append("  " + screen.paint(f"{row.dropped} dropped: it is too slow for what happens", Colour.YELLOW))
+            lines.append("  " + screen.paint(f"{row.dropped} dropped: its agent is too slow", Colour.YELLOW))
     return lines or ["no alerts"]
 
 

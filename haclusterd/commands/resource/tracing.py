@@ -41,7 +41,7 @@ def trace(context: Context, arguments: Arguments) -> Outcome[Change]:
         return refusal(report(Code.BAD_ARGUMENT, name="resource", problem=problem))
     secretive = [each.id for each in primitives if not arguments.flag("end") and _has_secret(configuration, each)]
     if secretive:
-        problem = f"{', '.join(secretive)}: the trace would have secrets in clear"
+        problem = f"{', '.join(secretive)}: the trace would contain secrets in plain text"
         return refusal(report(Code.REFUSED, problem=problem, remedy="trace it with another value, by crm agent run"))
     name, interval_ms = arguments.word("operation"), None
     if arguments.word("interval"):

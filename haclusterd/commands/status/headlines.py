@@ -73,7 +73,7 @@ def _alerts(context: Context) -> Iterator[Headline]:
     queue = context.cib.status.alerts
     missed = [f"{key} ({count})" for key, count in sorted(queue.dropped.items()) if count]
     if missed and context.now - queue.dropped_at < ALERTS_SHOWN_MS:
-        text = f"events were dropped, since agents are too slow for what happens: {named(missed)}"
+        text = f"events were dropped, because alert agents are too slow: {named(missed)}"
         yield Headline(Gravity.WARNING, "ALERTS LOST", text, "see: crm alert list")
 
 
@@ -133,7 +133,7 @@ def _no_controller(context: Context) -> Iterator[Headline]:
             yield Headline(Gravity.WARNING, "NO DC", "an election is in progress")
     elif controller is None or (live is not None and live.leader != controller.node):
         who = "the leader" if live is None else live.leader
-        yield Headline(Gravity.WARNING, "NO DC", f"{who} has not taken office yet")
+        yield Headline(Gravity.WARNING, "NO DC", f"{who} does not act as DC yet")
 
 
 def reaches_majority(cib: Cib, live: LiveView) -> bool:
@@ -191,7 +191,7 @@ def _cut_links(cib: Cib, live: LiveView) -> Iterator[Headline]:
     pairs = [f"{name} and {other}" for name in online for other in cut[name]
              if name < other and live.node not in (name, other) and not {name, other} & set(barred)]  # fmt: skip
     if pairs:
-        text = f"all are heard by {live.node}, and do not all hear each other; cut: {named(pairs)}"
+        text = f"{live.node} hears all nodes, but they do not all hear each other; cut: {named(pairs)}"
         yield Headline(Gravity.WARNING, "DEGRADED", text, "check the network between them")
 
 
@@ -263,7 +263,7 @@ def _degraded(context: Context, overview: Overview) -> Iterator[Headline]:
         yield from _node(context, status)
         red = votes(cib, name, "red") if status.state is NodeState.ONLINE else ()
         if red:
-            yield Headline(Gravity.WARNING, "DEGRADED", f"{name} is in bad health: {', '.join(red)}")
+            yield Headline(Gravity.WARNING, "DEGRADED", f"{name} is unhealthy: {', '.join(red)}")
         yield from _attended(context, status)
     for name, how_soon in ending(context):
         yield Headline(Gravity.WARNING, "DEGRADED", f"the certificate of {name} {how_soon}",
@@ -325,7 +325,7 @@ def _node(context: Context, status: NodeStatus) -> Iterator[Headline]:
         if waiting is not None:
             yield Headline(Gravity.WARNING, "DEGRADED", f"{status.name}: {waiting.text}", waiting.remedy)
     elif status.has_detached:
-        yield Headline(Gravity.WARNING, "DEGRADED", f"{status.name} is away: {status.detail}",
+        yield Headline(Gravity.WARNING, "DEGRADED", f"{status.name} is detached: {status.detail}",
                        f"start haclusterd on {status.name}; it is fenced when something there is managed again")
     elif status.state is NodeState.LOST:
         wait = wait_for_fencing(context.cib, status, context.now) or Wait("")
@@ -334,7 +334,7 @@ def _node(context: Context, status: NodeStatus) -> Iterator[Headline]:
         yield Headline(Gravity.WARNING, "DEGRADED", f"{status.name} {words}")
 
 
-_BRAIN_WORDS = {"hung": "does not answer", "restarting": "is away, and is expected to start again"}
+_BRAIN_WORDS = {"hung": "does not answer, for {}", "restarting": "has been down for {}, and is expected to restart"}
 
 
 def _attended(context: Context, status: NodeStatus) -> Iterator[Headline]:
@@ -345,7 +345,7 @@ def _attended(context: Context, status: NodeStatus) -> Iterator[Headline]:
     heard = context.live.heard.get(name) if context.live is not None else None
     silent_ms = (heard.age_ms or 0) if heard is not None else 0
     if status.state is NodeState.ONLINE and heard is not None and heard.brain in _BRAIN_WORDS:
-        text = f"the daemon of {name} {_BRAIN_WORDS[heard.brain]}, for {span(heard.brain_since_ms)}"
+        text = f"the daemon of {name} " + _BRAIN_WORDS[heard.brain].format(span(heard.brain_since_ms))
         yield Headline(Gravity.WARNING, "DEGRADED", text, f"on {name}: systemctl status haclusterd")
     elif status.state is NodeState.ONLINE and 2 * silent_ms >= _node_timeout_ms(cib):
         yield Headline(Gravity.WARNING, "DEGRADED", f"{name} has not been heard for {span(silent_ms)}")
@@ -368,7 +368,7 @@ def _failures(overview: Overview, now: WallTime) -> Iterator[Headline]:
     text = f"{operation} of {newest.resource} failed on {newest.node} {span(now - newest.failed_at)} ago{reason}"
     if len(found) > 1:
         text += f"; and {_count(len(found) - 1, 'other failure')}"
-    remedy = f"when that is dealt with: crm resource cleanup {newest.resource}"
+    remedy = f"when that is fixed: crm resource cleanup {newest.resource}"
     yield Headline(Gravity.WARNING, "FAILURES", text, remedy)
 
 

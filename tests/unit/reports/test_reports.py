@@ -34,7 +34,7 @@ def test_parameters_must_fit_the_template() -> None:
 
 def test_rendering() -> None:
     item = report(Code.BAD_ID, place=Place("site.yaml", 3, 7), id="9x")
-    remedy = "begin with a letter or _, go on with letters, digits, '.', '-' and '_'"
+    remedy = "start with a letter or _, continue with letters, digits, '.', '-' and '_'"
     assert render(item) == f"ERROR: site.yaml:3:7: '9x' cannot be an id ({remedy})"
     bare = report(Code.UNKNOWN_PROPERTY, name="x", remedy="", severity=Severity.WARNING)
     assert render(bare) == "WARNING: unknown cluster property x"

@@ -112,7 +112,7 @@ def test_verification_answers_each_fault_with_its_place_and_remedy() -> None:
     assert as_json(outcome.answer)["is_valid"] is False
     assert (fault.code, fault.severity, fault.message) == ("BAD_ID", "error", "'9x' cannot be an id")
     assert (fault.parameters, fault.place) == ({"id": "9x"}, PlaceInText("site.crm", 1, 11))
-    assert fault.remedy == "begin with a letter or _, go on with letters, digits, '.', '-' and '_'"
+    assert fault.remedy == "start with a letter or _, continue with letters, digits, '.', '-' and '_'"
 
 
 def test_a_new_fault_refuses_the_change() -> None:

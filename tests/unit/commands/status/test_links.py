@@ -55,7 +55,7 @@ def test_a_node_is_spoken_of_after_half_of_node_timeout(near_ms: int, is_said: b
 
 def test_a_pair_that_is_cut_is_named_by_who_hears_both() -> None:
     assert lines_of("n1 n2 n3", {"n2-n3"}) == [
-        (Gravity.WARNING, "all are heard by n1, and do not all hear each other; cut: n2 and n3"),
+        (Gravity.WARNING, "n1 hears all nodes, but they do not all hear each other; cut: n2 and n3"),
     ]
 
 

@@ -362,7 +362,7 @@ def test_all_faults_are_reported_at_once_and_good_statements_do_not_hide_them() 
             "before",
         ),
         ("colocation c x: a b", "write a number, inf or -inf"),
-        ("primitive 9p Dummy", "begin with a letter or _, go on with letters, digits, '.', '-' and '_'"),
+        ("primitive 9p Dummy", "start with a letter or _, continue with letters, digits, '.', '-' and '_'"),
     ],
 )
 def test_remedies(text: str, remedy: str) -> None:
