@@ -36,7 +36,7 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup  ## a cluster of three nodes on this machine loses one; KEEP=1 leaves it running
 	@$(BIN)/python -m haclusterd.entry_points.demo $(if $(KEEP),--keep)
 
-test: setup  ## everything: static checks and all tests, in 12 minutes on two cores; WORKERS=1 one after the other
+test: setup  ## everything: static checks and all tests, in less than 20 minutes on two cores; WORKERS=1 one after the other
 	@$(MAKE) --no-print-directory --jobs=2 static compiled
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 

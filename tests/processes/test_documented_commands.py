@@ -29,9 +29,9 @@ pytestmark = pytest.mark.processes
 
 SENTENCE = "a sentence names a command, without its words"
 NOT_HERE: Mapping[str, str] = {
-    r"crm (-o json|-o json migrate check|ra list|ra providers|cluster|configure|agent|cluster witness)": SENTENCE,
+    r"crm (-o json|-o json migrate check|ra|ra (list|info|providers)|cluster|configure|agent|cluster witness)": SENTENCE,
     r"crm (cluster this-is|history diff|resource why|why|-f FILE|--cib-file FILE|acl can|configure load xml)": SENTENCE,
-    r"crm (resource restart|node fence|configure unset NAME)": SENTENCE,
+    r"crm (resource restart|resource trace|node fence|configure unset NAME)": SENTENCE,
     r"crm (resource )?secret .*": "it has no such device, nobody types: tests/processes/test_secrets.py, tests/golden",
     r"crm gpu .*": "it has no GPUs: tests/golden/test_examples_of_commands.py has some",
     r"crm (--wait=5min )?alert test.*": "it has no recipients: tests/processes/test_alerts.py has some",
@@ -48,7 +48,7 @@ NOT_HERE: Mapping[str, str] = {
     r"crm agent .*": "its programs have no cluster: tests/agents/test_crm_agent.py runs it",
     r"crm cluster (init|join)\b.*": "as root, it makes a node of the machine: tests/processes/test_life_cycle.py",
     r"crm cluster this-is .*": "the daemon must be stopped: tests/processes/test_another_machine.py",
-    r"crm configure load update FILE|crm resource .* pgsql.*": "it has no database: tests/databases plays its page",
+    r"crm configure load update FILE|crm resource .* pg(sql.*)?": "it has no database: tests/databases plays its page",
     r"crm cluster (recover|restore)\b.*": "it begins another cluster: tests/processes/test_backup_recover.py",
     r"crm cluster invite --authority /etc/.*": "for a recovered node: tests/processes/test_backup_recover.py",
     r"crm cluster certificates revoke 2ba3.*": "it cuts a node off: tests/processes/test_certificates.py",
