@@ -29,7 +29,8 @@ pytestmark = pytest.mark.processes
 
 SENTENCE = "a sentence names a command, without its words"
 NOT_HERE: Mapping[str, str] = {
-    r"crm (-o json|-o json migrate check|ra( list| info| providers)?|cluster|configure|agent|cluster witness)": SENTENCE,
+    r"crm (-o json|-o json migrate check|cluster|configure|agent|cluster witness)": SENTENCE,
+    r"crm ra( list| info| providers)?": SENTENCE,
     r"crm (cluster this-is|history diff|resource why|why|-f FILE|--cib-file FILE|acl can|configure load xml)": SENTENCE,
     r"crm (resource restart|resource trace|node fence|configure unset NAME)": SENTENCE,
     r"crm (resource )?secret .*": "it has no such device, nobody types: tests/processes/test_secrets.py, tests/golden",
