@@ -15,6 +15,7 @@ from functools import partial
 from haclusterd.cib import codec
 from haclusterd.cib.changes import ChangeKind
 from haclusterd.cib.commands import PutAlert, RecoveryOutcome, RequestAlertTest, SetTicket, TicketChange
+from haclusterd.model.alerts import targets
 from haclusterd.model.devices import Rung
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator import drawn_configurations, healing, recovery
@@ -60,8 +61,8 @@ LIVENESS_MS = 120_000
 BEGINNING_MS = 600_000
 """Longer than all starts and promotes of half a minute one after another."""
 STAYS_SETTLED_MS = 3000
-ALERTS_MS = 1_200_000
-"""A hundred and more events, each of whose calls may hang."""
+ALERTS_MS = 60_000
+"""Beside the calls for what is pending: records of how far recipients have got, and what happens meanwhile."""
 DRIFTS_PPM = (0, 5_000, 10_000)
 """Clocks and crystals of devices are wrong by 1 % at most (safety.md §2)."""
 WATCHDOG_MS = 5_000
@@ -446,7 +447,10 @@ def _judge_digests(cluster: Cluster) -> None:
 def _judge_alerts(cluster: Cluster) -> None:
     """When all is quiet, every recipient gets what it has not got yet, and nothing is missing."""
     if cluster.cib.configuration.alerts:
-        cluster.until(lambda: not cluster.cib.status.alerts.pending, ALERTS_MS, "alerts are delivered")
+        # Of one recipient one call is under way, and each may hang until its timeout.
+        longest_ms = max(target.settings.timeout_ms for target in targets(cluster.cib.configuration))
+        calls_ms = len(cluster.cib.status.alerts.pending) * max(longest_ms, cluster.alert_fates.longest_ms)
+        cluster.until(lambda: not cluster.cib.status.alerts.pending, ALERTS_MS + calls_ms, "alerts are delivered")
         cluster.alerts_judge.nothing_waits(cluster.cib)
 
 
