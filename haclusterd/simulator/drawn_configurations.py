@@ -119,8 +119,12 @@ def recovering(chance: random.Random) -> dict[str, str]:
     return drawn
 
 
-def claiming(chance: random.Random) -> tuple[Edit, ...]:
-    """Draw services that claim devices; some come before others, and some leave devices to recoveries and gangs."""
+def claiming(chance: random.Random, longest_start_ms: int) -> tuple[Edit, ...]:
+    """Draw services that claim devices; some come before others, and some leave devices to recoveries and gangs.
+
+    `longest_start_ms`: how long agents take for a start. That of a single service may last beyond its timeout; a gang
+    all of whose instances are to start would hardly ever run then.
+    """
     priorities = [chance.choice((0, 0, 10)) for _ in configurations.CLAIMING]
     timeout_ms = chance.choice((5_000, 12_000))
     stopped = chance.sample(configurations.CLAIMING, chance.choice((0, 0, 1, 2)))
@@ -129,6 +133,7 @@ def claiming(chance: random.Random) -> tuple[Edit, ...]:
         return edits
     name = chance.choice((configurations.GANG, configurations.UNIQUE_GANG))
     size, priority = chance.choice((2, 2, 3)), chance.choice((0, 5, 20))
+    timeout_ms = timeout_ms if longest_start_ms < timeout_ms else LONG_TIMEOUT_MS
     return (*edits, *configurations.gang(name, size=size, priority=priority, start_timeout_ms=timeout_ms))
 
 

@@ -421,7 +421,8 @@ def _begin(cluster: Cluster, seed: int) -> None:
         cluster.fates.manners = cluster.usual_manners = beginning.manners
         cluster.world.record(f"begins with: {drawn}; {beginning.text}; {dwells_on}")
     if mode_of(seed) is Mode.DEVICES:
-        edits = (*edits, *drawn_configurations.claiming(cluster.world.chance("claims")))
+        longest_start_ms = cluster.usual_manners.start_ms[1]
+        edits = (*edits, *drawn_configurations.claiming(cluster.world.chance("claims"), longest_start_ms))
     if dwells_on.subject is Subject.TICKETS:
         cluster.administer(SetTicket(drawn_configurations.TICKET, TicketChange.GRANT, "swarm"))
         edits = (*edits, *drawn_configurations.tickets(chance))
