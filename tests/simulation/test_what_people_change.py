@@ -13,7 +13,7 @@ from haclusterd.cib.commands import (
     TicketChange,
 )
 from haclusterd.model.cluster import NodeState
-from haclusterd.model.configuration import Primitive, TicketConstraint
+from haclusterd.model.configuration import Group, Primitive, TicketConstraint
 from haclusterd.model.ids import ConstraintId, ResourceId
 from haclusterd.simulator import healing
 from haclusterd.simulator.checks import expectations
@@ -214,3 +214,15 @@ def test_what_cannot_be_stopped_or_moved_leads_to_something_though_that_is_to_be
     cluster.edit([configurations.prefers(resource, "n2", 1000)])
     cluster.until(lambda: cluster.runs_once(resource) and cluster.node_of(resource) == "n2", 60_000, "it runs on n2")
     cluster.until_settled(60_000, "settled")
+
+
+def test_a_member_that_waits_for_what_is_stopped_keeps_those_before_it_in_its_group() -> None:
+    cluster = formed()
+    group = cluster.cib.configuration.resources[ResourceId("front")]
+    assert isinstance(group, Group)
+    first, *others = group.members
+    cluster.configure([PutResource(replace(group, members=(first, ResourceId("cache"), *others)))])
+    ask(cluster, "resource.stop", {"resources": ["db"]})
+    cluster.until(lambda: not cluster.truth.active_nodes(DB), 10 * SECOND, "db is stopped")
+    cluster.until_settled(30 * SECOND, "settled")
+    assert not cluster.truth.active_nodes(first)

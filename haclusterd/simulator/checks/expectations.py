@@ -379,7 +379,10 @@ class _Reading:
                 return (resource,)
 
     def _beside_fellows(self, resource: ResourceId, allowed: frozenset[NodeName]) -> frozenset[NodeName]:
-        """Return where the members before it in its group let it run."""
+        """Return where the members of its group let it run: those before it, and the colocations of all.
+
+        Pacemaker 3 binds the first member by what every other one must be with; the others follow it.
+        """
         group = next(
             (each for name in self._chain(resource)
              if isinstance(each := self.cib.in_force.resources[name], Group)), None
@@ -391,6 +394,8 @@ class _Reading:
             return frozenset()
         for member in before:
             allowed &= self._places(member)
+        for member in group.members:
+            allowed = self._beside_others(member, allowed)
         return allowed
 
     # -- nodes ------------------------------------------------------------------------------------------------------
