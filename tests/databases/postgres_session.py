@@ -3,25 +3,20 @@
 A client library waits for ever, or for seconds; what is measured here is when an answer came, and when none did.
 """
 
-import socket
 import struct
 import time
+
+from tests.databases.bounded_connection import BoundedConnection, RefusedError
 
 PROTOCOL = 196608
 AUTHENTICATED = 0
 
 
-class RefusedError(OSError):
-    """The server said no."""
-
-
-class Session:
-    """One connection, without a password. Everything raises OSError when it is refused, or takes too long."""
+class Session(BoundedConnection):
+    """One connection, without a password."""
 
     def __init__(self, address: tuple[str, int], user: str, patience_s: float) -> None:
-        self._socket = socket.create_connection(address, timeout=patience_s)
-        self._deadline = time.monotonic() + patience_s
-        self._read = b""
+        super().__init__(address, patience_s)
         words = b"user\0" + user.encode() + b"\0database\0postgres\0\0"
         try:
             self._socket.sendall(struct.pack("!II", 8 + len(words), PROTOCOL) + words)
@@ -36,9 +31,6 @@ class Session:
         text = statement.encode() + b"\0"
         self._socket.sendall(b"Q" + struct.pack("!I", 4 + len(text)) + text)
         return self._answer()
-
-    def close(self) -> None:
-        self._socket.close()
 
     def _answer(self) -> list[str]:
         rows: list[str] = []
@@ -63,16 +55,3 @@ class Session:
     def _message(self) -> tuple[bytes, bytes]:
         head = self._take(5)
         return head[:1], self._take(struct.unpack("!I", head[1:])[0] - 4)
-
-    def _take(self, size: int) -> bytes:
-        while len(self._read) < size:
-            left_s = self._deadline - time.monotonic()
-            if left_s <= 0:
-                raise TimeoutError("no answer in time")
-            self._socket.settimeout(left_s)
-            more = self._socket.recv(65536)
-            if not more:
-                raise ConnectionResetError("it hung up")
-            self._read += more
-        taken, self._read = self._read[:size], self._read[size:]
-        return taken

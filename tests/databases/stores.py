@@ -4,6 +4,7 @@ import errno
 from typing import Protocol
 
 from tests.databases import postgres_session, redis_session
+from tests.databases.bounded_connection import RefusedError
 
 HOSTNAME = "SELECT trim(E'\\n' from pg_read_file('/proc/sys/kernel/hostname'))"
 
@@ -77,13 +78,12 @@ class Redis:
         self._session.close()
 
 
-REFUSALS = (postgres_session.RefusedError, redis_session.RefusedError)
 STORES: dict[str, type[Store]] = {"postgresql": Postgres, "redis": Redis}
 
 
 def reason(error: OSError) -> str:
     """Return one word."""
-    if isinstance(error, REFUSALS):
+    if isinstance(error, RefusedError):
         return f"refused:{'-'.join(str(error).split())}"
     if isinstance(error, TimeoutError):
         return "timeout"

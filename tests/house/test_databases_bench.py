@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from tests.databases import redis_session
+from tests.databases.bounded_connection import RefusedError
 from tests.databases.faults import Trial
 from tests.databases.losses import Acknowledged, Culprit, Reason, judge
 from tests.databases.redis import Redis
@@ -115,7 +116,7 @@ def test_an_answer_of_redis_is_read() -> None:
     with _server(b"", b"*2\r\n$6\r\nmaster\r\n:5\r\n", b"-READONLY no\r\n") as (address, asked):
         session = redis_session.Session(address, 5.0)
         assert session.ask("ROLE", patience_s=5.0) == ["master", "5"]
-        with pytest.raises(redis_session.RefusedError, match="READONLY"):
+        with pytest.raises(RefusedError, match="READONLY"):
             session.ask("ZADD", "ledger", "1", "1", patience_s=5.0)
         session.close()
     assert asked.getvalue().startswith(b"*1\r\n$4\r\nROLE\r\n*4\r\n")
