@@ -40,7 +40,7 @@ test: setup  ## everything: static checks and all tests, in less than 20 minutes
 	@$(MAKE) --no-print-directory --jobs=2 static compiled
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-soak: setup  ## every case and example that `make test` draws from: hours of a night; ONLY='tests/simulation tests/property'
+soak: setup  ## all cases and examples of which `make test` runs a sample; ONLY='tests/simulation tests/property'
 	@$(MAKE) --no-print-directory compiled
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --hypothesis-profile=whole -o timeout=1200 $(ONLY)
 
