@@ -57,10 +57,12 @@ class ScriptedAgents:
         )
 
     def write(self, name: str, text: str, mode: int = 0o755) -> Path:
+        """Put an agent in place as an installer does: a file that is being executed cannot be opened for writing."""
         path = self.directory / "ra" / "test" / name
-        path.write_text(text)
-        path.chmod(mode)
-        return path
+        new = self.directory / f"{name}.new"
+        new.write_text(text)
+        new.chmod(mode)
+        return new.replace(path)
 
     def call(self, script: str, action: str = "monitor", **changes) -> AgentCall:
         self.counter += 1
