@@ -89,7 +89,8 @@ class AgentRunner(Protocol):
         ...
 
     def waits(self) -> tuple[str, ...]:
-        """Return what actions wait for before they begin, in words for a person; empty when none waits."""
+        """Return what actions wait for before they begin, and what does not suit in a service's own settings, in words
+        for a person; empty: nothing."""
         ...
 
     def exists(self, agent: AgentReference) -> bool:

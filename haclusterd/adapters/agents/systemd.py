@@ -89,6 +89,8 @@ class SystemdAgents:
         self._adopted: dict[str, Callable[[str], None]] = {}
         """Who is called when systemd has done what an earlier life asked for."""
         self._unit_of: dict[ResourceId, str] = {}
+        self._remarks: dict[ResourceId, tuple[str, ...]] = {}
+        """Of the units that are watched, what does not suit a resource."""
 
     # AgentRunner
 
@@ -124,6 +126,8 @@ class SystemdAgents:
             self._call_main(lambda: self._answer(action, answer))
 
         action.cancel = self._bus.do(work)
+        if call.action == "monitor" and self._remarks.get(call.resource):
+            self._look_at_settings(call.resource)
 
     def kill(self, key: str) -> None:
         """Wait for the action no more; its result is CANCELLED. What systemd was asked to do goes on.
@@ -170,10 +174,26 @@ class SystemdAgents:
                 self._call_main(lambda: died(resource))
 
         self._bus.watch(resource, self._unit_of[resource], changed)
+        self._remarks[resource] = ()
+        self._look_at_settings(resource)
 
     def unwatch(self, resource: ResourceId) -> None:
         """Stop watching."""
+        self._remarks.pop(resource, None)
         self._bus.unwatch(resource)
+
+    def _look_at_settings(self, resource: ResourceId) -> None:
+        unit = self._unit_of[resource]
+
+        def note(found: tuple[str, ...]) -> None:
+            if resource in self._remarks:
+                self._remarks[resource] = found
+
+        async def look() -> None:
+            found = await self._units.remarks(unit)
+            self._call_main(lambda: note(found))
+
+        self._bus.do(look)
 
     def metadata(self, agent: AgentReference, done: Callable[[AgentMetadata | None], None]) -> None:
         """Ask systemd what the unit says of itself; None when there is no such unit."""
@@ -206,10 +226,10 @@ class SystemdAgents:
         self._clock.call_soon(lambda: done(CANNOT_BE_ASKED))
 
     def waits(self) -> tuple[str, ...]:
-        """Say that D-Bus is away, where a unit is a resource."""
+        """Say that D-Bus is away, where a unit is a resource; else what does not suit in the settings of units."""
         away = self._bus.away()
         if away is None or away[0] < AWAY_SHOWN_S:
-            return ()
+            return tuple(text for _, found in sorted(self._remarks.items()) for text in found)
         waiting = ", ".join(sorted(f"{each.call.action} of {each.call.resource}" for each in self._actions.values()))
         waits = f"; {waiting} waits for it" if waiting else ""
         text = f"systemd cannot be reached over D-Bus since {int(away[0])} s ({away[1]}){waits}; systemctl status dbus"

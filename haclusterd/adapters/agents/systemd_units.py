@@ -53,6 +53,9 @@ PAUSES_MS: Final = (20, 500)
 """Between two looks at a unit that is not at rest, least and most; a tenth of the action's timeout in between."""
 TIDY_S: Final = 5
 OWN_UNIT: Final = "haclusterd.service"
+NEEDS: Final = ("Requires", "Requisite", "BindsTo", "PartOf")
+"""By which of its settings a unit is stopped with another one."""
+ENABLED: Final = frozenset({"enabled", "enabled-runtime"})
 OWN_TARGET: Final = "haclusterd-resources.target"
 """Between the daemon and its units: a daemon that was killed does not wait for the start of a unit to be started."""
 _TEXT: Final = """\
@@ -65,6 +68,10 @@ StartLimitIntervalSec=0
 """
 _TEXT_OF_ORDER: Final = f"Before={OWN_TARGET}\n"
 _TEXT_OF_SERVICES: Final = "\n[Service]\nRestart=no\n"
+_RESTARTS: Final = (
+    "{unit} has Restart={restart} in a drop-in that is read after " + DROP_IN + ", so systemd starts it again and the "
+    "cluster counts no failure; systemctl cat {unit}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +97,29 @@ class UnitState:
     drop_ins: tuple[str, ...]
     is_after_us: bool
     """Whether its own file wants it started after this daemon, and so stopped before it."""
+    needs_us: str
+    """The setting by which it is stopped with this daemon; empty: there is none."""
+    unit_file: str
+    """Whether systemd starts it at boot, in its word (`enabled`, `disabled`, `static`, ...)."""
 
     @property
     def is_at_rest(self) -> bool:
         """Whether nothing of it runs, and nothing will by itself."""
         return self.active in AT_REST and not self.has_job
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Say what does not suit a resource of the cluster, and what to do about it."""
+        found = []
+        if self.unit_file in ENABLED:
+            found.append(
+                f"{self.id} is enabled, so systemd starts it at boot beside the cluster; systemctl disable {self.id}"
+            )
+        if self.needs_us:
+            found.append(f"{self.id} has {self.needs_us}={OWN_UNIT}, so it stops with the daemon; remove that line")
+        elif self.is_after_us:
+            found.append(f"{self.id} has After={OWN_UNIT}, so a shutdown stops it first; remove that line")
+        return tuple(found)
 
     def __str__(self) -> str:
         return f"{self.id} is {self.active} ({self.sub})"
@@ -235,6 +260,19 @@ class Units:
         with suppress(BusError):
             await self._settled(Work(unit, PAUSES_MS[1]))
 
+    async def remarks(self, unit: str) -> tuple[str, ...]:
+        """Say what of a unit's settings does not suit a resource of the cluster; empty: nothing."""
+        try:
+            state = await self._state(unit)
+            remarks = state.remarks
+            if state.id.endswith(".service") and str(self._drop_in(state.id)) in state.drop_ins:
+                restart = str(await self._bus.property(unit_path(state.id), SERVICE, "Restart"))
+                if restart != "no":
+                    remarks += (_RESTARTS.format(unit=state.id, restart=restart),)
+        except BusError:
+            return ()
+        return remarks
+
     async def description(self, unit: str) -> tuple[str, Mapping[str, int | None]]:
         """Return what a unit says of itself, and how long, in ms, its own settings let its start and its stop take."""
         path = unit_path(unit)
@@ -262,6 +300,8 @@ class Units:
             has_job=_has_job(values),
             drop_ins=tuple(map(str, values.get("DropInPaths", ()))),
             is_after_us=OWN_UNIT in values.get("After", ()),
+            needs_us=next((name for name in NEEDS if OWN_UNIT in values.get(name, ())), ""),
+            unit_file=str(values.get("UnitFileState", "")),
         )
 
     async def _settled(self, work: Work) -> UnitState:

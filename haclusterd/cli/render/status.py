@@ -29,7 +29,7 @@ def render(screen: Screen, data: Status) -> list[str]:
         ("Moves and bans", move_lines(screen, data)),
         ("Failures", failure_lines(screen, data)),
         ("Fencing", fencing_lines(screen, data)),
-        ("Warnings", [f"  {each}" for each in data.warnings]),
+        ("Warnings", [line for each in data.warnings for line in folded(each, indent="  ", later="      ")]),
     ):
         if found:
             lines += [screen.paint(title, Colour.BOLD), *found, ""]

@@ -84,6 +84,8 @@ class Unit:
     after: list[str] = field(default_factory=list)
     properties: dict[str, Variant] = field(default_factory=dict)
     """Of its service."""
+    settings: dict[str, Variant] = field(default_factory=dict)
+    """More of its properties as a unit."""
     drop_ins: list[str] = field(default_factory=list)
     job: int = 0
     job_kind: str = ""
@@ -105,6 +107,7 @@ class Unit:
             "Job": Variant("(uo)", [self.job, f"{MANAGER_PATH}/job/{self.job}" if self.job else "/"]),
             "DropInPaths": Variant("as", list(self.drop_ins)),
             "After": Variant("as", self.after),
+            **self.settings,
         }
 
     def shown_service(self) -> Mapping[str, Variant]:
@@ -112,6 +115,7 @@ class Unit:
             "Type": Variant("s", "notify"),
             "Result": Variant("s", "exit-code" if self.active == "failed" else "success"),
             "ExecMainStatus": Variant("i", 3 if self.active == "failed" else 0),
+            "Restart": Variant("s", "no"),
             "RemainAfterExit": Variant("b", value=False),
             "ControlGroup": Variant("s", ""),
             "TimeoutStartUSec": Variant("t", 90_000_000),

@@ -198,6 +198,31 @@ async def test_a_unit_that_is_after_the_daemon_keeps_its_own_order(bench: Bench)
     assert "[Service]" not in read["data.mount.d"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"settings": {"UnitFileState": Variant("s", "enabled")}}, "is enabled, so systemd starts it at boot beside"),
+        ({"settings": {"BindsTo": Variant("as", ["a.mount", "haclusterd.service"])}, "after": ["haclusterd.service"]},
+         "has BindsTo=haclusterd.service, so it stops with the daemon"),
+        ({"after": ["haclusterd.service"]}, "has After=haclusterd.service, so a shutdown stops it first"),
+        ({"properties": {"Restart": Variant("s", "always")}}, "has Restart=always in a drop-in that is read after 50-"),
+    ],
+)  # fmt: skip
+async def test_settings_of_a_running_unit_that_do_not_suit_are_named(bench: Bench, until, changes, words: str) -> None:
+    unit = bench.manager.add("web.service", **changes)
+    assert await bench.code("start") == 0
+    assert bench.agents.waits() == ()
+    bench.agents.watch(R1, "r1", lambda _resource: None)
+    await until(bench.agents.waits)
+    [text] = bench.agents.waits()
+    assert text.startswith(f"web.service {words}")
+    unit.settings, unit.after, unit.properties = {"UnitFileState": Variant("s", "disabled")}, [], {}
+    assert await bench.code("monitor") == 0
+    await until(lambda: not bench.agents.waits())
+    bench.agents.unwatch(R1)
+    assert bench.agents.waits() == ()
+
+
 async def test_many_starts_share_reloads(bench: Bench) -> None:
     for number in range(30):
         bench.manager.add(f"web{number}.service")
