@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Make both packages; return 0, or 77 where a tool is missing."""
     parser = argparse.ArgumentParser(prog="packages", description=__doc__)
     parser.add_argument("--release", default="1", help="of the package: the number behind the program's version")
-    parser.add_argument("--trial", nargs="*", default=(), metavar="RELEASE", help="only debs of these, not compressed")
+    parser.add_argument("--trial", nargs="*", default=(), metavar="RELEASE", help="only these, hardly compressed")
     parser.add_argument("--output", type=Path, default=tree.CHECKOUT / "dist")
     options = parser.parse_args(arguments)
     missing = [f"{name} (Debian: apt-get install {of})" for name, of in TOOLS.items() if not shutil.which(name)]
@@ -39,8 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         program, root = Path(work, "program"), Path(work, "tree")
         tree.install(program)
         for release in options.trial:
-            tree.make(Path(work, release), release=release, program=program)
-            make_deb(Path(work, release), Path(work, f"deb-{release}"), options.output, release, compression="none")
+            trial = Path(work, release)
+            tree.make(trial, release=release, program=program)
+            make_deb(trial, Path(work, f"deb-{release}"), options.output, release, compression="none")
+            make_rpm(trial, Path(work, f"rpm-{release}"), options.output, release, compression="w1.zstdio")
         if options.trial:
             return 0
         build = tree.make(root, release=options.release, program=program)
@@ -77,7 +79,7 @@ def make_deb(root: Path, work: Path, output: Path, release: str, compression: st
     return made
 
 
-def make_rpm(root: Path, work: Path, output: Path, release: str) -> Path:
+def make_rpm(root: Path, work: Path, output: Path, release: str, compression: str = "w3.zstdio") -> Path:
     """Make an rpm of the tree with rpmbuild; return where it is."""
     values = {**_values(root, release), "architecture": platform.machine(), "tree": str(root), "files": _listed(root),
               "upstream": tree.deb_version(release).rpartition("-")[0], "release": release}  # fmt: skip
@@ -85,7 +87,7 @@ def make_rpm(root: Path, work: Path, output: Path, release: str) -> Path:
     spec = work / "haclusterd.spec"
     spec.write_text(_filled("rpm/haclusterd.spec", values))
     _run("rpmbuild", "-bb", "--quiet", "--define", f"_topdir {work}", "--define", "_rpmdir %{_topdir}/made",
-         "--define", "_binary_payload w3.zstdio",
+         "--define", f"_binary_payload {compression}",
          "--define", f"_buildhost {platform.machine()}", "--define", "use_source_date_epoch_as_buildtime 1",
          "--define", "clamp_mtime_to_source_date_epoch 1", str(spec))  # fmt: skip
     (built,) = (work / "made").rglob("*.rpm")

@@ -15,7 +15,7 @@ PROMISED = (
     "stop-pacer-brain", "stop-brain-pacer", "stop-all", "stop-pacer", "stop-brain", "restart-all", "kill-brain",
     "kill-pacer", "upgrade", "power-cut-in-upgrade", "full-disk", "real-time-forbidden", "no-pacer", "emptied-run",
     "empty-state", "broken-reload", "network-mount", "unit-resource", "unit-shutdown", "packages",
-    "packages-removed",
+    "packages-removed", "packages-rpm",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Three machines of bare Debian 12 that get haclusterd as a package, with nothing but apt.
+"""Three machines of bare Debian 12 that get haclusterd as a package, with nothing but apt, or rpm on top of it.
 
 The system below them is made by debootstrap, once, in the checkout's `build/`. What the package depends on lies in
 apt's cache, for the machines have no way to an archive; nothing of it is installed before the package is.
@@ -34,7 +34,7 @@ done
 printf '[Journal]\\nStorage=persistent\\nRateLimitIntervalSec=0\\nSyncIntervalSec=1s\\n' \\
     > /etc/systemd/journald.conf.d/lab.conf
 apt-get -q update
-{INSTALL} --download-only install python3 python3.11 debconf resource-agents
+{INSTALL} --download-only install python3 python3.11 debconf resource-agents rpm
 """
 
 
@@ -44,15 +44,17 @@ class Debian:
 
     ground: Path
     packages: dict[str, str]
+    rpms: dict[str, str]
 
 
 class PackagesLab(SystemdLab):
     """`start` installs the first release on each machine, and forms a cluster by `crm cluster init` and `join`."""
 
     def prepare(self) -> None:
-        packages = _make_packages(self.directory / "wheels")
+        _make_packages(self.directory / "wheels")
         _make_bare()
-        self.debian = Debian(BARE, packages)
+        packages, rpms = (_found(self.directory / "wheels", pattern) for pattern in ("*-{}_*.deb", "*-{}.*.rpm"))
+        self.debian = Debian(BARE, packages, rpms)
         root = self.mounts.layer(IMAGE, BARE)
         self.mounts.run(
             "systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--pipe", "--resolv-conf=copy-host",
@@ -71,7 +73,7 @@ class PackagesLab(SystemdLab):
             self.until(f"{name} to boot", self.machine(name).is_booted, 60)
         for name in self.machines:
             self.install(self.machine(name), RELEASES[0])
-            self._starts_nothing(self.machine(name))
+            self.starts_nothing(self.machine(name))
         self._purged_when_asked(self.machine("n1"))
         return super().form()
 
@@ -84,7 +86,8 @@ class PackagesLab(SystemdLab):
         name = machine.shell("readlink /usr/lib/haclusterd/current", is_checked=False).strip()
         return next((each for each in RELEASES if f"-{each}-" in name), "")
 
-    def _starts_nothing(self, machine: SystemdMachine) -> None:
+    def starts_nothing(self, machine: SystemdMachine) -> None:
+        """Demand that a package that has just been installed has neither started nor enabled anything."""
         for unit in UNITS:
             if machine.shows(unit, "ActiveState") != "inactive":
                 raise NotAsExpectedError(f"{machine.name}: the package has started {unit}")
@@ -109,13 +112,17 @@ def obstacle() -> str:
     return f"missing: {', '.join(missing)} (Debian: apt-get install debootstrap rpm)" if missing else ""
 
 
-def _make_packages(directory: Path) -> dict[str, str]:
+def _make_packages(directory: Path) -> None:
     directory.mkdir(parents=True)
     command = [sys.executable, "-m", "packages.build", "--output", str(directory), "--trial", *RELEASES]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=BUILD_S, check=False)
     if done.returncode:
         raise NspawnError(f"no packages: {(done.stderr or done.stdout).strip()[-1000:]}")
-    return {release: f"{WHEELS}/{next(directory.glob(f'*-{release}_*.deb')).name}" for release in RELEASES}
+
+
+def _found(directory: Path, pattern: str) -> dict[str, str]:
+    """Return the packages of one kind, by release, as the machines see them."""
+    return {release: f"{WHEELS}/{next(directory.glob(pattern.format(release))).name}" for release in RELEASES}
 
 
 def _make_bare() -> None:

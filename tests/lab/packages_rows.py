@@ -1,10 +1,15 @@
-"""What administrators do with the packages: upgrade node by node while everything runs, go back, remove, purge."""
+"""What administrators do with the packages: upgrade node by node while everything runs, go back, remove, purge.
+
+The rpm is installed by rpm itself, beside Debian's packages, whose names it cannot know: without its dependencies.
+"""
+
+from collections.abc import Callable
 
 from tests.lab.packages_lab import INSTALL, RELEASES, PackagesLab
 from tests.lab.site import NotAsExpectedError
 from tests.lab.systemd_lab import SystemdLab
 from tests.lab.systemd_machine import STATE, SystemdMachine
-from tests.lab.systemd_rows import BEGINS, DRAIN_MS, Asked, Row, images, is_active
+from tests.lab.systemd_rows import BEGINS, DRAIN_MS, JOIN_S, Asked, Row, images, is_active
 
 PROGRAMS = ("crm", "haclusterd", "haclusterd-pacer", "haclusterd-api")
 KEPT = ("/etc/haclusterd/haclusterd.yaml", f"{STATE}/history.sqlite")
@@ -15,17 +20,27 @@ def upgrade(lab: SystemdLab) -> Asked:
     assert isinstance(lab, PackagesLab)
     for release in reversed(RELEASES):
         for name in lab.machines:
-            machine = lab.machine(name)
-            before = {unit: images(machine, unit) for unit in BEGINS}
-            lab.install(machine, release)
-            lab.until("new images of pacer and daemon", lambda machine=machine, before=before: all(
-                images(machine, unit) > count for unit, count in before.items()), 60)  # fmt: skip
-            lab.until("it to be online", lambda name=name: name in lab.online(), 30)
-            _runs(lab, machine, release)
+            _upgraded(lab, lab.machine(name), release, lab.install)
+    _nothing_failed(lab)
+    return Asked()
+
+
+def _upgraded(
+    lab: PackagesLab, machine: SystemdMachine, release: str, install: Callable[[SystemdMachine, str], None]
+) -> None:
+    """Install a release on a node whose daemons run, and wait until they run that release."""
+    before = {unit: images(machine, unit) for unit in BEGINS}
+    install(machine, release)
+    lab.until("new images of pacer and daemon",
+              lambda: all(images(machine, unit) > count for unit, count in before.items()), 60)  # fmt: skip
+    lab.until("it to be online", lambda: machine.name in lab.online(), 30)
+    _runs(lab, machine, release)
+
+
+def _nothing_failed(lab: PackagesLab) -> None:
     failed = [event for event in lab.events(lab.began_wall_ms) if event["kind"] == "operation-failed"]
     if failed:
         raise NotAsExpectedError(f"{len(failed)} operations failed, the first: {failed[0]['text']}")
-    return Asked()
 
 
 def _runs(lab: PackagesLab, machine: SystemdMachine, release: str) -> None:
@@ -60,6 +75,37 @@ def remove(lab: SystemdLab) -> Asked:
     return Asked(outage_ms=DRAIN_MS)
 
 
+def rpm(lab: SystemdLab) -> Asked:
+    """Put the rpm in the deb's place on the node with the service, upgrade it under monitors, erase it, go back."""
+    assert isinstance(lab, PackagesLab)
+    machine = lab.machine(lab.holder())
+    machine.shell(f"{INSTALL} remove haclusterd && {INSTALL} install rpm", timeout_s=300)
+    _install_rpm(lab, machine, RELEASES[0])
+    lab.starts_nothing(machine)
+    machine.shell("systemctl enable --now haclusterd", timeout_s=120)
+    lab.until("all to be well", lab.is_whole, JOIN_S)
+    _upgraded(lab, machine, RELEASES[1], lambda machine, release: _install_rpm(lab, machine, release))
+    differing = machine.shell("rpm -V --nodeps haclusterd", is_checked=False)
+    if differing:
+        raise NotAsExpectedError(f"not as the rpm has it: {differing}")
+    _nothing_failed(lab)
+    machine.shell("rpm -e --nodeps --force-debian haclusterd", timeout_s=120)
+    lab.until("the service to answer", lab.client.is_served, 30)
+    lab.hold("nobody is fenced", lambda: not lab.fenced(lab.began), 4)
+    _nothing_left(machine)
+    gone = [each for each in KEPT if not machine.shell(f"ls {each}", is_checked=False)]
+    if gone:
+        raise NotAsExpectedError(f"the rpm was erased, and {gone} are gone")
+    lab.install(machine, RELEASES[0])
+    machine.shell("systemctl enable --now haclusterd", timeout_s=120)
+    lab.until("it to run", lambda: is_active(machine), 60)
+    return Asked(outage_ms=DRAIN_MS)
+
+
+def _install_rpm(lab: PackagesLab, machine: SystemdMachine, release: str) -> None:
+    machine.shell(f"rpm -U --nodeps --force-debian {lab.debian.rpms[release]}", timeout_s=120)
+
+
 def _nothing_left(machine: SystemdMachine) -> None:
     script = (
         "pgrep -a haclusterd; ls -d /usr/lib/haclusterd /usr/lib/ocf/resource.d/haclusterd /usr/share/haclusterd "
@@ -71,4 +117,8 @@ def _nothing_left(machine: SystemdMachine) -> None:
         raise NotAsExpectedError(f"removed, and there is still: {left.strip()}")
 
 
-ROWS = (Row("systemd-packages", upgrade), Row("systemd-packages-removed", remove))
+ROWS = (
+    Row("systemd-packages", upgrade),
+    Row("systemd-packages-removed", remove),
+    Row("systemd-packages-rpm", rpm),
+)
