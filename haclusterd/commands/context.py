@@ -113,7 +113,7 @@ class LiveView:
     warnings: tuple[str, ...] = ()
     """What is amiss with the answering node's pacer, and whom it keeps out."""
     plan_warnings: tuple[str, ...] = ()
-    """On the DC: what the newest plan warns of."""
+    """What the DC's newest plan warns of."""
     holds: tuple[Hold, ...] = ()
     counted: Counted = Counted()
     """What this daemon has counted since it began."""

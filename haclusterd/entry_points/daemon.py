@@ -258,6 +258,7 @@ class Daemon:
             entropy=SystemEntropy(),
             store=self._store(settings),
             pacer=self._pacer,
+            peer_messages=self._peer_messages,
             agents=self._agents_by_class(clock, incarnation, has_lease, StonithAgents(clock, fence_agents)),
             fence_agents=fence_agents,
             alerts=ProcessAlertAgents(clock, loop, own_environment=marks),

@@ -52,16 +52,15 @@ class ServiceMeter:
             self._thread.join(5)
 
     async def _run(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._ending = asyncio.Event()
+        self._loop, self._ending = loop, ending = asyncio.get_running_loop(), asyncio.Event()
         rounds: set[asyncio.Task[None]] = set()
-        due = self._loop.time()
-        while not self._ending.is_set():
+        due = loop.time()
+        while not ending.is_set():
             task = asyncio.create_task(self._round())
             rounds.add(task)
             task.add_done_callback(rounds.discard)
-            due = max(due + PERIOD_S, self._loop.time())
-            await asyncio.sleep(due - self._loop.time())
+            due = max(due + PERIOD_S, loop.time())
+            await asyncio.sleep(due - loop.time())
         await asyncio.gather(*rounds)
 
     async def _round(self) -> None:

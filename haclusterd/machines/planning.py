@@ -153,6 +153,7 @@ class Planning:
         self._gathers_until = None
         self._recheck_at = NEVER
         self.failure = ""
+        self.warnings = ()
 
     def replaced(self) -> None:
         """The whole CIB was replaced: no changes came with it."""

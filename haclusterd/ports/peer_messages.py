@@ -17,8 +17,11 @@ MESSAGE_BYTES_MAX: Final = 256 * 1024
 class PeerMessages(Protocol):
     """This node's way to its peers. Every call may come from any thread."""
 
-    def open(self, received: Callable[[NodeName, bytes], None]) -> None:
-        """Begin; `received` is called on a thread of the adapter and must return at once."""
+    def open(self, kind: bytes, received: Callable[[NodeName, bytes], None]) -> None:
+        """Receive the messages whose first byte is `kind`; those that nobody receives are lost.
+
+        `received` is called on a thread of the adapter and must return at once.
+        """
         ...
 
     def send(self, to: NodeName, message: bytes) -> None:

@@ -4,6 +4,8 @@ from haclusterd.commands.context import HeardFrom, Hold, LiveView, TransitionPro
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import PacerReport
+from haclusterd.protocol.dc_bulletin import DcBulletin
+from haclusterd.runtime.dc_bulletins import bulletin_of
 from haclusterd.runtime.node import NodeRuntime
 
 
@@ -24,7 +26,7 @@ def live_view(runtime: NodeRuntime) -> LiveView:
     all_voters = voters(runtime)
     connected = tuple(name for name in all_voters if name == node or name in runtime.links)
     has_leader = runtime.leadership.leader is not None
-    progress = runtime.controller.transition_progress()
+    bulletin = known_of_the_dc(runtime)
     held: dict[NodeName, str] = {}
     if runtime.joining.held_because:
         held[node] = runtime.joining.held_because
@@ -40,20 +42,31 @@ def live_view(runtime: NodeRuntime) -> LiveView:
         stale_ms=stale_ms(runtime, moment.now),
         safe_mode=runtime.safe_mode,
         safe_mode_remedy=runtime.safe_mode_remedy,
-        scheduler_error=runtime.controller.failure,
+        scheduler_error=bulletin.scheduler_error,
         held_joins=held,
-        transition=TransitionProgress(*progress) if progress is not None else None,
+        transition=TransitionProgress(*bulletin.transition) if bulletin.transition is not None else None,
         started_at=runtime.started_at,
         history_problem=runtime.ports.history.problem(),
         warnings=(*_pacer_errors(pacer_report), *runtime.copied_nodes.warnings(moment.now),
                   *runtime.ports.agents.waits()),
-        plan_warnings=runtime.controller.warnings,
+        plan_warnings=bulletin.warnings,
         holds=tuple(
             Hold(each.loop, each.longest_ms, each.recent_ms, each.longest_work_ms)
             for each in runtime.ports.holds.longest()
         ),
         counted=runtime.tally.counted(),
     )
+
+
+def known_of_the_dc(runtime: NodeRuntime) -> DcBulletin:
+    """Return what the DC knows beside the CIB: on the DC what is so now, elsewhere what it has written last."""
+    term = runtime.leadership.term
+    if runtime.controller.leads:
+        return bulletin_of(runtime.controller, term)
+    silent, dc = runtime.dc_bulletins.silent(), runtime.cib.status.controller
+    if silent is not None and dc is not None and dc.node == silent:
+        return DcBulletin(term, (f"{silent}, which is DC, does not say here what its plan warns of: crm status there",))
+    return runtime.dc_bulletins.shown() or DcBulletin(term)
 
 
 def stale_ms(runtime: NodeRuntime, now: Instant) -> int:

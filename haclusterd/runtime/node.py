@@ -71,6 +71,7 @@ from haclusterd.ports.store import (
     VoterLinks,
 )
 from haclusterd.runtime.alerts.delivery import AlertDelivery
+from haclusterd.runtime.dc_bulletins import DcBulletins
 from haclusterd.runtime.hand_over import HandOver
 from haclusterd.runtime.history_keeper import HistoryKeeper
 from haclusterd.runtime.history_rows import rows_of, version_of
@@ -119,8 +120,7 @@ class NodeRuntime:
         self._learners = LearnersMachine(settings.rules)
         self._load_watch, self._devices = LoadWatch(settings.node), DevicesMachine(settings.node)
         now = ports.clock.now()
-        self.started_at = ports.clock.wall()
-        self._began_at = now
+        self.started_at, self._began_at = ports.clock.wall(), now
         self._timing = settings.timing
         self._incarnation = Incarnation(settings.boot_id, ports.entropy.token())
         self._proposer = Proposer(settings.node, ports.entropy.token(), ports.store)
@@ -154,17 +154,18 @@ class NodeRuntime:
         self.tally = Tally()
         self.copied_nodes = CopiedNodes()
         """Who must not be talked to, because it only shows a peer's certificate."""
-        self._hand_over = HandOver()
+        self._hand_over, self._safe_mode = HandOver(), SafeMode()
         self._appended: int | None = None
         """The newest entry of this leader's log that was shown before its commit, and is not considered yet."""
         self._leaving = Leaving(after(now, self._timing.lease_ms))
-        self._safe_mode = SafeMode()
         self._learnt_agents: set[str] = set()
         self._watchers: list[Callable[[], None]] = []
         self._history_watchers: list[Callable[[], None]] = []
         self._monitors: set[str] = set()
         """Keys of monitors that are being run; they are many, and mostly no news."""
         self._keeper = HistoryKeeper(node, ports.clock, ports.history, lambda: self._cib, self._propose)
+        self.dc_bulletins = DcBulletins(node, ports.clock, ports.peer_messages)
+        """What the DC writes to its peers, and what came of it here."""
         self._alerts = AlertDelivery(node, self._incarnation, ports, propose=self._propose, wake=self._wake)
 
     # -- life -------------------------------------------------------------------------------------------------------
@@ -175,6 +176,7 @@ class NodeRuntime:
         self._log("daemon.start", incarnation=str(self._incarnation), cluster=self._settings.cluster_name)
         self._judge_crashes()
         ports.history.start(self._history_failed)
+        self.dc_bulletins.start()
         ports.planner.start(self._planned)
         ports.pacer.start(self._pacer_settings(), self._pacer_reported)
         adopted = ports.agents.adopt(self._adopted_ended)
@@ -502,6 +504,7 @@ class NodeRuntime:
         self._step_controller(changes)
         self._secrets.step(self._incarnation)
         self._alerts.step(self._cib)
+        self.dc_bulletins.step(self._cib, self._leadership, self._controller)
         now, read = self._ports.clock.now(), self._ports.load.read
         self._perform_all(self._load_watch.step(self._cib, self._incarnation, read, now))
         self._perform_all(self._devices.step(self._cib, self._incarnation, now))
@@ -619,6 +622,7 @@ class NodeRuntime:
             self._devices.deadline(),
             self._recovery.deadline(),
             self._alerts.deadline(),
+            self.dc_bulletins.deadline(),
             self._hand_over.deadline() if self._leadership.is_self else NEVER,
             self._leaving.deadline(is_led=self._leadership.leader is not None, now=moment.now),
         )

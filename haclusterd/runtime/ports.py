@@ -14,6 +14,7 @@ from haclusterd.ports.history import History
 from haclusterd.ports.loop_stalls import LoopStalls
 from haclusterd.ports.machine_load import LoadMeter
 from haclusterd.ports.pacer import Pacer
+from haclusterd.ports.peer_messages import PeerMessages
 from haclusterd.ports.planner import Planner
 from haclusterd.ports.secrets import SecretKeeper
 from haclusterd.ports.store import Store
@@ -27,6 +28,7 @@ class NodePorts:
     entropy: Entropy
     store: Store
     pacer: Pacer
+    peer_messages: PeerMessages
     agents: AgentRunner
     fence_agents: FenceAgents
     log: EventLog

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from haclusterd.adapters.network.peer_messages import RaftPeerMessages
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.cib.commands import IssueOrders
@@ -254,6 +255,7 @@ class BrainProcess:
         pacer = SimulatedPacer(host, boot, self.main_life, loading_us)
         self._pacer = pacer
         rules = rules_at(around.rules, around.level_of(host.node))
+        peer_messages = RaftPeerMessages()
         self._replica = replica = Replica(pacer, rules=rules, folding=around.folding)
         self.raft = SimulatedRaft(
             host=host,
@@ -269,6 +271,8 @@ class BrainProcess:
             loading_us=loading_us,
             fail=self._fail,
             greeting=self,
+            peer_messages=peer_messages,
+            messages_chance=world.chance(f"messages/{name}"),
         )
         self.store = self.raft.main
         ports = NodePorts(
@@ -276,6 +280,7 @@ class BrainProcess:
             entropy=SeededEntropy(world.chance(f"entropy/{name}")),
             store=ObservedStore(self.store, self._event_seen, self._proposal_seen),
             pacer=pacer,
+            peer_messages=peer_messages,
             agents=SimulatedAgents(hosted, boot, self.main_life, around.truth),
             fence_agents=SimulatedFenceAgents(world, around.switch, boot, self.main_life, host.name),
             alerts=SimulatedAlertAgents(host, boot, self.main_life, around.alert_fates, around.alert_begins),

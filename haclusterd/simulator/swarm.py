@@ -18,6 +18,8 @@ from haclusterd.cib.commands import PutAlert, RecoveryOutcome, RequestAlertTest,
 from haclusterd.model.alerts import targets
 from haclusterd.model.devices import Rung
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
+from haclusterd.runtime.dc_bulletins import SHOWN_MS
+from haclusterd.runtime.live_view import known_of_the_dc
 from haclusterd.simulator import drawn_configurations, healing, recovery
 from haclusterd.simulator.checks import coverage, expectations
 from haclusterd.simulator.checks.activities import Activity
@@ -383,6 +385,7 @@ def _act(cluster: Cluster, faults: FaultRun[Cluster], seed: int, safety_ms: int)
     cluster.run_for(STAYS_SETTLED_MS)
     cluster.until_settled(limit_ms, "settled again")
     _judge_digests(cluster)
+    cluster.until(partial(_show_the_same, cluster), SHOWN_MS, "all nodes show what the DC knows")
     _judge_alerts(cluster)
     tally = clients.judge()
     if begins_again(seed):
@@ -443,6 +446,12 @@ def _judge_digests(cluster: Cluster) -> None:
     digests = {codec.digest(cib) for name in cluster.names if (cib := cluster.applied_at(name)) is not None}
     if len(digests) != 1:
         raise ViolationError("DigestsAreEqual", f"{len(digests)} different CIBs at the end")
+
+
+def _show_the_same(cluster: Cluster) -> bool:
+    """Tell whether what the DC knows beside the CIB is shown on all nodes."""
+    shown = {known_of_the_dc(cluster.brain_of(name).runtime) for name in cluster.names}
+    return len(shown) == 1
 
 
 def _judge_alerts(cluster: Cluster) -> None:

@@ -11,7 +11,9 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -122,21 +124,35 @@ class Trial:
                 self.wrong("bad_input_wrong", f"{each.module} {each.arguments}: {message}")
 
 
+@contextmanager
+def part(what: str) -> Iterator[None]:
+    """Say what is done, and how long it took."""
+    print(f"{what} ...", end=" ", flush=True)
+    began = time.monotonic()
+    yield
+    print(f"{time.monotonic() - began:.0f} s", flush=True)
+
+
 def run(ansible: Ansible, directory: Path) -> int:
     trial = Trial(ansible, directory)
-    lint = findings(ansible)
+    with part("linting"):
+        lint = findings(ansible)
     scenario = Scenario(directory / "cluster")
     api: Api | None = None
     try:
-        scenario.form()
+        with part("forming a cluster"):
+            scenario.form()
         api = started(scenario, "n2", directory)
         token = crm(scenario, "n1", "api", "token", "add", "ansible", "--role", "admin")["token"]
         socket = str(scenario.cluster.nodes[scenario.cluster.names[0]].socket)
-        trial.walk("crm", {"socket": socket}, steps(scenario.power()))
-        scenario.replace(scenario.power())
-        scenario.settle()
-        trial.walk("REST", {"url": f"http://127.0.0.1:{api.port}", "token": token}, steps(scenario.power()))
-        trial.refuse(socket, api)
+        with part("changes by crm"):
+            trial.walk("crm", {"socket": socket}, steps(scenario.power()))
+            scenario.replace(scenario.power())
+            scenario.settle()
+        with part("changes over REST"):
+            trial.walk("REST", {"url": f"http://127.0.0.1:{api.port}", "token": token}, steps(scenario.power()))
+        with part("bad input"):
+            trial.refuse(socket, api)
     finally:
         if api is not None:
             api.process.terminate()
@@ -144,7 +160,8 @@ def run(ansible: Ansible, directory: Path) -> int:
         scenario.close()
     zero = ZeroCluster(directory / "zero", ansible)
     try:
-        words = zero.play(trial)
+        with part("a cluster from zero"):
+            words = zero.play(trial)
     finally:
         zero.close()
     for each in (*trial.problems, *lint):

@@ -18,6 +18,7 @@ FROZEN = {
     "codec_2/envelopes.jsonl": "b67f91717278a07458ab0ca40836737becd36c4a523aa77a8f7efa85f7d29f15",
     "codec_3/log.jsonl.gz": "79435066ed1760b9427913be3dd209407ebf016a0d9419a2356a36a85c80bc50",
     "messages/control.jsonl": "206a418bead9ee615bc40d3dff011b289a2887bedb291090c3fe61ebbb3ae771",
+    "messages/dc_bulletin.jsonl": "653ada063b46f3ff252b9613e3c2c95f35d51abfc1a8b9d1fecafcf35e735c6f",
     "messages/enrolment.jsonl": "b2a00708c5d860e584f5193bb999703c4ec339ecb68d44ff63eb6251f601a469",
     "messages/history_messages.jsonl": "6bf1b8624233e2cc448095301f85c08036c73a544ff0cb766aba4cbed81c1ab0",
     "messages/pacer_socket.jsonl": "8c389579fcaa33b36c699df186fceee775b852d9f8dcfdbc3076a8f135f23994",

@@ -18,7 +18,8 @@ from haclusterd.model.pacer import BrainState, HeardNode, PacerReport, PacerSett
 from haclusterd.model.remembered import HistoryRow, HistorySummary, KeptVersion, Span
 from haclusterd.model.requests import Basis, Options, Progress, Request, Response, ShownReport
 from haclusterd.model.watchdog import PanicAction, Watchdog, WatchdogSettings
-from haclusterd.protocol import control, enrolment, history_messages, pacer_socket
+from haclusterd.protocol import control, dc_bulletin, enrolment, history_messages, pacer_socket
+from haclusterd.protocol.dc_bulletin import DcBulletin
 from haclusterd.protocol.history_messages import (
     AskPage,
     AskSummary,
@@ -102,6 +103,16 @@ PROTOCOLS: Mapping[str, Protocol] = {
         ],
         text_of=lambda letter: zlib.decompress(letter[1:]),
         payload_of=lambda text: b"\x01" + zlib.compress(text),
+    ),
+    "dc_bulletin": Protocol(
+        dc_bulletin.encode,
+        dc_bulletin.decode,
+        [
+            DcBulletin(7, ("n3 is lost, caf\u00e9",), "KeyError: 'web'", (4, 1, 9)),
+            DcBulletin(8),
+        ],
+        text_of=lambda message: zlib.decompress(message[1:]),
+        payload_of=lambda text: b"\x02" + zlib.compress(text),
     ),
     "control": Protocol(
         control.encode,

@@ -39,6 +39,7 @@ from haclusterd.ports.history import (
     VersionQuery,
 )
 from haclusterd.ports.peer_messages import PeerMessages
+from haclusterd.protocol.history_messages import VERSION as HISTORY_MESSAGES
 from haclusterd.protocol.history_messages import (
     AskPage,
     AskSummary,
@@ -107,7 +108,7 @@ class SqliteHistory:
     def start(self, failed: Callable[[str], None]) -> None:
         """Begin; each new problem, and with an empty text its end, is reported once, on the main loop."""
         self._failed = failed
-        self._peer_messages.open(self._message_came)
+        self._peer_messages.open(HISTORY_MESSAGES, self._message_came)
         self._thread.start()
 
     def record(

@@ -6,7 +6,6 @@ message costs the Raft thread a comparison; one for a link that has bytes waitin
 Invariant: nothing here may wait, and nothing of a message may reach the Raft core.
 """
 
-import asyncio
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -25,28 +24,36 @@ class Links(Protocol):
         ...
 
 
+class Post(Protocol):
+    """Makes a call on the loop of the links, from any thread; raises RuntimeError when it has ended."""
+
+    def __call__(self, call: Callable[[NodeName, bytes], None], to: NodeName, frame: bytes, /) -> object:
+        """Do so."""
+        ...
+
+
 class RaftPeerMessages:
     """`PeerMessages` over a transport that may come, go and come again."""
 
     def __init__(self) -> None:
-        self._received: Callable[[NodeName, bytes], None] | None = None
-        self._way: tuple[asyncio.AbstractEventLoop, Links] | None = None
+        self._receivers: dict[bytes, Callable[[NodeName, bytes], None]] = {}
+        self._way: tuple[Post, Links] | None = None
         self._reachable: frozenset[NodeName] = frozenset()
 
-    # What the history calls, on any thread.
+    # What is called on any thread.
 
-    def open(self, received: Callable[[NodeName, bytes], None]) -> None:
+    def open(self, kind: bytes, received: Callable[[NodeName, bytes], None]) -> None:
         """See `PeerMessages.open`."""
-        self._received = received
+        self._receivers[kind] = received
 
     def send(self, to: NodeName, message: bytes) -> None:
         """See `PeerMessages.send`."""
         way = self._way
         if way is None or len(message) > MESSAGE_BYTES_MAX:
             return
-        loop, links = way
+        post, links = way
         try:
-            loop.call_soon_threadsafe(links.send_if_idle, to, MARK + message)
+            post(links.send_if_idle, to, MARK + message)
         except RuntimeError:
             return  # The loop has ended meanwhile.
 
@@ -56,9 +63,9 @@ class RaftPeerMessages:
 
     # What the Raft thread calls.
 
-    def attach(self, loop: asyncio.AbstractEventLoop, links: Links) -> None:
-        """Use these links from now on."""
-        self._way = (loop, links)
+    def attach(self, post: Post, links: Links) -> None:
+        """Use these links from now on; `post` makes a call on their loop, from any thread."""
+        self._way = (post, links)
 
     def detach(self) -> None:
         """There are no links any more."""
@@ -77,15 +84,16 @@ class RaftPeerMessages:
         """Take a frame if it is a message; return whether it was one."""
         if frame[:1] != MARK:
             return False
-        if self._received is not None and len(frame) <= MESSAGE_BYTES_MAX + 1:
-            self._received(peer, frame[1:])
+        received = self._receivers.get(frame[1:2])
+        if received is not None and len(frame) <= MESSAGE_BYTES_MAX + 1:
+            received(peer, frame[1:])
         return True
 
 
 class NoPeerMessages:
     """`PeerMessages` of a node that has nobody to write to."""
 
-    def open(self, received: Callable[[NodeName, bytes], None]) -> None:
+    def open(self, kind: bytes, received: Callable[[NodeName, bytes], None]) -> None:
         """See `PeerMessages.open`."""
 
     def send(self, to: NodeName, message: bytes) -> None:

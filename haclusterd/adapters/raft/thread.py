@@ -207,7 +207,7 @@ class RaftThread:
         try:
             core.open()
             await transport.start(Links(self._connected, self._disconnected, self._receive))
-            self._peer_messages.attach(self._loop, transport)
+            self._peer_messages.attach(self._loop.call_soon_threadsafe, transport)
         except OSError as error:
             places = ", ".join(f"{host}:{port}" for host, port in self._addresses[self._settings.node])
             raise StoreBusyError(f"{places}, {self._directory}: {error}") from error

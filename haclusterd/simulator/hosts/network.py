@@ -310,6 +310,16 @@ class _Session:
         direction.queue.append(data)
         self.move(direction)
 
+    def send_beside(self, source: NodeName, data: bytes, chance: random.Random) -> None:
+        """Send what may be lost, and never delays what is sent otherwise."""
+        direction = self.directions[source]
+        if direction.queue or not self._passes(direction):
+            return
+        world = self.streams.network.world
+        travels_us = between(chance, self.streams.network.weather.delay_us)
+        target = self.ends[direction.target]
+        world.after(travels_us, lambda: target.life.do(lambda: self._hand_over(direction, data)))
+
     def move(self, direction: _Direction) -> None:
         """Let the first message travel, when the direction is open."""
         network = self.streams.network
@@ -387,6 +397,12 @@ class Streams:
             return False
         session.send(source, data)
         return True
+
+    def send_beside(self, source: NodeName, target: NodeName, data: bytes, chance: random.Random) -> None:
+        """Send on the session if nothing waits there, or lose it; how long it travels is drawn from `chance`."""
+        session = self._sessions.get((source, target))
+        if session is not None:
+            session.send_beside(source, data, chance)
 
     def has_session(self, machine: NodeName) -> bool:
         """Tell whether anybody talks to a machine."""

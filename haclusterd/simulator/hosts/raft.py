@@ -8,6 +8,7 @@ import logging
 import random
 from collections.abc import Callable
 
+from haclusterd.adapters.network.peer_messages import RaftPeerMessages
 from haclusterd.adapters.raft.library import supported_library
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.pacer import Pacer
@@ -46,8 +47,13 @@ class SimulatedRaft:
         loading_us: int,
         fail: Callable[[str], None],
         greeting: Greeting,
+        peer_messages: RaftPeerMessages,
+        messages_chance: random.Random,
     ) -> None:
+        """`messages_chance`: of what `peer_messages` sends, apart from what else is drawn."""
         self._greeting = greeting
+        self._peer_messages = peer_messages
+        self._messages_chance = messages_chance
         self._host = host
         self._boot = boot
         self._main_life = main_life
@@ -102,20 +108,31 @@ class SimulatedRaft:
     def connected(self, peer: NodeName) -> None:
         """See `StreamEnd.connected`."""
         self.core.peer_connected(peer)
+        self._peer_messages.connected(peer)
         self._arm()
 
     def disconnected(self, peer: NodeName) -> None:
         """See `StreamEnd.disconnected`."""
+        self._peer_messages.disconnected(peer)
         self.core.peer_disconnected(peer)
         self._arm()
 
     def received(self, peer: NodeName, data: bytes) -> None:
         """See `StreamEnd.received`."""
+        if self._peer_messages.take(peer, data):
+            return
         if not self.core.receive(peer, data):
             self._streams.close(self._host.name, peer)
         self._arm()
 
+    def send_if_idle(self, peer: NodeName, frame: bytes) -> None:
+        """See `Links.send_if_idle`."""
+        self._streams.send_beside(self._host.name, peer, frame, self._messages_chance)
+
     # Threads
+
+    def _post(self, call: Callable[[NodeName, bytes], None], to: NodeName, frame: bytes) -> None:
+        self._raft_life.after(between(self._messages_chance, WAKE_US), lambda: call(to, frame))
 
     def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:
         """See `raft.worker.Worker.run`."""
@@ -134,11 +151,13 @@ class SimulatedRaft:
     def _loaded(self) -> None:
         self._is_open = True
         self._streams.listen(self._host.name, self._raft_life, self, boot=self._boot.life)
+        self._peer_messages.attach(self._post, self)
         self._wake_raft()
 
     def _end(self) -> None:
         if self._is_open:
             self._is_open = False
+            self._peer_messages.detach()
             self.core.stop()
 
     def _wake_raft(self) -> None:

@@ -531,6 +531,27 @@ class ListCrashes:
         self.records.append(record)
 
 
+class ListedMessages:
+    """Messages to peers as a list; a test hands over what comes."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[NodeName, bytes]] = []
+        self.peers: tuple[NodeName, ...] = ()
+        self._receivers: dict[bytes, Callable[[NodeName, bytes], None]] = {}
+
+    def open(self, kind: bytes, received: Callable[[NodeName, bytes], None]) -> None:
+        self._receivers[kind] = received
+
+    def send(self, to: NodeName, message: bytes) -> None:
+        self.sent.append((to, message))
+
+    def reachable(self) -> tuple[NodeName, ...]:
+        return self.peers
+
+    def come(self, peer: NodeName, message: bytes) -> None:
+        self._receivers[message[:1]](peer, message)
+
+
 class Daemon:
     """n1's daemon in a cluster of three; it plans nothing unless a test gives it a scheduler."""
 
@@ -545,6 +566,7 @@ class Daemon:
         self.agents = HandAgents()
         self.fence_agents = HandFenceAgents()
         self.alerts = HandAlertAgents()
+        self.peer_messages = ListedMessages()
         self.devices = HandDevices()
         self.log = ListLog()
         self.crashes = ListCrashes(crashes)
@@ -558,6 +580,7 @@ class Daemon:
             entropy=Entropy(),
             store=self.store,
             pacer=self.pacer,
+            peer_messages=self.peer_messages,
             agents=self.agents,
             fence_agents=self.fence_agents,
             alerts=self.alerts,

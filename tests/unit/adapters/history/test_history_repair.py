@@ -49,7 +49,7 @@ class Box:
         self._hub = hub
         self._node = node
 
-    def open(self, received: Callable[[NodeName, bytes], None]) -> None:
+    def open(self, kind: bytes, received: Callable[[NodeName, bytes], None]) -> None:
         self._hub.boxes[self._node] = received
 
     def send(self, to: NodeName, message: bytes) -> None:
