@@ -97,7 +97,7 @@ def parse_globals(argv: Sequence[str]) -> GlobalOptions:
     pending = list(argv)
     while pending:
         if _is_statement(options.words):
-            options.words += pending
+            options.words += _without_last_options(options, pending)
             break
         word = pending.pop(0)
         if word == "--":
@@ -143,6 +143,29 @@ def _is_statement(words: Sequence[str]) -> bool:
     except UsageError:
         return False
     return bool(command.parameters) and command.parameters[0].takes is Takes.REST
+
+
+_COMPARISONS = ("eq", "ne", "lt", "gt", "lte", "gte", "==", "!=")
+"""What stands behind one of these in a rule is a value, whatever it looks like."""
+
+
+def _without_last_options(options: GlobalOptions, statement: Sequence[str]) -> list[str]:
+    """Take the options that stand last out of a statement: nothing that a statement ends with looks like one."""
+    words = list(statement)
+    while words and (len(words) == 1 or words[-2] not in _COMPARISONS):
+        name, has_value, value = words[-1].partition("=")
+        if name in _FLAGS and (not has_value or _FLAGS[name] == "wait"):
+            _set_flag(options, _FLAGS[name], value)
+            del words[-1:]
+        elif name in _VALUES and name.startswith("--") and has_value:
+            _set_value(options, name, _VALUES[name], value)
+            del words[-1:]
+        elif len(words) > 1 and words[-2] in _VALUES and words[-2] != "-f":
+            _set_value(options, words[-2], _VALUES[words[-2]], words[-1])
+            del words[-2:]
+        else:
+            break
+    return words
 
 
 def _set_flag(options: GlobalOptions, flag: str, value: str) -> None:

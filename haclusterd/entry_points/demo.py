@@ -234,9 +234,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--keep", action="store_true", help="leave the cluster running and say how to look at it")
     parser.add_argument("--end", type=Path, metavar="DIRECTORY", help="end a cluster that was kept, and remove it")
     parser.add_argument("--directory", type=Path, help="scratch directory (default: a temporary one)")
+    for option, what in (("--power-off", "cut the power of"), ("--boot", "start")):
+        help_ = f"{what} a node of the cluster that was kept in --directory"
+        parser.add_argument(option, metavar="NODE", help=help_)
     options = parser.parse_args(arguments)
     if options.end is not None:
         return _end_kept(options.end)
+    if options.power_off or options.boot:
+        return _switch(options.directory, options.power_off or options.boot, is_on=bool(options.boot))
     signal.signal(signal.SIGTERM, _end)
     directory = Path(tempfile.mkdtemp(prefix="haclusterd-demo-")) if options.directory is None else options.directory
     try:
@@ -286,25 +291,59 @@ def _play(demo: Demo, directory: Path, *, keep: bool) -> int:
 
 def _explain(demo: Demo, directory: Path) -> None:
     crm = Path(sys.executable).parent / "crm"
-    node = demo.cluster.names[0]
+    node, holder = demo.cluster.names[0], demo.holder()
+    other = next(name for name in demo.cluster.names if name != holder)
     socket = demo.cluster.directory / node / "run" / "control.sock"
+    url = "http://{}:{}/".format(*demo.meter.addresses[holder])
+    again = f"{sys.executable} -m haclusterd.entry_points.demo"
     print(
         f"""
-The cluster is left running below {directory}. Try:
+The cluster is left running below {directory}.
+The service is at {url} as long as it runs on {holder}; on n2 it is at 127.77.0.2, and so on. Try:
 
+  curl {url}
   export HACLUSTERD_SOCKET={socket}
   {crm} status
   {crm} resource why {SERVICE}
-  {crm} resource move site n2
-  {crm} node standby n2
+  {crm} resource move site {other}
+  {crm} node standby {other}
+  {crm} node online {other}
   {crm} configure show
   {crm} history events
 
+Cut the power of a node, and start it again (on this machine, nothing else does):
+
+  {again} --directory {directory} --power-off {holder}
+  {again} --directory {directory} --boot {holder}
+
 End it with:
 
-  {sys.executable} -m haclusterd.entry_points.demo --end {directory}
+  {again} --end {directory}
 """
     )
+
+
+def _switch(directory: Path | None, name: str, *, is_on: bool) -> int:
+    """Start a node of a kept cluster, or cut its power, as far as there is anything to do."""
+    try:
+        cluster = LocalCluster.kept(directory or Path())
+    except OSError as error:
+        print(f"--directory must name a kept demonstration: {error}", file=sys.stderr)
+        return 1
+    if name not in cluster.names:
+        print(f"there is no node {name!r} (one of: {', '.join(cluster.names)})", file=sys.stderr)
+        return 1
+    is_running = bool(cluster.processes(name))
+    if is_running is is_on:
+        print(f"{name} is {'running' if is_on else 'off'} already")
+    elif is_on:
+        cluster.boot(name)
+        cluster.start([name])
+        print(f"{name} is starting; see: crm status")
+    else:
+        cluster.power_off(name)
+        print(f"{name} is off")
+    return 0
 
 
 def _end_kept(directory: Path) -> int:

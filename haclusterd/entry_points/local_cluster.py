@@ -77,6 +77,21 @@ class LocalCluster:
         """What `fence_local` reads as `nodes_dir`."""
         return self.directory / "nodes"
 
+    @classmethod
+    def kept(cls, directory: Path) -> "LocalCluster":
+        """Return a cluster that another process has made; raise OSError where there is none."""
+        nodes = directory / "nodes"
+        mark = (nodes / "local-cluster").read_text().strip()
+        cluster = cls(directory, tuple(sorted(path.stem for path in nodes.glob("*.node"))), mark=mark)
+        for name in map(NodeName, cluster.names):
+            home, bundle = directory / name, directory / "setup" / name
+            (port,) = (member.addresses[0][1] for member in load(bundle / CONFIGURATION_FILE).members
+                       if member.name == name)  # fmt: skip
+            cluster.nodes[name] = LocalNode(
+                name, bundle, home / "state", home / "run", home / "log", home / "boot_id", port
+            )
+        return cluster
+
     def setup(self) -> None:
         """Make certificates, configuration and directories of all nodes."""
         self.mark = self.mark or f"local-{uuid.uuid4().hex[:12]}"

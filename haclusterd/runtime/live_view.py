@@ -5,7 +5,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import PacerReport
 from haclusterd.protocol.dc_bulletin import DcBulletin
-from haclusterd.runtime.dc_bulletins import bulletin_of
+from haclusterd.runtime.bulletins.exchange import bulletin_of
 from haclusterd.runtime.node import NodeRuntime
 
 
@@ -59,7 +59,7 @@ def live_view(runtime: NodeRuntime) -> LiveView:
 
 
 def known_of_the_dc(runtime: NodeRuntime) -> DcBulletin:
-    """Return what the DC knows beside the CIB: on the DC what is so now, elsewhere what it has written last."""
+    """Return what the DC knows beside the CIB: on the DC what is so now, on other nodes what it has written last."""
     term = runtime.leadership.term
     if runtime.controller.leads:
         return bulletin_of(runtime.controller, term)

@@ -71,7 +71,7 @@ from haclusterd.ports.store import (
     VoterLinks,
 )
 from haclusterd.runtime.alerts.delivery import AlertDelivery
-from haclusterd.runtime.dc_bulletins import DcBulletins
+from haclusterd.runtime.bulletins.exchange import DcBulletins
 from haclusterd.runtime.hand_over import HandOver
 from haclusterd.runtime.history_keeper import HistoryKeeper
 from haclusterd.runtime.history_rows import rows_of, version_of

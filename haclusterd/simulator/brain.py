@@ -254,8 +254,7 @@ class BrainProcess:
         loading_us = world.chance(f"loading/{name}").randint(*LOADING_US)
         pacer = SimulatedPacer(host, boot, self.main_life, loading_us)
         self._pacer = pacer
-        rules = rules_at(around.rules, around.level_of(host.node))
-        peer_messages = RaftPeerMessages()
+        rules, peer_messages = rules_at(around.rules, around.level_of(host.node)), RaftPeerMessages()
         self._replica = replica = Replica(pacer, rules=rules, folding=around.folding)
         self.raft = SimulatedRaft(
             host=host,

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -126,23 +127,25 @@ class Trial:
 
 @contextmanager
 def part(what: str) -> Iterator[None]:
-    """Say what is done, and how long it took."""
-    print(f"{what} ...", end=" ", flush=True)
+    """Say when something is done, and how long it took."""
     began = time.monotonic()
     yield
-    print(f"{time.monotonic() - began:.0f} s", flush=True)
+    print(f"{what}: {time.monotonic() - began:.0f} s", flush=True)
 
 
-def run(ansible: Ansible, directory: Path) -> int:
+def _lint(ansible: Ansible) -> list[str]:
+    with part("linted"):
+        return findings(ansible)
+
+
+def _change(ansible: Ansible, directory: Path, scenario: Scenario) -> Trial:
+    """Try the modules, by crm and over REST."""
     trial = Trial(ansible, directory)
-    with part("linting"):
-        lint = findings(ansible)
-    scenario = Scenario(directory / "cluster")
     api: Api | None = None
     try:
-        with part("forming a cluster"):
+        with part("a cluster formed"):
             scenario.form()
-        api = started(scenario, "n2", directory)
+            api = started(scenario, "n2", directory)
         token = crm(scenario, "n1", "api", "token", "add", "ansible", "--role", "admin")["token"]
         socket = str(scenario.cluster.nodes[scenario.cluster.names[0]].socket)
         with part("changes by crm"):
@@ -158,17 +161,38 @@ def run(ansible: Ansible, directory: Path) -> int:
             api.process.terminate()
             api.process.wait(20)
         scenario.close()
-    zero = ZeroCluster(directory / "zero", ansible)
+    return trial
+
+
+def _begin(ansible: Ansible, directory: Path, zero: ZeroCluster) -> tuple[Trial, dict[str, int]]:
+    """Try the role."""
+    trial = Trial(ansible, directory)
     try:
         with part("a cluster from zero"):
-            words = zero.play(trial)
+            return trial, zero.play(trial)
     finally:
         zero.close()
-    for each in (*trial.problems, *lint):
+
+
+def run(ansible: Ansible, directory: Path) -> int:
+    """Do all that is independent at the same time: a module spends its time on the start of Python."""
+    places = {name: directory / name for name in ("changes", "zero")}
+    for each in places.values():
+        each.mkdir()
+    # One after the other, since both look for free ports.
+    scenario, zero = Scenario(places["changes"] / "cluster"), ZeroCluster(places["zero"] / "cluster", ansible)
+    with ThreadPoolExecutor(3) as pool:
+        linting = pool.submit(_lint, ansible)
+        changing = pool.submit(_change, ansible, places["changes"], scenario)
+        beginning = pool.submit(_begin, ansible, places["zero"], zero)
+        (begun, words), changed, lint = beginning.result(), changing.result(), linting.result()
+    problems = [*changed.problems, *begun.problems, *lint]
+    for each in problems:
         print(each)
-    counts = {**trial.counts, **words, "lint": len(lint)}
-    print("RESULT", *(f"{name}={count}" for name, count in counts.items()))
-    return int(bool(trial.problems or lint))
+    names = dict.fromkeys([*changed.counts, *begun.counts])
+    counts = {name: changed.counts.get(name, 0) + begun.counts.get(name, 0) for name in names}
+    print("RESULT", *(f"{name}={count}" for name, count in {**counts, **words, "lint": len(lint)}.items()))
+    return int(bool(problems))
 
 
 def main() -> int:

@@ -72,7 +72,8 @@ def _nodes(screen: Screen, resource: Explanation) -> list[str]:
         if note:
             note = f"cannot: {note}"
         rows.append([mark, Cell(node.node, colour), Cell(node.score, colour), note])
-        rows += [["", "", _signed(addend), addend.source] for addend in node.addends]
+        said = (node.score, node.objection)
+        rows += [["", "", _signed(each), each.source] for each in node.addends if (each.score, each.source) != said]
     return columns(screen, rows, indent=2)
 
 

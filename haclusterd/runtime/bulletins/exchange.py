@@ -24,7 +24,7 @@ SHOWN_MS = 3 * REPEAT_MS
 
 
 class DcBulletins:
-    """One node's part: on the DC it writes, elsewhere it listens."""
+    """One node's part: it writes where it is DC, and listens where it is not."""
 
     def __init__(self, node: NodeName, clock: Clock, peer_messages: PeerMessages) -> None:
         self._node = node
