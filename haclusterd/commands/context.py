@@ -13,7 +13,7 @@ from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.counted import Counted
-from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.ids import NodeName, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.remembered import Comparison, FollowQuery, HistoryQuery, Missing, Position
@@ -114,6 +114,8 @@ class LiveView:
     """What is amiss with the answering node's pacer, and whom it keeps out."""
     plan_warnings: tuple[str, ...] = ()
     """What the DC's newest plan warns of."""
+    stopped_alone: frozenset[ResourceId] = frozenset()
+    """What the answering node has stopped by itself, without a lease: the CIB does not know it yet."""
     holds: tuple[Hold, ...] = ()
     counted: Counted = Counted()
     """What this daemon has counted since it began."""

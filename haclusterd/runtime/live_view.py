@@ -50,6 +50,7 @@ def live_view(runtime: NodeRuntime) -> LiveView:
         warnings=(*_pacer_errors(pacer_report), *runtime.copied_nodes.warnings(moment.now),
                   *runtime.ports.agents.waits()),
         plan_warnings=bulletin.warnings,
+        stopped_alone=runtime.executor.stopped_alone,
         holds=tuple(
             Hold(each.loop, each.longest_ms, each.recent_ms, each.longest_work_ms)
             for each in runtime.ports.holds.longest()

@@ -183,7 +183,8 @@ def _cut_links(cib: Cib, live: LiveView) -> Iterator[Headline]:
     for name in online:
         away = [voter for voter in voters if voter != name and (voter in cut[name] or voter not in online)]
         linked = len(voters) - len(away) - (name not in voters)
-        if cut[name] and 2 * linked <= len(voters) and name != live.node:
+        is_heard = _hears(live, live.node, name, limit_ms)
+        if cut[name] and 2 * linked <= len(voters) and name != live.node and is_heard:
             barred.append(name)
             text = f"{name} is cut from {named(cut[name])}: {linked} of {len(voters)} voters can echo it, so it has" \
                    " no lease, and nothing runs there"

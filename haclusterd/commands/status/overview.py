@@ -4,7 +4,7 @@ Answers are those of `resource_state`, one resource at a time there; here each n
 that the status of ten thousand resources costs no more than reading them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from haclusterd.commands.status.resource_state import (
     Failure,
@@ -38,14 +38,22 @@ WHOLE = (None, "Started")
 class Overview:
     """What the CIB says of all resources, as it holds now: of blocks under rules on dates those that are in force."""
 
-    def __init__(self, cib: Cib) -> None:
+    def __init__(
+        self, cib: Cib, own: NodeName | None = None, stopped_alone: Collection[ResourceId] = frozenset()
+    ) -> None:
+        """`stopped_alone`: what the node `own` has stopped by itself, which the CIB does not know yet."""
         self.cib = cib = cib.as_in_force()
         self.properties = ClusterProperties(cib.in_force)
         self.failures: tuple[Failure, ...] = failures(cib)
         self.online = tuple(name for name, node in sorted(cib.status.nodes.items()) if node.state is NodeState.ONLINE)
         self._instances: dict[ResourceId, list[Instance]] = {}
+        self.stopped_alone: dict[ResourceId, NodeName] = {}
+        """What a node has stopped by itself, and which."""
         for _, status in sorted(cib.status.nodes.items()):
             for resource, instance in instances_on(status):
+                if status.name == own and resource in stopped_alone:
+                    self.stopped_alone[base_of(resource)] = status.name
+                    continue
                 self._instances.setdefault(base_of(resource), []).append(instance)
         self._defaults = effective(cib.in_force.resource_defaults)
         self._inherited = _inherited(cib.configuration)

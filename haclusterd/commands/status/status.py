@@ -47,14 +47,14 @@ def status(context: Context, arguments: Arguments) -> Outcome[Status | Verdict]:
     """Answer the state of the whole cluster; with `simple`, the verdict as a line and an exit status for monitoring."""
     if arguments.word("form") != "simple":
         return Outcome(answer=_whole(context))
-    first = headlines(context, Overview(context.cib))[0]
+    first = headlines(context, _overview(context))[0]
     return Outcome(answer=extended(Verdict, _headline(first)), exit_status=int(first.gravity))
 
 
 def _whole(context: Context) -> Status:
     """Return the state of the whole cluster (schema `haclusterd.status/1`). Times are epoch ms."""
     cib = context.cib
-    overview = Overview(cib)
+    overview = _overview(context)
     found = headlines(context, overview)
     live = context.live
     return Status(
@@ -88,6 +88,12 @@ def _whole(context: Context) -> Status:
         warnings=() if live is None else (*live.warnings, *live.plan_warnings),
         holds=() if live is None else tuple(_hold(each) for each in live.holds),
     )
+
+
+def _overview(context: Context) -> Overview:
+    """Return what the CIB says of all resources, and the answering node of its own."""
+    live = context.live
+    return Overview(context.cib) if live is None else Overview(context.cib, live.node, live.stopped_alone)
 
 
 def acting_dc(context: Context) -> NodeName | None:
@@ -233,6 +239,8 @@ def _shown_instance(instance: Instance, *, has_roles: bool) -> ShownInstance:
 
 def why_stopped(overview: Overview, resource: ResourceId) -> str:
     """Say in short what is known of a primitive that runs nowhere; `resource why` says it in full."""
+    if resource in overview.stopped_alone:
+        return f"{overview.stopped_alone[resource]} has no lease and stopped it"
     if not overview.online:
         return "no node is online"
     if all(node_flag(overview.cib, name, "standby") for name in overview.online):

@@ -14,7 +14,7 @@ from haclusterd.formats.cib_xml.status import StatusReader
 from haclusterd.formats.cib_xml.tree import Element, parse_tree
 from haclusterd.formats.cib_xml.upgrade import NEWEST_NAME, name_of_today
 from haclusterd.formats.cib_xml.writer import write_configuration
-from haclusterd.model.cluster import Cib, Member
+from haclusterd.model.cluster import Cib, ConfigurationVersion, Member
 from haclusterd.model.configuration import Configuration, effective
 from haclusterd.model.instants import WallTime
 from haclusterd.reports.codes import Code
@@ -24,6 +24,7 @@ from haclusterd.reports.places import Path, Places
 __all__ = ["CibReading", "ConfigurationReading", "read_cib", "read_configuration", "write_configuration"]
 
 
+EPOCH_DIGITS_MAX = 16
 _REMOTE_ADMINISTRATION = ("remote-tls-port", "remote-clear-port")
 
 
@@ -87,6 +88,7 @@ def read_cib(text: str, source: str) -> CibReading:
         members={name: Member(name, ()) for name, node in configuration.nodes.items() if not node.is_remote},
         configuration=configuration,
         status=status,
+        version=ConfigurationVersion(_epoch(root)),
     )
     return CibReading(
         cib,
@@ -96,6 +98,12 @@ def read_cib(text: str, source: str) -> CibReading:
         in_reading_order(notes.reports),
         Places() if (section := root.first("configuration")) is None else places_of(section, source),
     )
+
+
+def _epoch(root: Element) -> int:
+    """Return the version of the configuration, which each change in the file raises; 0 where it is no number."""
+    text = root.get("epoch") or ""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < EPOCH_DIGITS_MAX else 0
 
 
 def _execution_date(root: Element, notes: Notes) -> WallTime | None:

@@ -161,6 +161,11 @@ class ExecutorMachine:
         return self._alone is not None
 
     @property
+    def stopped_alone(self) -> frozenset[ResourceId]:
+        """What was stopped here without an order, and is not known to be stopped in the CIB yet."""
+        return frozenset(self._stopped_alone)
+
+    @property
     def keeps_running(self) -> bool:
         """Whether this node leaves alone what it runs when it has no lease."""
         return self._record.policy.keeps_running

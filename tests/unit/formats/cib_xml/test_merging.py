@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.formats.cib_xml.document import read_cib
 from tests.foreign_files import File
 
 DOCUMENT = """\
@@ -141,6 +142,20 @@ def test_a_change_is_put_into_the_document(file: File, command: str, difference:
         found = [line for line in found if "constraints" not in line]
     assert found == lines(difference)
     assert 'epoch="42" num_updates="0"' in file.path.read_text()
+
+
+def test_the_versions_that_are_named_are_those_of_the_document(file: File) -> None:
+    assert file.type("resource", "param", "db", "set", "state", "/run/db") == 0, file.printed
+    assert "version 41 -> 42" in file.printed
+    assert file.type("resource", "param", "db", "set", "state", "/run/other") == 0, file.printed
+    assert "version 42 -> 43" in file.printed
+    assert 'epoch="43"' in file.path.read_text()
+
+
+@pytest.mark.parametrize("epoch", ["", "-1", "x", "1e3", "9" * 400])
+def test_an_epoch_that_is_no_number_is_version_0(epoch: str) -> None:
+    reading = read_cib(f'<cib epoch="{epoch}"><configuration/></cib>', "cib.xml")
+    assert reading.cib.version.epoch == 0
 
 
 def test_references_stay_where_something_else_changes(file: File) -> None:
