@@ -299,7 +299,7 @@ def _explain(demo: Demo, directory: Path) -> None:
     print(
         f"""
 The cluster is left running below {directory}.
-The service is at {url} as long as it runs on {holder}; on n2 it is at 127.77.0.2, and so on. Try:
+The service runs on {holder} and answers there, at {url} (on n1 at 127.77.0.1, and so on). Try:
 
   curl {url}
   export HACLUSTERD_SOCKET={socket}

@@ -72,11 +72,12 @@ def crm(scenario: Scenario, node: str, *words: str) -> Any:
     return json.loads(done.stdout)
 
 
-def started(scenario: Scenario, node: str, directory: Path) -> Api:
+def started(scenario: Scenario, node: str, directory: Path, more: str = "") -> Api:
+    """Start the interface beside a node; `more`: what else its configuration says."""
     (port,) = free_ports("127.0.0.1", 1)
     file = directory / f"api-{node}.yaml"
     control = scenario.cluster.nodes[node].socket
-    file.write_text(f"listen: ['127.0.0.1:{port}']\nsocket: {control}\n")
+    file.write_text(f"listen: ['127.0.0.1:{port}']\nsocket: {control}\n{more}")
     process = subprocess.Popen(
         [sys.executable, "-m", "haclusterd.entry_points.api", "--configuration", str(file)], cwd=CHECKOUT
     )

@@ -1,11 +1,13 @@
 """The REST interface with real daemons: what it answers, to whom, and what it withstands."""
 
+import http.client
 import json
 import os
 import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import urllib.request
@@ -18,12 +20,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from cryptography import x509
 
 from haclusterd.api.events import STREAMS_OF_ROLE
 from haclusterd.api.routes import routes
 from haclusterd.model.ids import NodeName
 from tests.processes.daemons import Scenario
 from tests.processes.rest_interface import CHECKOUT, Answer, Api, crm, history, started
+from tests.unit.api.certified_clients import Authority
 from tests.who_may import BARE, LIMITED, ROLES, TABLE, Asked
 
 pytestmark = pytest.mark.processes
@@ -518,6 +522,53 @@ def test_a_wrong_request_is_refused_with_a_code(api: Api, method: str, path: str
     assert answer.json["code"]
     assert answer.json["status"] == status
     assert "Set-Cookie" not in answer.headers
+
+
+def test_a_signal_has_certificates_revocations_and_tokens_read_again(
+    scenario: Scenario, api: Api, tmp_path: Path
+) -> None:
+    authority = Authority(tmp_path, "authority")
+    alice, own = authority.signed("alice"), authority.signed("localhost", x509.DNSName("localhost"))
+    authority.revoked()
+    token = tmp_path / "ops"
+    token.write_text(api.tokens["viewer"])
+    token.chmod(0o640)
+    served = started(
+        scenario, "n2", tmp_path,
+        f"certificate: {own.name}\nkey: {own.name}\nclient-ca: {authority.file.name}\nclient-crl: revoked.pem\n"
+        "clients: {'CN:alice': ops}\n",
+    )  # fmt: skip
+
+    def asked() -> int:
+        """Return the status with which alice is answered; 0: the handshake ended."""
+        context = ssl.create_default_context(cafile=authority.file)
+        context.load_cert_chain(alice)
+        connection = http.client.HTTPSConnection("localhost", served.port, context=context, timeout=20)
+        try:
+            connection.request("GET", "/v1/status")
+            return connection.getresponse().status
+        except (OSError, http.client.HTTPException):
+            return 0
+        finally:
+            connection.close()
+
+    def read_again(what: str, status: int) -> None:
+        served.process.send_signal(signal.SIGHUP)
+        scenario.until(what, lambda: asked() == status)
+
+    try:
+        assert asked() == 200
+        token.write_text("hacl_guessed\n")
+        assert asked() == 200, "nothing is read before the signal"
+        read_again("the other token is shown", 401)
+        token.write_text(api.tokens["viewer"])
+        authority.revoked(alice)
+        read_again("the certificate is refused", 0)
+        authority.revoked()
+        read_again("the certificate is taken again", 200)
+    finally:
+        served.process.terminate()
+        assert served.process.wait(20) == 0
 
 
 def test_bodies_that_are_no_arguments_are_refused(api: Api) -> None:
