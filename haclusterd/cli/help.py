@@ -18,6 +18,16 @@ EXIT_CODES = (
     ("112, 124", "outcome unknown, check before repeating; timed out"),
 )
 """The codes that a script asks for; all of them are in `reports/exit_codes.py`."""
+TERMS = {
+    "daemon": "haclusterd, one on each node: it holds the state and runs the agents. Services go on while it restarts",
+    "dc": "the node that decides what runs where: the leader that the voters have chosen",
+    "lease": "what a node needs to run anything: a majority of the voters has heard it just now",
+    "pacer": "haclusterd-pacer, beside the daemon: it sends heartbeats and stops a node's services when its lease ends",
+    "quorum": "more than half of the voters: without it nothing is started, recovered or fenced",
+    "term": "counts the elections: a greater term is a later DC",
+    "voter": "a member that counts for the quorum; a witness is one that runs nothing",
+}
+"""Words of status and of the log, for who knows none of them; docs/GLOSSARY.md has all."""
 
 
 def help_for(screen: Screen, words: list[str], level: Level = ROOT) -> list[str]:
@@ -31,6 +41,8 @@ def help_for(screen: Screen, words: list[str], level: Level = ROOT) -> list[str]
             return _command(screen, level, find_command(level, words[0]))
         except UsageError as error:
             if level is ROOT:
+                if words[0].lower() in TERMS:
+                    return folded(f"{words[0]}: {TERMS[words[0].lower()]}.", later="  ")
                 return _named_anywhere(screen, words[0]) or [f"{error.problem} ({error.remedy})", "", *_root(screen)]
             return [f"{error.problem} ({error.remedy})", "", *_level(level)]
     return _root(screen) if level is ROOT else _level(level)
@@ -55,7 +67,8 @@ def _root(screen: Screen) -> list[str]:
     lines += ["", screen.paint("Exit codes", Colour.BOLD)]
     lines += columns(screen, [list(row) for row in EXIT_CODES], indent=2)
     return [*lines, "", "Examples: crm status; crm why web; crm configure load update web.yaml --dry-run",
-            "Names may be shortened as long as they are clear: crm res mov web n2"]  # fmt: skip
+            "Names may be shortened as long as they are clear: crm res mov web n2",
+            f"Words of status (crm help dc): {', '.join(TERMS)}"]  # fmt: skip
 
 
 def _level(level: Level) -> list[str]:

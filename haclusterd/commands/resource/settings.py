@@ -121,7 +121,8 @@ def setting(context: Context, arguments: Arguments) -> Outcome[Setting | Change]
 def _shown(owner: str, section: str, name: str, blocks: tuple[AttributeSet, ...]) -> Outcome[Setting]:
     values = effective(blocks)
     if name and name not in values:
-        return refusal(report(Code.UNKNOWN_OBJECT, id=f"{name} of {owner}"))
+        known = ", ".join(sorted(values)) or "none"
+        return refusal(report(Code.UNKNOWN_OBJECT, id=f"{name} of {owner}", remedy=f"those that are set: {known}"))
     shown = {key: value for key, value in values.items() if name in ("", key)}
     answer = Setting(of=owner, section=section, values=shown, name=name)
     return Outcome(answer=answer)

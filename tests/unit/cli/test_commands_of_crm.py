@@ -9,7 +9,7 @@ import pytest
 from haclusterd.adapters.agents.metadata import read_agent_metadata
 from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.grammar import Command, Level
-from haclusterd.cli.help import help_for
+from haclusterd.cli.help import TERMS, help_for
 from haclusterd.cli.options import parse_globals
 from haclusterd.cli.parsing import parse
 from haclusterd.cli.render.terminal import Screen
@@ -99,6 +99,13 @@ def test_every_verb_can_be_reached_or_is_internal() -> None:
     reached = {command.verb for _, command in ALL} | {"api.token_list", "api.token_revoke"}
     internal = {"cluster.names", "configure.script", "history.follow", "metrics", "node.attributes", "tool.run"}
     assert set(registry.VERBS) - reached == internal
+
+
+def test_words_of_status_are_explained() -> None:
+    for term in TERMS:
+        assert help_for(Screen(), [term])[0].startswith(f"{term}: ")
+    assert " ".join(help_for(Screen(), ["DC"])).startswith("DC: the node that decides")
+    assert help_for(Screen(), ["fencing"])[0].startswith("Usage: crm fencing"), "a level is no word"
 
 
 def test_the_help_of_a_word_that_stands_in_a_level_is_found_without_the_level() -> None:
