@@ -26,7 +26,7 @@ $(STAMP): requirements.lock pyproject.toml
 		"Name one with: make setup PYTHON=/path/to/python3" >&2; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || { echo "The venv module is missing; on Debian and Ubuntu:" \
 		"apt-get install python3-venv" >&2; exit 1; }
-	@echo "Preparing .venv (once) ..."
+	@echo "Preparing .venv, once: a minute or two, most of it for what requirements.lock names ..."
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@# As a line in a .pth file: what setuptools makes else is a program that every process would run at its start.
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \

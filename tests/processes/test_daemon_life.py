@@ -172,6 +172,21 @@ def test_a_daemon_waits_for_its_pacer_before_it_joins(running: Scenario) -> None
     assert running.events("node-lost") == []
 
 
+def test_every_node_shows_what_the_dcs_plan_warns_of(running: Scenario) -> None:
+    running.configure(
+        'primitive stuck ocf:haclusterd:flaky params on_start="rc=1" op start timeout=20s on-fail=block '
+        "op monitor interval=10s timeout=20s"
+    )
+
+    def says_so(name: str) -> bool:
+        return any("stuck" in text for text in running.status(name)["warnings"])
+
+    running.until("all nodes to say that it is blocked", lambda: all(map(says_so, running.cluster.names)))
+    running.must("configure.delete", ids=["stuck"], force=True)
+    running.must("resource.cleanup")
+    running.until("nothing to be said", lambda: not any(map(says_so, running.cluster.names)))
+
+
 def test_a_slow_start_delays_nothing_else(running: Scenario) -> None:
     holder, dc = running.holder(), running.dc()
     assert holder is not None
