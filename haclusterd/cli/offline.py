@@ -99,7 +99,7 @@ class OfflineClient:
             data = self._data = self._path.read_bytes()
             return self._read_xml(data) if data.lstrip()[:1] == b"<" else decode_cib(data)
         except FileNotFoundError as error:
-            remedy = f"an empty one is made by: crm cib empty {self._path}"
+            remedy = "make an empty one: crm cib empty FILE"
             return report(Code.NO_INPUT, file=self._path, problem=error.strerror, remedy=remedy)
         except OSError as error:
             return report(Code.NO_INPUT, file=self._path, problem=error.strerror or "unreadable")
