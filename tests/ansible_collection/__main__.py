@@ -138,30 +138,40 @@ def _lint(ansible: Ansible) -> list[str]:
         return findings(ansible)
 
 
-def _change(ansible: Ansible, directory: Path, scenario: Scenario) -> Trial:
-    """Try the modules, by crm and over REST."""
+def _by_crm(ansible: Ansible, directory: Path, scenario: Scenario) -> Trial:
+    """Try the modules by crm."""
+    trial = Trial(ansible, directory)
+    try:
+        scenario.form()
+        with part("changes by crm"):
+            trial.walk("crm", {"socket": _socket(scenario)}, steps(scenario.power()))
+    finally:
+        scenario.close()
+    return trial
+
+
+def _over_rest(ansible: Ansible, directory: Path, scenario: Scenario) -> Trial:
+    """Try the modules over REST, and with bad input."""
     trial = Trial(ansible, directory)
     api: Api | None = None
     try:
-        with part("a cluster formed"):
-            scenario.form()
-            api = started(scenario, "n2", directory)
+        scenario.form()
+        api = started(scenario, "n2", directory)
         token = crm(scenario, "n1", "api", "token", "add", "ansible", "--role", "admin")["token"]
-        socket = str(scenario.cluster.nodes[scenario.cluster.names[0]].socket)
-        with part("changes by crm"):
-            trial.walk("crm", {"socket": socket}, steps(scenario.power()))
-            scenario.replace(scenario.power())
-            scenario.settle()
         with part("changes over REST"):
             trial.walk("REST", {"url": f"http://127.0.0.1:{api.port}", "token": token}, steps(scenario.power()))
         with part("bad input"):
-            trial.refuse(socket, api)
+            trial.refuse(_socket(scenario), api)
     finally:
         if api is not None:
             api.process.terminate()
             api.process.wait(20)
         scenario.close()
     return trial
+
+
+def _socket(scenario: Scenario) -> str:
+    return str(scenario.cluster.nodes[scenario.cluster.names[0]].socket)
 
 
 def _begin(ansible: Ansible, directory: Path, zero: ZeroCluster) -> tuple[Trial, dict[str, int]]:
@@ -176,21 +186,24 @@ def _begin(ansible: Ansible, directory: Path, zero: ZeroCluster) -> tuple[Trial,
 
 def run(ansible: Ansible, directory: Path) -> int:
     """Do all that is independent at the same time: a module spends its time on the start of Python."""
-    places = {name: directory / name for name in ("changes", "zero")}
+    places = {name: directory / name for name in ("crm", "rest", "zero")}
     for each in places.values():
         each.mkdir()
-    # One after the other, since both look for free ports.
-    scenario, zero = Scenario(places["changes"] / "cluster"), ZeroCluster(places["zero"] / "cluster", ansible)
-    with ThreadPoolExecutor(3) as pool:
+    # One after the other, since all of them look for free ports.
+    first, second = (Scenario(places[name] / "cluster") for name in ("crm", "rest"))
+    zero = ZeroCluster(places["zero"] / "cluster", ansible)
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(_by_crm, ansible, places["crm"], first),
+                 pool.submit(_over_rest, ansible, places["rest"], second)]  # fmt: skip
         linting = pool.submit(_lint, ansible)
-        changing = pool.submit(_change, ansible, places["changes"], scenario)
         beginning = pool.submit(_begin, ansible, places["zero"], zero)
-        (begun, words), changed, lint = beginning.result(), changing.result(), linting.result()
-    problems = [*changed.problems, *begun.problems, *lint]
+        (begun, words), lint = beginning.result(), linting.result()
+        trials = [*(each.result() for each in asked), begun]
+    problems = [*(problem for trial in trials for problem in trial.problems), *lint]
     for each in problems:
         print(each)
-    names = dict.fromkeys([*changed.counts, *begun.counts])
-    counts = {name: changed.counts.get(name, 0) + begun.counts.get(name, 0) for name in names}
+    names = dict.fromkeys(name for trial in trials for name in trial.counts)
+    counts = {name: sum(trial.counts.get(name, 0) for trial in trials) for name in names}
     print("RESULT", *(f"{name}={count}" for name, count in {**counts, **words, "lint": len(lint)}.items()))
     return int(bool(problems))
 
