@@ -92,10 +92,13 @@ def instance_number(instance: Resource) -> int:
 
 
 def _is_allowed(instance: Resource, node: Node) -> bool:
-    """Tell whether an instance may be where it is; a container by its own scores, since it alone fails."""
+    """Tell whether an instance may be where it is, as it and its clone say; a container's bundle has no say.
+
+    An instance itself may not be where it failed to stop.
+    """
     is_container = instance.definition.is_replica_container
-    judge = instance if is_container or instance.parent is None else instance.parent
-    return judge.assignment.allowed.get(node.name, -1) >= 0
+    judges = [instance] if is_container or instance.parent is None else [instance, instance.parent]
+    return all(judge.assignment.allowed.get(node.name, -1) >= 0 for judge in judges)
 
 
 def _has_entry(instance: Resource, node: Node) -> bool:

@@ -97,6 +97,15 @@ CASES = (
         ),
         ("start s g1", "start s n1"),
     ),
+    Case(
+        "an instance that failed to stop, and whose node is fenced, does not take the place of one that can start",
+        cib(
+            nodes='<node id="1" uname="n1"/><node id="2" uname="n2"/>',
+            resources=FENCE + f'<clone id="c">{primitive("b")}</clone>',
+            status=member(1, FENCE_RUNS) + member(2, ran("b", "stop=1")),
+        ),
+        ("start b n1", "stop b n2"),
+    ),
 )
 
 
