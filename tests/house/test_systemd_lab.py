@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab import packages_rows
+from tests.lab import packages_rows, systemd_bad_units
 from tests.lab.systemd_rows import ROWS, Asked, Played, is_good, result
 
 CHECKOUT = Path(__file__).parents[2]
@@ -15,12 +15,12 @@ PROMISED = (
     "stop-pacer-brain", "stop-brain-pacer", "stop-all", "stop-pacer", "stop-brain", "restart-all", "kill-brain",
     "kill-pacer", "upgrade", "power-cut-in-upgrade", "full-disk", "real-time-forbidden", "no-pacer", "emptied-run",
     "empty-state", "broken-reload", "network-mount", "unit-resource", "unit-shutdown", "packages",
-    "packages-removed", "packages-rpm",
+    "packages-removed", "packages-rpm", "unit-bad",
 )  # fmt: skip
 
 
 def test_every_act_that_is_promised_to_be_harmless_has_its_row() -> None:
-    names = [row.name for row in (*ROWS, *packages_rows.ROWS)]
+    names = [row.name for row in (*ROWS, *systemd_bad_units.ROWS, *packages_rows.ROWS)]
     assert len(set(names)) == len(names)
     assert {f"systemd-{name}" for name in PROMISED} <= set(names)
 

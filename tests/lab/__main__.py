@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from types import FrameType
 
-from tests.lab import false_alarms, gpu_lab, nspawn, packages_lab, packages_rows, systemd_rows
+from tests.lab import false_alarms, gpu_lab, nspawn, packages_lab, packages_rows, systemd_bad_units, systemd_rows
 from tests.lab.databases import DatabaseLab
 from tests.lab.faults import BY_NAME, Cluster, Fault, Verdict
 from tests.lab.faults_watchdog import WATCHDOG_MS
@@ -73,7 +73,8 @@ def _skip(why: str) -> int:
 def _play_rows(directory: Path, only: str) -> bool:
     """Play the rows of machines that systemd boots, on one cluster as long as it becomes whole again."""
     kinds: tuple[tuple[type[SystemdLab], Sequence[Row], str], ...] = (
-        (SystemdLab, systemd_rows.ROWS, ""), (PackagesLab, packages_rows.ROWS, packages_lab.obstacle()),
+        (SystemdLab, (*systemd_rows.ROWS, *systemd_bad_units.ROWS), ""),
+        (PackagesLab, packages_rows.ROWS, packages_lab.obstacle()),
     )  # fmt: skip
     chosen = [
         (kind, [row for row in rows if any(fnmatchcase(row.name, each) for each in only.split(","))], why)
