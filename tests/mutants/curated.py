@@ -1500,6 +1500,12 @@ OTHER_ENDS = (
         "a start overtakes a stop that ran over its time",
     ),
     Mutant(
+        "Units._send_stop",
+        "error.name != TOO_MANY",
+        "True",
+        "a stop for which the bus daemon has no room has failed, and its node is fenced",
+    ),
+    Mutant(
         "SystemdBus._heard",
         "message.sender != connection.owner",
         "False",

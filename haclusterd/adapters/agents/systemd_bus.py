@@ -7,6 +7,8 @@ Invariants:
   after it, also where the start was given up in between.
 * Only what systemd itself says counts. Any program on the machine may send a signal to this connection, so the sender
   of each is compared with the owner of systemd's name, which the bus daemon alone can say.
+* No more questions wait for their answers at a time than the bus daemon takes of one connection: what it refused would
+  be a failed stop. Further ones wait for their turn, in order.
 * A connection that ends is made again, for ever, at pauses of a second. Who waits for an answer at that moment gets
   `BusLostError`: whether systemd got the question is not known then.
 """
@@ -42,6 +44,11 @@ PAUSES_S = (0.05, 1.0)
 """Before the connection is tried again: the first pause, which doubles, and the longest."""
 LOOK_AGAIN_S = 0.02
 """How often it is looked for a connection, while there is none."""
+UNANSWERED_MAX = 64
+"""Questions on one connection at a time. The bus daemon takes 128 (`max_replies_per_connection`), and still counts
+those that were given up here."""
+TOO_MANY: Final = f"{BUS}.Error.LimitsExceeded"
+"""The bus daemon's refusal; what it refused was not passed on."""
 JOBS_REMEMBERED = 1024
 """Results of other jobs of the machine that are kept: the signal may come before the answer that names the job."""
 
@@ -75,13 +82,24 @@ class Connection:
     bus: MessageBus
     owner: str
     """The unique name of systemd on this connection."""
+    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(UNANSWERED_MAX))
     jobs: dict[str, "asyncio.Future[str]"] = field(default_factory=dict)
     ended_jobs: "deque[tuple[str, str]]" = field(default_factory=lambda: deque(maxlen=JOBS_REMEMBERED))
 
     async def call(
         self, path: str, interface: str, member: str, signature: str = "", *body: object, destination: str = SYSTEMD
     ) -> list[Any]:
-        """Ask; the message is on its way before this is suspended first. Raises BusError and BusLostError."""
+        """Ask, when it is its turn. Raises BusError and BusLostError."""
+        async with self.turns:
+            return await self.call_now(path, interface, member, signature, *body, destination=destination)
+
+    async def call_now(
+        self, path: str, interface: str, member: str, signature: str = "", *body: object, destination: str = SYSTEMD
+    ) -> list[Any]:
+        """Ask; the message is on its way before this is suspended first. Raises BusError and BusLostError.
+
+        The caller has its turn already.
+        """
         message = Message(
             destination=destination, path=path, interface=interface, member=member, signature=signature, body=[*body]
         )
@@ -206,11 +224,18 @@ class SystemdBus:
         return self._connection
 
     async def ask(self, path: str, interface: str, member: str, signature: str = "", *body: object) -> list[Any]:
-        """Ask what may be asked twice: where the connection is lost, on the next one. Raises BusError."""
+        """Ask what may be asked twice: where the connection is lost, on the next one; where the bus daemon takes no
+        more, a little later. Raises BusError."""
         while True:
             connection = await self.connected()
-            with suppress(BusLostError):
+            try:
                 return await connection.call(path, interface, member, signature, *body)
+            except BusLostError:
+                continue
+            except BusError as error:
+                if error.name != TOO_MANY:
+                    raise
+                await asyncio.sleep(LOOK_AGAIN_S)
 
     async def properties(self, path: str, interface: str) -> Mapping[str, Any]:
         """Return all properties of an object's interface. Raises BusError."""

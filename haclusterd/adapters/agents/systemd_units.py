@@ -24,6 +24,7 @@ from haclusterd.adapters.agents.systemd_bus import (
     MANAGER,
     MANAGER_PATH,
     SERVICE,
+    TOO_MANY,
     UNIT,
     BusError,
     BusLostError,
@@ -205,12 +206,13 @@ class Units:
     async def _send_start(self, work: Work, state: UnitState) -> Answer | str:
         """Let systemd start it; return the job's result, in systemd's word, empty where the connection was lost."""
         connection = await self._bus.connected()
-        if not work.is_permitted():
-            reason = "this node's lease ended before it began"
-            return Answer(ExitCode.ERROR, reason, ExecutionStatus.CANCELLED, is_begun=False)
-        work.stage = f"systemd has not answered StartUnit {state.id}"
         try:
-            [job] = await connection.call(MANAGER_PATH, MANAGER, "StartUnit", "ss", state.id, "replace")
+            async with connection.turns:
+                if not work.is_permitted():
+                    reason = "this node's lease ended before it began"
+                    return Answer(ExitCode.ERROR, reason, ExecutionStatus.CANCELLED, is_begun=False)
+                work.stage = f"systemd has not answered StartUnit {state.id}"
+                [job] = await connection.call_now(MANAGER_PATH, MANAGER, "StartUnit", "ss", state.id, "replace")
             if not work.is_permitted():
                 # It was sent in time and may have been begun late; as an agent that was executed late, it is ended.
                 await connection.call(MANAGER_PATH, MANAGER, "StopUnit", "ss", state.id, "replace")
@@ -253,6 +255,10 @@ class Units:
             work.stage = f"the stop job of {unit} is not done"
             return await connection.job_ended(str(job))
         except BusLostError:
+            return ""
+        except BusError as error:
+            if error.name != TOO_MANY:
+                raise
             return ""
 
     async def settle(self, unit: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 from dbus_fast import Message, MessageType, Variant
 from dbus_fast.aio import MessageBus
 
+from haclusterd.adapters.agents import systemd_bus
 from haclusterd.adapters.agents.systemd import SystemdAgents, SystemdPlaces
 from haclusterd.adapters.agents.systemd_bus import unit_path
 from haclusterd.adapters.agents.systemd_units import unit_name
@@ -23,6 +24,8 @@ pytestmark = pytest.mark.skipif(not HAS_BUS_DAEMON, reason="there is no dbus-dae
 
 FIRST, SECOND = (Incarnation("boot-1", f"00000000000000{letter}") for letter in ("aa", "bb"))
 R1 = ResourceId("r1")
+PENDING_MAX = 128
+"""Answers that the bus daemon lets one connection wait for, unless its settings say otherwise."""
 
 
 class Bench:
@@ -468,6 +471,25 @@ async def test_a_systemd_that_hangs_holds_up_nothing_but_its_own_actions(bench: 
 
 
 # -- the lease ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("unanswered_max", [systemd_bus.UNANSWERED_MAX, 140])
+async def test_more_questions_than_the_bus_daemon_takes_at_a_time_are_no_failures(
+    bench: Bench, until, monkeypatch: pytest.MonkeyPatch, unanswered_max: int
+) -> None:
+    monkeypatch.setattr(systemd_bus, "UNANSWERED_MAX", unanswered_max)
+    names = [f"web{number}" for number in range(300)]
+    for name in names:
+        bench.manager.add(f"{name}.service", active="active")
+    assert await bench.code("monitor", "web0") == 0
+    bench.manager.is_silent = True
+    calls = [bench.call(action, name, resource=ResourceId(f"{name}-{action}"))
+             for action, named in (("monitor", names[:150]), ("stop", names[150:])) for name in named]  # fmt: skip
+    results = [bench.begin(call) for call in calls]
+    await until(lambda: len(bench.manager._unanswered) >= min(unanswered_max, PENDING_MAX) - 1)
+    bench.manager.speak_again()
+    assert {(await result).exit_code for result in results} == {0}
+    assert {unit.active for unit in bench.manager.units.values()} == {"active", "inactive"}
 
 
 async def test_without_a_lease_nothing_is_started_and_everything_is_stopped(bench: Bench) -> None:
