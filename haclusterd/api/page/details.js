@@ -38,11 +38,12 @@ function addends(rows) {
 
 function scoreRow(node) {
   const place = node.is_now && node.is_next ? "here, stays" : node.is_now ? "here now" : node.is_next ? "comes here" : "";
+  const parts = node.addends.filter((each) => each.score !== node.score || each.source !== node.objection);
   return el("tr", { class: node.is_next ? "chosen" : null },
     el("th", { scope: "row" }, node.node, place && el("span", { class: "flag" }, place)),
     el("td", { class: "score" }, node.score),
     el("td", {}, node.objection && el("p", {}, `not possible: ${node.objection}`),
-      node.addends.length > 0 && addends(node.addends),
+      parts.length > 0 && addends(parts),
       node.to_win.length > 0 && el("details", {}, el("summary", {}, "what would bring it here"),
         el("ul", {}, node.to_win.map((each) => el("li", {}, each))))));
 }
