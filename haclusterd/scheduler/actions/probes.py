@@ -174,14 +174,16 @@ class _Prober:
     def _is_exclusive(self, resource: Resource) -> bool:
         """Whether it, or what contains it, is probed only where a constraint says so.
 
-        What is said of a bundle holds for its containers and addresses, and not for the connections to them.
+        What is said of a bundle holds for its containers and addresses, and not for the connections to them; a rule
+        that is true nowhere says nothing of them, and they are looked for on each node.
         """
         found = self._exclusive.get(resource)
         if found is None:
-            around = [resource, resource.top]
-            if not resource.definition.is_remote_connection:
-                around.append(resource.outermost)
-            found = self._exclusive[resource] = any(each.scores.has_exclusive_discovery for each in around)
+            found = any(each.scores.has_exclusive_discovery for each in (resource, resource.top))
+            if not found and not resource.definition.is_remote_connection:
+                around = resource.outermost.scores
+                found = around.has_exclusive_discovery and Discovery.EXCLUSIVE in around.discovery.values()
+            self._exclusive[resource] = found
         return found
 
     def _is_asked_on_remote(self, resource: Resource, node: Node) -> bool:

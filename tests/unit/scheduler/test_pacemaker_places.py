@@ -253,3 +253,16 @@ ACTIONS = (
 def test_actions(case: PlanCase) -> None:
     assert actions_of(case) == sorted(case.actions)
     assert missing_orders(case) == []
+
+
+@pytest.mark.parametrize(("attribute", "places"), [("rack", ["n1", "n2"]), ("#uname", ["n2"])])
+def test_containers_are_looked_for_on_each_node_while_an_exclusive_rule_is_true_nowhere(
+    attribute: str, places: list[str]
+) -> None:
+    rule = (
+        '<rsc_location id="l" rsc="b" resource-discovery="exclusive"><rule id="lr" score="0">'
+        f'<expression id="le" attribute="{attribute}" operation="eq" value="n2"/></rule></rsc_location>'
+    )
+    text = cib(properties=NO_FENCING, resources=bundle(1), constraints=rule, status=member(1) + member(2))
+    probes = [each for each in actions_of(PlanCase("", text, ())) if each.startswith("monitor b-")]
+    assert probes == [f"monitor b-podman-0@{place}" for place in places]
