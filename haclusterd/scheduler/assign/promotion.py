@@ -29,7 +29,7 @@ def choose_roles(clone: Resource, placing: Placing, effects: ColocationEffects) 
     clone.assignment.is_choosing_roles = True
     clone.assignment.counts = {}
     for instance in clone.children:
-        _weigh(clone, instance, effects)
+        _weigh(clone, instance, placing, effects)
     _sort(clone, placing)
     out_of_hand = _promoted_out_of_hand(clone)
     promoted = len(out_of_hand)
@@ -65,7 +65,7 @@ def _is_out_of_hand(node: Node) -> bool:
     return node.is_beyond_reach or (node.status.has_detached and not node.is_unclean)
 
 
-def _weigh(clone: Resource, instance: Resource, effects: ColocationEffects) -> None:
+def _weigh(clone: Resource, instance: Resource, placing: Placing, effects: ColocationEffects) -> None:
     """Work out an instance's priority for promotion."""
     if instance.present_role is Role.STARTED:
         take_as_unpromoted(instance)
@@ -73,7 +73,7 @@ def _weigh(clone: Resource, instance: Resource, effects: ColocationEffects) -> N
     node = assignment.node
     assignment.promotion_addends = []
     if node is not None:
-        _begin(instance, node)
+        _begin(instance, node, placing)
         for location in (*instance.scores.locations, *clone.scores.locations):
             if location.role is Role.PROMOTED and node.name in location.scores:
                 add_to_promotion(instance, location.scores[node.name], location.id)
@@ -82,9 +82,9 @@ def _weigh(clone: Resource, instance: Resource, effects: ColocationEffects) -> N
     assignment.promotion_priority = INFINITY if assignment.next_role is Role.PROMOTED else assignment.priority
 
 
-def _begin(instance: Resource, node: Node) -> None:
+def _begin(instance: Resource, node: Node, placing: Placing) -> None:
     if instance.assignment.next_role in (Role.STARTED, Role.UNKNOWN):
-        score = promotion_score(instance, node)
+        score = promotion_score(instance, node, placing)
         instance.assignment.priority = 0
         add_to_promotion(instance, -1 if score is None else score, _score_words(score, node))
     elif instance.assignment.next_role is not Role.PROMOTED:

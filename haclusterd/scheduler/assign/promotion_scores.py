@@ -5,7 +5,9 @@ an instance's if that instance is, or could be, the one on the node: an anonymou
 or where no instance is and one was looked for.
 """
 
-from haclusterd.model.scores import add
+from functools import reduce
+
+from haclusterd.model.scores import INFINITY, add
 from haclusterd.scheduler.assign.placing import Placing
 from haclusterd.scheduler.model.entities import Node, Resource, Variant
 from haclusterd.scheduler.model.node_values import attributes_of_place
@@ -21,19 +23,25 @@ def add_promotion_scores(clone: Resource, placing: Placing) -> None:
         for name in list(instance.assignment.allowed):
             if name not in placing.available:
                 continue
-            found = promotion_score(instance, placing.nodes[name])
+            found = promotion_score(instance, placing.nodes[name], placing)
             if found is not None and found > 0:
                 instance.assignment.add(name, found, f"{PROMOTION_SCORE}{name}")
                 instance.assignment.priority = max(instance.assignment.priority, found)
 
 
-def promotion_score(instance: Resource, node: Node) -> int | None:
-    """Return an instance's promotion score on a node, of a group the sum of its members'; None: there is none."""
+def promotion_score(instance: Resource, node: Node, placing: Placing) -> int | None:
+    """Return an instance's promotion score on a node, of a group the sum of its members'; None: there is none.
+
+    Of members that say INFINITY and -INFINITY the latter counts, as of all scores; Pacemaker (2.1.5 and 3.0.0) adds
+    them as numbers, and so do plans for its CIBs.
+    """
     if instance.variant is Variant.GROUP:
-        scores = [found for member in instance.children if (found := promotion_score(member, node)) is not None]
-        total = 0
-        for each in scores:
-            total = add(total, each)
+        members = (promotion_score(member, node, placing) for member in instance.children)
+        scores = [each for each in members if each is not None]
+        if placing.settings.options.is_pacemaker_compatible:
+            total = max(-INFINITY, min(INFINITY, sum(scores)))
+        else:
+            total = reduce(add, scores, 0)
         return total if scores else None
     if not _is_its_own(instance, node):
         return None

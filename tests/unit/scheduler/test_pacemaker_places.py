@@ -10,7 +10,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.schedule import schedule
-from tests.pacemaker_plans import FENCE, FENCE_RUNS, LOST, NOW, actions_of, member, missing_orders, ran, remote
+from tests.pacemaker_plans import FENCE, FENCE_RUNS, LOST, NOW, actions_of, member, missing_orders, ran, remote, word
 from tests.pacemaker_plans import Case as PlanCase
 from tests.unpacked_cibs import meta, primitive
 from tests.written_cibs import cib, pair, read
@@ -266,3 +266,17 @@ def test_containers_are_looked_for_on_each_node_while_an_exclusive_rule_is_true_
     text = cib(properties=NO_FENCING, resources=bundle(1), constraints=rule, status=member(1) + member(2))
     probes = [each for each in actions_of(PlanCase("", text, ())) if each.startswith("monitor b-")]
     assert probes == [f"monitor b-podman-0@{place}" for place in places]
+
+
+@pytest.mark.parametrize(("is_pacemakers", "roles"), [(True, ["promote b@n1", "promote s@n1"]), (False, [])])
+def test_the_promotion_score_of_a_group_is_a_plain_sum_in_plans_for_cibs_of_pacemaker(
+    is_pacemakers: bool, roles: list[str]
+) -> None:
+    """Of what members say in a running cluster -INFINITY wins."""
+    group = f'<group id="g">{primitive("b", agent=STATEFUL)}{primitive("s", agent=STATEFUL)}</group>'
+    clone = f'<clone id="c">{meta("c", promotable="true")}{group}</clone>'
+    status = member(1, **{"master-b": "INFINITY", "master-s": "-INFINITY"})
+    value = read(cib(properties=NO_FENCING, nodes='<node id="1" uname="n1"/>', resources=clone, status=status)).cib
+    options = ScheduleOptions(is_pacemaker_compatible=is_pacemakers, has_quorum=True)
+    actions = map(word, schedule(value, NOW, options=options).graph.actions.values())
+    assert sorted(each for each in actions if each.startswith("promote ")) == roles
