@@ -56,7 +56,8 @@ class Leaving:
     def __init__(self, leaderless_until: Instant) -> None:
         self._leaderless_until = leaderless_until
         self._presence = Presence.STAYING
-        self._drained_since = NEVER
+        self._drained_since = self._asked_at = NEVER
+        """`_asked_at`: when it was asked last whether to give up."""
         self._span_ms = 0
 
     @property
@@ -70,7 +71,7 @@ class Leaving:
     def drain(self, span_ms: int, now: Instant) -> None:
         """Begin to leave; others have `span_ms` to move away what runs here."""
         if self._presence is Presence.STAYING:
-            self._drained_since = now
+            self._drained_since = self._asked_at = now
         self._happened(PresenceEvent.DRAIN)
         self._span_ms = span_ms
 
@@ -94,15 +95,16 @@ class Leaving:
         """Say why this node must stop by itself what it runs; empty when it need not."""
         if self._presence is not Presence.DRAINING:
             return ""
+        self._asked_at = now
         if not is_led and now >= self._leaderless_until:
             return "no quorum is left to drain this node"
         if now >= after(self._drained_since, self._span_ms):
             return f"draining took longer than {self._span_ms} ms (shutdown-escalation)"
         return ""
 
-    def deadline(self, *, is_led: bool, now: Instant) -> Instant:
-        """Return when to ask again."""
+    def deadline(self, *, is_led: bool) -> Instant:
+        """Return when to ask again; that is over where a bound was reached since it was asked last."""
         if self._presence is not Presence.DRAINING:
             return NEVER
         bounds = [after(self._drained_since, self._span_ms), NEVER if is_led else self._leaderless_until]
-        return min((bound for bound in bounds if bound > now), default=NEVER)
+        return min((bound for bound in bounds if bound > self._asked_at), default=NEVER)

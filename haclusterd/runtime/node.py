@@ -624,7 +624,7 @@ class NodeRuntime:
             self._alerts.deadline(),
             self.dc_bulletins.deadline(),
             self._hand_over.deadline() if self._leadership.is_self else NEVER,
-            self._leaving.deadline(is_led=self._leadership.leader is not None, now=moment.now),
+            self._leaving.deadline(is_led=self._leadership.leader is not None),
         )
         if self._timer is not None:
             self._timer.cancel()

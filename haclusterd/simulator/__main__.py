@@ -7,6 +7,7 @@ from functools import partial
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator import swarm
 from haclusterd.simulator.command_line import main
+from haclusterd.simulator.subjects import Subject
 
 if __name__ == "__main__":
     sys.exit(
@@ -17,6 +18,9 @@ if __name__ == "__main__":
             without=lambda rule: partial(swarm.run, rules=replace(ALL_RULES, **{rule: False})),
             rules=tuple(rule.name for rule in fields(SafetyRules)),
             sections=swarm.sections(),
-            only={"gpu": (lambda seed: swarm.mode_of(seed) is swarm.Mode.DEVICES, swarm.sections_of_devices())},
+            only={
+                "gpu": (lambda seed: swarm.mode_of(seed) is swarm.Mode.DEVICES, swarm.sections_of_devices()),
+                "shapes": (lambda seed: swarm.emphasis(seed).subject is Subject.SHAPES, swarm.sections_of_shapes()),
+            },
         )
     )

@@ -28,9 +28,17 @@ class Person:
     """Somebody who wants one thing done."""
 
     def __init__(
-        self, cluster: Cluster, verb: str, arguments: Mapping[str, Json], *, waits: bool = False
+        self,
+        cluster: Cluster,
+        verb: str,
+        arguments: Mapping[str, Json],
+        *,
+        waits: bool = False,
+        answered: Callable[[bool], None] | None = None,
     ) -> None:
-        """`waits`: the daemon that is asked waits for the outcome."""
+        """`waits`: the daemon that is asked waits for the outcome; `answered` is called once, with whether it is done.
+        """
+        self._tell = answered
         self._cluster = cluster
         self._verb = verb
         self._arguments = dict(arguments)
@@ -82,8 +90,17 @@ class Person:
         code_names = ", ".join(sorted(codes))
         self._cluster.world.record(f"administrator {self._verb} {self._arguments} ends {answer.exit} {code_names}")
         self._cluster.coverage.count("verb", self._verb if not answer.exit else f"{self._verb} refused")
+        if self._tell is not None:
+            self._tell(not answer.exit)
 
 
-def ask(cluster: Cluster, verb: str, arguments: Mapping[str, Json], *, waits: bool = False) -> None:
-    """Have something done, whatever node can do it; return at once. `waits`: the daemon waits for the outcome."""
-    Person(cluster, verb, arguments, waits=waits).begin()
+def ask(
+    cluster: Cluster,
+    verb: str,
+    arguments: Mapping[str, Json],
+    *,
+    waits: bool = False,
+    answered: Callable[[bool], None] | None = None,
+) -> None:
+    """Have something done, whatever node can do it; return at once; `waits` and `answered` as `Person` has them."""
+    Person(cluster, verb, arguments, waits=waits, answered=answered).begin()

@@ -38,6 +38,7 @@ from haclusterd.simulator.checks import expectations
 from haclusterd.simulator.checks.activities import Activities, Activity, Begun, activity_of
 from haclusterd.simulator.checks.checkers import Checker, Checkers, ViolationError
 from haclusterd.simulator.checks.checkers_of_alerts import AlertsArriveInOrder
+from haclusterd.simulator.checks.checkers_of_copies import NeverTwoActive
 from haclusterd.simulator.checks.checkers_of_devices import judges_of_devices, unequal_claims
 from haclusterd.simulator.checks.checkers_of_notifications import InstancesAreNotified
 from haclusterd.simulator.checks.checkers_of_the_dead import FenceAgentsActInTime, TheDeadAreFencedFirst
@@ -187,6 +188,7 @@ class Cluster:
     def _judges(self) -> Iterator[Checker]:
         """Yield the checkers that ask more than the log and the scene."""
         log = self.checkers.log
+        yield NeverTwoActive(self, log)
         yield TheDeadAreFencedFirst(self, log, self.truth)
         yield FenceAgentsActInTime(self, log, self.switch)
         yield InstancesAreNotified(self, log)

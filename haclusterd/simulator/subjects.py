@@ -22,12 +22,15 @@ class Subject(Enum):
     TICKETS = "tickets"
     TIMEOUTS = "timeouts"
     """Another node-timeout comes into force; lifetimes end, and rules on dates become true and false."""
+    SHAPES = "shapes"
+    """Primitives become clones, members of groups, promotable, and so on, while they are active."""
 
 
 USUAL = (
-    Subject.LINKS, Subject.POLICIES, Subject.NOTHING, Subject.TICKETS, Subject.LINKS, Subject.TIMEOUTS, Subject.NOTHING,
+    Subject.LINKS, Subject.POLICIES, Subject.SHAPES, Subject.NOTHING, Subject.TICKETS, Subject.LINKS, Subject.TIMEOUTS,
+    Subject.NOTHING,
 )  # fmt: skip
-OF_THE_HEARD = (Subject.NOTHING, Subject.LINKS, Subject.POLICIES)
+OF_THE_HEARD = (Subject.NOTHING, Subject.LINKS, Subject.POLICIES, Subject.SHAPES)
 PAIRS_OF_A_SEED = 3
 STRIDE = 19
 """From one pair to the next that seeds of the same kind dwell on: so a short campaign meets a bit of everything. It

@@ -37,6 +37,7 @@ from haclusterd.simulator.faults import links as faults_of_links
 from haclusterd.simulator.faults import moments as faults_of_moments
 from haclusterd.simulator.faults import network as faults_of_network
 from haclusterd.simulator.faults import people as faults_of_people
+from haclusterd.simulator.faults import shapes as faults_of_shapes
 from haclusterd.simulator.faults import versions as faults_of_versions
 from haclusterd.simulator.faults.base import PACES_MS, Fault, FaultRun, Kind, draw_plan
 from haclusterd.simulator.forgetting import Forgetting
@@ -71,7 +72,7 @@ WATCHDOG_MS = 5_000
 WATCHDOG_RESET_MS = 900
 EDGE_RESET_MS = (800, 990)
 """Of R, which is a second."""
-OF_PEOPLE = (*faults_of_people.OF_SERVICES, *faults_of_edits.OF_EDITS)
+OF_PEOPLE = (*faults_of_people.OF_SERVICES, *faults_of_edits.OF_EDITS, *faults_of_shapes.OF_SHAPES)
 USUAL = (
     *faults_of_hosts.KINDS,
     *faults_of_versions.OF_VERSIONS,
@@ -161,6 +162,7 @@ OF_SUBJECTS: dict[Subject, tuple[Kind[Cluster], ...]] = {
     Subject.POLICIES: faults_of_edits.OF_POLICIES,
     Subject.TICKETS: faults_of_edits.OF_TICKETS,
     Subject.TIMEOUTS: (*faults_of_edits.OF_TIMEOUTS, *faults_of_lifetimes.OF_LIFETIMES),
+    Subject.SHAPES: faults_of_shapes.DENSE,
 }
 """Kinds that a seed draws from beside those of its mode."""
 DIRECTED_WEIGHT = 4
@@ -323,7 +325,14 @@ def sections() -> tuple[coverage.Section, ...]:
     recovered = coverage.Section("recovery", recovery.OUTCOMES, {})
     rise = coverage.Section("change", (ChangeKind.FEATURE_LEVEL_ROSE.value,), {})
     pairs = map(faults_of_moments.pair_name, faults_of_moments.PAIRS)
-    return (*coverage.sections(faults, pairs), forgetting, copies, versions, recovered, *_of_claims(), rise)
+    shapes = coverage.Section(coverage.SHAPE, faults_of_shapes.ALL_SHAPES, {})
+    return (*coverage.sections(faults, pairs), shapes, forgetting, copies, versions, recovered, *_of_claims(), rise)
+
+
+def sections_of_shapes() -> tuple[coverage.Section, ...]:
+    """Return what a campaign of seeds that dwell on changes of shapes alone should have exercised."""
+    faults = tuple(kind.name for kind in faults_of_shapes.DENSE)
+    return (coverage.Section("fault", faults, {}), coverage.Section(coverage.SHAPE, faults_of_shapes.ALL_SHAPES, {}))
 
 
 def _of_claims() -> tuple[coverage.Section, ...]:
@@ -405,6 +414,7 @@ def _begin(cluster: Cluster, seed: int) -> None:
     usual = configurations.usual if has_switch else configurations.watched
     cluster.form(usual(cluster.names, **timeouts, **drawn))
     has_all, dwells_on = mode_of(seed) is Mode.MOMENTS, emphasis(seed)
+    has_all = has_all or dwells_on.subject is Subject.SHAPES
     is_promotable = has_all or seed % PROMOTABLE_EVERY == 0 or dwells_on.meets(*faults_of_moments.OF_PROMOTION)
     has_migration = has_all or seed % MIGRATION_EVERY == 1 or dwells_on.meets(*faults_of_moments.OF_MIGRATION)
     if is_at_edge:

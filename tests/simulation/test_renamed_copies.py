@@ -16,6 +16,7 @@ from haclusterd.model.ocf import ActionName
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.truth import Holding
 from haclusterd.simulator.scenario import Cluster
 from tests.simulation.copies_scenarios import is_ordered
 
@@ -101,7 +102,7 @@ class NeverBoth:
         self._truth = cluster.truth
         self._truth.show_to(self)
 
-    def holders_changed(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> None:
+    def holders_changed(self, begun: Holding, others: tuple[Holding, ...], *, has_moved: bool) -> None:
         assert not (self._truth.holders(DB) and self._truth.holders(SHOP))
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.commands import ChangeConfiguration, ChangeMembers, IssueFence, Join
 from haclusterd.model.fencing import FenceAction
-from haclusterd.model.ids import NodeName, OrderKey
+from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.checks.checkers import Checker, Log, Scene
 
@@ -55,6 +55,8 @@ class Begun:
     """Where it happens; of a fencing: who carries it out."""
     other: NodeName | None = None
     """Who is concerned beside it: the target of a fencing, the other end of a migration, the node that changes."""
+    resource: ResourceId | None = None
+    """Whose agent it is."""
 
 
 Waiting = Callable[[Begun], bool]
@@ -95,7 +97,8 @@ class Activities(Checker):
             return
         other = call.meta.get("migrate_target") or call.meta.get("migrate_source")
         is_other = other is not None and other != node
-        self.begins(Begun(activity, node, NodeName(other) if is_other and other is not None else None))
+        whom = NodeName(other) if is_other and other is not None else None
+        self.begins(Begun(activity, node, whom, call.resource))
 
     def first_applied(self, applied: Applied) -> None:
         """See `Checker`."""

@@ -25,9 +25,10 @@ from haclusterd.model.properties import fences_unseen
 from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.ports.agents import AgentCall
 from haclusterd.scheduler.unpack.management import unmanaged
+from haclusterd.simulator.checks.shapes import Shapes
 from haclusterd.simulator.hosts.alert_agents import DeliveredAlert
 from haclusterd.simulator.hosts.clocks import EPOCH_MS
-from haclusterd.simulator.hosts.configurations import CLONED
+from haclusterd.simulator.hosts.truth import Holding, base_of
 from haclusterd.simulator.hosts.world import World
 
 
@@ -93,6 +94,8 @@ class Log:
     """Every order that was ever accepted."""
     lost_at_us: dict[tuple[NodeName, Incarnation], int] = field(default_factory=dict)
     fenced: set[tuple[NodeName, Incarnation | None]] = field(default_factory=set)
+    shapes: Shapes = field(default_factory=Shapes)
+    """How many copies were wanted of everything, and when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +119,8 @@ class Checker:
         """End the run."""
         raise ViolationError(type(self).__name__, text)
 
-    def holders_changed(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> None:
-        """Other nodes than before hold, or may hold, a resource."""
+    def holders_changed(self, begun: Holding, others: tuple[Holding, ...], *, has_moved: bool) -> None:
+        """A node comes to hold, or may hold, a resource: see `Witness`."""
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """An agent is being executed."""
@@ -150,29 +153,21 @@ class Checker:
         """People make another cluster of what is left: what only the log of the one before said is over."""
 
 
-class NeverTwoActive(Checker):
-    """No resource is, or may be, active on two nodes, and of a clone's no two instances promoted (safety.md §1).
-
-    What runs as the instance `db:0` of a unique clone, and what runs as `db`, is one resource under two names.
-    """
-
-    def holders_changed(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> None:
-        """See `Checker`."""
-        if len(holders) > 1 and resource not in CLONED:
-            self.object_to(f"{resource} is, or may be, active on {' and '.join(holders)}")
-
-
 class NoRecoveryBeforeFence(Checker):
     """Nothing that a lost or unseen node may hold starts on another node before its fencing is recorded (decision 5).
 
-    A clone may start on other nodes; promoted is one instance only, wherever the others are.
+    What may have several copies may start on other nodes: `NeverTwoActive` counts them.
     """
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """See `Checker`."""
-        if call.action not in ACTIVATING or (call.resource in CLONED and call.action == "start"):
+        if call.action not in ACTIVATING:
             return
-        may_have = may_be_promoted if call.resource in CLONED else may_hold
+        limits = self.log.shapes.allowed(base_of(call.resource), order_key(call, self.log))
+        is_promotion = call.action == ActionName.PROMOTE
+        if max(limits.promoted if is_promotion else limits.copies, 1) > 1:
+            return
+        may_have = may_be_promoted if is_promotion and limits.promoted else may_hold
         for name, status in self.log.newest.status.nodes.items():
             if name != node and may_have(status, call.resource):
                 self.object_to(f"{call.resource} starts on {node}, but {name} is {status.state} and may hold it")
@@ -716,7 +711,6 @@ class Checkers:
         self._scene = scene
         self._proposed: set[bytes] = set()
         self.all: list[Checker] = [
-            NeverTwoActive(scene, self.log),
             NoRecoveryBeforeFence(scene, self.log),
             UnseenIsFenced(scene, self.log),
             OrdersRunOnce(scene, self.log),
@@ -770,10 +764,10 @@ class Checkers:
             if callable(base):
                 self._concerned[hook] = [each for each in self.all if getattr(type(each), hook) is not base]
 
-    def holders_changed(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> None:
+    def holders_changed(self, begun: Holding, others: tuple[Holding, ...], *, has_moved: bool) -> None:
         """See `Witness`."""
         for checker in self._concerned["holders_changed"]:
-            checker.holders_changed(resource, holders)
+            checker.holders_changed(begun, others, has_moved=has_moved)
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """See `Witness`."""
@@ -826,6 +820,7 @@ class Checkers:
             checker.applied(node, cib)
         if cib.index > self.log.newest.index:
             self.log.newest = cib
+            self.log.shapes.configured(cib)
 
     def alert_begins(self, delivered: DeliveredAlert) -> None:
         """An agent of an alert is being executed."""
@@ -836,6 +831,7 @@ class Checkers:
         """People make another cluster of what is left, and have switched off whatever else there was."""
         self.log.newest = Cib()
         self.log.cibs.clear()
+        self.log.shapes = Shapes()
         for checker in self.all:
             checker.another_log_begins()
 
@@ -843,11 +839,14 @@ class Checkers:
         log = self.log
         if applied.cib.index > log.newest.index:
             log.newest = applied.cib
+            log.shapes.configured(applied.cib)
         if applied.envelope is None or applied.refusal is not None or applied.is_repetition:
             return
         match applied.envelope.command:
             case IssueOrders(orders=orders):
                 log.orders.update({order.key: order for order in orders})
+                for order in orders:
+                    log.shapes.issued(order.key)
             case Lost(node=node, incarnation=incarnation) if incarnation is not None:
                 log.lost_at_us.setdefault((node, incarnation), self._scene.world.now_us)
             case Fenced(node=node, incarnation=incarnation):

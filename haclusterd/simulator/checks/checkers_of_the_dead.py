@@ -13,10 +13,9 @@ from haclusterd.model.ids import FenceKey, Incarnation, NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.ports.agents import AgentCall
-from haclusterd.simulator.checks.checkers import Accepted, Checker, Log, Scene
-from haclusterd.simulator.hosts.configurations import CLONED
+from haclusterd.simulator.checks.checkers import Accepted, Checker, Log, Scene, order_key
 from haclusterd.simulator.hosts.fence_devices import PowerSwitch
-from haclusterd.simulator.hosts.truth import Truth, promoted
+from haclusterd.simulator.hosts.truth import Truth, base_of, is_promoted, number_of, promoted
 
 MAKING = ("start", "promote", "migrate_from")
 
@@ -55,15 +54,16 @@ class TheDeadAreFencedFirst(Checker):
         """See `Checker`."""
         if call.action not in MAKING or not self._left:
             return
-        is_cloned = call.resource in CLONED
-        if is_cloned and call.action != "promote":
+        made = promoted(call.resource) if call.action == "promote" else call.resource
+        dead = [other for other, (_, held) in self._left.items() if other != node and _has_copy(held, made)]
+        if not dead or not ClusterProperties(self.log.newest.in_force).boolean("fencing-enabled"):
             return
-        made = promoted(call.resource) if is_cloned else call.resource
-        for other, (_, held) in self._left.items():
-            is_away = other != node and made in held
-            if is_away and ClusterProperties(self.log.newest.in_force).boolean("fencing-enabled"):
-                self.object_to(f"{call.action} of {call.resource} begins on {node}: {other} had it when it died, and "
-                               "neither its fencing nor its new boot is in the log")  # fmt: skip
+        limits = self.log.shapes.allowed(base_of(made), order_key(call, self.log))
+        most = 1 if number_of(made) is not None else limits.promoted if is_promoted(made) else limits.copies
+        living = [name for name in self._truth.holders(made) if name not in (node, *dead)]
+        if len(dead) + len(living) + 1 > max(most, 1):
+            self.object_to(f"{call.action} of {call.resource} begins on {node}: {' and '.join(dead)} had it at death, "
+                           "and neither its fencing nor its new boot is in the log")  # fmt: skip
 
     def first_accepted(self, accepted: Accepted) -> None:
         """See `Checker`."""
@@ -94,6 +94,16 @@ class TheDeadAreFencedFirst(Checker):
         starting = self._truth.starting_on(node)
         if is_counted_on and starting and self.scene.boot_runs(node, command.incarnation.boot_id):
             self.object_to(f"{node} counts as silenced by its watchdog, while an agent may start {sorted(starting)}")
+
+
+def _has_copy(held: frozenset[ResourceId], made: ResourceId) -> bool:
+    """Tell whether what a host had was a copy of that, in the same role: an instance of a unique clone is one's own."""
+    number, is_role = number_of(made), is_promoted(made)
+    return any(
+        base_of(each) == base_of(made) and is_promoted(each) is is_role
+        and (number_of(each) is None or number is None or number_of(each) == number)
+        for each in held
+    )  # fmt: skip
 
 
 class FenceAgentsActInTime(Checker):

@@ -26,6 +26,10 @@ from haclusterd.simulator.checks.activities import AGENTS, Activity, activity_of
 from haclusterd.simulator.checks.checkers import Checker, Log, Scene
 
 Counts = Counter[tuple[str, str]]
+SHAPE = "shape"
+"""The section of what resources have become (`faults.shapes`)."""
+OF_A_SHAPE = "a shape: "
+"""How the reason of a change begins that gives a resource another shape; the name of the shape follows."""
 
 
 class Coverage(Checker):
@@ -51,6 +55,7 @@ class Coverage(Checker):
         if envelope is None or applied.is_repetition:
             return
         command = envelope.command
+        self._count_edits(command, is_refused=applied.refusal is not None)
         if applied.refusal is not None:
             counts["refusal", applied.refusal.code.value] += 1
             return
@@ -60,14 +65,23 @@ class Coverage(Checker):
             counts["recovery of a device", f"{command.rung} {by_whom}"] += 1
         elif isinstance(command, RecordRecovery):
             counts["recovery of a device", f"it is {command.outcome}"] += 1
-        if isinstance(command, ChangeConfiguration):
-            for edit in command.edits:
-                counts["edit", type(edit).__name__] += 1
         if isinstance(command, IssueOrders):
             for order in command.orders:
                 self._count_claim(order)
         for change in applied.changes:
             counts["change", change.kind.value] += 1
+
+    def _count_edits(self, command: Command, *, is_refused: bool) -> None:
+        if not isinstance(command, ChangeConfiguration):
+            return
+        if command.reason.startswith(OF_A_SHAPE):
+            self.count_shape(command.reason.removeprefix(OF_A_SHAPE), is_refused=is_refused)
+        for edit in () if is_refused else command.edits:
+            self.counts["edit", type(edit).__name__] += 1
+
+    def count_shape(self, shape: str, *, is_refused: bool) -> None:
+        """Count a change of a resource's shape that was accepted or refused; either may be right."""
+        self.counts["shape refused" if is_refused else SHAPE, shape] += 1
 
     def _count_claim(self, order: Order) -> None:
         kinds = {

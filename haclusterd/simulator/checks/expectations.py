@@ -33,7 +33,8 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.rows import read_boolean
 from haclusterd.model.scores import INFINITY
-from haclusterd.simulator.hosts.truth import Truth, promoted
+from haclusterd.simulator.checks.shapes import Limits, limits_of
+from haclusterd.simulator.hosts.truth import Truth, base_of, is_promoted, number_of, promoted
 
 MINUTE_MS = 60_000
 
@@ -70,7 +71,7 @@ class _Reading:
     truth: Truth
 
     def objections(self) -> Iterator[str]:
-        configured = self.cib.in_force.resources
+        configured = {primitive.id for primitive in self.cib.in_force.primitives()}
         for primitive in self.cib.in_force.primitives():
             if primitive.agent.standard != "stonith":
                 yield self._of_primitive(primitive)
@@ -78,7 +79,7 @@ class _Reading:
             return
         for name, status in self.cib.status.nodes.items():
             for resource in self.truth.services_on(name):
-                is_known = _base(resource) in configured
+                is_known = base_of(resource) in configured
                 if not is_known and status.state is NodeState.ONLINE and not self._is_left_alone(resource):
                     yield f"{resource} is not configured, and runs on {name}"
 
@@ -101,12 +102,32 @@ class _Reading:
             return f"{resource} runs on {', '.join(holders)}, and is to be stopped" if holders else ""
         if self._is_beyond(resource):
             return ""
+        surplus = self._surplus(resource)
+        if surplus:
+            return f"{resource} runs as {', '.join(surplus)}: more than is wanted"
         allowed = self._allowed(resource)
         if self._clone_of(resource) is not None:
             return self._of_clone(resource, holders, allowed)
         if not holders and allowed:
             return f"{resource} runs nowhere, and could on {', '.join(sorted(allowed))}"
         return ""
+
+    def _surplus(self, resource: ResourceId) -> tuple[str, ...]:
+        """Return the copies of a primitive where there are more than its shape allows, or others."""
+        held = [(each, name) for name in self.cib.status.nodes for each in self.truth.services_on(name)
+                if base_of(each) == resource]  # fmt: skip
+        limits = self._limits[resource]
+        plain = [f"{each} on {name}" for each, name in held if each == resource]
+        roles = [f"{each} on {name}" for each, name in held if is_promoted(each)]
+        numbered = [(each, name) for each, name in held if number_of(each) is not None and not is_promoted(each)]
+        strange = [f"{each} on {name}" for each, name in numbered if (number_of(each) or 0) >= limits.instances]
+        is_surplus = len(plain) > limits.copies or len(roles) > limits.promoted
+        return (*plain, *roles, *strange) if is_surplus or strange else ()
+
+    @cached_property
+    def _limits(self) -> Mapping[ResourceId, Limits]:
+        members = sum(not member.is_witness for member in self.cib.members.values())
+        return limits_of(self.cib.in_force, members)
 
     def _of_clone(self, resource: ResourceId, holders: tuple[NodeName, ...], allowed: frozenset[NodeName]) -> str:
         clone = self._clone_of(resource)
@@ -119,6 +140,9 @@ class _Reading:
         if len(holders) < most:
             return f"{resource} runs on {', '.join(holders) or 'no node'}, and could on {', '.join(sorted(allowed))}"
         if not read_boolean(meta.get("promotable", "false")) or meta.get("target-role", "").lower() == "unpromoted":
+            return ""
+        if self._limits[resource].instances or not self._limits[resource].promoted:
+            # Instances that differ have scores of their own.
             return ""
         if self._is_promotion_beyond(resource):
             return ""
@@ -298,7 +322,7 @@ class _Reading:
         share = 30_000 if meta.get("gpu-sharing") else 0
         free: Counter[str] = Counter()
         for name, device in known.devices.items():
-            others = [claim.memory_mib for claim in known.claims.get(name, ()) if _base(claim.resource) != resource]
+            others = [claim.memory_mib for claim in known.claims.get(name, ()) if base_of(claim.resource) != resource]
             is_fit = device.state is DeviceState.OK and not device.strangers and name not in known.holds
             has_room = not others or (share and all(others) and share + sum(others) <= device.memory_mib)
             if is_fit and has_room and name not in known.unaccepted and name not in known.recoveries:
@@ -443,8 +467,3 @@ def _is_true(text: str | None) -> bool:
         return text is not None and read_boolean(text)
     except ValueError:
         return False
-
-
-def _base(resource: ResourceId) -> ResourceId:
-    """Return the primitive that a holding is of: a promoted role is one's, and so is an instance of a unique clone."""
-    return ResourceId(resource.partition("^")[0].partition(":")[0])

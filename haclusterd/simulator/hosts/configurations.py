@@ -139,9 +139,6 @@ def watched(nodes: Sequence[str], **values: str) -> tuple[Edit, ...]:
 SERVICES = ("cache", "db", "ip", "web")
 """The services of `usual`."""
 
-CLONED = frozenset({ResourceId("pg"), ResourceId("copy"), ResourceId("peer")})
-"""Resources that may run on several nodes at a time; their promoted role may not."""
-
 
 def migratable(name: str = "vm", *, stop_timeout_ms: int = 5000, migration_timeout_ms: int = 5000) -> PutResource:
     """Return a service that moves without a stop in between."""

@@ -44,8 +44,12 @@ def maker(call: AgentCall) -> Maker:
 class Witness(Protocol):
     """Somebody who looks on; every call comes at the moment itself."""
 
-    def holders_changed(self, resource: ResourceId, holders: tuple[NodeName, ...]) -> None:
-        """Other nodes than before hold, or may hold, a resource: twice where it has two names there."""
+    def holders_changed(self, begun: Holding, others: tuple[Holding, ...], *, has_moved: bool) -> None:
+        """A node comes to hold, or may hold, a resource, in the same role as `others` do under this name or another.
+
+        `has_moved`: by a live migration, so that there are as many copies as before. Where another copy is on the node
+        under the same name, `begun` is one of `others`.
+        """
         ...
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
@@ -60,13 +64,27 @@ CALLED = "service"
 """The parameter that says which service it is, whatever the resource is called: that of what people rename."""
 UNIQUE = "number"
 """A primitive of which each instance is a service of its own: that of a unique clone with several instances."""
-UNIQUES = frozenset({UNIQUE, "shard"})
-"""All such primitives (`configurations.UNIQUE_GANG`)."""
 
 
 def promoted(resource: ResourceId) -> ResourceId:
     """Name the promoted role of a resource, which is held like a service of its own."""
     return ResourceId(f"{resource}{PROMOTED_MARK}")
+
+
+def is_promoted(resource: ResourceId) -> bool:
+    """Tell whether that is a promoted role."""
+    return resource.endswith(PROMOTED_MARK)
+
+
+def base_of(resource: ResourceId) -> ResourceId:
+    """Return the primitive's name: `db` of `db`, `db:0`, and the promoted role of either."""
+    return ResourceId(resource.removesuffix(PROMOTED_MARK).partition(":")[0])
+
+
+def number_of(resource: ResourceId) -> int | None:
+    """Return which instance of a unique clone it is; None: it is none."""
+    number = resource.removesuffix(PROMOTED_MARK).partition(":")[2]
+    return int(number) if number else None
 
 
 class Truth:
@@ -145,9 +163,11 @@ class Truth:
         if holding not in self._services:
             if made is not None:
                 self._makers[holding] = made
+            is_new = not self._starting[holding]
             self._services.add(holding)
             self._world.record(f"{node} service {resource} runs")
-            self._tell(resource)
+            if is_new:
+                self._tell(holding)
 
     def service_is_reloaded(self, node: NodeName, resource: ResourceId, made: Maker) -> None:
         """What runs goes by other parameters from now on: only by those it is found and ended."""
@@ -169,7 +189,6 @@ class Truth:
             self.devices.service_ends(node, resource)
             for call in self.when_service_ends:
                 call(holding)
-            self._tell(resource)
 
     def arrival_begins(self, node: NodeName, resource: ResourceId, *, is_seen: bool) -> None:
         """A live migration to a node begins; `is_seen`: a monitor there takes what arrives for the service."""
@@ -181,9 +200,10 @@ class Truth:
 
     def service_moves(self, source: NodeName, target: NodeName, resource: ResourceId) -> None:
         """The hand-over of a live migration: one copy, in another place from this instant."""
-        left = Holding(resource, source)
+        left, come = Holding(resource, source), Holding(resource, target)
+        is_second = come in self._services or self._starting[come] > 0
         self._services.remove(left)
-        self._services.add(Holding(resource, target))
+        self._services.add(come)
         if left in self._makers:
             self._makers[Holding(resource, target)] = self._makers.pop(left)
         self._called[Holding(resource, target)] = self._called.get(left, "")
@@ -191,7 +211,7 @@ class Truth:
         self._world.record(f"{source} service {resource} moves to {target}")
         for call in self.when_service_ends:
             call(left)
-        self._tell(resource)
+        self._tell(come, has_moved=True, is_second=is_second)
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """An agent is executed."""
@@ -203,9 +223,11 @@ class Truth:
     def start_begins(self, node: NodeName, resource: ResourceId, called: str = "") -> None:
         """An agent that may make a resource active is at work; `called`: which service that is."""
         holding = Holding(resource, node)
+        is_new = holding not in self._services and not self._starting[holding]
         self._called[holding] = called
         self._starting[holding] += 1
-        self._tell(resource)
+        if is_new:
+            self._tell(holding)
 
     def start_ends(self, node: NodeName, resource: ResourceId) -> None:
         """That agent has ended."""
@@ -235,20 +257,24 @@ class Truth:
             if holding.node == node:
                 del self._arriving[holding]
 
-    def _tell(self, resource: ResourceId) -> None:
-        starting = {holding for holding, count in self._starting.items() if count}
-        base = resource.partition(":")[0]
-        held = self._services | starting
-        holders = _nodes_of(resource if base in UNIQUES else base, held)
-        called = {self._called.get(each) for each in held if each.resource == resource} - {"", None}
-        if called:
-            renamed = [each for each in held if self._called.get(each) in called]
-            holders = tuple(sorted((*holders, *(each.node for each in renamed if each.resource != resource))))
+    def _tell(self, begun: Holding, *, has_moved: bool = False, is_second: bool = False) -> None:
+        """Show what begins; `is_second`: where another copy of the same name is already."""
+        held = self._services | {holding for holding, count in self._starting.items() if count}
+        called = self._called.get(begun)
+        others = [begun] if is_second else []
+        others += [each for each in held if each != begun and self._is_one_service(each, begun, called)]
+        shown = tuple(sorted(others, key=lambda each: (each.node, each.resource)))
         for witness in self._witnesses:
-            witness.holders_changed(resource, holders)
+            witness.holders_changed(begun, shown, has_moved=has_moved)
+
+    def _is_one_service(self, one: Holding, other: Holding, called: str | None) -> bool:
+        """Tell whether two holdings in the same role are of one primitive, or what is `called` by another name."""
+        if is_promoted(one.resource) != is_promoted(other.resource):
+            return False
+        return base_of(one.resource) == base_of(other.resource) or bool(called and self._called.get(one) == called)
 
 
 def _nodes_of(base: str, holdings: set[Holding]) -> tuple[NodeName, ...]:
     """Return the nodes of a primitive's copies, whatever their numbers: one node twice, if it has two."""
-    found = [each for each in holdings if each.resource == base or each.resource.startswith(f"{base}:")]
+    found = [each for each in holdings if base_of(each.resource) == base and not is_promoted(each.resource)]
     return tuple(sorted(each.node for each in found))

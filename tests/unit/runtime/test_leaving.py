@@ -20,15 +20,28 @@ def test_it_gives_up_after_the_span_or_without_a_leader_for_a_lease(
     leaving.drain(10_000, Instant(BEGIN))
     now = Instant(BEGIN + after_ms)
     assert bool(leaving.why_to_give_up(is_led=is_led, now=now)) is gives_up
-    due = leaving.deadline(is_led=is_led, now=now)
+    due = leaving.deadline(is_led=is_led)
     assert due > now
     assert gives_up or due == BEGIN + (10_000 if is_led else 2000)
+
+
+@pytest.mark.parametrize(("is_led", "bound_ms"), [(True, 10_000), (False, 2_000)])
+def test_a_bound_that_is_reached_between_the_question_and_the_timer_is_not_forgotten(
+    is_led: bool, bound_ms: int
+) -> None:
+    """The main loop sets its timer after steps that take time, and sleeps until then if nothing else happens."""
+    leaving = Leaving(Instant(BEGIN + 2000))
+    leaving.drain(10_000, Instant(BEGIN))
+    assert leaving.why_to_give_up(is_led=is_led, now=Instant(BEGIN + bound_ms - 1)) == ""
+    assert leaving.deadline(is_led=is_led) == BEGIN + bound_ms, "though it is later by now"
+    assert leaving.why_to_give_up(is_led=is_led, now=Instant(BEGIN + bound_ms + 1))
+    assert leaving.deadline(is_led=is_led) > BEGIN + bound_ms
 
 
 def test_a_daemon_that_does_not_leave_waits_for_nothing() -> None:
     leaving = Leaving(Instant(BEGIN))
     assert leaving.why_to_give_up(is_led=False, now=Instant(BEGIN + 99_999)) == ""
-    assert leaving.deadline(is_led=False, now=Instant(BEGIN)) == NEVER
+    assert leaving.deadline(is_led=False) == NEVER
 
 
 def test_a_daemon_whose_drain_nobody_ends_leaves_after_the_bound() -> None:
@@ -49,4 +62,4 @@ def test_a_signal_while_the_process_ends_begins_nothing() -> None:
     leaving.stop()
     leaving.drain(10_000, Instant(BEGIN + 2))
     assert leaving.presence is Presence.STOPPED
-    assert leaving.deadline(is_led=False, now=Instant(BEGIN)) == NEVER
+    assert leaving.deadline(is_led=False) == NEVER
