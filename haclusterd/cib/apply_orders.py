@@ -9,6 +9,7 @@ from haclusterd.cib.activity import (
     copies_of,
     former_names_active,
     history_says_active,
+    history_says_promoted,
     promoted_on_others,
     promoted_siblings,
     starting_on_others,
@@ -46,6 +47,8 @@ _BY_WHAT_RUNS = frozenset({
 """Actions that do something with what runs, or say whether anything does."""
 _BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
 _START = operation_key(ActionName.START, 0)
+_ENDS_MONITORS = (ActionName.START, ActionName.STOP, ActionName.PROMOTE, ActionName.DEMOTE)
+"""Actions behind which nothing older says more."""
 
 
 def issue_orders(cib: Cib, command: commands.IssueOrders, entry: Entry) -> Verdict:
@@ -320,7 +323,7 @@ def _is_overtaken(history: ResourceHistory, result: OperationResult) -> bool:
     key = operation_key(result.operation, result.interval_ms)
     later = [(known, record) for known, record in history.records.items() if record.call_id > result.call_id]
     return any(
-        known == key or record.is_probe or record.operation in (ActionName.START, ActionName.STOP)
+        known == key or record.is_probe or record.operation in _ENDS_MONITORS
         for known, record in later
     )
 
@@ -372,6 +375,8 @@ def _record_finished(
             history = replace(history, parameters=order.lasting_parameters, definition=order.definition)
     key = operation_key(result.operation, result.interval_ms)
     record = _as_record(history, order, result, key)
+    if reported.operation == ActionName.RELOAD_AGENT and result is not reported:
+        history, record = _in_the_same_role(history, record)
     if history.reloads and is_not_found(record):
         return _looked_for_next(status, history, record)
     if is_found(record):
@@ -398,6 +403,24 @@ def _record_finished(
         unverified=status.unverified - {result.resource} if is_conclusive else status.unverified,
     )
     return updated, [_change_of(status.name, record, reported)]
+
+
+def _in_the_same_role(history: ResourceHistory, record: OperationRecord) -> tuple[ResourceHistory, OperationRecord]:
+    """Return a history, and the start as which a reload is recorded, by which what was promoted still is.
+
+    Behind a start nothing is promoted. So what was recorded last of something else, such as the promote, stays the
+    newest: it holds as of the reload, and the start is as old as the one before.
+    """
+    if not history_says_promoted(history):
+        return history, record
+    lasting = [(each.call_id, key) for key, each in history.records.items() if not each.interval_ms]
+    _, newest = max(lasting, default=(0, _START))
+    if newest == _START:
+        return history, record
+    started = history.records.get(_START)
+    before = started.call_id if started is not None else min(lasting)[0] - 1
+    records = {**history.records, newest: replace(history.records[newest], call_id=record.call_id)}
+    return replace(history, records=records), replace(record, call_id=before)
 
 
 def _looked_for_next(

@@ -7,7 +7,7 @@ import pytest
 from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active, possibly_promoted
 from haclusterd.cib.changes import RefusalCode
-from haclusterd.model.activity import ways_of
+from haclusterd.model.activity import history_says_promoted, ways_of
 from haclusterd.model.history import ReloadInDoubt, ResourceHistory
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import Order, ResultKind
@@ -153,3 +153,53 @@ def test_a_boot_ends_the_question() -> None:
     cluster.cut_off("unknown")
     cluster.must(commands.Join(N2, life(N2, boot=2)))
     assert cluster.may_start_on_another()
+
+
+def promoted_and_reloaded() -> Reloading:
+    """Return `db` after it was started, promoted, watched as such, and given other parameters."""
+    cluster = Reloading()
+    cluster.answers("reload", "reload-agent")
+    cluster.issue(by(order("promote", ActionName.PROMOTE), NEW))
+    cluster.answers("promote", "promote")
+    cluster.issue(by(order("again", ActionName.RELOAD_AGENT), NEWEST))
+    cluster.answers("again", "reload-agent")
+    return cluster
+
+
+def test_what_is_promoted_stays_so_when_it_is_reloaded() -> None:
+    """A reload is recorded as a start, behind which nothing would be promoted: another instance would be too."""
+    cluster = promoted_and_reloaded()
+    assert history_says_promoted(cluster.history)
+    refused = cluster.put(issue(by(order("other", ActionName.PROMOTE, node=N1), NEWEST))).refusal
+    assert refused is not None
+    assert refused.code is RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS
+    cluster.issue(by(order("demote", ActionName.DEMOTE), NEWEST))
+    cluster.answers("demote", "demote")
+    cluster.issue(by(order("once more", ActionName.RELOAD_AGENT), NEW))
+    cluster.answers("once more", "reload-agent")
+    assert not history_says_promoted(cluster.history)
+
+
+def test_so_it_is_when_its_monitor_is_cancelled_afterwards() -> None:
+    cluster = promoted_and_reloaded()
+    cluster.issue(by(order("monitor", ActionName.MONITOR, interval_ms=MONITOR_MS, target=ExitCode.PROMOTED), NEWEST))
+    cluster.answers("monitor", "monitor", ExitCode.PROMOTED, interval_ms=MONITOR_MS)
+    cluster.issue(by(order("cancel", ActionName.CANCEL, interval_ms=MONITOR_MS), NEWEST))
+    cluster.answers("cancel", "cancel", interval_ms=MONITOR_MS)
+    assert history_says_promoted(cluster.history)
+
+
+def test_so_it_is_where_only_a_probe_has_found_it() -> None:
+    cluster = Cluster()
+    cluster.issue(replace(order("probe", ActionName.MONITOR), is_probe=True))
+    cluster.must(record(result("probe", "monitor", ExitCode.PROMOTED)))
+    cluster.issue(order("reload", ActionName.RELOAD_AGENT))
+    cluster.must(record(result("reload", "reload-agent", call_id=2)))
+    assert history_says_promoted(cluster.status(N2).histories[DB])
+
+
+def test_a_monitor_of_before_a_reload_that_is_recorded_late_is_none_that_runs() -> None:
+    cluster = promoted_and_reloaded()
+    cluster.issue(by(order("late", ActionName.MONITOR, interval_ms=MONITOR_MS), NEWEST))
+    cluster.must(record(replace(result("late", "monitor", ExitCode.PROMOTED, interval_ms=MONITOR_MS), call_id=3)))
+    assert not any(each.interval_ms for each in cluster.history.records.values())
