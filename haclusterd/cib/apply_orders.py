@@ -1,6 +1,6 @@
 """`apply` for orders and their results (safety.md §1)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from haclusterd.cib import commands
@@ -56,6 +56,9 @@ def issue_orders(cib: Cib, command: commands.IssueOrders, entry: Entry) -> Verdi
     controller = cib.status.controller
     if entry.rules.refuse_old_term and (controller is None or controller.term != command.dc_term):
         return refuse(cib, RefusalCode.OLD_TERM, f"term {command.dc_term} is not the DC's")
+    strange = _shape_objection(cib, command.orders) if entry.rules.one_active_copy else None
+    if strange is not None:
+        return Verdict(cib, (), strange)
     nodes: dict[NodeName, NodeStatus] = {}
     changes: list[Change] = []
     claimed = cib
@@ -74,6 +77,20 @@ def issue_orders(cib: Cib, command: commands.IssueOrders, entry: Entry) -> Verdi
         facts = _facts_of(order, reason=order.reason)
         changes.append(change(ChangeKind.ORDER_ISSUED, text, node=order.node, resource=order.resource, facts=facts))
     return accept(with_nodes(claimed, nodes), *changes)
+
+
+def _shape_objection(cib: Cib, orders: Sequence[Order]) -> Refusal | None:
+    """Refuse to start what a change of the configuration has taken away, ordered by a plan that was made before it.
+
+    Of what becomes a primitive, two instances of the unique clone that it was would start.
+    """
+    starts = [order for order in orders if order.action is ActionName.START]
+    copies = copies_of(cib) if starts else None
+    for order in starts:
+        if copies is not None and not copies.may_be_wanted(order.resource):
+            text = f"{order.resource} is not what the configuration has any more"
+            return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
+    return None
 
 
 def _objection(cib: Cib, status: NodeStatus | None, order: Order, entry: Entry) -> Refusal | None:

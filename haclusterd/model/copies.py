@@ -8,9 +8,10 @@ Defaults of resources count: plans follow them, and this must allow what plans d
 
 from collections.abc import Mapping
 
-from haclusterd.model.configuration import Clone, Configuration
+from haclusterd.model.configuration import Bundle, Clone, Configuration, Primitive, Resource, primitives_of
 from haclusterd.model.ids import ResourceId
-from haclusterd.model.properties import collective_meta
+from haclusterd.model.properties import collective_flag, collective_meta
+from haclusterd.model.templates import expanded
 
 
 class Copies:
@@ -36,15 +37,46 @@ class Copies:
         meta = collective_meta(self._configuration, clone)
         return _integer(meta.get("promoted-max", meta.get("master-max")), 1)
 
+    def may_be_wanted(self, resource: ResourceId) -> bool:
+        """Tell whether something may run under that name: `db:0` if `db` is of a unique clone, else `db`.
+
+        What is not configured, and what is in a bundle, is left to plans.
+        """
+        base, colon, _ = resource.partition(":")
+        primitive = self._configuration.resources.get(ResourceId(base))
+        if primitive is None or isinstance(self._top_of(primitive.id), Bundle):
+            return True
+        clone = self._clone_of(primitive.id)
+        if clone is None or not self._is_unique(clone):
+            return not colon
+        return bool(colon) or not self._can_differ(clone)
+
+    def _is_unique(self, clone: Clone) -> bool:
+        meta = collective_meta(self._configuration, clone)
+        if "globally-unique" in meta:
+            return collective_flag(self._configuration, clone, "globally-unique")
+        # So Pacemaker 3 decides where nothing is said.
+        return _integer(meta.get("clone-node-max"), 1) > 1
+
+    def _can_differ(self, clone: Clone) -> bool:
+        """Tell whether instances get numbers: those of units and fence devices are not told apart by them."""
+        configuration = self._configuration
+        agents = (configuration.resources[name] for name in primitives_of(configuration, clone.id))
+        return all(isinstance(each, Primitive) and expanded(each, configuration).agent.standard == "ocf"
+                   for each in agents)  # fmt: skip
+
     def _clone_of(self, resource: ResourceId) -> Clone | None:
+        found = self._top_of(resource)
+        return found if isinstance(found, Clone) and found.id != resource else None
+
+    def _top_of(self, resource: ResourceId) -> Resource | None:
         if self._parents is None:
             self._parents = self._configuration.parents()
         seen: set[ResourceId] = set()
         while resource in self._parents and resource not in seen:
             seen.add(resource)
             resource = self._parents[resource]
-        found = self._configuration.resources.get(resource)
-        return found if isinstance(found, Clone) and seen else None
+        return self._configuration.resources.get(resource)
 
 
 def _integer(text: str | None, default: int) -> int:

@@ -3,6 +3,7 @@
     python -m MODULE swarm --seconds 60 --seed 1     seeds 1, 2, ... until 60 real seconds have passed
     python -m MODULE swarm --hours 24                until 24 hours were simulated
     python -m MODULE swarm --only gpu                seeds of clusters whose hosts have devices
+    python -m MODULE swarm --only shapes             seeds in which resources change their shape
     python -m MODULE replay --seed 17                one seed, with its whole story
     python -m MODULE replay --seed 17 --faults 3,8   and with these of its faults only
 

@@ -414,6 +414,24 @@ ACTIVITY = (
 
 APPLY = (
     Mutant(
+        "_in_the_same_role",
+        "not history_says_promoted(history)",
+        "True",
+        "a promoted instance that is reloaded counts as promoted no more: another one is promoted beside it",
+    ),
+    Mutant(
+        "_shape_objection",
+        "copies is not None and not copies.may_be_wanted(order.resource)",
+        "False",
+        "a plan of before the change starts two instances of the unique clone that has become a primitive",
+    ),
+    Mutant(
+        "Leaving.deadline",
+        "bound > self._asked_at",
+        "bound > self._drained_since + self._span_ms",
+        "a bound of a node that leaves sets no timer: it is drained for ever where nothing else happens",
+    ),
+    Mutant(
         "_migration_objection",
         "may_be_active_or_begin(target, order.resource) and entry.rules.one_active_copy",
         "False",
@@ -505,7 +523,7 @@ APPLY = (
     Mutant("record_results", "status.state is not NodeState.ONLINE", "False", "a lost node's result is believed"),
     Mutant(
         "_is_overtaken",
-        "known == key or record.is_probe or record.operation in (ActionName.START, ActionName.STOP)",
+        "known == key or record.is_probe or record.operation in _ENDS_MONITORS",
         "False",
         "an older result replaces a newer one",
     ),

@@ -370,3 +370,18 @@ def test_every_replica_spells_the_doubts_that_a_batch_of_probes_leaves_alike(log
     answers = [replace(answer, order=OrderKey(f"probe-{name}"), resource=name) for name in machines]
     log.must(commands.RecordResults(N3, life("n3"), tuple(answers)))
     assert list(log.cib.status.nodes[N3].histories) == machines
+
+
+@pytest.mark.parametrize(("is_unique", "wanted", "refused"), [(False, "db", "db:0"), (True, "db:0", "db")])
+def test_a_plan_of_before_starts_nothing_that_a_change_has_taken_away(
+    log: Log, *, is_unique: bool, wanted: str, refused: str
+) -> None:
+    """Seed 1016: the stop of `vm` ends right behind the change, and the starts of its instances are ordered."""
+    pairs = (("globally-unique", str(is_unique).lower()), ("clone-max", "2"))
+    clone = Clone(ResourceId("dbs"), DB, meta=(AttributeSet("dbs-meta", pairs),))
+    edits = commands.PutResource(primitive("db")), commands.PutResource(clone)
+    log.must(commands.ChangeConfiguration(log.cib.version.epoch, edits, "test", ""))
+    log.must(record(result("start", "stop", call_id=9)))
+    strange = replace(order("strange", node=N3), resource=ResourceId(refused))
+    log.must_refuse(issue(strange), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    log.must(issue(replace(order("other", node=N3), resource=ResourceId(wanted))))

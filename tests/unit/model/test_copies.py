@@ -1,10 +1,12 @@
 """How many copies `apply` lets be active: what plans make of the same words, wherever they stand."""
 
+from dataclasses import replace
+
 import pytest
 
 from haclusterd.formats.crm.syntax import assemble, parse_script
 from haclusterd.machines.no_quorum import promotable_resources
-from haclusterd.model.configuration import Configuration
+from haclusterd.model.configuration import Bundle, Configuration
 from haclusterd.model.copies import Copies
 from haclusterd.model.ids import ResourceId
 
@@ -48,3 +50,32 @@ def test_limits_are_the_clones_own_before_the_defaults(text: str, most: int, mos
 )
 def test_what_can_be_promoted_by_default_is_demoted_by_a_node_alone(text: str, *, is_promotable: bool) -> None:
     assert (PG in promotable_resources(configured(text))) is is_promotable
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", ("pg",)),
+        ("group g pg", ("pg",)),
+        ("clone pgs pg meta clone-max=2", ("pg",)),
+        ("clone pgs pg meta globally-unique=true", ("pg:0",)),
+        ("clone pgs pg meta clone-node-max=2", ("pg:0",)),
+        ("clone pgs pg meta clone-node-max=2 globally-unique=false", ("pg",)),
+        ("group g pg\nclone pgs g\nrsc_defaults globally-unique=true", ("pg:0",)),
+        ("primitive unit systemd:unit\nclone units unit meta globally-unique=true", ("unit", "unit:0")),
+        ("bundle b docker image=i primitive=pg", ("pg", "pg:0")),
+        ("clone others other\nprimitive other ocf:haclusterd:stateful", ("pg", "unknown", "unknown:0")),
+    ],
+)
+def test_a_name_has_a_number_where_instances_differ(text: str, names: tuple[str, ...]) -> None:
+    copies = Copies(configured(text) if "bundle" not in text else bundled(), NODES)
+    name = names[0].partition(":")[0]
+    wanted = tuple(each for each in (name, f"{name}:0") if copies.may_be_wanted(ResourceId(each)))
+    assert wanted == tuple(each for each in names if each.partition(":")[0] == name)
+
+
+def bundled() -> Configuration:
+    """Return what runs in containers: how it is called is left to plans."""
+    made = configured("")
+    bundle = Bundle(ResourceId("b"), "docker", "image", primitive=PG)
+    return replace(made, resources={**made.resources, bundle.id: bundle})
