@@ -61,8 +61,11 @@ class HistoryOwners:
         """Return what stands behind a name where no history is read; of a clone an instance not in use."""
         by_id = self._inventory.by_id
         found = by_id.get(name) or by_id.get(ResourceId(f"{name}:0"))
-        if found is None or not found.top.is_anonymous_clone:
-            return found if found is not None and found.id == name else None
+        if found is None or found.variant is not Variant.PRIMITIVE:
+            # What is a clone or a group by now may have been a primitive when it was probed.
+            return None
+        if not found.top.is_anonymous_clone:
+            return found if found.id == name else None
         if self._is_of_unique(name, found.top):
             return None
         free = (child for child in found.top.children if _place(child) is None)

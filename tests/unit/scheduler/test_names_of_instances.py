@@ -121,3 +121,23 @@ def test_what_another_resource_runs_on_a_lost_node_waits_for_its_fencing_also_wh
     graph = cluster.plan().graph
     (start,) = [each for each in starts(graph) if each.resource == "b"]
     assert {"stop a", "reboot None"} <= comes_after(graph, start)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "primitive inner ocf:haclusterd:dummy\nclone db inner\n",
+        "primitive inner ocf:haclusterd:dummy\nclone db inner meta globally-unique=true\n",
+        "primitive inner ocf:haclusterd:dummy\ngroup db inner\n",
+        "primitive inner ocf:haclusterd:dummy\ngroup db inner\nclone dbs db\n",
+    ],
+    ids=["clone", "unique clone", "group", "cloned group"],
+)
+@pytest.mark.parametrize("before", [ALONE, UNIQUE, ANONYMOUS], ids=["alone", "unique", "anonymous"])
+def test_what_has_the_name_of_a_primitive_of_before_is_planned_and_that_stops(before: str, after: str) -> None:
+    """Seed 1014: nodes on which `db` had been probed, where it is a clone now; no plan came about at all."""
+    cluster = running(before)
+    cluster.configure(configured(POWER + after))
+    cluster.settle()
+    assert not copies(cluster)
+    assert {name.partition(":")[0] for name, _ in cluster.running} == {"power", "inner"}
