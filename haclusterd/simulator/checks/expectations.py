@@ -204,7 +204,7 @@ class _Reading:
         has_health = self._properties.text("node-health-strategy") != "none"
         if not is_default or has_health or not self._properties.boolean("symmetric-cluster"):
             return True
-        if any(name in self._put_aside for name in chain):
+        if any(name in self._put_aside for name in chain) or self._has_failed_before(resource):
             return True
         if any(name in status.locks for status in self.cib.status.nodes.values() for name in chain):
             return True
@@ -232,6 +232,20 @@ class _Reading:
     def _failures(self, status: NodeStatus, resource: ResourceId) -> bool:
         history = status.histories.get(resource)
         return history is not None and _has_failed(history)
+
+    def _has_failed_before(self, resource: ResourceId) -> bool:
+        """Tell whether it failed under the name that it had in another shape.
+
+        That name is configured no more and has no failure-timeout: where the limits of fencing hold a failed stop back,
+        a person has to look.
+        """
+        is_numbered = self._limits[resource].instances > 0
+        return any(
+            _has_failed(history)
+            for status in self.cib.status.nodes.values()
+            for name, history in status.histories.items()
+            if base_of(name) == resource and (number_of(name) is not None) is not is_numbered
+        )
 
     def _is_on_standby_for_failure(self, status: NodeStatus) -> bool:
         """Tell whether something failed on a node that is to be on standby then."""
