@@ -59,7 +59,7 @@ class Copies:
         return _integer(meta.get("clone-node-max"), 1) > 1
 
     def _can_differ(self, clone: Clone) -> bool:
-        """Tell whether instances get numbers: those of units and fence devices are not told apart by them."""
+        """Tell whether instances certainly get numbers: units do not."""
         configuration = self._configuration
         agents = (configuration.resources[name] for name in primitives_of(configuration, clone.id))
         return all(isinstance(each, Primitive) and expanded(each, configuration).agent.standard == "ocf"

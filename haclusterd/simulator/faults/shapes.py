@@ -314,7 +314,7 @@ def edits_to(configuration: Configuration, name: str, shape: Shape) -> tuple[Edi
             put[inner] = _primitive(inner)
             put[own] = Group(own, (inner,)) if shape.kind == OTHER_GROUP else Clone(own, inner, meta=_meta(own, shape))
     else:
-        put[own] = known if is_group or isinstance(known, Primitive) else _primitive(own)  # type: ignore[assignment]
+        put[own] = known if known is not None and (is_group or isinstance(known, Primitive)) else _primitive(own)
         put |= _containing(own, shape, is_group=is_group)
     edits: list[Edit] = [Delete("constraint", each) for each in _constraints_on(configuration, {own, *gone})]
     edits += [Delete("resource", each) for each in sorted(gone) if each in configuration.resources]
