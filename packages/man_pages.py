@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from haclusterd.cli.options import HELP
 from haclusterd.cli.parsing import usage
 from haclusterd.cli.render.agents import render_info
 from haclusterd.cli.render.terminal import Screen
+from haclusterd.model.records import replace
 from haclusterd.verbs.words import Takes
 
 PROGRAMS = {

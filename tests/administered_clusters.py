@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.apply import apply
@@ -39,6 +38,7 @@ from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, Requ
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.remembered import Comparison, FollowQuery, HistoryQuery, Position
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.protocol.control import shown_report

@@ -9,9 +9,10 @@ import resource
 import time
 from collections import defaultdict
 from collections.abc import Generator
-from dataclasses import dataclass
 
 import pytest
+
+from haclusterd.model.records import dataclass
 
 SHOWN = 50
 

@@ -1,9 +1,8 @@
 """What is planned for small CIBs of Pacemaker, in words."""
 
-from dataclasses import dataclass
-
 from haclusterd.model.graph import GraphAction, TransitionGraph
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass
 from haclusterd.scheduler.model.digests import pacemaker_digest
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.schedule import schedule

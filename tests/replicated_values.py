@@ -2,12 +2,13 @@
 
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from typing import Any, NewType, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
+
+from haclusterd.model.records import MISSING, fields, is_dataclass
 
 _PLAIN = {
     str: st.text(max_size=6),

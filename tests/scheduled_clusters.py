@@ -5,7 +5,6 @@ probes and monitors tell; it is never read by anything but them and the tests.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.apply import apply
@@ -20,6 +19,7 @@ from haclusterd.model.ids import Incarnation, NodeName, OrderKey, RequestId, Res
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.reports.items import has_errors
 from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
 from haclusterd.scheduler.schedule import schedule

@@ -1,9 +1,9 @@
 """Which verbs who may ask: one table, which the control socket and the REST interface are both held against."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, field
 
 ROLES = """
 role svc-operator read cib deny xpath:"//nvpair[@name='password']" write meta:svc:target-role

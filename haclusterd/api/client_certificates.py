@@ -8,10 +8,10 @@ do what those tokens may (docs/design/0011-rest.md, section 8).
 import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass
 
 REST: Final = "REST"
 WEB: Final = "web"

@@ -16,7 +16,6 @@ import math
 from collections import Counter
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Final
 
 from aiohttp import web
@@ -25,6 +24,7 @@ from haclusterd.api.problems import dumped
 from haclusterd.api.routes import RefusedError, bad
 from haclusterd.model.access import SimpleRole
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.remembered import Position, read_position
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.ports.control import DaemonLink

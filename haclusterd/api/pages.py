@@ -5,11 +5,11 @@ The page has no data in it, so that everybody may load it. What it shows, it ask
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
 
 from haclusterd.api.problems import JSON, Reply, dumped
+from haclusterd.model.records import dataclass
 from haclusterd.verbs.table import VERBS
 
 FOLDER: Final = "page"

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.requests import Response, ShownReport
 from haclusterd.protocol.control import report_as_json
 from haclusterd.reports.codes import Code

@@ -9,11 +9,11 @@ import hashlib
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 
 from haclusterd.api.problems import Reply
 from haclusterd.api.routes import RefusedError, bad
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, field
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
 

@@ -8,10 +8,10 @@ here; whether it is right, the daemon judges, as it does for `crm`.
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from haclusterd.model import durations
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass
 from haclusterd.model.requests import Options
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report

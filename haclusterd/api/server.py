@@ -10,7 +10,6 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
@@ -26,6 +25,7 @@ from haclusterd.api.routes import PREFIX, RefusedError, Route, bad, read_body, r
 from haclusterd.api.sessions import Session, Sessions, digest, refuse_other_sites
 from haclusterd.api.settings import ApiSettings
 from haclusterd.api.shared_reads import SharedReads
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.ports.control import DaemonLink
 from haclusterd.ports.listening import Listeners, Place

@@ -12,7 +12,6 @@ import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -21,6 +20,7 @@ from aiohttp import web
 from haclusterd.api.client_certificates import NO_CLIENTS, REST, TOKEN, WEB, Asker, ClientCertificates
 from haclusterd.api.routes import RefusedError, bad
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.requests import ORIGIN
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report

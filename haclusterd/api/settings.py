@@ -7,12 +7,12 @@ any other address needs a certificate.
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from haclusterd.api.client_certificates import NAME_KINDS, REST, TOKEN
+from haclusterd.model.records import dataclass
 from haclusterd.model.requests import ORIGIN
 
 CONFIGURATION_FILE = Path("/etc/haclusterd/api.yaml")

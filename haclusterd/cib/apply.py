@@ -6,7 +6,6 @@ is turned into a refusal so that one poisoned entry cannot stop every node at on
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from haclusterd.cib import (
@@ -38,6 +37,7 @@ from haclusterd.cib.staging import PutTogether, put_together
 from haclusterd.cib.verdict import Entry, Verdict
 from haclusterd.model.cluster import Cib, RefusedRequest
 from haclusterd.model.ids import RequestId, Term
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 REMEMBERED_REQUESTS = 128

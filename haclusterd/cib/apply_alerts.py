@@ -1,13 +1,12 @@
 """`apply` for alerts: how far their recipients have got, and tests of them."""
 
-from dataclasses import replace
-
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.commands import RecordAlerts, RequestAlertTest
 from haclusterd.cib.derived.alert_events import trimmed, with_test
 from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_status
 from haclusterd.model.alerts import targets
 from haclusterd.model.cluster import Cib
+from haclusterd.model.records import replace
 
 
 def record_alerts(cib: Cib, command: RecordAlerts, entry: Entry) -> Verdict:

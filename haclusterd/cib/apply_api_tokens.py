@@ -1,12 +1,11 @@
 """`apply` for API tokens: which programs may ask, and what they may (0010-requests.md, "In whose name")."""
 
-from dataclasses import replace
-
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.commands import AddApiToken, RevokeApiToken
 from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse
 from haclusterd.model.api_tokens import DIGEST, TOKENS_MAX
 from haclusterd.model.cluster import Cib
+from haclusterd.model.records import replace
 
 
 def add_api_token(cib: Cib, command: AddApiToken, entry: Entry) -> Verdict:

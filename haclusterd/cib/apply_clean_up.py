@@ -4,7 +4,6 @@ For the last, see safety.md §7, "History".
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active
@@ -13,6 +12,7 @@ from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, w
 from haclusterd.model.cluster import Cib, HistoryMark, NodeState, NodeStatus
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 
 
 def clean_up(cib: Cib, command: commands.CleanUp, entry: Entry) -> Verdict:

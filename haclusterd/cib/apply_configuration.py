@@ -1,7 +1,5 @@
 """`apply` for the configuration: compare-and-swap on its version."""
 
-from dataclasses import replace
-
 from haclusterd.cib import apply_watchdog, commands
 from haclusterd.cib.apply_rules import carried_over
 from haclusterd.cib.changes import ChangeKind, RefusalCode
@@ -10,6 +8,7 @@ from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse
 from haclusterd.model.cluster import Cib, ConfigurationVersion
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.dated_blocks import with_judged
+from haclusterd.model.records import replace
 from haclusterd.model.timing import derive, longest_round_trip_ms
 
 

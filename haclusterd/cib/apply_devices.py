@@ -6,7 +6,6 @@ proven that the device is free, or has booted. No exit code, no fencing and no p
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TypeVar
 
 from haclusterd.cib import commands
@@ -33,6 +32,7 @@ from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.orders import Order
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import SafetyRules
 
 _Value = TypeVar("_Value")

@@ -1,7 +1,6 @@
 """`apply` for the life cycle of fencing (safety.md §5)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.changes import ChangeKind, Facts, RefusalCode
@@ -21,6 +20,7 @@ from haclusterd.model.fencing import (
 )
 from haclusterd.model.ids import FenceKey, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.model.timing import abandoned_fencing_ms
 from haclusterd.model.watchdog import WATCHDOG
 

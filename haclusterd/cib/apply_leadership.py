@@ -1,12 +1,11 @@
 """`apply` for the leadership of the log: the DC, the leader that a person asks for, and the read barrier."""
 
-from dataclasses import replace
-
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.commands import DcElected, ReadBarrier, RequestLeader
 from haclusterd.cib.derived.availability import with_mark
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_status
 from haclusterd.model.cluster import Cib, DesignatedController, NodeState
+from haclusterd.model.records import replace
 
 
 def dc_elected(cib: Cib, command: DcElected, entry: Entry) -> Verdict:

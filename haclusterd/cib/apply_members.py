@@ -7,7 +7,6 @@ cannot join, so nothing can begin to run there between the judgement and the cha
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active
@@ -16,6 +15,7 @@ from haclusterd.cib.secrets.apply_secrets import without_keys_of
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_status
 from haclusterd.model.cluster import Cib, Member, Membership, NodeState, NodeStatus
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 VOTERS_MAX = 7

@@ -1,7 +1,5 @@
 """`apply` for the state of each node: joined, leaving, lost; its attributes and load (safety.md §1, §4, §6)."""
 
-from dataclasses import replace
-
 from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.apply_devices import without_claims
@@ -20,6 +18,7 @@ from haclusterd.model.history import ResourceHistory, history_of
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.quorum import ends_quorum
+from haclusterd.model.records import replace
 from haclusterd.model.reloads import with_reload_in_doubt
 from haclusterd.model.watchdog import WATCHDOG
 

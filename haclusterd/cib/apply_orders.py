@@ -1,7 +1,6 @@
 """`apply` for orders and their results (safety.md §1)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.activity import (
@@ -37,6 +36,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import LOCKS, OperationResult, Order, ResultKind
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.records import replace
 from haclusterd.model.reloads import after_reload, is_found, is_not_found, looked_for_next, settled_reloads
 from haclusterd.model.scores import INFINITY, add
 

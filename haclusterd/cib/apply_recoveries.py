@@ -5,7 +5,6 @@ hit. So what a node finds free right before it acts stays free of resources unti
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.apply_devices import with_devices
@@ -23,6 +22,7 @@ from haclusterd.model.devices import (
     RecoveryPhase,
     Rung,
 )
+from haclusterd.model.records import replace
 
 _DONE_BY = {Rung.RESET: "is reset", Rung.RELOAD: "has its driver loaded again", Rung.REBOOT: "has its node fenced"}
 

@@ -1,7 +1,6 @@
 """`apply` for restarts: begun by a person, ended when nothing of the resource may run, under any DC."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.changes import ChangeKind, RefusalCode
@@ -11,6 +10,7 @@ from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.configuration import primitives_of
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import ActionName
+from haclusterd.model.records import replace
 from haclusterd.model.restarts import Restart
 
 

@@ -4,14 +4,13 @@ Invariant: a block comes into force by a DC's word about the present configurati
 from its values, as the longest lease, is what would follow if a person had written them.
 """
 
-from dataclasses import replace
-
 from haclusterd.cib import apply_watchdog, commands
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_status
 from haclusterd.model.cluster import Cib, JudgedRules
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.dated_blocks import dated_blocks
+from haclusterd.model.records import replace
 
 
 def judge_rules(cib: Cib, command: commands.JudgeRules, entry: Entry) -> Verdict:

@@ -5,7 +5,6 @@ Parts whose change never came are dropped by the next part that is staged, once 
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from haclusterd.cib.apply_configuration import change_configuration
@@ -14,6 +13,7 @@ from haclusterd.cib.commands import ActivateStaged, ChangeConfiguration, StageCh
 from haclusterd.cib.staging import digest_of
 from haclusterd.cib.verdict import Entry, Verdict, accept, refuse
 from haclusterd.model.cluster import Cib, StagedPart
+from haclusterd.model.records import replace
 from haclusterd.wire.shapes import CodecError
 
 STAGED_CHARACTERS_MAX: Final = 8 * 1024 * 1024

@@ -1,11 +1,10 @@
 """`apply` for tickets: whether this cluster may run what needs them (Pacemaker Explained, "Multi-Site Clusters")."""
 
-from dataclasses import replace
-
 from haclusterd.cib.changes import ChangeKind
 from haclusterd.cib.commands import SetTicket, TicketChange
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, with_status
 from haclusterd.model.cluster import Cib, TicketState
+from haclusterd.model.records import replace
 
 
 def set_ticket(cib: Cib, command: SetTicket, entry: Entry) -> Verdict:

@@ -5,7 +5,6 @@ lease, or a longer timeout of its device, is in force there only after it stands
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.changes import ChangeKind, RefusalCode
@@ -15,6 +14,7 @@ from haclusterd.model.configuration import Configuration
 from haclusterd.model.dated_blocks import possible_properties
 from haclusterd.model.ids import NodeName
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.records import replace
 from haclusterd.model.watchdog import Watchdog
 
 FEEDS_WITHOUT_QUORUM = ("freeze", "ignore")

@@ -13,13 +13,13 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from haclusterd.cib.codec import decode_cib, encode_cib
 from haclusterd.model.cluster import Cib, ConfigurationVersion
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass
 
 FORMAT: Final = 1
 STATE_BYTES_MAX: Final = 64 * 1024 * 1024

@@ -4,7 +4,6 @@ Changes only wake; every decision reads the whole CIB (architecture: "Level, not
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from enum import StrEnum
 
 from haclusterd.cib.commands import Envelope
@@ -12,6 +11,7 @@ from haclusterd.model.change_kinds import ChangeKind as ChangeKind
 from haclusterd.model.cluster import Cib
 from haclusterd.model.history_chain import Fact
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.records import dataclass, fields
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ one needs a codec case, an upgrade file and a note in docs/design.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from haclusterd.model.access import AclGroup, AclRole, AclTarget
@@ -27,6 +26,7 @@ from haclusterd.model.fencing import DeviceProof, FailedOperation, FenceOrder, F
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.orders import OperationResult, Order
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.secrets import Secret, WrappedKey
 from haclusterd.model.watchdog import Watchdog
 

@@ -8,7 +8,6 @@ whole.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from haclusterd.cib.commands import (
@@ -27,6 +26,7 @@ from haclusterd.cib.commands import (
 )
 from haclusterd.model.access import AclObject, kind_of
 from haclusterd.model.configuration import AttributeSet, Configuration
+from haclusterd.model.records import replace
 
 _Key = TypeVar("_Key", bound=str)
 _Value = TypeVar("_Value")

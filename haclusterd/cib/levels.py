@@ -13,12 +13,12 @@ it would refuse, an older member accepts, and replicas that decide differently o
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
 
 from haclusterd.cib.commands import Command
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import MISSING, fields, is_dataclass, replace
 from haclusterd.model.rules_in_force import SafetyRules
 
 SINCE: dict[type | tuple[type, str], int] = {}

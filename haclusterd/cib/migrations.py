@@ -6,8 +6,6 @@ that had it is fenced, restarts or is removed. No probe takes it away while the 
 arrive after the answer.
 """
 
-from dataclasses import replace
-
 from haclusterd.cib.verdict import Entry, with_node
 from haclusterd.model.activity import HOLDING, history_says_active, started_as
 from haclusterd.model.cluster import Cib, NodeStatus
@@ -16,6 +14,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
+from haclusterd.model.records import replace
 
 _RECEIVED = operation_key(ActionName.MIGRATE_FROM, 0)
 

@@ -5,13 +5,13 @@ configuration: of what the other cluster has left running, on machines that nobo
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from haclusterd.cib.apply import apply, unreadable
 from haclusterd.cib.codec import CodecError, decode_cib, decode_envelope
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import Term
+from haclusterd.model.records import replace
 
 STARTUP_PROBES = "enable-startup-probes"
 

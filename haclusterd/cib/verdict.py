@@ -1,13 +1,13 @@
 """What the handlers of `apply` share: the entry they judge by, and the answer they give."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from haclusterd.cib.changes import NO_FACTS, Change, ChangeKind, Facts, Refusal, RefusalCode
 from haclusterd.cib.staging import PutTogether, put_together
 from haclusterd.model.cluster import Cib, NodeStatus, Status
 from haclusterd.model.ids import NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.rules_in_force import SafetyRules
 
 

@@ -1,9 +1,9 @@
 """What a command of `crm` is made of. The tables are in `command_table`; parsing, help and completion all read them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, field
 from haclusterd.verbs.words import Option, Parameter
 
 

@@ -7,7 +7,6 @@ nothing of the configuration; a person sees at once what is wrong with a stateme
 import shlex
 import shutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 
 from haclusterd.cli.command_table import BELOW, LEVELS, ROOT
 from haclusterd.cli.dispatch import carry_out
@@ -16,6 +15,7 @@ from haclusterd.cli.help import help_for
 from haclusterd.cli.options import parse_globals
 from haclusterd.cli.parsing import UsageError, find_level, level_inside, parse
 from haclusterd.cli.session import Session, is_unsafe
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.requests import Response, ShownReport
 from haclusterd.verbs.table import VERBS
 from haclusterd.verbs.verb import Permission

@@ -7,11 +7,11 @@ newest. Waiting ends after PATIENCE_S, and then it is not known.
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TextIO
 
 from haclusterd.cli.render.fields import fields, listed, number, text
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Options, Request, Response, ShownReport
 from haclusterd.ports.control import CommandClient
 from haclusterd.verbs.table import VERBS

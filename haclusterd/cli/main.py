@@ -1,7 +1,6 @@
 """`crm`: what was asked for, of whom, and how it is to be shown."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 from haclusterd.cli.command_table import LEVELS, ROOT
@@ -15,6 +14,7 @@ from haclusterd.cli.session import Session, Streams
 from haclusterd.cli.settings import Settings, read_settings
 from haclusterd.cli.shadow_files import VARIABLE, Shadows, directory_of
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.requests import Response, ShownReport
 from haclusterd.ports.control import CommandClient, DaemonLink
 

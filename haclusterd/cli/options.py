@@ -1,10 +1,10 @@
 """Options that every command has; they may stand before, between and after its words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from haclusterd.cli.parsing import UsageError, find_command, find_level
 from haclusterd.model import durations
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.requests import Options
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.verbs.words import Takes

@@ -7,7 +7,6 @@ status says whether it is so.
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TextIO
 
 from haclusterd.cli.grammar import Invocation
@@ -18,6 +17,7 @@ from haclusterd.cli.render.terminal import Screen, span
 from haclusterd.cli.settings import Settings
 from haclusterd.cli.shadow_files import Shadows
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.requests import Options, Progress, Request, Response, ShownReport
 from haclusterd.ports.control import CommandClient, DaemonLink
 

@@ -6,9 +6,9 @@ that means nothing is named, and counts for nothing.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from haclusterd.cli.grammar import Invocation
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.requests import Response, ShownReport
 
 COLOURS: Mapping[str, str] = {

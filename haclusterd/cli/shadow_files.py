@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from haclusterd.model.records import dataclass
 from haclusterd.ports.control import CommandClient
 
 if TYPE_CHECKING:

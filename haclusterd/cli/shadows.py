@@ -10,7 +10,6 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from haclusterd.cli.render.fields import fields, number, text
 from haclusterd.cli.session import Session, is_unsafe
 from haclusterd.cli.shadow_files import LIVE, VARIABLE, Shadows
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Options, Request, Response, ShownReport
 from haclusterd.ports.control import CommandClient
 from haclusterd.verbs.answers.answer import as_json

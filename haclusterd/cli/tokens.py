@@ -2,13 +2,13 @@
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import replace
 
 from haclusterd.cli.parsing import UsageError
 from haclusterd.cli.render.fields import fields
 from haclusterd.cli.session import Session
 from haclusterd.model.api_tokens import TOKEN_BYTES, TOKEN_PREFIX, digest_of
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 
 
 def token(session: Session, arguments: Mapping[str, Json]) -> int:

@@ -1,10 +1,10 @@
 """Blocks of name-value pairs: where they stand, and one name in them, set or taken out."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from haclusterd.formats.generated_ids import block_base
 from haclusterd.model.configuration import AttributeSet, Configuration, Operation, Primitive, effective
+from haclusterd.model.records import replace
 
 Blocks = tuple[AttributeSet, ...]
 

@@ -4,7 +4,6 @@ Invariant: a verb sees nothing but its context and its arguments. Offline there 
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from haclusterd.commands.permissions import FULL, Access
@@ -16,6 +15,7 @@ from haclusterd.model.counted import Counted
 from haclusterd.model.ids import NodeName, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.remembered import Comparison, FollowQuery, HistoryQuery, Missing, Position
 from haclusterd.model.secrets import Secrets, WrappedKey
 from haclusterd.reports.items import ReportItem

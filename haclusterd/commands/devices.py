@@ -1,7 +1,6 @@
 """Verbs about devices: which there are, how they are, who holds them, and what the loss of one would cost."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Never
 
 from haclusterd.cib.commands import BeginRecovery, DeviceChange, EndDeviceStorm, SteerDevice
@@ -30,6 +29,7 @@ from haclusterd.model.devices import (
 from haclusterd.model.graph import Placement, Plan
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.model.remembered import HistoryQuery
 from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code

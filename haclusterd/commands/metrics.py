@@ -8,7 +8,6 @@ name says seconds). A sample is its labels in the order of `labels`, and then it
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.outcome import Outcome, refusal
@@ -28,6 +27,7 @@ from haclusterd.model.devices import DeviceState, RecoveryPhase, state_in_force
 from haclusterd.model.fencing import DeviceProof
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import read_boolean
+from haclusterd.model.records import dataclass
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.scores import parse as parse_score
 from haclusterd.reports.codes import Code

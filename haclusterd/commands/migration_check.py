@@ -12,7 +12,6 @@ change.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from haclusterd.commands.configure.adoption import adopt
 from haclusterd.commands.configure.script import Reading, founded, read_file
@@ -31,6 +30,7 @@ from haclusterd.model.configuration import Configuration, Primitive, effective
 from haclusterd.model.graph import ChangeKind, Plan
 from haclusterd.model.ids import AgentReference
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, replace
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import Place, ReportItem, has_errors
 from haclusterd.scheduler.model.options import ScheduleOptions

@@ -7,7 +7,6 @@ another resource says so. A difference that none of them explains is listed as u
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from haclusterd.commands.configure.dependants import named_by
 from haclusterd.commands.planning.simulated_state import State, is_node_fencing, state_after
@@ -26,6 +25,7 @@ from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import Role
 from haclusterd.model.properties import ClusterProperties, collective_flag, meta_values
+from haclusterd.model.records import dataclass, replace
 from haclusterd.reports.codes import Severity
 from haclusterd.reports.items import ReportItem
 from haclusterd.scheduler.unpack.fencing_capability import usable_devices_by_node

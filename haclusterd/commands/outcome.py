@@ -8,13 +8,13 @@ that is refused; with waiting it asks `until` after every change of the CIB, and
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, Never, TypeVar
 
 from haclusterd.commands.context import LiveView
 from haclusterd.model.cluster import Cib
 from haclusterd.model.enrolment import InvitationTerms
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, replace
 from haclusterd.reports.items import ReportItem, has_errors
 from haclusterd.verbs.answers.answer import Answer, as_json
 

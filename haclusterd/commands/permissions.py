@@ -5,11 +5,11 @@ verb decides over what they may read, and what it would change is judged (`comma
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from haclusterd.model.access import ENABLED, AclRole, Principal, Right, SimpleRole
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.records import dataclass
 from haclusterd.verbs.verb import Permission
 
 PERMISSION_OF: Mapping[str, Permission] = {

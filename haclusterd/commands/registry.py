@@ -5,7 +5,6 @@ reports.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from haclusterd.commands import alert, api_tokens, certificates, devices, metrics, secrets, simulate, ticket, validation
 from haclusterd.commands.access import gate, questions
@@ -36,6 +35,7 @@ from haclusterd.commands.status import status
 from haclusterd.commands.tools import tools
 from haclusterd.commands.verb import RunnableVerb
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.verbs import table as described

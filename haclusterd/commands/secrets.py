@@ -5,7 +5,6 @@ answers one, on a node's own socket, after the history has noted it.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Never
 
 from haclusterd.cib.commands import Command, DeleteSecret, NoteSecretShown, PutSecret, RotateSecrets
@@ -20,6 +19,7 @@ from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration, Primitive, effective
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.model.secrets import (
     NAME,
     PACEMAKERS,

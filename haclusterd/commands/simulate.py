@@ -1,7 +1,6 @@
 """`simulate`: what the cluster would do, now or at another time, with its own CIB or with Pacemaker's."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from haclusterd.commands.configure.settling import bad_values, settle
@@ -14,6 +13,7 @@ from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, has_errors, in_reading_order, report
 from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions

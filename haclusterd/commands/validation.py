@@ -8,7 +8,6 @@ bounds how many and how long (`runtime.agent_catalogue`), and what was not answe
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_resources, primitives_of
@@ -17,6 +16,7 @@ from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.agents import AgentFacts, Validation, ValidationQuestion
 from haclusterd.model.configuration import Configuration, Primitive, effective
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
 from haclusterd.reports.exit_codes import ExitStatus

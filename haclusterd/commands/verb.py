@@ -1,12 +1,12 @@
 """A verb of `verbs/` with the pure function that carries it out."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
 from typing import Any, Generic, Never, TypeVar, overload
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import AnyOutcome, Outcome, refusal
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, fields, replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import each_once, report
 from haclusterd.verbs.answers.answer import Answer, name_of
@@ -45,11 +45,11 @@ def answers(*types: type[Answer]) -> Kinds[Any]:
     return Kinds(types)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunnableVerb(Verb):
     """One thing an administrator can do, and how it is done."""
 
-    function: VerbFunction = field(kw_only=True)
+    function: VerbFunction
 
 
 def carry_out_by(

@@ -13,7 +13,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +20,7 @@ from haclusterd.adapters.machine.files_directory import FilesDirectory
 from haclusterd.adapters.network.authority_files import AUTHORITY_DIRECTORY
 from haclusterd.entry_points.cluster_setup import initialize
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass
 from haclusterd.ports.store import StoreRefusedError
 from haclusterd.raft.identity import IDENTITY_NAME, require_identity
 from haclusterd.runtime.settings import CONFIGURATION_FILE, load

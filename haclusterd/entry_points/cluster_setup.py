@@ -8,7 +8,6 @@ import json
 import os
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from haclusterd.adapters.machine.files_directory import FilesDirectory
@@ -25,6 +24,7 @@ from haclusterd.adapters.network.certificates import (
 from haclusterd.entry_points.initial_state import install_initial_state
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.watchdog import WatchdogSettings
 from haclusterd.raft.identity import create_identity
 from haclusterd.runtime.settings import BOOT_ID_FILE, CONFIGURATION_FILE, Installation, render

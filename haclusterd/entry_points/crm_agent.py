@@ -6,7 +6,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
@@ -22,6 +21,7 @@ from haclusterd.entry_points.crm_setup import answer, read_text, read_texts
 from haclusterd.model import durations
 from haclusterd.model.ids import AgentReference
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Response
 from haclusterd.reports.codes import Code
 from haclusterd.reports.exit_codes import ExitStatus

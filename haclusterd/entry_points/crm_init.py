@@ -5,7 +5,6 @@ node are ever overwritten.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from haclusterd.entry_points.cluster_setup import NodePlaces, SetupRefusedError, initialize, make_first_node
@@ -14,6 +13,7 @@ from haclusterd.entry_points.own_machine import RAFT_PORT, address_of, own_addre
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Response
 from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.protocol.enrolment_token import address_text, read_address

@@ -9,7 +9,6 @@ import getpass
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -33,6 +32,7 @@ from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Progress, Request, Response, ShownReport
 from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.protocol.enrolment_token import Token, TokenUnreadableError, read_address, read_token

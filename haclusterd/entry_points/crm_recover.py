@@ -10,7 +10,6 @@ person's word. Nothing is deleted: the old directories are set aside (`begun_rec
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from haclusterd.adapters.history.tables import HistoryTables
@@ -35,6 +34,7 @@ from haclusterd.entry_points.initial_state import successor, write_initial_state
 from haclusterd.model.cluster import Cib, ConfigurationVersion, Member
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.requests import Response
 from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.raft.identity import require_identity, require_machine

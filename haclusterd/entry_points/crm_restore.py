@@ -6,7 +6,6 @@ is made while a daemon of the old cluster is heard.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from haclusterd.adapters.network.cluster_probe import Heard, Presence, probe
@@ -20,6 +19,7 @@ from haclusterd.model.cluster import ConfigurationVersion, Member
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Response
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report

@@ -18,7 +18,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -75,6 +74,7 @@ from haclusterd.commands.planning.planning import load_scheduler
 from haclusterd.entry_points.cluster_setup import initialize, read_keys, remember_members
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Request
 from haclusterd.model.timing import derive
 from haclusterd.ports.agents import AgentRunner

@@ -8,7 +8,6 @@ that belongs to a node already.
 """
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +21,7 @@ from haclusterd.model.cluster import Cib, ConfigurationVersion, HistoryMark
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.history_chain import chained
 from haclusterd.model.ids import Term
+from haclusterd.model.records import replace
 from haclusterd.ports.history import HistoryRow
 from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.raft.identity import IDENTITY_NAME

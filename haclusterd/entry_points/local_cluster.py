@@ -14,7 +14,6 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from haclusterd.adapters.control.client import ControlClient
@@ -25,6 +24,7 @@ from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.model.watchdog import WatchdogSettings
 from haclusterd.runtime.settings import CONFIGURATION_FILE, load

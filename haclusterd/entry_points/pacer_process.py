@@ -26,7 +26,6 @@ import syslog
 import time
 from collections import deque
 from collections.abc import MutableMapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from haclusterd.adapters.machine.real_time import PACER_PRIORITY, lock_memory, run_first
@@ -43,6 +42,7 @@ from haclusterd.machines.watchdog_feeding import FeedWatchdog, OpenWatchdog, Pan
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import NO_LEASE, Heartbeat, HeldLease, Link, PacerReport, PacerSettings, PeerAddress
+from haclusterd.model.records import dataclass, replace
 from haclusterd.protocol import heartbeat as heartbeat_protocol
 from haclusterd.protocol import pacer_socket
 from haclusterd.wire.framing import FrameBuffer, FrameTooLongError

@@ -7,8 +7,9 @@ import asyncio
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import pairwise
+
+from haclusterd.model.records import dataclass, field
 
 PERIOD_S = 0.010
 TIMEOUT_S = 0.250

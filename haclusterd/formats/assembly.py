@@ -5,7 +5,6 @@ judges the whole.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from haclusterd.formats.generated_ids import LEVEL_ID, allocate, operation_base
@@ -34,6 +33,7 @@ from haclusterd.model.configuration import (
 )
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.model.properties import set_over
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import Place, ReportItem, report
 from haclusterd.reports.places import Path, Places

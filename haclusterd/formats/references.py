@@ -6,7 +6,6 @@ written there: the part keeps its id. A reference to a reference is none.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from haclusterd.formats.statements import PAIR_REFERENCE, REFERENCE
@@ -26,6 +25,7 @@ from haclusterd.model.configuration import (
     Primitive,
     Template,
 )
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.rules import Rule
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import Place, ReportItem, report

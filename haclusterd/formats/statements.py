@@ -8,7 +8,6 @@ Where a statement refers to a part of another object, that part is still missing
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from haclusterd.model.access import AclObject
 from haclusterd.model.configuration import (
@@ -23,6 +22,7 @@ from haclusterd.model.configuration import (
     Template,
 )
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.records import dataclass, field
 from haclusterd.reports.items import Place, ReportItem
 from haclusterd.reports.places import Path
 

@@ -9,7 +9,6 @@ nothing is delivered twice. Who is not DC begins nothing.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from haclusterd.cib.commands import RecordAlerts
@@ -29,6 +28,7 @@ from haclusterd.model.alerts import (
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import Incarnation, NodeName, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
+from haclusterd.model.records import dataclass, field
 
 AT_ONCE: Final = 4
 RECORD_PAUSE_MS: Final = 1_000

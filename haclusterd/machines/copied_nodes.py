@@ -14,12 +14,12 @@ thread: what the former reads is replaced, never changed.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from haclusterd.machines.pacer import FOLLOWERS_REPORT, SILENT_PERIODS
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant, elapsed_ms
 from haclusterd.model.pacer import HeardNode, PacerReport
+from haclusterd.model.records import dataclass, field
 
 REMEMBERED_MAX = 64
 """Boots of which something is kept: each comes with a certificate of a member, so there are few."""

@@ -9,12 +9,11 @@ in flight, so that an older value never overtakes a newer one; what cannot be wr
 It must never write what the CIB says already.
 """
 
-from dataclasses import dataclass
-
 from haclusterd.cib.commands import SetTransientAttribute
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.records import dataclass
 
 LONGEST_SPANS = 5
 

@@ -9,7 +9,6 @@ it was over.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from haclusterd.cib.commands import ProvenClaim, PublishDevices, ReleaseDevices
 from haclusterd.machines.effects import Effect, LookAtDevices, Note, Propose, Scope
@@ -18,6 +17,7 @@ from haclusterd.model.device_reports import DevicesReport, DeviceUse, DeviceUser
 from haclusterd.model.devices import Device, DeviceId, DeviceState, NodeDevices
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
+from haclusterd.model.records import dataclass, replace
 
 PUBLISH_MS = 1_000
 STRANGERS_MS = 10_000

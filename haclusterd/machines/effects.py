@@ -4,7 +4,6 @@ A machine never acts. It returns these, in the order in which they must happen; 
 and turns what comes back into events.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 
 from haclusterd.cib.commands import Command
@@ -12,6 +11,7 @@ from haclusterd.model.agent_calls import AgentCall, FenceCall
 from haclusterd.model.devices import DeviceId, Rung
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass
 
 
 class Scope(Enum):

@@ -9,13 +9,12 @@ sent after the success lives; so does one that is still heard a node-timeout lat
 with everything that is heard.
 """
 
-from dataclasses import dataclass
-
 from haclusterd.model.cluster import Cib
 from haclusterd.model.fencing import FenceOrder
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant, after
 from haclusterd.model.pacer import HeardNode, PacerReport
+from haclusterd.model.records import dataclass
 from haclusterd.model.timing import Timing
 
 

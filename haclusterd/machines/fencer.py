@@ -9,7 +9,6 @@ devices is off on all and then on on all; once all are off the node is dead, and
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from haclusterd.cib.commands import RecordFenceAgent
 from haclusterd.machines.effects import CallFenceAgent, Effect, Propose, Scope
@@ -22,6 +21,7 @@ from haclusterd.model.fence_parameters import lets_nodes_in
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.templates import expanded
 from haclusterd.model.watchdog import WATCHDOG
 

@@ -7,7 +7,6 @@ is heard afterwards has lied; another is tried.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from haclusterd.cib.apply_fencing import may_be_let_in
 from haclusterd.cib.commands import EndAbandonedFencing, Fenced, IssueFence, Lost, RecordFenceFailure, RecordProof
@@ -41,6 +40,7 @@ from haclusterd.model.ids import FenceKey, Incarnation, NodeName, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.model.pacer import PacerReport
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing
 from haclusterd.model.watchdog import WATCHDOG

@@ -6,7 +6,6 @@ The old life's orders can then never be executed by the new one (safety.md §1, 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -19,6 +18,7 @@ from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib, NodeState, NodeStatus
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.records import dataclass
 from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.model.watchdog import Watchdog
 from haclusterd.scheduler.unpack.management import unmanaged

@@ -5,7 +5,6 @@ thesis §4.2.1). Nothing here decides how many voters there are: a person did, w
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from haclusterd.cib.apply_members import VOTERS_MAX, waits_for
 from haclusterd.cib.commands import ChangeMembers
@@ -14,6 +13,7 @@ from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 RETRY_MS = 500

@@ -14,13 +14,13 @@ The machine is asked who was heard (`PacerMachine.heard_life`); time comes with 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from haclusterd.machines.pacer import SILENT_PERIODS
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
 from haclusterd.model.pacer import HeardLife, Link, PacerSettings
+from haclusterd.model.records import dataclass
 from haclusterd.model.timing import derive
 
 FLOOD = 64

@@ -8,7 +8,6 @@ from disk, and no refused connection ever hastens a loss.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from haclusterd.cib.commands import Lost
 from haclusterd.machines.effects import Effect, Note, Propose, Scope, TransferLeadership
@@ -19,6 +18,7 @@ from haclusterd.model.ids import Incarnation, NodeName, Term
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
 from haclusterd.model.properties import ClusterProperties, fences_unseen
+from haclusterd.model.records import dataclass
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing
 

@@ -13,7 +13,6 @@ between that reading and the tick, so that an echo never names a heartbeat that 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from haclusterd.machines.watchdog_feeding import FeedRule, WatchdogEffect, WatchdogFeeding
@@ -33,6 +32,7 @@ from haclusterd.model.pacer import (
     PeerAddress,
     Receipt,
 )
+from haclusterd.model.records import dataclass
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import DEFAULT_NODE_TIMEOUT_MS, Timing, derive
 from haclusterd.model.watchdog import Watchdog

@@ -9,7 +9,6 @@ and not switched off.
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Final
 
 from haclusterd.cib.changes import Applied, Change, ChangeKind
@@ -22,6 +21,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.orders import ResultKind
+from haclusterd.model.records import dataclass, field
 
 NODE_LOST: Final = "node-lost"
 NODE_FENCED: Final = "node-fenced"

@@ -13,7 +13,6 @@ member is what its users wait for.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 from operator import attrgetter
@@ -35,6 +34,7 @@ from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.state_tables import Transition, TransitionTable
 

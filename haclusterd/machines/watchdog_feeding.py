@@ -7,9 +7,8 @@ device is opened only when it may be fed as well, since opening starts it.
 It must never change the timeout of a device while anything may run here: survivors count on the one that is published.
 """
 
-from dataclasses import dataclass
-
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
+from haclusterd.model.records import dataclass
 from haclusterd.model.watchdog import FEEDS_PER_TIMEOUT, PanicAction, Watchdog, WatchdogSettings
 
 RETRY_MS = 1000

@@ -7,9 +7,10 @@ one, deny comes before write, and write before read. What none names is denied.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from haclusterd.model.records import dataclass
 
 ENABLED: Final = "enable-acl"
 """The cluster property without which access control lists mean nothing for users of a node's machine."""

@@ -4,11 +4,11 @@ The machines ask for calls and judge results; the adapters execute. Both know on
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
 from haclusterd.model.instants import Instant
 from haclusterd.model.ocf import ExecutionStatus
+from haclusterd.model.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """What is known of an agent without running it: the part of its meta-data that a configuration can be judged by."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ longer for its events than they take to happen, the oldest are dropped, and coun
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -17,6 +16,7 @@ from haclusterd.model.ids import Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.model.properties import read_boolean
+from haclusterd.model.records import dataclass, field
 
 PENDING_MAX: Final = 500
 DEFAULT_KINDS: Final = (AlertKind.NODES, AlertKind.FENCING, AlertKind.RESOURCES)

@@ -6,9 +6,9 @@ cannot be searched; where it was made, it is shown once.
 
 import hashlib
 import re
-from dataclasses import dataclass
 
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass
 
 TOKEN_PREFIX = "hacl_"
 """By which tools that look for leaked secrets know one."""

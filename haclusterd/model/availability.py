@@ -6,13 +6,13 @@ is promoted.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
 from haclusterd.model.counted import Spans
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, field, replace
 
 PROMOTED: Final = "promoted"
 MARK_MS: Final = 60_000

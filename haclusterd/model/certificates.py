@@ -1,9 +1,8 @@
 """What a person and a program need to know of a certificate; the certificate itself is PEM and public."""
 
-from dataclasses import dataclass
-
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

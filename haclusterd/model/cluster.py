@@ -5,7 +5,6 @@ read from here alone: a node is online when the CIB says so *and* its running in
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from haclusterd.model.alerts import AlertQueue
@@ -19,6 +18,7 @@ from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.orders import Order
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.restarts import Restart, with_stopped
 from haclusterd.model.secrets import NO_SECRETS, Secrets, with_revisions
 from haclusterd.model.watchdog import Watchdog

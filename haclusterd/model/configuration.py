@@ -6,11 +6,11 @@ contained (members of groups, what a clone copies, what runs inside a bundle) st
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from haclusterd.model.access import AclGroup, AclRole, AclTarget
 from haclusterd.model.ids import AgentReference, ConstraintId, NodeName, ResourceId
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.rules import Rule
 
 

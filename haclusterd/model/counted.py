@@ -1,8 +1,9 @@
 """What a daemon has counted since it began, as metrics show it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from haclusterd.model.records import dataclass, field
 
 BUCKETS_MS: Final = (
     500, 1_000, 2_000, 5_000, 10_000, 15_000, 20_000, 30_000, 45_000, 60_000, 90_000, 120_000, 300_000, 600_000,

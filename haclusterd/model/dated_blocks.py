@@ -8,11 +8,11 @@ and verification refuses there what is read without it (`commands.verify_ruled`)
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeVar
 
 from haclusterd.model.configuration import AttributeSet, Configuration, Primitive, Template
+from haclusterd.model.records import replace
 from haclusterd.model.rules import looks_at_dates_only
 from haclusterd.model.templates import expanded
 

@@ -4,8 +4,6 @@ One judgement for all who ask: `apply` refuses by it, nodes propose nothing that
 it. It knows claims, strangers and budgets; that no process uses a device only the node can prove, right before it acts.
 """
 
-from dataclasses import dataclass, replace
-
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.devices import (
     Device,
@@ -21,6 +19,7 @@ from haclusterd.model.devices import (
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.records import dataclass, replace
 
 RUNGS = tuple(Rung)
 RETURN_MS_MIN = 10_000

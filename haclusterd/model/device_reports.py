@@ -4,10 +4,10 @@ Two questions are answered from the latter: whether a claim that is over may end
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from haclusterd.model.devices import Device, DeviceClaim, DeviceId
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ follows from orders and their results alone, and ends only when the device is pr
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType
 
 from haclusterd.model import memory
 from haclusterd.model.ids import Incarnation, OrderKey, ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, field
 
 DeviceId = NewType("DeviceId", str)
 """The name that the driver gives a device for good (for a GPU its UUID); unique in the cluster. Never an index: these

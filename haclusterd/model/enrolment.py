@@ -1,11 +1,11 @@
 """What a new node and the daemon that invited it tell each other; how it travels is `protocol.enrolment`."""
 
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """Fencing: orders to fence, what became of them, and how far a device is proven (safety.md §5)."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, ResourceId, Term
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass
 
 
 class FenceAction(StrEnum):

@@ -4,10 +4,9 @@ Invariant: every instant is on the leader's own clock, and none counts from befo
 standstill of its own.
 """
 
-from dataclasses import dataclass
-
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
+from haclusterd.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,13 @@
 """The transition graph: what must be done, in which order, and why (Pacemaker Development, "Scheduler")."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from haclusterd.model.fencing import FailedOperation
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExitCode, Role
+from haclusterd.model.records import dataclass, field
 
 
 class ActionKind(StrEnum):

@@ -1,12 +1,12 @@
 """What is known of operations that ran: results, fail counts (Pacemaker Explained, "Status")."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from haclusterd.model.ids import AgentReference, NodeName, OrderKey, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
+from haclusterd.model.records import dataclass, field
 
 _BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
 _FINDINGS = frozenset({ExitCode.OK, ExitCode.PROMOTED, ExitCode.NOT_RUNNING})

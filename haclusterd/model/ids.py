@@ -1,8 +1,9 @@
 """Names of things: each kind of name is a type of its own, so that one is never passed for another."""
 
 import re
-from dataclasses import dataclass
 from typing import NewType
+
+from haclusterd.model.records import dataclass
 
 NodeName = NewType("NodeName", str)
 ResourceId = NewType("ResourceId", str)

@@ -1,6 +1,6 @@
 """What the load of a machine's processors leaves of the work that a cluster gives it (`load-threshold`)."""
 
-from dataclasses import dataclass
+from haclusterd.model.records import dataclass
 
 ACTIONS_PER_PROCESSOR = 2
 """How many actions at once a node does usually where node-action-limit says nothing (Pacemaker Explained, "Cluster

@@ -1,6 +1,6 @@
 """What names a machine, and tells it from another one that has a copy of its disk."""
 
-from dataclasses import dataclass
+from haclusterd.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ An order names the incarnation that may execute it. From its commit until its te
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.records import dataclass, field
 
 _OTHER_END = {ActionName.MIGRATE_TO: "migrate_target", ActionName.MIGRATE_FROM: "migrate_source"}
 """Which meta-attribute names the other node (Pacemaker Explained, "Migrating Resources")."""

@@ -7,13 +7,13 @@ What comes and goes with every heartbeat is a named tuple: a frozen dataclass ta
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.watchdog import Watchdog, WatchdogSettings
 
 NO_LEASE = Instant(0)

@@ -6,7 +6,8 @@ people, and no pattern of theirs may stop a daemon. There is no backtracking: al
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from haclusterd.model.records import dataclass, field
 
 PATTERN_MAX = 1000
 """Characters of a pattern."""

@@ -1,8 +1,7 @@
 """A plan that was asked for, and its answer: they are apart in time, because planning takes long in large clusters."""
 
-from dataclasses import dataclass
-
 from haclusterd.model.graph import Plan
+from haclusterd.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,10 @@ the history keeps both. "Not running" by one of them is no answer: the next set 
 once more. What finds the resource settles the question.
 """
 
-from dataclasses import replace
-
 from haclusterd.model.history import OperationRecord, ReloadInDoubt, ResourceHistory
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import OperationResult, Order
+from haclusterd.model.records import replace
 
 _FOUND = (ExitCode.OK, ExitCode.PROMOTED)
 

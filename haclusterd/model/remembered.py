@@ -5,13 +5,13 @@ known of operations that ran, for deciding what to do next.)
 """
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from haclusterd.model.history_chain import Fact
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

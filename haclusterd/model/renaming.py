@@ -7,7 +7,6 @@ whether it is configured to run in that way: two names that are both configured 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from haclusterd.model.activity import may_be_active
 from haclusterd.model.cluster import NodeStatus
@@ -16,6 +15,7 @@ from haclusterd.model.history import ReloadInDoubt, ResourceHistory, operation_k
 from haclusterd.model.ids import UNITS, AgentReference, ResourceId
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.orders import Order
+from haclusterd.model.records import dataclass
 from haclusterd.model.templates import expanded
 
 _BEGINNINGS = (operation_key(ActionName.START, 0), operation_key(ActionName.MIGRATE_FROM, 0))

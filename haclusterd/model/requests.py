@@ -5,10 +5,10 @@ Values only. Who asks is not said here: a daemon knows the user from the socket'
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, field
 
 ORIGIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}(?: for [A-Za-z0-9_.@:/=,+$-]{1,128})?\Z")
 """The interface that a request came by, and for whom it was asked, as the one says who passes it on: `web`,

@@ -5,11 +5,11 @@ stays behind. It ends in the `apply` after which nothing of the resource may run
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 
 from haclusterd.model.configuration import AttributeSet, Configuration, parts_of
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, replace
 
 _TARGET_ROLE = "target-role"
 _REMEMBERED = 16

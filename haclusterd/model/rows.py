@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from haclusterd.model import durations, memory, scores
+from haclusterd.model.records import dataclass, field
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _PERCENTAGE = re.compile(r"([0-9]{1,4})%?")

@@ -5,7 +5,7 @@ Frozen values as they were written; the scheduler evaluates them. A rule without
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from haclusterd.model.records import dataclass
 
 MAX_DEPTH = 16
 """How deep rules may be nested in rules, the outermost counted."""

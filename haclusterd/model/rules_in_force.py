@@ -6,7 +6,7 @@ without it and demands that a checker objects (docs/design/0004-rules-and-scenar
 way to hand in anything but `ALL_RULES`.
 """
 
-from dataclasses import dataclass
+from haclusterd.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ of it.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from haclusterd.model.configuration import AttributeSet, Configuration, Primitive, Resource, Template
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.words import SECRET_CHARACTERS_MAX, SECRET_CHARACTERS_MIN
 
 PREFIX = "secret:"

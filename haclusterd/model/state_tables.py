@@ -6,9 +6,10 @@ process. docs/reference/state-machines.md is made from the tables.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
+
+from haclusterd.model.records import dataclass
 
 S = TypeVar("S", bound=StrEnum)
 E = TypeVar("E", bound=StrEnum)

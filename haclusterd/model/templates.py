@@ -1,9 +1,9 @@
 """Templates: a primitive made from one is what the template says, then what it says itself (Pacemaker Explained)."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from haclusterd.model.configuration import Configuration, Operation, Primitive
+from haclusterd.model.records import replace
 
 _SAME_ROLE = frozenset({None, "Started", "Slave", "Unpromoted"})
 

@@ -3,7 +3,7 @@
 Invariant: every timer derives from node-timeout and brain-timeout, so that no two of them can contradict each other.
 """
 
-from dataclasses import dataclass
+from haclusterd.model.records import dataclass
 
 DEFAULT_NODE_TIMEOUT_MS = 2000
 DEFAULT_BRAIN_TIMEOUT_MS = 10_000

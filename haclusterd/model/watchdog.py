@@ -7,10 +7,10 @@ Invariant: T_wd is what the device itself reports, never what was asked of it; i
 under it.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.records import dataclass
 
 WATCHDOG = ResourceId("#watchdog")
 """Stands for a node's own watchdog where fence devices are named; no resource can have that name."""

@@ -12,7 +12,6 @@ Contract (agents-and-fencing.md §1.1-1.9):
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from haclusterd.model.agent_calls import AdoptedAction as AdoptedAction
@@ -20,6 +19,7 @@ from haclusterd.model.agent_calls import AgentCall as AgentCall
 from haclusterd.model.agent_calls import AgentResult as AgentResult
 from haclusterd.model.agents import AgentFacts, ParameterFacts, Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.records import dataclass, field
 
 CANNOT_BE_ASKED = Validation(None, "agents of this class have no action validate-all")
 

@@ -6,8 +6,9 @@ work, and is reported as its failure.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
+
+from haclusterd.model.records import dataclass
 
 T = TypeVar("T")
 

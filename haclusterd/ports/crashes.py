@@ -3,10 +3,10 @@
 Contract: records live as long as the boot; reading never raises, and an unreadable record counts as none.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from haclusterd.model.instants import Instant
+from haclusterd.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

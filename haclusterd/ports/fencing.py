@@ -6,11 +6,11 @@ main loop, whatever happens.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from haclusterd.model.agent_calls import FenceCall as FenceCall
 from haclusterd.model.agent_calls import FenceCallResult as FenceCallResult
+from haclusterd.model.records import dataclass
 
 
 class FenceAgents(Protocol):

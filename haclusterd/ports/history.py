@@ -15,12 +15,12 @@ Contract:
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from haclusterd.model.cluster import HistoryMark
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.remembered import Comparison as Comparison
 from haclusterd.model.remembered import FollowAnswer as FollowAnswer
 from haclusterd.model.remembered import FollowQuery as FollowQuery

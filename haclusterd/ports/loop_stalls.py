@@ -3,8 +3,9 @@
 Contract: reading costs nothing, may be done from the main loop at any time, and forgets nothing by itself.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from haclusterd.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

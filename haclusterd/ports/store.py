@@ -22,11 +22,11 @@ Contract (each point has a test in tests/simulation and tests/unit/adapters):
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from haclusterd.model.followers import Followers
 from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.records import dataclass
 from haclusterd.model.steps import Steps
 
 MAX_ENTRY_BYTES = 64 * 1024

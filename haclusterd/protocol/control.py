@@ -10,10 +10,10 @@ It is written by hand, and not by `wire.shapes`: every call of `crm` waits for w
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass
 from haclusterd.model.requests import ORIGIN, Basis, Options, Progress, Request, Response, ShownReport
 from haclusterd.wire.framing import HEADER_BYTES, framed
 

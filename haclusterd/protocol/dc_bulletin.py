@@ -7,9 +7,9 @@ bytes. Only nodes that read feature level `SINCE_LEVEL` get one: older ones take
 
 import json
 import zlib
-from dataclasses import dataclass
 from typing import Final
 
+from haclusterd.model.records import dataclass
 from haclusterd.wire.shapes import Shapes, whole_number
 
 KIND: Final = b"\x02"

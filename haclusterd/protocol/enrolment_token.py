@@ -12,8 +12,9 @@ Invariant: nothing here shows a secret in its representation.
 import base64
 import binascii
 import hashlib
-from dataclasses import dataclass, field
 from typing import Final
+
+from haclusterd.model.records import dataclass, field
 
 PREFIX: Final = "hacl1-"
 SECRET_SIZE: Final = 16

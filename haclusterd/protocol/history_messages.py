@@ -7,13 +7,13 @@ has its type and range, or raises `MessageRefusedError`; it unpacks no more than
 import json
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
 from haclusterd.model.history_chain import chained
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass
 from haclusterd.model.remembered import HistoryRow, HistorySummary, KeptVersion
 from haclusterd.wire.shapes import BASE64, CodecError, Shape, Shapes, text_that, whole_number
 

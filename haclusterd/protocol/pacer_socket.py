@@ -8,11 +8,11 @@ refused in words that a person can act on.
 """
 
 import json
-from dataclasses import dataclass
 from typing import Final
 
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.pacer import PacerReport, PacerSettings
+from haclusterd.model.records import dataclass
 from haclusterd.model.watchdog import Watchdog, WatchdogSettings
 from haclusterd.protocol.heartbeat import MAXIMUM_BOOT_ID_SIZE, MAXIMUM_NODES, MINIMUM_KEY_SIZE
 from haclusterd.wire.framing import framed

@@ -8,13 +8,13 @@ A frame (`wire.framing`) holds msgpack: an array whose first item says what it i
 Both ends are the same version of one program: what is malformed is a programmer's error, and raises ValueError.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import msgpack
 
 from haclusterd.model.ids import Term
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, fields
 from haclusterd.wire.framing import framed
 
 FRAME_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -82,8 +82,8 @@ _KINDS: Final[tuple[type, ...]] = (Fragment, Loaded, Entry, PlanFor, PlanPart, P
 
 def encode(message: Message) -> bytes:
     """Return a message as one frame."""
-    fields = [getattr(message, name) for name in message.__slots__]
-    body: bytes = msgpack.packb([_KINDS.index(type(message)), *fields], unicode_errors="surrogatepass")
+    values = (getattr(message, each.name) for each in fields(message))
+    body: bytes = msgpack.packb([_KINDS.index(type(message)), *values], unicode_errors="surrogatepass")
     return framed(body)
 
 

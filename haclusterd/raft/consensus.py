@@ -10,12 +10,12 @@ first. What a peer acknowledged counts in the term in which it did, and no entry
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from haclusterd.model.followers import Follower
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
+from haclusterd.model.records import dataclass, field
 from haclusterd.ports.store import VoterSet
 from haclusterd.raft.frames import NO_OP, Message
 from haclusterd.raft.journal import Journal, LogEntry

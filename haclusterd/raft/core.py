@@ -11,11 +11,11 @@ It must never block, start a thread, read a clock, draw a random number or write
 import hashlib
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 from haclusterd.model.followers import Followers
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.steps import Steps, outcome_of
 from haclusterd.ports.files import Files
 from haclusterd.ports.store import (

@@ -13,10 +13,10 @@ It must never create an identity by itself.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from haclusterd.model.ids import NodeName
 from haclusterd.model.machine_marks import MachineMark
+from haclusterd.model.records import dataclass, replace
 from haclusterd.ports.files import Files
 from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 

@@ -32,10 +32,10 @@ It must never repair.
 import struct
 import zlib
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple, overload
 
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import dataclass, field
 from haclusterd.ports.files import Files
 from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.raft.identity import REJOIN

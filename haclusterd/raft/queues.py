@@ -10,10 +10,10 @@ is shared. Never call into the core from the main loop, or into the main loop fr
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.records import dataclass
 from haclusterd.ports.store import PeerPlaces, StoreEvent
 from haclusterd.raft.core import RaftCore
 from haclusterd.raft.settings import MAX_ENTRY_BYTES, RaftTimers

@@ -4,10 +4,10 @@ Agents of the lost cluster may still be at work where the new one begins, known 
 each has a part of its cluster's uuid, and a recovered cluster's terms go on.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.records import dataclass
 from haclusterd.ports.files import Files
 from haclusterd.ports.store import StoreRefusedError
 from haclusterd.raft.frames import NO_OP, VOTERS

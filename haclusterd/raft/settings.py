@@ -4,10 +4,9 @@ Everything here is plain data, made at the composition root or by a test. Invari
 number the administrator sets, so that no two of them can contradict each other (safety.md §7).
 """
 
-from dataclasses import dataclass
-
 from haclusterd.model.ids import NodeName
 from haclusterd.model.machine_marks import MachineMark
+from haclusterd.model.records import dataclass
 from haclusterd.model.timing import derive
 from haclusterd.ports.store import MAX_ENTRY_BYTES as MAX_ENTRY_BYTES
 from haclusterd.ports.store import VoterSet

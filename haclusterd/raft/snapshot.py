@@ -9,9 +9,9 @@ an empty state.
 
 import hashlib
 import struct
-from dataclasses import dataclass
 
 from haclusterd.model.ids import Term
+from haclusterd.model.records import dataclass
 from haclusterd.ports.files import Files
 from haclusterd.ports.store import StoreDamagedError
 from haclusterd.raft.identity import REJOIN

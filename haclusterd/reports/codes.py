@@ -5,9 +5,9 @@ A code is part of the interface (scripts and tests look at it): it is never rena
 name their parameters; `items.report` insists on exactly those. A new message is a new row here.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from haclusterd.model.records import dataclass
 from haclusterd.reports.exit_codes import ExitStatus
 
 

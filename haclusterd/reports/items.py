@@ -6,8 +6,8 @@ the command line and the API turn it into text. Tests look at codes and paramete
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
+from haclusterd.model.records import dataclass, field
 from haclusterd.reports.codes import CODES, Code, CodeRow, Severity
 from haclusterd.reports.exit_codes import ExitStatus
 

@@ -6,8 +6,8 @@ A reader notes the place of every object and of the parts that can be wrong; wha
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from haclusterd.model.records import dataclass, field
 from haclusterd.reports.items import Place
 
 Path = tuple[str, ...]

@@ -8,13 +8,13 @@ Invariant: a request asks so few, and waits so briefly for each, that it is answ
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 from haclusterd.model.agents import AgentFacts, Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass
 from haclusterd.ports.agents import AgentMetadata, AgentRunner
 
 READ_AT_ONCE = 8

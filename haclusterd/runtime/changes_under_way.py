@@ -14,7 +14,6 @@ it lasts no other such is begun: each would find the configuration changed when 
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 
 from haclusterd.cib.commands import ChangeConfiguration
 from haclusterd.cib.edits import apply_edits
@@ -22,6 +21,7 @@ from haclusterd.model.cluster import Cib, ConfigurationVersion
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import RequestId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 
 CHAIN_MAX = 32
 """Changes under way at once: half of what a proposer has in flight, so that orders and results have room."""

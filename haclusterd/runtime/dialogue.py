@@ -10,7 +10,6 @@ Invariant: every wait and every repetition of a request has a named bound, after
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from typing import Final
@@ -27,6 +26,7 @@ from haclusterd.commands.planning.preview import preview
 from haclusterd.commands.validation import VALIDATES
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Basis, Progress, Request, Response
 from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.ports.background import WorkFailed

@@ -5,7 +5,6 @@ the first request that proves the secret is the only one that it ever admits; th
 an answer can get lost. Every attempt is logged, with why it failed, and never with what it brought.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 from haclusterd.cib.codec import FEATURE_LEVEL
@@ -16,6 +15,7 @@ from haclusterd.model.durations import render as spell_duration
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, InvitationTerms, News
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant, WallTime, after
+from haclusterd.model.records import dataclass
 from haclusterd.ports.enrolment import Applicant, Authority, AuthorityMissingError, EnrolmentListener
 from haclusterd.ports.event_log import Priority
 from haclusterd.protocol.enrolment import is_proven

@@ -7,11 +7,11 @@ kept for anybody between two questions.
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
 from haclusterd.model.instants import Instant, after
+from haclusterd.model.records import replace
 from haclusterd.model.remembered import FollowAnswer, FollowQuery, Position
 from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.ports.clock import Clock, Timer

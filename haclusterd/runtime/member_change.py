@@ -6,7 +6,6 @@ somebody else was faster; until it is in force, refused for good, or its time is
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -16,6 +15,7 @@ from haclusterd.cib.commands import ChangeMembers
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import after
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.ports.clock import Timer
 from haclusterd.reports.codes import Code

@@ -1,12 +1,12 @@
 """What the brain sends its pacer, and what it reads from the pacer's report about the watchdog device."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from haclusterd.machines.joining import NO_DEVICE, DeviceState
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.ids import Incarnation
 from haclusterd.model.pacer import PacerReport, PacerSettings, PeerAddress
+from haclusterd.model.records import replace
 from haclusterd.model.timing import Timing
 from haclusterd.runtime.settings import NodeSettings
 

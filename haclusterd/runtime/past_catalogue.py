@@ -5,7 +5,6 @@ the verb is run apart from the main loop, what it looked at travels to it as JSO
 """
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 from haclusterd.cib.changes import FACT_NAMES, Change, ChangeKind, Facts
@@ -14,6 +13,7 @@ from haclusterd.commands.context import Event, Followed, ListedVersion, Recollec
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import asdict
 from haclusterd.model.remembered import (
     Comparison,
     FollowAnswer,

@@ -1,7 +1,6 @@
 """Everything a node's runtime needs of the world, in one value."""
 
-from dataclasses import dataclass
-
+from haclusterd.model.records import dataclass
 from haclusterd.ports.agents import AgentRunner
 from haclusterd.ports.alerts import AlertAgents
 from haclusterd.ports.background import Background

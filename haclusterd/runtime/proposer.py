@@ -5,7 +5,6 @@ request id until this node sees it applied. What a failed proposal did is unknow
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.codec import encode_envelope
@@ -13,6 +12,7 @@ from haclusterd.cib.commands import Command, Envelope, IssueOrders
 from haclusterd.machines.effects import Scope
 from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
+from haclusterd.model.records import dataclass
 from haclusterd.ports.store import MAX_ENTRY_BYTES, Store
 
 REPEAT_MS = 600

@@ -1,7 +1,6 @@
 """Who asks a daemon, and what all requests to it share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import AnyOutcome
@@ -10,6 +9,7 @@ from haclusterd.model.access import Principal
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.requests import ORIGIN, VIA, Basis, Progress, Request, Response
 from haclusterd.protocol.control import EncodedResponse, shown_report
 from haclusterd.reports.codes import Code

@@ -5,7 +5,6 @@ beside the node's certificates.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import yaml
 from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NODE_NAME, NodeName
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import DEFAULT_NODE_TIMEOUT_MS, Timing, derive
 from haclusterd.model.watchdog import DEFAULT_TIMEOUT_MS, PanicAction, WatchdogSettings

@@ -1,9 +1,9 @@
 """`python -m haclusterd.simulator`: swarms of seeds of the whole daemon, and the replay of one; see `command_line`."""
 
 import sys
-from dataclasses import fields, replace
 from functools import partial
 
+from haclusterd.model.records import fields, replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator import swarm
 from haclusterd.simulator.command_line import main

@@ -5,7 +5,6 @@ below the ports.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from haclusterd.adapters.network.peer_messages import RaftPeerMessages
@@ -16,6 +15,7 @@ from haclusterd.cib.levels import rules_at
 from haclusterd.model.cluster import Cib, HistoryMark, Member
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.model.timing import Timing
 from haclusterd.model.watchdog import WatchdogSettings

@@ -11,9 +11,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
 from datetime import timedelta
 
+from haclusterd.model.records import dataclass
 from haclusterd.simulator import shrinking
 from haclusterd.simulator.checks.coverage import Counts, Section, table, zeros
 from haclusterd.simulator.swarm import Outcome

@@ -7,13 +7,13 @@ answers fit one order. A client that never got its answer knows nothing, and cla
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import cast
 
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import effective
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.protocol.control import EncodedResponse
 from haclusterd.reports.codes import Code

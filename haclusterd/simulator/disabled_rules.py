@@ -5,10 +5,10 @@ to know whether such a rule is needed, the scheduler is shown a CIB without what
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import SafetyRules
 
 

@@ -5,7 +5,6 @@ What changes in the middle of a run is drawn in `faults_of_edits`.
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from haclusterd.cib.commands import Edit, PutConstraint, PutFencingLevels, PutResource
 from haclusterd.model.alerts import targets
@@ -20,6 +19,7 @@ from haclusterd.model.configuration import (
     TicketConstraint,
 )
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
+from haclusterd.model.records import dataclass, replace
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Manners
 from haclusterd.simulator.hosts.alert_agents import AlertFates

@@ -4,11 +4,11 @@ Nothing here waits: each change is pursued in the simulated time that goes on, w
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from haclusterd.cib.commands import ChangeConfiguration, ChangeMembers, Command, Retire
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import replace
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.people import ask

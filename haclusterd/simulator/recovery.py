@@ -4,10 +4,10 @@ It begins where the cluster has found back, at any moment of what goes on then. 
 are lost: a person has seen that they are off, and keeps them so.
 """
 
-from dataclasses import replace
 from functools import partial
 
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import replace
 from haclusterd.simulator.hosts.configurations import SERVICES
 from haclusterd.simulator.hosts.hosts import Host
 from haclusterd.simulator.hosts.world import MS

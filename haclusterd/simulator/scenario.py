@@ -11,7 +11,6 @@ rule that is broken on the way raises `ViolationError`.
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 from haclusterd.cib import codec
@@ -25,6 +24,7 @@ from haclusterd.model.graph import Plan
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing, derive
 from haclusterd.ports.agents import AgentCall

@@ -4,9 +4,9 @@ Drawn from everything at once, some pairs of a blow and an activity are met once
 some pairs and one subject, in turn: a campaign comes to nearly all of them within an hour, and several times in days.
 """
 
-from dataclasses import dataclass
 from enum import Enum
 
+from haclusterd.model.records import dataclass
 from haclusterd.simulator.checks.activities import Activity
 from haclusterd.simulator.faults.moments import GENTLE, PAIRS, Pair
 

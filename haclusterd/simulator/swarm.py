@@ -8,7 +8,6 @@ under test moves the events and not the plan, and some of them can be left out.
 import random
 import traceback
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 
@@ -17,6 +16,7 @@ from haclusterd.cib.changes import ChangeKind
 from haclusterd.cib.commands import PutAlert, RecoveryOutcome, RequestAlertTest, SetTicket, TicketChange
 from haclusterd.model.alerts import targets
 from haclusterd.model.devices import Rung
+from haclusterd.model.records import dataclass
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.runtime.bulletins.exchange import SHOWN_MS
 from haclusterd.runtime.live_view import known_of_the_dc

@@ -1,7 +1,6 @@
 """The verbs of `crm configure`."""
 
-from dataclasses import replace
-
+from haclusterd.model.records import replace
 from haclusterd.verbs.arguments import Argument, Kind
 from haclusterd.verbs.verb import Cost, Family, Permission, Verb
 from haclusterd.verbs.words import Completes, Parameter, Taken, Takes, Words

@@ -1,10 +1,10 @@
 """What a verb is: a name, a permission, its cost, the schema of its arguments, and the words by which `crm` asks it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass
 from haclusterd.verbs.arguments import Argument
 from haclusterd.verbs.words import Words
 

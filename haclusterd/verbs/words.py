@@ -1,10 +1,10 @@
 """How `crm` says something: the words after a command, its options, and from what each is completed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, field
 
 
 class Completes(StrEnum):

@@ -16,11 +16,11 @@ import binascii
 import operator
 import types
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any, Final, NewType, Union, get_args, get_origin, get_type_hints
 
 from haclusterd.model.ids import NODE_NAME, NodeName
+from haclusterd.model.records import MISSING, Field, dataclass, fields, is_dataclass
 from haclusterd.model.steps import Steps
 
 _INT64: Final = range(-(2**63), 2**63)

@@ -14,7 +14,6 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from haclusterd.adapters.machine.installation import agent_library, share_direct
 from haclusterd.entry_points.stand_in_cluster import NODE, StandInCluster
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.model.records import dataclass, field
 from haclusterd.ports.agents import AgentCall, AgentMetadata, AgentResult
 from tests.agents_matrix.cases import (
     CASES,

@@ -10,8 +10,9 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from haclusterd.model.records import dataclass, field
 
 HEARTBEAT, PACEMAKER, OWN = "heartbeat", "pacemaker", "haclusterd"
 INTERFACE, NEIGHBOUR = "lab0", "lab1"

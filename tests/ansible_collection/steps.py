@@ -1,8 +1,9 @@
 """What the modules are asked: one change after the other, and input that they must refuse."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from haclusterd.model.records import dataclass, field
 
 SERVICE = "primitive svc ocf:haclusterd:dummy op monitor interval=10s timeout=20s\n"
 OTHER = "primitive extra ocf:haclusterd:dummy op monitor interval=10s timeout=20s\n"

@@ -16,11 +16,11 @@ import tempfile
 import time
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
 
+from haclusterd.model.records import dataclass, field
 from tests.benchmarks.holds import Holds
 from tests.processes.daemons import Scenario
 from tests.processes.rest_interface import Api, crm, history, started

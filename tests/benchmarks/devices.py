@@ -7,12 +7,12 @@ one device failed; the same services without devices beside it, as what the clai
 import argparse
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 
 from haclusterd.model.cluster import Cib
 from haclusterd.model.devices import Device, DeviceClaim, DeviceId, DeviceState, NodeDevices
 from haclusterd.model.graph import Plan
 from haclusterd.model.ids import NodeName, OrderKey
+from haclusterd.model.records import replace
 from haclusterd.scheduler.model.plan_cache import PlanCache
 from haclusterd.scheduler.schedule import schedule
 from tests.scheduled_clusters import BEGIN, ScheduledCluster, configured

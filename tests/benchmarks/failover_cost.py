@@ -6,8 +6,8 @@ node spends on doing nothing differs from one while to the next, so it is measur
 
 import statistics
 import time
-from dataclasses import dataclass, field
 
+from haclusterd.model.records import dataclass, field
 from tests.benchmarks.failover_contenders import Contender
 from tests.benchmarks.failover_scenarios import SERVICE
 from tests.lab.namespaces import LabError

@@ -8,9 +8,9 @@ import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from haclusterd.model.records import dataclass, field
 from tests.lab.machine import Machine
 from tests.lab.namespaces import ENVIRONMENT, LabError
 from tests.lab.site import Site

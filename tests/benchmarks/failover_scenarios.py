@@ -8,8 +8,8 @@ import random
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
+from haclusterd.model.records import dataclass, field
 from tests.benchmarks.failover_contenders import Contender
 from tests.lab.site import NotAsExpectedError
 

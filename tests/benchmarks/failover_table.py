@@ -2,8 +2,8 @@
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+from haclusterd.model.records import dataclass, field
 from tests.benchmarks.failover_contenders import Ours, Pacemaker
 from tests.benchmarks.failover_cost import Cost
 from tests.benchmarks.failover_scenarios import Scenario, Trial

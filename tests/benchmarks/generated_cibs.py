@@ -10,7 +10,8 @@ import random
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from haclusterd.model.records import dataclass
 
 DIGEST_ONCE = "f2317cad3d54cec5d7d7aa7d0bf35cf8"
 """Of an action without parameters, as Pacemaker records it."""

@@ -5,8 +5,9 @@ it has processors the first says how busy that is, and only the second says some
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from haclusterd.model.records import dataclass
 
 MAIN_WORK_MS = 50
 """The most that a main loop may compute without looking at what has come."""

@@ -16,10 +16,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from haclusterd.entry_points.local_cluster import LocalCluster
+from haclusterd.model.records import dataclass, field
 from tests.benchmarks.holds import MAIN_WORK_MS, Holds
 from tests.benchmarks.measured_cluster import MeasuredCluster
 

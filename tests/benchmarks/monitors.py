@@ -17,12 +17,12 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from haclusterd.entry_points.local_cluster import LocalCluster
+from haclusterd.model.records import dataclass, field
 from tests.benchmarks.measured_cluster import MeasuredCluster
 
 FORMED_WITHIN_S = 60.0

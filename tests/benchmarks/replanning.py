@@ -1,13 +1,13 @@
 """How long a plan takes that follows another after one event, in a process that keeps the cache."""
 
 import time
-from dataclasses import replace
 
 from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.history import FailCount, ResourceHistory
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.model.records import replace
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.model.plan_cache import PlanCache
 from haclusterd.scheduler.schedule import schedule

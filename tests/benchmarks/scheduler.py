@@ -19,9 +19,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from haclusterd.model.records import dataclass
 from tests.benchmarks.generated_cibs import Size, cold, histories_after, without_node
 
 SIZES = ("6x150p", "12x300p", "24x600p", "32x1000p", "100x1000p", "100x1000", "100x5000")

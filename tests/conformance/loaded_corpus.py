@@ -15,7 +15,6 @@ import sys
 import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from haclusterd.cib.commands import ChangeConfiguration
@@ -31,6 +30,7 @@ from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.operations import read_role
+from haclusterd.model.records import dataclass
 from haclusterd.model.rows import read_boolean
 from haclusterd.reports.codes import Severity
 from haclusterd.reports.items import ReportItem

@@ -20,7 +20,6 @@ import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field, replace
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -33,6 +32,7 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, field, replace
 from tests.outside_modules import load
 
 HERE = Path(__file__).parent

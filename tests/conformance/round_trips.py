@@ -19,7 +19,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -29,6 +28,7 @@ from haclusterd.formats.crm.syntax import Arrangement, assemble, parse_script, s
 from haclusterd.formats.policy.yaml import dump_policy, load_policy
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.properties import CLUSTER_PROPERTIES
+from haclusterd.model.records import dataclass
 from haclusterd.reports.codes import Severity
 from haclusterd.reports.items import ReportItem, has_errors
 from tests.conformance.loaded_corpus import SHARED, Document, absence, documents

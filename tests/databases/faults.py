@@ -8,9 +8,9 @@ import random
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from haclusterd.model.records import dataclass, field
 from tests.databases.database import Database
 from tests.databases.losses import Reason, judge
 from tests.databases.sites import DatabaseSite, OurDatabases, PeerDatabases

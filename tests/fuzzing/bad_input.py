@@ -18,13 +18,13 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from haclusterd.cli.main import World, run
 from haclusterd.cli.session import Streams
 from haclusterd.formats.crm.syntax import show
 from haclusterd.formats.policy.yaml import dump_policy
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.requests import Response
 from tests.administered_clusters import CLONES, CONFIGURATION, ClusterClient, configured, running
 from tests.written_cibs import EVERYTHING

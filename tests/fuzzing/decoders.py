@@ -17,7 +17,6 @@ import traceback
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from haclusterd.adapters.raft.transport import _decode_places, _encode_places
@@ -29,6 +28,7 @@ from haclusterd.formats.policy.yaml import load_policy
 from haclusterd.model.ids import Incarnation, NodeName, Term
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.pacer import BrainState, HeardAge, Heartbeat, Receipt
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.requests import Options, Request, Response, ShownReport
 from haclusterd.ports.store import PeerPlaces, StoreDamagedError, StoreRefusedError
 from haclusterd.protocol import control, enrolment, heartbeat, history_messages, pacer_socket

@@ -23,7 +23,6 @@ import time
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
@@ -34,6 +33,7 @@ from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, field
 from tests.conformance.public_cases import HARNESS, harness
 from tests.fuzzing.known_differences import cause_of
 from tests.fuzzing.random_cibs import disturb, generate

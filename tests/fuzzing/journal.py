@@ -17,12 +17,12 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from haclusterd.adapters.machine.files_directory import FilesDirectory
 from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.records import dataclass, field
 from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.raft.identity import create_identity, mark_started, require_identity
 from haclusterd.raft.journal import JOURNAL_NAME, PAGE_BYTES, Journal, create_journal, open_journal

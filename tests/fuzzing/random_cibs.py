@@ -7,7 +7,8 @@ happens (`disturb`): a node dies, an action fails, somebody edits the configurat
 import random
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from haclusterd.model.records import dataclass, field
 
 SCORES = ("INFINITY", "-INFINITY", "100", "500", "-100", "10", "1000")
 

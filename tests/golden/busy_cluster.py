@@ -1,10 +1,9 @@
 """A cluster with much in its status that is not the rule."""
 
-from dataclasses import replace
-
 from haclusterd.model.cluster import TicketState
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.records import replace
 from tests.administered_clusters import NOW, Cluster, running
 
 RESOURCES = """

@@ -7,8 +7,9 @@ import os
 import re
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from haclusterd.model.records import dataclass
 
 _BLOCK = re.compile(
     r"(?P<head>(?:^#.*\n|^[ \t]*\n)*)(?P<command>^\S.*\n)(?P<input>(?:^(?!----$).*\n)*)^----\n(?P<answer>(?:^.+\n)*)",

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from haclusterd.cli.live.picture import Aside, Known, Size, draw, question_of, s
 from haclusterd.cli.live.view import Pane, View, pressed
 from haclusterd.cli.render.terminal import Screen
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Request
 from haclusterd.verbs.answers.answer import read
 from haclusterd.verbs.answers.history import Events

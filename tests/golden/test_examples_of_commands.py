@@ -5,7 +5,6 @@ import io
 import random
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from haclusterd.commands.outcome import AnyOutcome
 from haclusterd.model.api_tokens import ApiToken, digest_of
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import dataclass, fields
 from haclusterd.model.requests import Request, Response
 from haclusterd.simulator.hosts.secrets import SimulatedKeeper
 from haclusterd.verbs.answers.configuration import Preview

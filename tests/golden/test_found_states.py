@@ -13,7 +13,6 @@ found [without-quorum]                        the status, line by line; shows no
 
 import re
 import shlex
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode, Role
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.scheduler.model.digests import Digests, digest_of
 from haclusterd.scheduler.model.entities import Inventory, Node, Resource
 from haclusterd.scheduler.model.options import ScheduleOptions

@@ -17,7 +17,6 @@ keep | free n1                                stopped holders go on using their 
 claims                                        who holds what
 """
 
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +29,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExitCode
 from haclusterd.model.orders import Order, ResultKind
+from haclusterd.model.records import dataclass, field, replace
 from tests.golden.datadriven import Directive, run_file
 from tests.scheduled_clusters import ScheduledCluster, action_line, configured
 

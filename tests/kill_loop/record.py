@@ -11,9 +11,9 @@ A last line without its end is what a killed process did not finish: nobody got 
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from haclusterd.model.records import dataclass, field
 from haclusterd.simulator.checks.linearizability import Append, Kind, Operation, judge_log, judge_register
 
 KINDS = {"swap": Kind.SWAP, "read": Kind.READ}

@@ -3,8 +3,9 @@
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from haclusterd.model.records import dataclass
 
 PAUSE, FULL_DISK = 0.15, 0.21
 """Cumulated shares of the faults that are no kills."""

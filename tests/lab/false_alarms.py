@@ -10,9 +10,9 @@ import shutil
 import struct
 import subprocess
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from haclusterd.model.records import dataclass, field
 from tests.lab.lab import Lab
 from tests.lab.machine import Machine
 from tests.lab.namespaces import ENVIRONMENT, LabError

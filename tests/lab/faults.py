@@ -10,9 +10,9 @@ until the cluster is whole again, and audits. The verdicts are those of docs/des
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
+from haclusterd.model.records import dataclass
 from tests.lab.lab import Lab
 
 NODE_TIMEOUT_S = 2.0

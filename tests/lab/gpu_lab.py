@@ -24,7 +24,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -35,6 +34,7 @@ from haclusterd.adapters.devices.gpu_watch import FAULTS_FILE
 from haclusterd.agents.process_table import list_pids, read_marks
 from haclusterd.entry_points.daemon import WATCH_VARIABLE
 from haclusterd.entry_points.local_cluster import LocalCluster
+from haclusterd.model.records import dataclass, field
 from haclusterd.runtime.settings import CONFIGURATION_FILE
 from tests.lab.gpu_lab_faults import FAULTS, QUICKER, LabFault, Way
 from tests.lab.namespaces import LabError

@@ -1,7 +1,8 @@
 """The faults that the lab of GPUs plays: one at least for each of the 50 classes of the fault table."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from haclusterd.model.records import dataclass
 
 LEAVES = ("drain", "failed")
 

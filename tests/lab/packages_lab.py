@@ -8,9 +8,9 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
+from haclusterd.model.records import dataclass
 from tests.lab.machine import HERE, REPOSITORY
 from tests.lab.nspawn import IMAGE, NspawnError
 from tests.lab.site import NotAsExpectedError

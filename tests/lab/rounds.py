@@ -5,9 +5,9 @@ import random
 import statistics
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from haclusterd.model.records import dataclass, field
 from tests.lab.faults import BY_NAME, Fault, Played, Verdict
 from tests.lab.lab import Lab
 from tests.lab.namespaces import LabError

@@ -5,9 +5,9 @@ that is fenced, a daemon that is started again, a gap in the service) is judged 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
+from haclusterd.model.records import dataclass
 from tests.lab.site import NotAsExpectedError
 from tests.lab.systemd_lab import SystemdLab
 from tests.lab.systemd_machine import SystemdMachine

@@ -6,9 +6,9 @@ fencing, how long an outage, how many restarts. Everything else is unasked for.
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from haclusterd.model.records import dataclass, field
 from tests.lab.machine import REPOSITORY
 from tests.lab.nspawn import NspawnError
 from tests.lab.site import NotAsExpectedError

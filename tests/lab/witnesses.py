@@ -9,10 +9,10 @@ import struct
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from haclusterd.model.records import dataclass, field
 from tests.lab.machine import Machine
 from tests.lab.namespaces import enter_network
 from tests.lab.switch import RINGS, SERVICE_ADDRESS, Switch, mac

@@ -28,12 +28,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 
+from haclusterd.model.records import dataclass, field
 from tests.mutants.curated import CURATED
 from tests.mutants.generated import sample
 from tests.mutants.noticing import CHECKOUT, Judgement, Level, Verdict, Workplace, files_for

@@ -7,11 +7,11 @@ import ast
 import copy
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
+from haclusterd.model.records import dataclass
 from tests.mutants.sites import Function, Place, functions, place_of
 
 ROOMS = (

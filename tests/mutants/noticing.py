@@ -11,12 +11,12 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 import pytest
 
+from haclusterd.model.records import dataclass
 from tests.mutants.sites import PACKAGE, Place, mutated, source_of
 
 CHECKOUT = PACKAGE.parent

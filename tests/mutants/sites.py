@@ -6,9 +6,10 @@ line breaks and parentheses do not matter. Code that is not there, or stands the
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from haclusterd.model.records import dataclass
 
 PACKAGE = Path(__file__).parents[2] / "haclusterd"
 

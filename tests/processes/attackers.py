@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgpack
@@ -27,6 +26,7 @@ from haclusterd.adapters.raft.transport import GREETING_BYTES_MAX, GREETING_VERS
 from haclusterd.entry_points.cluster_setup import utc_now
 from haclusterd.entry_points.local_cluster import LocalNode
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import dataclass
 from haclusterd.raft.settings import MAX_FRAME_BYTES
 
 WAIT_S_MAX = 10.0

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
@@ -16,6 +15,7 @@ from haclusterd.agents.process_table import read_stat
 from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.pacer import HeardNode, PacerReport, PacerSettings, PeerAddress
+from haclusterd.model.records import replace
 
 DEADLINE_S = 20
 STAMP_S = 0.02

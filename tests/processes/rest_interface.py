@@ -8,13 +8,13 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import dataclass, field
 from tests.processes.daemons import Scenario
 
 CHECKOUT = Path(__file__).parents[2]

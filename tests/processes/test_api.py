@@ -13,7 +13,6 @@ import sys
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from cryptography import x509
 from haclusterd.api.events import STREAMS_OF_ROLE
 from haclusterd.api.routes import routes
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import dataclass, field
 from tests.processes.daemons import Scenario
 from tests.processes.rest_interface import CHECKOUT, Answer, Api, crm, history, started
 from tests.unit.api.certified_clients import Authority

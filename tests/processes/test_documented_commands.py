@@ -8,7 +8,6 @@ import io
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from haclusterd.cli.session import Streams
 from haclusterd.commands.configure.declaration import CHANGED
 from haclusterd.entry_points.crm import world
 from haclusterd.entry_points.free_ports import free_ports
+from haclusterd.model.records import replace
 from tests.documents import CHECKOUT, named, typed_lines
 from tests.interrupted_client import Interrupted
 from tests.processes.daemons import Scenario

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import pytest
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import BrainState, Heartbeat, Receipt
+from haclusterd.model.records import replace
 from haclusterd.protocol import heartbeat as protocol
 from tests.processes.pacer_nodes import N1, N2, N3, NAMES, Node, boottime, incarnation, make_nodes, until
 

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import BrainState, Heartbeat, PeerAddress
+from haclusterd.model.records import replace
 from haclusterd.protocol import heartbeat as protocol
 from tests.processes.pacer_nodes import N1, N2, Node, boottime, incarnation, key_of, make_nodes, until
 

@@ -1,11 +1,11 @@
 """Clones, promotion, notifications, live migration and reloads with real daemons and real agents."""
 
 import signal
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from haclusterd.model.records import dataclass
 from tests.processes.daemons import Scenario, kill
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]

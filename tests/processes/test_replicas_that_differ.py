@@ -1,7 +1,6 @@
 """A real replica that differs, with every checksum right: it ends for good, loudly, and the others go on."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
@@ -12,6 +11,7 @@ from haclusterd.cib.codec import encode_cib
 from haclusterd.entry_points.crm_recover import read_data
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.records import fields, replace
 from haclusterd.raft.journal import JOURNAL_NAME, NO_OPERATION, KeptDigest, encode_journal, read_journal
 from haclusterd.raft.settings import RaftSettings
 from haclusterd.raft.snapshot import Snapshot, load_snapshot, write_snapshot
@@ -20,7 +20,7 @@ from tests.processes.daemons import Scenario
 
 pytestmark = pytest.mark.processes
 
-AGREED = RaftSettings.__dataclass_fields__["snapshot_every"].default
+AGREED = next(each.default for each in fields(RaftSettings) if each.name == "snapshot_every")
 """The first index at which all nodes take a snapshot."""
 N3 = NodeName("n3")
 

@@ -1,6 +1,5 @@
 """A configuration written as CIB XML is read back equal."""
 
-from dataclasses import replace
 from typing import TypeVar
 
 from hypothesis import HealthCheck, assume, given, settings
@@ -9,6 +8,7 @@ from haclusterd.formats.cib_xml.document import read_cib, write_configuration
 from haclusterd.model.configuration import Bundle, Clone, Configuration, Group, Operation, Primitive, Resource, Template
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.operations import OPERATION_ATTRIBUTES
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from tests.examples import examples
 from tests.written_configurations import configurations

@@ -1,6 +1,5 @@
 """Whatever is committed in whatever order, claims add up, and end by proof or by a boot alone (safety.md §11)."""
 
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
@@ -13,6 +12,7 @@ from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import Incarnation, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import Order, ResultKind
+from haclusterd.model.records import replace
 from tests.examples import examples
 from tests.unit.situations import N2, Cluster, order, probe, result
 

@@ -1,6 +1,5 @@
 """Devices under random changes: plans settle, `apply` accepts what they order, and no device has two holders."""
 
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 from haclusterd.cib import commands
 from haclusterd.model.devices import Device, DeviceId, DeviceState
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import replace
 from tests.examples import examples
 from tests.scheduled_clusters import ScheduledCluster, configured
 

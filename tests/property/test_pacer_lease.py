@@ -2,7 +2,6 @@
 
 import heapq
 import random
-from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +11,7 @@ from haclusterd.machines.pacer import Effect, PacerMachine, PublishLease, SendHe
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import NO_LEASE, Heartbeat, PacerSettings, PageReading, PeerAddress
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from tests.examples import examples
 

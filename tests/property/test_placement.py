@@ -1,13 +1,12 @@
 """What is said about scores is so: the parts make the whole, and with so many points more the other node wins."""
 
-from dataclasses import replace
-
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from haclusterd.model.configuration import Configuration, Location
 from haclusterd.model.graph import NodeScore, Placement
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.model.scores import add
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.schedule import schedule

@@ -3,7 +3,6 @@
 import random
 import re
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 
 import pytest
 
@@ -12,6 +11,7 @@ from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExitCode
+from haclusterd.model.records import replace
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.model.plan_cache import PlanCache
 from haclusterd.scheduler.schedule import schedule

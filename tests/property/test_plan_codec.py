@@ -1,7 +1,5 @@
 """What the planning worker tells is what it planned, whatever stands in it."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +7,7 @@ from hypothesis import strategies as st
 from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.model.graph import GraphAction, Plan, TransitionGraph
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.protocol.plan_codec import PlanReader, plan_head, plan_parts
 from haclusterd.scheduler.schedule import schedule
 from tests.benchmarks.generated_cibs import Size, cold

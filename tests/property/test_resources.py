@@ -1,7 +1,5 @@
 """Whatever contains whatever: the inventory is a forest of what makes sense, and of the rest it tells."""
 
-from dataclasses import replace
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -24,6 +22,7 @@ from haclusterd.model.configuration import (
     contained,
 )
 from haclusterd.model.ids import AgentReference, ConstraintId, NodeName, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.model.entities import Variant
 from haclusterd.scheduler.model.options import ScheduleOptions

@@ -6,7 +6,6 @@ not. Time, results and truth are `ScheduledCluster`'s.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TypeVar
 
 from hypothesis import HealthCheck, given, settings
@@ -35,6 +34,7 @@ from haclusterd.model.ids import AgentReference, ConstraintId, Incarnation, Node
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
+from haclusterd.model.records import replace
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.schedule import schedule

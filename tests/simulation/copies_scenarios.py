@@ -1,12 +1,12 @@
 """Live migrations and promotions whose end nobody learns (docs/design/safety.md §1): no second copy comes of it."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from haclusterd.cib.commands import Delete, PutResource, RequestLeader
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import OTHER, RELOAD, SERVICE, Fate, Manners

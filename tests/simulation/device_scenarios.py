@@ -1,10 +1,9 @@
 """Stories of devices: who may have one, and when it is free (safety.md §11)."""
 
-from dataclasses import replace
-
 from haclusterd.cib.commands import BeginRecovery, IssueOrders
 from haclusterd.model.devices import DeviceId, DeviceState, Rung
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.checks.checkers import OneControllerPerTerm
 from haclusterd.simulator.hosts import configurations

@@ -4,8 +4,6 @@ Each runs with every rule in force, and must then end well; and once more withou
 The stories are those of docs/design/0004-rules-and-scenarios.md.
 """
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib import apply as cib_apply
@@ -18,6 +16,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.simulator.checks.checkers import FencedNodesAreDead
 from haclusterd.simulator.hosts import configurations

@@ -7,11 +7,11 @@ what a naive program would do, for as long as a scenario runs.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import pytest
 
+from haclusterd.model.records import dataclass, fields, replace
 from haclusterd.ports.store import StoreDamagedError
 from haclusterd.raft import consensus as raft_consensus
 from haclusterd.raft import core as raft_core

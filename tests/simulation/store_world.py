@@ -6,13 +6,13 @@ import itertools
 import random
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
 import msgpack
 
 from haclusterd.adapters.raft.library import supported_library
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.steps import Steps
 from haclusterd.ports.store import (
     Appended,

@@ -1,7 +1,6 @@
 """Sequences of ordinary acts that meet in the middle of something: edits, tickets, a restore (safety.md §1)."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -9,6 +8,7 @@ from haclusterd.cib.commands import CleanUp, Delete, Edit, PutConstraint, PutRes
 from haclusterd.model.configuration import AttributeSet, Primitive, TicketConstraint
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
+from haclusterd.model.records import replace
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import OTHER, Fate
 from haclusterd.simulator.hosts.truth import CALLED, Maker

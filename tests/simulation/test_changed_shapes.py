@@ -4,7 +4,6 @@ What still runs of the old shape stops first. And where the product were wrong, 
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -13,6 +12,7 @@ from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.graph import Plan
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES
 from haclusterd.scheduler.schedule import schedule
 from haclusterd.simulator.checks.checkers import ViolationError

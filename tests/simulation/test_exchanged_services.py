@@ -4,7 +4,6 @@ Whatever a plan thinks, no service starts under one name while it may run, or be
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -12,6 +11,7 @@ from haclusterd.cib.commands import Delete, Edit, PutResource
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import ActionName
+from haclusterd.model.records import replace
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.hosts.truth import CALLED

@@ -1,7 +1,5 @@
 """The cluster at a past moment, replayed from the history, is what it was then (`crm why RESOURCE --at TIME`)."""
 
-from dataclasses import dataclass, field
-
 import pytest
 
 from haclusterd.cib import commands
@@ -15,6 +13,7 @@ from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, field
 from haclusterd.runtime.history_rows import rows_of
 from haclusterd.runtime.past_catalogue import event_of
 from haclusterd.simulator.checks.checkers import Checker

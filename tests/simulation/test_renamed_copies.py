@@ -5,7 +5,6 @@ die in the middle. So it is with a service that somebody calls by another name.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -13,6 +12,7 @@ from haclusterd.cib.commands import Delete, Edit, PutResource
 from haclusterd.model.configuration import AttributeSet, Clone, Primitive
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
+from haclusterd.model.records import replace
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate

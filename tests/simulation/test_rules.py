@@ -1,10 +1,10 @@
 """Each safety rule is needed: its scenario ends well with it and is caught without it."""
 
 from collections.abc import Callable
-from dataclasses import fields, replace
 
 import pytest
 
+from haclusterd.model.records import fields, replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.checks.checkers import ViolationError
 from tests.simulation import copies_scenarios as copies

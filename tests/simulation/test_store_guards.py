@@ -1,10 +1,10 @@
 """Each guard of the store is needed: its scenario ends well with it and is caught without it."""
 
 from collections.abc import Callable
-from dataclasses import fields
 
 import pytest
 
+from haclusterd.model.records import fields
 from haclusterd.ports.store import StoreDamagedError
 from tests.simulation import store_guard_scenarios as scenarios
 from tests.simulation import voter_guard_scenarios as voters

@@ -3,11 +3,11 @@
 import os
 import subprocess
 import sys
-from dataclasses import replace
 
 import pytest
 
 from haclusterd.model.availability import MARK_MS
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES
 from haclusterd.simulator import swarm
 from haclusterd.simulator.hosts.world import Life, SimulationStuckError, World

@@ -1,8 +1,6 @@
 """A node that is being let in (`on`) and vanishes meanwhile comes back; one on which something is blocked is not let in
 (docs/design/safety.md §5)."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib.commands import PutResource
@@ -10,6 +8,7 @@ from haclusterd.commands.status.fencing_cover import is_unfenced
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.fencing import FenceAction
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.hosts.fence_devices import FaultMode

@@ -1,9 +1,8 @@
 """Services that are units of systemd: what was asked for goes on, whichever daemon asked for it, and however late."""
 
-from dataclasses import replace
-
 import pytest
 
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES
 from haclusterd.simulator.checks.checkers import ViolationError
 from haclusterd.simulator.hosts import configurations

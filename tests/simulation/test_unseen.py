@@ -1,7 +1,6 @@
 """Members that were never seen: nothing that they may run starts before somebody answers for them (safety.md §6)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -12,6 +11,7 @@ from haclusterd.commands.status.overview import Overview
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import replace
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.configurations import SERVICES
 from haclusterd.simulator.hosts.fence_devices import FaultMode

@@ -1,7 +1,5 @@
 """What people change while a cluster runs: timeouts, policies of failures, tickets, a fence device that is stopped."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib.commands import (
@@ -15,6 +13,7 @@ from haclusterd.cib.commands import (
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import Group, Primitive, TicketConstraint
 from haclusterd.model.ids import ConstraintId, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.simulator import healing
 from haclusterd.simulator.checks import expectations
 from haclusterd.simulator.hosts import configurations

@@ -1,12 +1,11 @@
 """What an agent cannot do as it is configured is not tried again before something changes."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib.commands import CleanUp, Delete, PutResource
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.hosts.truth import promoted

@@ -1,7 +1,6 @@
 """A CIB and the commands that make it; a small cluster of n1 to n3 as the machines see it; orders and results."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.apply import apply
@@ -16,6 +15,7 @@ from haclusterd.model.ids import AgentReference, FenceKey, Incarnation, NodeName
 from haclusterd.model.instants import NEVER, Instant, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import SafetyRules
 
 N1, N2, N3 = NAMES = tuple(NodeName(name) for name in ("n1", "n2", "n3"))

@@ -7,7 +7,6 @@ Nothing writes them again (frozen_samples.py): they were written by the version 
 import json
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from haclusterd.model.cluster import Member
@@ -15,6 +14,7 @@ from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, News
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport, PacerSettings, PeerAddress
+from haclusterd.model.records import dataclass
 from haclusterd.model.remembered import HistoryRow, HistorySummary, KeptVersion, Span
 from haclusterd.model.requests import Basis, Options, Progress, Request, Response, ShownReport
 from haclusterd.model.watchdog import PanicAction, Watchdog, WatchdogSettings

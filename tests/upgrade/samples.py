@@ -6,12 +6,12 @@ touched (frozen_samples.py).
 
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from typing import Any, NewType, Union, get_args, get_origin, get_type_hints
 
 from haclusterd.cib.commands import Command, Envelope
 from haclusterd.model.cluster import Cib
+from haclusterd.model.records import MISSING, fields, is_dataclass
 
 DEPTH = 2
 """How often a type that contains itself is filled with itself."""

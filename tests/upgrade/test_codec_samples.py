@@ -7,7 +7,6 @@ two versions would disagree, or that a daemon cannot read its own journal after 
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -19,6 +18,7 @@ from haclusterd.cib.commands import Envelope
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
+from haclusterd.model.records import fields, is_dataclass
 from tests.upgrade.frozen_samples import are_rewritten, write
 from tests.upgrade.samples import sample_cib, sample_envelopes
 

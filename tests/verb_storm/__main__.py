@@ -20,10 +20,10 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from haclusterd.entry_points.local_cluster import LocalCluster
+from haclusterd.model.records import dataclass, field
 from tests.benchmarks.measured_cluster import MeasuredCluster
 from tests.verb_storm.clients import Client, Tally
 from tests.verb_storm.requests import AGENT

@@ -5,9 +5,9 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.requests import Progress, Response
 from haclusterd.protocol.control import MAX_FRAME_BYTES, decode, encode
 from haclusterd.wire.framing import FrameBuffer

@@ -1,7 +1,8 @@
 """What lint finds."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from haclusterd.model.records import dataclass
 
 
 class Severity(StrEnum):

@@ -15,7 +15,6 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from haclusterd.adapters.agent_checks import family
 from haclusterd.adapters.agent_checks.one_action import UNKNOWN_ACTION, Answer, Program, code_name, perform
 from haclusterd.adapters.agents.metadata import MetadataError, read_agent_metadata
 from haclusterd.model.ocf import ExitCode
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.ports.agents import AgentMetadata
 
 USUAL_TIMEOUT_MS = 20_000

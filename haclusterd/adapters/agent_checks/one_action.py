@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from haclusterd.adapters.agent_checks.family import wait
@@ -20,6 +19,7 @@ from haclusterd.adapters.agents.surroundings import Surroundings
 from haclusterd.agents.process_table import ORDER_MARK
 from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
 from haclusterd.model.ocf import ExitCode
+from haclusterd.model.records import dataclass, field
 from haclusterd.ports.agents import AgentCall
 
 OUTPUT_LIMIT = 1024 * 1024

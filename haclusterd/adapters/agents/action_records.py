@@ -14,7 +14,6 @@ import threading
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
@@ -28,6 +27,7 @@ from haclusterd.agents.process_table import (
 )
 from haclusterd.model.ids import Incarnation, ResourceId
 from haclusterd.model.instants import Instant
+from haclusterd.model.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

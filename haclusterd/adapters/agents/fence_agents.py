@@ -15,7 +15,6 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from haclusterd.adapters.agents.action_records import ActionRecord, ActionRecords, find_process
@@ -33,6 +32,7 @@ from haclusterd.agents.process_table import (
 )
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import after
+from haclusterd.model.records import replace
 from haclusterd.ports.agents import AgentMetadata
 from haclusterd.ports.clock import Clock
 from haclusterd.ports.fencing import FenceCall, FenceCallResult, FenceMetadata

@@ -13,7 +13,6 @@ import shutil
 import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from haclusterd.adapters.agents.action_records import ActionRecord, ActionRecords, find_process
@@ -37,6 +36,7 @@ from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import Instant, after, elapsed_ms
 from haclusterd.model.ocf import ACTIVATING, ExecutionStatus, ExitCode
+from haclusterd.model.records import dataclass, replace
 from haclusterd.ports.agents import CANNOT_BE_ASKED, AdoptedAction, AgentCall, AgentMetadata, AgentResult
 from haclusterd.ports.clock import Clock, Timer
 

@@ -7,7 +7,6 @@ runtime directory from before the start, or from the first time when the service
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +14,7 @@ from haclusterd.model.agent_calls import AdoptedAction, AgentCall, AgentResult
 from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.model.records import replace
 from haclusterd.ports.agents import CANNOT_BE_ASKED, AgentMetadata, AgentRunner
 from haclusterd.ports.clock import Clock
 

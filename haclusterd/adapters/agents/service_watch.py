@@ -12,7 +12,6 @@ import asyncio
 import os
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 from haclusterd.adapters.agents.service_groups import ServiceGroups
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
@@ -27,6 +26,7 @@ from haclusterd.agents.process_table import (
 )
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import after
+from haclusterd.model.records import dataclass, field
 from haclusterd.ports.clock import Clock
 
 ROOTS_PER_RESOURCE = 8

@@ -6,7 +6,6 @@ One place for the daemon, which runs them, and for `crm agent`, which shows and 
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from haclusterd.adapters.agents.init_scripts import INIT_SCRIPTS, SCRIPT_CLASSES, environment_of
@@ -14,6 +13,7 @@ from haclusterd.adapters.machine.installation import INTERPRETER_DIRECTORY
 from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, LIBRARY_VARIABLE, SOCKET_VARIABLE
 from haclusterd.agents.process_table import NODE_MARK, ORDER_MARK
 from haclusterd.model.ids import AgentReference
+from haclusterd.model.records import dataclass, field
 from haclusterd.ports.agents import AgentCall
 
 EXIT_REASON_PREFIX = "ocf-exit-reason:"

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from haclusterd.adapters.agents.metadata import MetadataError, read_agent_metadata
@@ -22,6 +21,7 @@ from haclusterd.adapters.agents.tools import missing_tools
 from haclusterd.adapters.agents.unit_files import UnitFiles
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.ids import UNITS, AgentReference
+from haclusterd.model.records import replace
 
 AT_ONCE = 4
 """Agents that are asked at the same time."""

@@ -13,7 +13,6 @@ Invariants:
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +27,7 @@ from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
 from haclusterd.model.instants import Instant, after, elapsed_ms
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.model.records import dataclass
 from haclusterd.ports.agents import CANNOT_BE_ASKED, ActionMetadata, AgentMetadata
 from haclusterd.ports.clock import Clock, Timer
 

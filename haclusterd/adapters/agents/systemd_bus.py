@@ -20,7 +20,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from dbus_fast import Message, MessageType, Variant
@@ -28,6 +27,7 @@ from dbus_fast.aio import MessageBus
 from dbus_fast.errors import AuthError, DBusError, InvalidAddressError
 
 from haclusterd.adapters.machine.real_time import run_first
+from haclusterd.model.records import dataclass, field
 
 _log = logging.getLogger(__name__)
 

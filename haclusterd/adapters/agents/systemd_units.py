@@ -16,7 +16,6 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +31,7 @@ from haclusterd.adapters.agents.systemd_bus import (
     unit_path,
 )
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.model.records import dataclass, field
 
 SUFFIXES: Final = (
     ".service", ".socket", ".device", ".mount", ".automount", ".swap", ".target", ".path", ".timer", ".slice", ".scope",

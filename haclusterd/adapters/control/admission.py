@@ -13,9 +13,9 @@ import pwd
 import socket
 import struct
 from collections import Counter
-from dataclasses import dataclass, replace
 
 from haclusterd.adapters.machine.ready_threads import ready_pool
+from haclusterd.model.records import dataclass, replace
 
 CONTROL_GROUP = "haclient"
 API_USER = "haclusterd-api"

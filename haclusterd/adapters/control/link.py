@@ -7,8 +7,8 @@ with a report that says what went wrong on the way.
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.protocol.control import MAX_FRAME_BYTES, Malformed, decode, encode, shown_report
 from haclusterd.reports.codes import Code

@@ -9,7 +9,6 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from haclusterd.adapters.processes.worker_process import WorkerProcess
 from haclusterd.model.device_reports import DevicesReport, DeviceUse, DeviceUser, RecoveryAnswer
 from haclusterd.model.devices import Device, DeviceId, DeviceKind, DeviceState, Rung
 from haclusterd.model.instants import after
+from haclusterd.model.records import replace
 from haclusterd.ports.clock import Clock, Timer
 
 FAULTS_FILE = "gpu-faults.toml"

@@ -5,12 +5,12 @@ What it finds damaged on the way is marked, so that it is fetched again. It runs
 
 from collections import deque
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
 from typing import Final
 
 from haclusterd.adapters.history.reading import summarise
 from haclusterd.adapters.history.tables import HistoryTables
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.remembered import HistorySummary
 from haclusterd.ports.history import Comparison
 from haclusterd.ports.peer_messages import PeerMessages

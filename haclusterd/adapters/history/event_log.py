@@ -13,11 +13,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TextIO
 
 from haclusterd.adapters.machine.real_time import run_first
+from haclusterd.model.records import dataclass
 from haclusterd.ports.event_log import FieldValue, Priority
 
 LINES_QUEUED_MAX: Final = 10_000

@@ -5,7 +5,6 @@ configuration, which their digests prove. What no peer can give now is tried aga
 thread; nothing waits for it.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 from haclusterd.adapters.history.reading import page
@@ -18,6 +17,7 @@ from haclusterd.adapters.history.version_table import (
     version_with_content,
 )
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import dataclass
 from haclusterd.model.remembered import KeptVersion
 from haclusterd.ports.peer_messages import PeerMessages
 from haclusterd.protocol.history_messages import (

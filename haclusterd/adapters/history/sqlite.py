@@ -10,7 +10,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +24,7 @@ from haclusterd.adapters.network.peer_messages import NoPeerMessages
 from haclusterd.model.cluster import HistoryMark
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.remembered import HistoryRow
 from haclusterd.ports.history import (
     Comparison,

@@ -10,7 +10,6 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +18,7 @@ from haclusterd.model.cluster import HistoryMark
 from haclusterd.model.history_chain import NO_LINK
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass
 from haclusterd.model.remembered import HistoryRow, Span
 from haclusterd.ports.history import NewVersion
 from haclusterd.protocol.history_messages import KeptEntry, Page

@@ -14,7 +14,6 @@ import ipaddress
 import os
 import ssl
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography import x509
@@ -27,6 +26,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass
 
 AUTHORITY_CERTIFICATE = "authority.pem"
 AUTHORITY_KEY = "authority.key"

@@ -8,11 +8,11 @@ import socket
 import ssl
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from enum import StrEnum
 
 from haclusterd.adapters.network.certificates import authority_name, issuer_name_of
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import dataclass
 
 TIMEOUT_S = 2.0
 """For one address: connecting, and the greeting."""

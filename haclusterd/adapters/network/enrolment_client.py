@@ -9,12 +9,12 @@ import secrets
 import socket
 import ssl
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 from haclusterd.adapters.network.authority_files import utc_now
 from haclusterd.adapters.network.certificates import fingerprint_of, pin_of, require_issued
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, Message, News
+from haclusterd.model.records import replace
 from haclusterd.protocol.enrolment import (
     FRAME_BYTES_MAX,
     NONCE_SIZE,

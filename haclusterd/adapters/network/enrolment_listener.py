@@ -10,13 +10,13 @@ import secrets
 import socket
 import ssl
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from haclusterd.adapters.network.certificates import NODE_CERTIFICATE, NODE_KEY, facts_of
 from haclusterd.adapters.network.tls_listening import forget_frames, listen, secure_stream
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, News
+from haclusterd.model.records import replace
 from haclusterd.ports.enrolment import Address, Applicant
 from haclusterd.protocol.enrolment import FRAME_BYTES_MAX, NONCE_SIZE, Unreadable, decode, encode
 from haclusterd.protocol.enrolment_token import address_text

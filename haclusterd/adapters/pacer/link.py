@@ -12,7 +12,6 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from haclusterd.adapters.network.name_resolution import Address, NameResolver, is_numeric
@@ -20,6 +19,7 @@ from haclusterd.adapters.pacer.page_file import SOCKET_NAME, MappedPage, open_pa
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import NO_LEASE, PacerReport, PacerSettings
+from haclusterd.model.records import replace
 from haclusterd.ports.clock import Clock
 from haclusterd.protocol import pacer_socket
 from haclusterd.wire.framing import FrameBuffer, FrameTooLongError

@@ -6,9 +6,9 @@ file, never changed in place, since another process may have it mapped. Stdlib o
 
 import mmap
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from haclusterd.model.records import dataclass
 from haclusterd.protocol.pacer_page import PAGE_SIZE, PacerPage
 
 PAGE_NAME = "pacer.page"

@@ -7,13 +7,13 @@ answers the question.
 import asyncio
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 from haclusterd.adapters.processes.failed_plans import FailedPlans
 from haclusterd.adapters.processes.worker_process import WorkerProcess
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime, after
 from haclusterd.model.planning import PlanAnswer
+from haclusterd.model.records import dataclass, field
 from haclusterd.ports.clock import Clock, Timer
 from haclusterd.ports.store import Applied
 from haclusterd.protocol.plan_codec import PlanReader

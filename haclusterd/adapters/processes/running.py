@@ -25,7 +25,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from enum import StrEnum
 from io import FileIO
 from pathlib import Path
@@ -35,6 +34,7 @@ from haclusterd.adapters.processes.spawner_link import Spawner, SpawnerUnusableE
 from haclusterd.adapters.processes.spawning import children_of, spawn, started_by
 from haclusterd.agents.process_table import ORDER_MARK, list_pids, read_marks, read_stat
 from haclusterd.model.instants import Instant, after, elapsed_ms
+from haclusterd.model.records import dataclass, field
 from haclusterd.ports.clock import Clock, Timer
 
 GROUP_PAUSE_MS = 10

@@ -17,7 +17,6 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
 import msgpack
@@ -30,6 +29,7 @@ from haclusterd.adapters.network.refusals import Refusals, source_of
 from haclusterd.adapters.network.tls_listening import NoHandshakeError, forget_frames, listen, secure
 from haclusterd.adapters.raft.unauthenticated import UnauthenticatedPeer, UnauthenticatedPeers
 from haclusterd.model.ids import NODE_NAME, NodeName
+from haclusterd.model.records import dataclass, field
 from haclusterd.ports.store import PeerPlaces
 from haclusterd.raft.settings import MAX_FRAME_BYTES, RaftTimers
 

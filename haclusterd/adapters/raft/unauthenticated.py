@@ -7,7 +7,8 @@ that a flood pushes out its own.
 
 import socket
 from collections import Counter
-from dataclasses import dataclass, field
+
+from haclusterd.model.records import dataclass, field
 
 UNAUTHENTICATED_MAX = 64
 

@@ -5,7 +5,6 @@ Nothing here may refuse or delay a command; without alerts in the configuration 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from haclusterd.cib.commands import Command, RecordResults, RequestAlertTest, SetTransientAttribute
 from haclusterd.cib.verdict import by
@@ -18,6 +17,7 @@ from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
+from haclusterd.model.records import replace
 
 TEST = "test"
 MEMBER, LOST = "member", "lost"

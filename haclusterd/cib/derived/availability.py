@@ -5,7 +5,6 @@ or delay a command, and nothing decides by it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Final
 
 from haclusterd.cib import commands
@@ -32,6 +31,7 @@ from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
+from haclusterd.model.records import dataclass, replace
 
 _TRIGGERS: Final[Mapping[ChangeKind, Cause | None]] = {
     ChangeKind.CONFIGURATION_CHANGED: Cause.CONFIGURATION,

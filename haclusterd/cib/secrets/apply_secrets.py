@@ -5,7 +5,6 @@ made over another one, and no value is forgotten by which something may still ru
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.commands import DeleteSecret, NoteSecretShown, PutSecret, RotateSecrets, ShareSecretKey
@@ -14,6 +13,7 @@ from haclusterd.model.activity import may_be_active
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import replace
 from haclusterd.model.secrets import (
     ALL_SEALED_MAX,
     EARLIER_MAX,

@@ -1,10 +1,10 @@
 """What completion offers, and of whom it asks names."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from haclusterd.cli.render.fields import Fields
+from haclusterd.model.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, order=True)

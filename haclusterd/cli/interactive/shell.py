@@ -5,7 +5,6 @@ readline where it is there. ^C abandons what was typed and leaves nothing half d
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from haclusterd.cli.command_table import ROOT
 from haclusterd.cli.completing.completion import offers, typed_words
@@ -16,6 +15,7 @@ from haclusterd.cli.interactive.typed_lines import LENGTH, TypedLines, history_f
 from haclusterd.cli.interpreter import Interpreter, LeftInterpreterError, logical_lines
 from haclusterd.cli.render.fields import fields, text
 from haclusterd.cli.session import Session
+from haclusterd.model.records import dataclass
 from haclusterd.model.requests import Options, Request, ShownReport
 
 LIVE = "live"

@@ -6,9 +6,9 @@ keeps no other word for it.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from haclusterd.cli.render.terminal import Cell, Colour, Screen, columns, span
+from haclusterd.model.records import dataclass
 from haclusterd.verbs.answers.history import ShownEvent
 
 BEGINNINGS = frozenset({"node-lost", "operation-failed", "outcome-unknown", "fencing-ordered"})

@@ -8,7 +8,6 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.live.failover import KINDS, last_failover, render_failover
@@ -20,6 +19,7 @@ from haclusterd.cli.render.fields import fields
 from haclusterd.cli.render.terminal import Colour, Screen
 from haclusterd.cli.session import Session
 from haclusterd.cli.shadow_files import LIVE
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.ports.control import DaemonLink
 from haclusterd.verbs.answers.answer import read
 from haclusterd.verbs.answers.history import Events

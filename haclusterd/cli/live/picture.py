@@ -5,7 +5,6 @@ Never more lines than there are rows, none wider than the columns, whatever they
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from haclusterd.cli.live.failover import last_failover, render_failover
 from haclusterd.cli.live.lines import cut, folded, plain, width_of
@@ -27,6 +26,7 @@ from haclusterd.cli.render.tables import event_lines
 from haclusterd.cli.render.terminal import Cell, Colour, Screen, columns, span
 from haclusterd.cli.render.why import render_why
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, replace
 from haclusterd.verbs.answers.answer import read
 from haclusterd.verbs.answers.devices import Devices
 from haclusterd.verbs.answers.history import Events, ShownEvent

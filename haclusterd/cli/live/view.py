@@ -1,8 +1,9 @@
 """What the person at the terminal wants to see, and what each key changes of it. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from haclusterd.model.records import dataclass, replace
 
 
 class Pane(StrEnum):

@@ -8,13 +8,13 @@ is asked again until it answers; what was known stays, with its age.
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 
 from haclusterd.cli.following import PASSING, RETRY_S
 from haclusterd.cli.live.failover import KINDS
 from haclusterd.cli.live.picture import OLD_MS, Aside, Known
 from haclusterd.cli.render.fields import fields, text
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Progress, Request, Response, ShownReport
 from haclusterd.ports.control import DaemonLink
 from haclusterd.verbs.answers.answer import read

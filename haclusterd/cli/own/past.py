@@ -10,7 +10,6 @@ import re
 import shutil
 import tarfile
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from haclusterd.cli.render.terminal import folded
 from haclusterd.cli.session import Session
 from haclusterd.model import durations
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Response, ShownReport
 from haclusterd.verbs.answers.answer import as_json, read
 from haclusterd.verbs.answers.configuration import Graph

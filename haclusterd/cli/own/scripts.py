@@ -8,7 +8,6 @@ import re
 import shlex
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.own.well_known import SCRIPTS
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Response, ShownReport
 from haclusterd.reports.suggestions import nearest
 from haclusterd.verbs.answers.answer import as_json

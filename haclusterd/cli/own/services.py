@@ -9,11 +9,11 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.session import Session
+from haclusterd.model.records import dataclass
 from haclusterd.model.requests import Response, ShownReport
 from haclusterd.verbs.answers.answer import as_json, read
 from haclusterd.verbs.answers.crm import NodeOutput, NodeOutputs

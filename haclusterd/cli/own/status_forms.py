@@ -4,11 +4,11 @@ They are what the tool of that name prints (docs/howto/use-pacemakers-tools.md);
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.render.fields import fields, text
 from haclusterd.cli.session import Session
+from haclusterd.model.records import replace
 from haclusterd.verbs.root import STATUS_FORMS
 
 SIMPLE, XML = "simple", "xml"

@@ -8,7 +8,6 @@ Source: crmsh 4.4, "cibstatus"; Pacemaker Administration, "crm_simulate" (inject
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from haclusterd.cli.grammar import Invocation
@@ -17,6 +16,7 @@ from haclusterd.cli.render.fields import fields, text
 from haclusterd.cli.session import Session
 from haclusterd.cli.shadow_files import LIVE
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Request, Response, ShownReport
 from haclusterd.verbs.answers.answer import as_json, read
 from haclusterd.verbs.answers.crm import ShownSuppositions

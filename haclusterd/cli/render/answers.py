@@ -5,12 +5,12 @@ Rendering sees only the data of the answer, never the CIB, so that an answer loo
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Generic, get_type_hints
 
 from haclusterd.cli.render.fields import Fields, fields, text
 from haclusterd.cli.render.terminal import Colour, Screen
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass
 from haclusterd.model.requests import Response, ShownReport
 from haclusterd.reports.rendering import printable
 from haclusterd.verbs.answers.answer import Record, read

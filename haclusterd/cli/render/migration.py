@@ -5,9 +5,9 @@ be otherwise, what is advice. The verdict stands last, where a reader's eye ends
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from haclusterd.cli.render.terminal import Colour, Screen, folded
+from haclusterd.model.records import dataclass
 from haclusterd.verbs.answers.simulation import FirstPlan, MigrationCheck, MigrationFinding
 
 _SHOWN_AT_MOST = 40

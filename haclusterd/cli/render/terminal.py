@@ -1,9 +1,10 @@
 """What a terminal shows: colours, columns, times and spans in words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from enum import Enum
+
+from haclusterd.model.records import dataclass
 
 WIDTH = 80
 

@@ -7,7 +7,6 @@ the lists change before it is committed, it is refused and judged again (docs/de
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from haclusterd.cib.commands import ChangeConfiguration
@@ -22,6 +21,7 @@ from haclusterd.commands.tools import cib as cib_text
 from haclusterd.commands.verb import RunnableVerb, run_verb
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.verbs.answers.configuration import Change

@@ -7,7 +7,6 @@ write that part of the status; what is neither needs the right to write everythi
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from haclusterd.cib.commands import (
     ChangeConfiguration,
@@ -28,6 +27,7 @@ from haclusterd.formats.cib_xml.tree import Element
 from haclusterd.formats.cib_xml.writer import write_cib
 from haclusterd.model.cluster import Cib, Status
 from haclusterd.model.configuration import Configuration
+from haclusterd.model.records import dataclass, replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 

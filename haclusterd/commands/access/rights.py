@@ -6,12 +6,12 @@ is denied. A simple role counts as a permission for the whole CIB.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from haclusterd.commands.permissions import Rules
 from haclusterd.formats.cib_xml.tree import Element, parse_tree
 from haclusterd.formats.cib_xml.xpath import Budget, TooMuchError, Tree, by_id, parse_xpath
 from haclusterd.model.access import AclPermission, Right, described
+from haclusterd.model.records import dataclass, replace
 from haclusterd.reports.items import ReportItem
 from haclusterd.verbs.verb import Permission
 

@@ -6,7 +6,6 @@ what XML shows is judged by XML; what only this program knows (orders, locks) go
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -19,6 +18,7 @@ from haclusterd.formats.cib_xml.writer import write_cib, write_configuration
 from haclusterd.model.cluster import Cib, NodeStatus, Status
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.records import dataclass, field, fields, is_dataclass, replace
 from haclusterd.model.secrets import NO_SECRETS
 from haclusterd.reports.items import ReportItem
 

@@ -5,13 +5,13 @@ what is left out because nothing follows from it, and what Pacemaker would repla
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from haclusterd.commands.configure.script import Reading
 from haclusterd.commands.configure.settling import settle
 from haclusterd.formats.cib_xml.document import read_configuration
 from haclusterd.model.configuration import AttributeSet, Configuration, FencingLevel, with_id_of
 from haclusterd.model.properties import set_over
+from haclusterd.model.records import replace
 from haclusterd.reports.items import ReportItem, has_errors
 
 

@@ -4,7 +4,6 @@ Source: crmsh 4.4, "assist".
 """
 
 from collections.abc import Container
-from dataclasses import replace
 from itertools import count
 
 from haclusterd.commands.configure.change import change
@@ -15,6 +14,7 @@ from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.configuration import Primitive, Template
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import has_errors, report
 from haclusterd.verbs.answers.configuration import Change

@@ -1,7 +1,6 @@
 """Verbs about the configuration: show, load, statements, delete, verify."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from haclusterd.cib.tags import REPLICATED
 from haclusterd.commands.configure.adoption import adopt
@@ -33,6 +32,7 @@ from haclusterd.formats.crm.syntax import show as show_crm
 from haclusterd.formats.policy.yaml import dump_policy
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.properties import CLUSTER_PROPERTIES, ClusterProperties, property_row
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.reports.items import ReportItem, exit_status, has_errors, report

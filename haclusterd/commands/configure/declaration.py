@@ -7,7 +7,6 @@ somebody has stopped at night.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from haclusterd.cib.commands import ChangeConfiguration
@@ -23,6 +22,7 @@ from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.configuration import AttributeSet, Configuration, Tag, effective
 from haclusterd.model.ids import NCNAME
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, has_errors, report
 from haclusterd.verbs.answers.configuration import Change

@@ -6,7 +6,6 @@ template becomes what the template says. The members of a deleted group stay, ea
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from haclusterd.commands.configure.dependants import TOPOLOGY, as_own, dependants, named_by, retargeted
@@ -25,6 +24,7 @@ from haclusterd.model.configuration import (
     contained,
 )
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report

@@ -1,7 +1,6 @@
 """Who names whom in a configuration: what must be reported, renamed or taken out when something goes or is renamed."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
 from typing import Any
 
 from haclusterd.model.access import AclRole
@@ -26,6 +25,7 @@ from haclusterd.model.configuration import (
     contained,
 )
 from haclusterd.model.ids import ConstraintId, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.model.rules import Rule
 
 TOPOLOGY = "fencing_topology"

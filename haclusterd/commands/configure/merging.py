@@ -4,12 +4,11 @@ What somebody else has changed meanwhile stays, as long as both have not changed
 of properties or defaults, the fencing levels. Where they have, nothing is changed, and each such thing is named.
 """
 
-from dataclasses import replace
-
 from haclusterd.cib.commands import Arrange, Delete, Edit, PutFencingLevels, PutSets
 from haclusterd.cib.edits import MAPPINGS, apply_edits, difference, object_of
 from haclusterd.commands.context import Context
 from haclusterd.model.configuration import AttributeSet, Configuration
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 

@@ -1,12 +1,12 @@
 """Timeouts of operations as the agents' metadata advise them (crmsh 4.4, "configure default-timeouts")."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from haclusterd.formats.generated_ids import operation_base
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.configuration import Configuration, Operation, Primitive
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import SHOW_ALL, did_you_mean

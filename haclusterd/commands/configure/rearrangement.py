@@ -1,13 +1,13 @@
 """Edits of a configuration in place: another name for an object, another member in a group."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from haclusterd.commands.configure.dependants import renamed
 from haclusterd.commands.status.resource_state import instances
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration, Group
 from haclusterd.model.ids import NCNAME, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import SHOW_ALL, did_you_mean

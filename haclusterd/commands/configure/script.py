@@ -4,7 +4,6 @@ Invariant: a text is used wholly or not at all; every fault of it is reported at
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from haclusterd.commands.configure.deletion import delete
 from haclusterd.commands.configure.operation_advice import with_advised_timeouts
@@ -19,6 +18,7 @@ from haclusterd.formats.policy.yaml import read_policy
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import AgentReference, NodeName
+from haclusterd.model.records import dataclass, replace
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import Place, ReportItem, has_errors, in_reading_order, report
 from haclusterd.reports.places import Places

@@ -8,7 +8,6 @@ name; hand-written text is left as it is, for verification to judge.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TypeVar
 
@@ -43,6 +42,7 @@ from haclusterd.model.property_tables import (
     PACEMAKERS_PROPERTIES,
     WATCHDOG_TIMEOUTS,
 )
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.rows import Row, ValueType, canonical, foreign_objection, objection, replacement
 from haclusterd.model.rules import DateExpression, Rule
 from haclusterd.reports.codes import Code, Severity

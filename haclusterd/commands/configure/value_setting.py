@@ -6,7 +6,6 @@ again; a cluster property needs no id.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -25,6 +24,7 @@ from haclusterd.model.configuration import (
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.operations import read_role
 from haclusterd.model.properties import meta_row, read_boolean
+from haclusterd.model.records import fields, replace
 from haclusterd.model.words import ATTRIBUTE_NAME
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report

@@ -1,7 +1,6 @@
 """What of a configuration is shown: some of its objects, with secrets hidden; and such a text read again."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from difflib import unified_diff
 from fnmatch import fnmatchcase
 from typing import TypeVar
@@ -12,6 +11,7 @@ from haclusterd.formats.crm.syntax import show as show_crm
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.configuration import Alert, AttributeSet, Configuration, Operation, Primitive, Resource, Template
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.secrets import is_reference
 from haclusterd.model.words import HIDDEN
 from haclusterd.reports.codes import Code

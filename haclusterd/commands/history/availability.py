@@ -7,7 +7,6 @@ time that the history does not hold, and on a node without quorum, everything si
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 from haclusterd.commands.context import Context, Event
@@ -29,6 +28,7 @@ from haclusterd.model.change_kinds import ChangeKind
 from haclusterd.model.configuration import Group
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.remembered import HistoryQuery
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report

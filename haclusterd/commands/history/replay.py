@@ -6,7 +6,6 @@ status, which says since when; what neither knows is said in a report.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 from haclusterd.cib.changes import ChangeKind, Facts
@@ -20,6 +19,7 @@ from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.remembered import HistoryQuery
 from haclusterd.model.scores import INFINITY, add
 from haclusterd.model.templates import expanded

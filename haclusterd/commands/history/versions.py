@@ -5,7 +5,6 @@ out of the history.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.configure.removal import removal
@@ -16,6 +15,7 @@ from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.formats.crm.syntax import Arrangement
 from haclusterd.formats.crm.syntax import show as show_crm
 from haclusterd.model.configuration import Configuration
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.verbs.answers.answer import extended

@@ -1,7 +1,6 @@
 """The verb that backs up a cluster. Going back to a backup is no verb: it makes another cluster."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TypeVar
 
 from haclusterd.cib.backup import Backup, state_of, write_backup
@@ -11,6 +10,7 @@ from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.cluster import ConfigurationVersion
 from haclusterd.model.configuration import AttributeSet, Configuration, Primitive, Resource, Template
+from haclusterd.model.records import replace
 from haclusterd.model.words import HIDDEN
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report

@@ -5,7 +5,6 @@ cannot be done at once is waited for by the caller, or done by repeating the com
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from haclusterd.cib.apply_members import VOTERS_MAX, objection_to
 from haclusterd.cib.commands import ChangeMembers, Command, RequestLeave, Retire
@@ -18,6 +17,7 @@ from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.enrolment import InvitationTerms
 from haclusterd.model.ids import NODE_NAME, NodeName
+from haclusterd.model.records import replace
 from haclusterd.protocol.enrolment_token import address_text, read_address
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report

@@ -1,7 +1,5 @@
 """Verbs about nodes: show, standby, online, fence."""
 
-from dataclasses import replace
-
 from haclusterd.cib.commands import Command, RequestFence, SetTransientAttribute
 from haclusterd.commands.attribute_sets import with_value, without
 from haclusterd.commands.configure.change import change
@@ -20,6 +18,7 @@ from haclusterd.model.fencing import FenceAction, FenceOutcome
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.quorum import ends_quorum
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.verbs.answers.answer import extended

@@ -7,7 +7,6 @@ shown to those who ask for it here, and to no rule.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from haclusterd.cib.commands import SetTransientAttribute
 from haclusterd.commands.attribute_sets import with_value, without
@@ -21,6 +20,7 @@ from haclusterd.model.configuration import NodeEntry, effective
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.model.properties import read_boolean
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.verbs.answers.configuration import Change

@@ -3,8 +3,6 @@
 Source: crmsh 5, "sbd"; docs/design/agents-and-fencing.md.
 """
 
-from dataclasses import replace
-
 from haclusterd.commands.attribute_sets import with_value
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.configure.script import every_error, read_words
@@ -12,6 +10,7 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.configuration import effective
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import has_errors, report
 from haclusterd.verbs.answers.configuration import Change

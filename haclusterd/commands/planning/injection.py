@@ -6,7 +6,6 @@ does not exist is refused, for a plan for something else than was meant answers 
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus, TicketState
@@ -16,6 +15,7 @@ from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.properties import Row, objection, property_row
+from haclusterd.model.records import replace
 from haclusterd.model.scores import INFINITY, add
 from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code

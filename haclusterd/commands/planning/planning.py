@@ -5,7 +5,6 @@ and plans in another process.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from haclusterd.commands.context import Context
@@ -20,6 +19,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.quorum import has_quorum, majority, voters_left
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.restarts import with_stopped
 from haclusterd.model.secrets import with_revisions
 from haclusterd.reports.codes import Code

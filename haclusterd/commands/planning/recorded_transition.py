@@ -8,7 +8,6 @@ Measured with crm_simulate 2.1.5 (`-S -O FILE` writes the status); Pacemaker Exp
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from heapq import heapify, heappop, heappush
 
 from haclusterd.commands.planning.simulated_state import is_guest_fencing, is_node_fencing
@@ -19,6 +18,7 @@ from haclusterd.model.history import OperationRecord, PacemakerMark, ResourceHis
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.records import replace
 
 _RECORDED = frozenset({
     ActionName.START, ActionName.STOP, ActionName.MONITOR, ActionName.PROMOTE, ActionName.DEMOTE,

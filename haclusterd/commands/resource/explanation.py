@@ -1,7 +1,6 @@
 """`resource why` and `resource scores`: the scheduler's sums with their named parts, and what would change them."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TypeVar
 
 from haclusterd.commands.context import Context, Event
@@ -19,6 +18,7 @@ from haclusterd.model.graph import NodeScore, Placement, Plan
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, Role
+from haclusterd.model.records import replace
 from haclusterd.model.remembered import HistoryQuery
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.scores import render as render_score

@@ -7,7 +7,6 @@ it. With a lifetime the constraint stays until then, and the DC takes it away (`
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from haclusterd.commands.configure.change import change
@@ -32,6 +31,7 @@ from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import Role
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report

@@ -4,7 +4,6 @@ A setting of a group or clone holds for everything in it: a part that has anothe
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from haclusterd.commands.attribute_sets import with_value, without
 from haclusterd.commands.configure.change import change
@@ -16,6 +15,7 @@ from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import AttributeSet, Configuration, NodeEntry, Primitive, Resource, effective
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.verbs.answers.configuration import Change

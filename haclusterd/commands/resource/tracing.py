@@ -3,8 +3,6 @@
 Source: resource-agents, "ocf-shellfuncs" (trace_ra, trace_dir); crmsh 4.4, "resource trace".
 """
 
-from dataclasses import replace
-
 from haclusterd.commands.attribute_sets import with_value, without
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
@@ -16,6 +14,7 @@ from haclusterd.formats.generated_ids import operation_base
 from haclusterd.model import durations
 from haclusterd.model.configuration import Configuration, Operation, Primitive
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.records import replace
 from haclusterd.model.secrets import is_reference
 from haclusterd.model.templates import expanded
 from haclusterd.reports.codes import Code

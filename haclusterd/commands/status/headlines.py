@@ -6,7 +6,6 @@ fenced again and again, one more loss leaves a quorum, nothing has failed, and n
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 from haclusterd.commands.certificates import ending
@@ -32,6 +31,7 @@ from haclusterd.model.fencing import ProofState
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.records import dataclass
 from haclusterd.model.watchdog import WATCHDOG
 
 ALERTS_SHOWN_MS = 3_600_000

@@ -4,7 +4,6 @@ The scheduler decides by its own, deeper reading of the same records. Nothing he
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from haclusterd.cib.activity import history_says_active, history_says_promoted
@@ -16,6 +15,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
 from haclusterd.model.properties import ClusterProperties, collective_flag, meta_default, meta_values, read_boolean
+from haclusterd.model.records import dataclass
 from haclusterd.model.templates import expanded
 
 

@@ -5,7 +5,6 @@ Read from the CIB alone, so that every node answers the same. Every wait that is
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from haclusterd.cib.apply_fencing import may_be_hit, may_be_let_in
 from haclusterd.commands.status import fencing_cover
@@ -25,6 +24,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.properties import ClusterProperties, fences_unseen
+from haclusterd.model.records import dataclass
 from haclusterd.scheduler.unpack.fencing_limits import FencingLimits, failed_operation
 from haclusterd.scheduler.unpack.management import is_fencing_pointless
 

@@ -5,8 +5,6 @@ Options, output and exit statuses are those of crm_attribute(8), attrd_updater(8
 crm_failcount(8) of Pacemaker 2.1.5, tried on the same state.
 """
 
-from dataclasses import replace
-
 from haclusterd.commands.attribute_sets import with_value, without
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
@@ -35,6 +33,7 @@ from haclusterd.model.configuration import AttributeSet, Configuration, NodeEntr
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.properties import BOOTSTRAP_OPTIONS, property_row
+from haclusterd.model.records import replace
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report

@@ -7,12 +7,12 @@ them checks what the caller may. An option that is not in a tool's table is refu
 
 import getopt
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import AnyOutcome, Outcome, refusal
 from haclusterd.commands.verb import RunnableVerb
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
 from haclusterd.verbs.answers.cluster import ToolOutput

@@ -7,7 +7,6 @@ with `/..` at its end; more is refused by name.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 from haclusterd.commands import simulate
@@ -32,6 +31,7 @@ from haclusterd.formats.cib_xml.writer import write_cib, write_configuration
 from haclusterd.formats.cib_xml.xpath import Budget, TooMuchError, Tree, XPathError, parse_xpath
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.reports.items import has_errors
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.answers.resource import Explanation, Scores

@@ -4,7 +4,6 @@ Words for exit codes and endings are Pacemaker's.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from haclusterd.commands.context import Context
@@ -17,6 +16,7 @@ from haclusterd.model.configuration import Location, Primitive, effective
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.model.records import replace
 
 STACK = "haclusterd"
 DC_VERSION = "2.1.5-haclusterd"

@@ -5,7 +5,6 @@ verbs of `crm resource` and `crm ticket`, and is judged as they are.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from haclusterd.commands import ticket
 from haclusterd.commands.context import Context
@@ -32,6 +31,7 @@ from haclusterd.formats.cib_xml.writer import written_at
 from haclusterd.model.configuration import Primitive, effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.model.templates import expanded
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost

@@ -5,7 +5,6 @@ crm_mon printed. Nothing here decides anything.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from haclusterd.cib.activity import history_says_promoted
 from haclusterd.commands.context import Context
@@ -26,6 +25,7 @@ from haclusterd.model.configuration import Bundle, Clone, Group, Primitive, Reso
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.properties import read_boolean
+from haclusterd.model.records import dataclass
 
 _PENDING = {
     ActionName.START: "Starting", ActionName.STOP: "Stopping", ActionName.PROMOTE: "Promoting",

@@ -5,7 +5,6 @@ Groups count as what they mean: members start one after the other, each on the n
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
 from haclusterd.commands.verify.containment import kind_of
@@ -22,6 +21,7 @@ from haclusterd.model.configuration import (
 )
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.model.properties import collective_flag
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
 

@@ -1,13 +1,13 @@
 """What the checks of a configuration share: what is judged, and what was found."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.cluster import Member
 from haclusterd.model.configuration import AttributeSet, Configuration
 from haclusterd.model.ids import NodeName
 from haclusterd.model.properties import Row, live_objection, objection
+from haclusterd.model.records import dataclass, field
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, report_with
 from haclusterd.reports.places import Places

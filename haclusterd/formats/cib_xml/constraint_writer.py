@@ -1,7 +1,6 @@
 """Constraints as CIB XML."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from haclusterd.formats.cib_xml.elements import BlockWriter, element, flag
 from haclusterd.formats.stated import written_first_action, written_kind
@@ -14,6 +13,7 @@ from haclusterd.model.configuration import (
     ResourceSet,
     TicketConstraint,
 )
+from haclusterd.model.records import replace
 from haclusterd.model.rules import Rule
 
 

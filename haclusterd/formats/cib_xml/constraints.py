@@ -5,7 +5,6 @@ stays in the configuration.
 """
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import replace
 
 from haclusterd.formats.cib_xml.notes import AS_IN_PACEMAKER, Notes
 from haclusterd.formats.cib_xml.sets import SetReader
@@ -22,6 +21,7 @@ from haclusterd.model.configuration import (
     TicketConstraint,
 )
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.model.rules import AttributeExpression, Condition, DateExpression, Rule, looks_at_dates_only
 from haclusterd.reports.codes import Code, Severity
 

@@ -5,7 +5,6 @@ line, an error when a plan could depend on it and a warning when none does.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from haclusterd.formats.cib_xml.configuration import ConfigurationReader
 from haclusterd.formats.cib_xml.membership import is_set
@@ -17,6 +16,7 @@ from haclusterd.formats.cib_xml.writer import write_configuration
 from haclusterd.model.cluster import Cib, ConfigurationVersion, Member
 from haclusterd.model.configuration import Configuration, effective
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import Place, ReportItem, in_reading_order, report
 from haclusterd.reports.places import Path, Places

@@ -5,12 +5,12 @@ Source: Pacemaker Explained, "Handling Resource Failure". Releases before 1.1.17
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 
 from haclusterd.model import scores
 from haclusterd.model.history import FailCount, operation_key
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, field, replace
 
 _BY_OPERATION = re.compile(r"(fail-count|last-failure)-(.+)#(.+)_(\d{1,15})\Z")
 _TOGETHER = re.compile(r"(fail-count|last-failure)-(.+)\Z")

@@ -4,8 +4,6 @@ Everything that Pacemaker's scheduler looks at is kept, with its own digests; wh
 business.
 """
 
-from dataclasses import replace
-
 from haclusterd.formats.cib_xml.fail_counts import FailCounts
 from haclusterd.formats.cib_xml.notes import Notes
 from haclusterd.formats.cib_xml.tree import Element
@@ -14,6 +12,7 @@ from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.operation_age import oldest_first
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code, Severity
 
 _STATUS = {

@@ -5,12 +5,12 @@ is one that is lost here, or condemned when something else than its absence is h
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from haclusterd.formats.cib_xml.tree import Element
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.instants import WallTime
 from haclusterd.model.properties import read_boolean
+from haclusterd.model.records import dataclass
 
 NOT_SEEN = "peer has not been seen by the cluster"
 

@@ -9,7 +9,6 @@ read once more: if it does not say what was decided, the configuration is writte
 import copy
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
@@ -19,6 +18,7 @@ from haclusterd.formats.cib_xml.status_writer import status_lines
 from haclusterd.formats.cib_xml.upgrade import is_of_today
 from haclusterd.formats.cib_xml.writer import WRITTEN, write_configuration, written_at
 from haclusterd.model.cluster import Cib
+from haclusterd.model.records import dataclass, field
 from haclusterd.wire.xml_text import escape
 
 _RESOURCES = frozenset({"primitive", "group", "clone", "master", "bundle"})

@@ -1,13 +1,13 @@
 """Nodes in CIB XML (Pacemaker Explained, "Cluster Nodes")."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from haclusterd.formats.cib_xml.notes import Notes
 from haclusterd.formats.cib_xml.sets import SetReader
 from haclusterd.formats.cib_xml.tree import Element
 from haclusterd.model.configuration import AttributeSet, NodeEntry
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import dataclass
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import report

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, field
 
 from haclusterd.formats.cib_xml.tree import Element
 from haclusterd.model import durations, scores
 from haclusterd.model.operations import read_role
 from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.properties import read_boolean
+from haclusterd.model.records import dataclass, field
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import Place, ReportItem, report, report_with
 

@@ -1,13 +1,12 @@
 """Operations of resources in CIB XML (Pacemaker Explained, "Resource Operations")."""
 
-from dataclasses import replace
-
 from haclusterd.formats.cib_xml.notes import AS_IN_PACEMAKER, Notes
 from haclusterd.formats.cib_xml.sets import SetReader
 from haclusterd.formats.cib_xml.tree import Element
 from haclusterd.model import durations
 from haclusterd.model.configuration import AttributeSet, Operation, effective
 from haclusterd.model.operations import OPERATION_ATTRIBUTES
+from haclusterd.model.records import replace
 
 _KEYS = tuple(dict.fromkeys((*(row.name for row in OPERATION_ATTRIBUTES), "record-pending", "interval-origin")))
 _KEPT_IN_META = ("start-delay", "interval-origin", "enabled")

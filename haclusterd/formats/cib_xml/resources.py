@@ -1,7 +1,6 @@
 """Resources in CIB XML: primitives, templates, groups, clones and bundles (Pacemaker Explained, "Resources")."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from haclusterd.formats.cib_xml.notes import Notes
 from haclusterd.formats.cib_xml.operations import OperationReader
@@ -21,6 +20,7 @@ from haclusterd.model.configuration import (
     Template,
 )
 from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 
 _BLOCKS = ("meta_attributes", "instance_attributes")

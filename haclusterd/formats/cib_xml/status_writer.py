@@ -9,7 +9,6 @@ meaning is the same: a transition key has the expected exit code in its third pa
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from haclusterd.formats.cib_xml.elements import element
 from haclusterd.model import scores
@@ -17,6 +16,7 @@ from haclusterd.model.cluster import Cib, NodeState, NodeStatus, TicketState
 from haclusterd.model.history import OperationRecord, ResourceHistory, ordered_records
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.records import replace
 
 FEATURE_SET = "3.16.2"
 """The feature set of the Pacemaker whose tools read this."""

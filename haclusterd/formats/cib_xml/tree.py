@@ -5,9 +5,9 @@ expanded or fetched: a document type declaration, which is where entities would 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from xml.parsers import expat
 
+from haclusterd.model.records import dataclass, field
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import Place, ReportItem, report
 

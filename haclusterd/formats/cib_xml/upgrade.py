@@ -7,13 +7,13 @@ parameters that have another name. Elements that have another name today are rea
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TypeVar
 
 from haclusterd.formats.cib_xml.notes import Notes
 from haclusterd.formats.cib_xml.tree import Element
 from haclusterd.model.configuration import AttributeSet, Configuration, Operation, Primitive, Resource, Template
 from haclusterd.model.properties import property_row
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Severity
 
 Schema = tuple[int, int]

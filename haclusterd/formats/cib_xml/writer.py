@@ -4,7 +4,6 @@ What is written and read again is the same configuration.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from haclusterd.formats.cib_xml.access import holder_lines, role_lines
@@ -17,6 +16,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Alert, AlertKind, AlertRecipient, Configuration, FencingLevel, NodeEntry, Tag
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 
 WRITTEN = "pacemaker-3.9"
 """The schema of Pacemaker in which XML is written."""

@@ -11,10 +11,10 @@ comparison included.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from haclusterd.formats.cib_xml.tree import Element
+from haclusterd.model.records import dataclass, field
 
 LENGTH_MAX: Final = 1000
 STEPS_MAX: Final = 32

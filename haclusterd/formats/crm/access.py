@@ -8,7 +8,6 @@ of its own it has them in the role `auto-NAME`, as `cibadmin --upgrade` puts the
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
 from haclusterd.formats.crm.cursor import Cursor
@@ -25,6 +24,7 @@ from haclusterd.model.access import (
     Right,
 )
 from haclusterd.model.ids import NCNAME
+from haclusterd.model.records import dataclass, replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.suggestions import did_you_mean
 

@@ -5,14 +5,13 @@ a value, or `{ VALUE [description=TEXT] [attributes ...] [meta ...] }`. What fol
 to it. Beyond crmsh, an id may stand before the value: `to { $id=ID VALUE }`.
 """
 
-from dataclasses import dataclass, field
-
 from haclusterd.formats.crm.blocks import Block, finish, read_block, read_given_id, section_word
 from haclusterd.formats.crm.cursor import Cursor
 from haclusterd.formats.crm.tokens import Token
 from haclusterd.formats.generated_ids import allocate, recipient_base
 from haclusterd.formats.statements import Define
 from haclusterd.model.configuration import Alert, AlertKind, AlertRecipient
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.words import ATTRIBUTE_NAME, bad_character
 from haclusterd.reports.codes import Code
 

@@ -7,7 +7,6 @@ given one.
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from haclusterd.formats.crm.cursor import Cursor
 from haclusterd.formats.crm.rules import OpenRule, finish_rules, read_rule
@@ -17,6 +16,7 @@ from haclusterd.formats.statements import PAIR_REFERENCE, REFERENCE
 from haclusterd.model import scores
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.ids import NCNAME
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.words import ATTRIBUTE_NAME
 from haclusterd.reports.codes import Code, Severity
 

@@ -4,7 +4,6 @@ What follows the head of each is read alike: its description, blocks and operati
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 
 from haclusterd.formats.agent_names import read_agent
 from haclusterd.formats.crm.blocks import (
@@ -35,6 +34,7 @@ from haclusterd.model.configuration import (
 )
 from haclusterd.model.ids import NCNAME, AgentReference, NodeName, ResourceId
 from haclusterd.model.operations import read_role
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.scores import parse as parse_score
 from haclusterd.model.words import bad_character
 from haclusterd.reports.codes import Code

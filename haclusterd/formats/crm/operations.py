@@ -5,7 +5,6 @@ What the table of operation attributes names is the operation's own; every other
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from haclusterd.formats.crm.blocks import Block, finish, read_block, read_given_id, read_pair, section_word
 from haclusterd.formats.crm.cursor import Cursor
@@ -15,6 +14,7 @@ from haclusterd.model import durations
 from haclusterd.model.configuration import Operation
 from haclusterd.model.operations import operation_row, read_role
 from haclusterd.model.properties import read_boolean
+from haclusterd.model.records import dataclass, field
 from haclusterd.reports.codes import Code
 
 OTHER_ATTRIBUTES = frozenset({"interval-origin", "description"})

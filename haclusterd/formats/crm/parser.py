@@ -5,7 +5,6 @@ never read with something left out. Embedded XML, `xml <primitive .../>`, is any
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 
 from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.formats.cib_xml.tree import parse_tree
@@ -31,6 +30,7 @@ from haclusterd.formats.generated_ids import DEFAULT_SET_IDS
 from haclusterd.formats.statements import Define, DefineLevels, MergeSet, Statement
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NCNAME, AgentReference
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import Place, ReportItem
 from haclusterd.reports.suggestions import did_you_mean

@@ -7,7 +7,6 @@ word is always a name or a value.
 
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
 
 from haclusterd.formats.crm.cursor import Cursor
 from haclusterd.formats.crm.tokens import Token
@@ -27,6 +26,7 @@ from haclusterd.formats.statements import REFERENCE
 from haclusterd.model import scores
 from haclusterd.model.ids import NCNAME
 from haclusterd.model.operations import read_role
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.rules import (
     MAX_DEPTH,
     AttributeExpression,

@@ -6,7 +6,6 @@ exactly what is written in it (`sequential=`, `require-all=`, `$id=`, `score=`, 
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from haclusterd.formats.crm.blocks import read_given_id
 from haclusterd.formats.crm.cursor import Cursor
@@ -18,6 +17,7 @@ from haclusterd.model.configuration import ResourceSet
 from haclusterd.model.ids import NCNAME, ResourceId
 from haclusterd.model.operations import read_role
 from haclusterd.model.properties import read_boolean
+from haclusterd.model.records import dataclass, field
 from haclusterd.reports.codes import Code
 from haclusterd.reports.suggestions import did_you_mean
 

@@ -8,8 +8,8 @@ a keyword, and no text makes it raise.
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
+from haclusterd.model.records import dataclass, field
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import Place, ReportItem, report
 

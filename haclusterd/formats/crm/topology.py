@@ -5,7 +5,6 @@ crmsh, a level may name its index (`3:f1,f2`), and an id may stand before it (`$
 """
 
 import re
-from dataclasses import replace
 
 from haclusterd.formats.crm.blocks import read_given_id
 from haclusterd.formats.crm.cursor import Cursor
@@ -13,6 +12,7 @@ from haclusterd.formats.crm.tokens import Token
 from haclusterd.formats.statements import DefineLevels
 from haclusterd.model.configuration import FencingLevel
 from haclusterd.model.ids import NCNAME, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.model.words import ATTRIBUTE_NAME, bad_character
 from haclusterd.reports.codes import Code
 

@@ -4,11 +4,11 @@ Every function returns something usable whatever it finds, so that one reading r
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from haclusterd.formats.policy.yaml_tree import List, Map, Scalar, Tree
 from haclusterd.model.ids import NCNAME
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.words import bad_character
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import FAULTS_MAX, Place, ReportItem, report_with

@@ -1,7 +1,6 @@
 """Resources and templates in policy YAML: one function a kind of object."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 
 from haclusterd.formats.agent_names import read_agent
 from haclusterd.formats.crm.bundles import ENGINES, read_count
@@ -32,6 +31,7 @@ from haclusterd.model.configuration import (
 from haclusterd.model.ids import NCNAME, AgentReference, ResourceId
 from haclusterd.model.operations import read_role
 from haclusterd.model.properties import read_boolean
+from haclusterd.model.records import dataclass
 from haclusterd.reports.codes import Code
 
 _OPERATION_KEYS = (

@@ -6,7 +6,6 @@ script, a file is a list of statements; `assemble` makes them on a base.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from haclusterd.formats.assembly import Assembly, Mode, assemble
 from haclusterd.formats.policy.reader import read_statements
@@ -15,6 +14,7 @@ from haclusterd.formats.policy.yaml_tree import read_tree
 from haclusterd.formats.statements import Script
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import AgentReference
+from haclusterd.model.records import dataclass
 from haclusterd.reports.items import ReportItem, has_errors, in_reading_order
 from haclusterd.reports.places import Places
 

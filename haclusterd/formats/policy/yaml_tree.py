@@ -9,11 +9,11 @@ Size and depth are bounded. Scalars stay the text that was written: `yes`, `0x10
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import yaml
 
+from haclusterd.model.records import dataclass, field
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import Place, ReportItem, report
 from haclusterd.reports.suggestions import nearest

@@ -10,7 +10,6 @@ long as this life lasts.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -24,6 +23,7 @@ from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.scheduler.unpack.management import unmanaged

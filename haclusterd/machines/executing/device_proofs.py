@@ -6,7 +6,6 @@ agent runs before it has said that the devices are free.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from haclusterd.machines.effects import LookAtDevices
 from haclusterd.model.device_reports import DeviceUse, obstacle_to_start
@@ -15,6 +14,7 @@ from haclusterd.model.ids import OrderKey
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.orders import Order
+from haclusterd.model.records import dataclass
 
 DEVICES_FREE_MS = 8_000
 """How long a start waits for its devices, and never longer than its own timeout. The driver frees the memory of a

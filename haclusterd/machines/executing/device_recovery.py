@@ -7,7 +7,6 @@ is recovered or not, and in either case has to prove itself before it is given o
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from haclusterd.cib.commands import BeginRecovery, RecordRecovery, RecoveryOutcome
 from haclusterd.machines.effects import Effect, ExamineDevice, LookAtDevices, Propose, RecoverDevice, Scope
@@ -28,6 +27,7 @@ from haclusterd.model.devices import (
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.records import dataclass
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 LOOK_MS = (500, 10_000)

@@ -20,7 +20,6 @@ It owns no clock and runs nothing: it gets the time and answers with effects.
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from typing import Final
 
@@ -61,6 +60,7 @@ from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.state_tables import Transition, TransitionTable
 

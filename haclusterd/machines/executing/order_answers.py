@@ -5,7 +5,6 @@ a boot.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from haclusterd.cib.commands import RecordResults
 from haclusterd.machines.effects import Propose, Scope
@@ -14,6 +13,7 @@ from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
+from haclusterd.model.records import replace
 from haclusterd.scheduler.model.digests import restart_digest_of
 
 RESULTS_MAX = 10

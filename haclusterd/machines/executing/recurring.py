@@ -4,11 +4,10 @@ The interval runs from the completion of one run to the start of the next. Only 
 answers its order.
 """
 
-from dataclasses import dataclass, replace
-
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order
+from haclusterd.model.records import dataclass, replace
 
 HURRY_FIRST_MS = 200
 """After an answer to a death that was "running": wait this long before the next hurry, doubling while it stays so."""

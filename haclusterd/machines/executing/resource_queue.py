@@ -6,7 +6,6 @@ kill.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -16,6 +15,7 @@ from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import Instant, after
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.orders import Order
+from haclusterd.model.records import dataclass
 from haclusterd.model.state_tables import Transition, TransitionTable
 
 UNDYING_MS = 5000

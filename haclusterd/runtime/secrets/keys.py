@@ -8,13 +8,13 @@ gives it, so that one entry of the log does it.
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import replace
 
 from haclusterd.cib.commands import Command, ShareSecretKey
 from haclusterd.cib.secrets.apply_secrets import lacks_key
 from haclusterd.machines.effects import Scope
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.records import replace
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.secrets.values import SecretAgents, SecretFenceAgents, SecretValues
 

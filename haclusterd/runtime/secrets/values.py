@@ -5,13 +5,13 @@ recorded and planned with has the reference. Source: docs/design/0017-secrets.md
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 
 from haclusterd.model.agent_calls import AgentCall, AgentResult, FenceCall, FenceCallResult
 from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.instants import after
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.secrets import PACEMAKERS, Secrets, is_reference, masked, reference_of, sealed_value
 from haclusterd.ports.agents import AdoptedAction, AgentMetadata, AgentRunner
 from haclusterd.ports.background import Background

@@ -6,9 +6,8 @@ asks for it again (`collective_flags`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from haclusterd.model.ocf import Role
+from haclusterd.model.records import dataclass
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.collective_flags import instances_of

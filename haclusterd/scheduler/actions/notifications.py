@@ -9,9 +9,9 @@ is settled what will be done, and say in their meta-attributes who does what.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from haclusterd.model.ocf import Role
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.collective_flags import collective_flags

@@ -7,10 +7,10 @@ resources and tasks (or of actions that exist); `order_expansion` turns it into 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from haclusterd.model.configuration import Configuration, Ordering, OrderingKind
 from haclusterd.model.ocf import Role
+from haclusterd.model.records import dataclass
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.model.dates import EffectiveTime

@@ -7,9 +7,9 @@ from the present to the next role; what is not needed stays optional, because wh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from haclusterd.model.ocf import Role
+from haclusterd.model.records import dataclass
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.migration import can_migrate, create_migration
 from haclusterd.scheduler.assign.later import settle_role

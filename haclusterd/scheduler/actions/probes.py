@@ -8,10 +8,9 @@ settled later (`probe_ordering`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import ExitCode, Role
+from haclusterd.model.records import dataclass, field
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.ordering import Template
 from haclusterd.scheduler.actions.remote_states import RemoteState, remote_state

@@ -8,9 +8,8 @@ every resource that is about to be assigned has to be reported here (`changed`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import dataclass
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.model.entities import UNAME, ColocationPair, Resource, Variant
 from haclusterd.scheduler.scores.colocation_lists import with_this

@@ -8,7 +8,6 @@ waits until these are proven free. Equal arguments give equal choices: all candi
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from haclusterd.model.devices import (
     DeviceDemand,
@@ -23,6 +22,7 @@ from haclusterd.model.devices import (
     suits,
 )
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.records import dataclass
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.assign.utilization import company_of, parts_of
 from haclusterd.scheduler.model.entities import START, Inventory, Node, Resource, Variant

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from struct import Struct
 
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.scores import INFINITY, add
 from haclusterd.scheduler.assign.placing import Placing, Table
 from haclusterd.scheduler.model.entities import UNAME, ColocationPair, Resource, Variant

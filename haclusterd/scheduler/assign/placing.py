@@ -7,11 +7,11 @@ what is counted on a node (resources, capacity) is what stands on it; taking bac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cmp_to_key, partial
 
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
+from haclusterd.model.records import dataclass
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.assign.dependent_chains import DependentChains
 from haclusterd.scheduler.assign.devices import DevicePools

@@ -4,8 +4,8 @@ Chains of dependencies may be as long as a group, so they stand in a list (`Assi
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from haclusterd.model.records import dataclass
 from haclusterd.scheduler.model.entities import Node, Resource
 
 

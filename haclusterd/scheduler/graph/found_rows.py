@@ -8,10 +8,10 @@ Source: Pacemaker Administration, "Using Pacemaker Command-Line Tools" (crm_mon)
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import ActionName, Role
+from haclusterd.model.records import dataclass
 from haclusterd.scheduler.graph.explain import bundle_parts
 from haclusterd.scheduler.model.entities import Inventory, Node, Resource, Variant
 

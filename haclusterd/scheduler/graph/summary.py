@@ -7,10 +7,10 @@ that is wanted and impossible is a blocked start.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from haclusterd.model.graph import Change, ChangeKind
 from haclusterd.model.ocf import Role
+from haclusterd.model.records import dataclass
 from haclusterd.scheduler.graph.reasons import reason_of
 from haclusterd.scheduler.model.entities import (
     DEMOTE,

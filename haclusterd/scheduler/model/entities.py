@@ -6,7 +6,6 @@ They are mutable, live for one plan and never leave this room. Nothing here deci
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
 from haclusterd.model.cluster import NodeState, NodeStatus
@@ -17,6 +16,7 @@ from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExitCode, Role
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.scores import INFINITY, add
 from haclusterd.scheduler.model.looks import NodeAttributes
 from haclusterd.scheduler.model.name_order import name_order

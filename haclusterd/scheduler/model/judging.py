@@ -1,10 +1,10 @@
 """Which blocks under rules on dates are in force at a time, and when that may change next."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass
 from haclusterd.model.rules import DateExpression, Rule
 from haclusterd.scheduler.model.dates import EffectiveTime
 from haclusterd.scheduler.model.rules import RuleContext, evaluate

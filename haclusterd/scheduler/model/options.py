@@ -1,7 +1,6 @@
 """What the caller of the scheduler decides: everything that is not in the CIB."""
 
-from dataclasses import dataclass
-
+from haclusterd.model.records import dataclass
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 

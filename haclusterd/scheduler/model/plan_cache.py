@@ -10,7 +10,6 @@ looked at. A plan with the cache is the plan without it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
 
@@ -19,6 +18,7 @@ from haclusterd.model.configuration import AttributeSet, Configuration, Primitiv
 from haclusterd.model.graph import Plan
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, fields
 from haclusterd.scheduler.model.dates import EffectiveTime
 from haclusterd.scheduler.model.entities import Definition
 from haclusterd.scheduler.model.looks import Looks

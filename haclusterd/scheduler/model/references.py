@@ -5,11 +5,11 @@ template or tag and a resource is one between sets whose members have no order a
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import takewhile
 
 from haclusterd.model.configuration import Configuration, ResourceSet
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.records import replace
 from haclusterd.scheduler.model.entities import Inventory
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.ids import AgentReference
+from haclusterd.model.records import dataclass
 from haclusterd.model.rules import (
     AttributeExpression,
     Condition,

@@ -1,11 +1,11 @@
 """The cluster's properties as the phases need them, read once."""
 
-from dataclasses import dataclass
 from enum import Enum
 
 from haclusterd.model.configuration import AttributeSet, Configuration
 from haclusterd.model.instants import WallTime
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.records import dataclass
 from haclusterd.scheduler.model.dates import EffectiveTime
 from haclusterd.scheduler.model.defaults import OperationDefaults, ResourceDefaults
 from haclusterd.scheduler.model.looks import Looks

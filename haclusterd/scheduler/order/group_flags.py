@@ -4,8 +4,7 @@ The answers are those of `collective_flags` for a group wherever it is. A change
 what was found once stays found.
 """
 
-from dataclasses import dataclass
-
+from haclusterd.model.records import dataclass
 from haclusterd.scheduler.actions.collective_flags import BEGUN, action_of
 from haclusterd.scheduler.actions.flags import block, need
 from haclusterd.scheduler.model.entities import DEMOTE, STOP, Action, Resource, Variant

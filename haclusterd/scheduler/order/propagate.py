@@ -6,9 +6,9 @@ action happens to those inside: to all of them, or, between interleaved clones, 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from haclusterd.model.ocf import Role
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.collective_flags import BEGUN, action_of, collective_flags

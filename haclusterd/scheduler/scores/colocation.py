@@ -9,12 +9,12 @@ Which of them count for a resource is in `colocation_lists`; what they do in `co
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import product, takewhile
 
 from haclusterd.model.configuration import Colocation, Configuration, ResourceSet
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import Role
+from haclusterd.model.records import dataclass
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.model.dates import EffectiveTime
 from haclusterd.scheduler.model.entities import UNAME, ColocationPair, Inventory, Resource, Variant

@@ -7,10 +7,10 @@ constraints say is read in `location_constraints`.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.model.entities import Discovery, Inventory, Node, Resource, RoleLocation, Variant
 from haclusterd.scheduler.model.settings import Settings

@@ -6,12 +6,12 @@ has rules. A rule counts on each node where it holds, with its score or with tha
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from haclusterd.model.configuration import Configuration, Location
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
 from haclusterd.model.patterns import compile_pattern
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.rules import Rule
 from haclusterd.scheduler.model.entities import Discovery, Inventory, Node, Resource
 from haclusterd.scheduler.model.node_values import attributes_on

@@ -8,10 +8,10 @@ empties the node says so (`model.orders.LOCKS`).
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.scores import INFINITY, render
 from haclusterd.scheduler.model.entities import ColocationPair, Inventory, Node, Resource, Variant
 from haclusterd.scheduler.model.settings import Settings

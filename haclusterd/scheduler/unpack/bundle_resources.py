@@ -5,7 +5,6 @@ Pacemaker Explained, "Bundles - Containerized Resources".
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from ipaddress import AddressValueError, IPv6Address, ip_address
 
 from haclusterd.model.configuration import (
@@ -19,6 +18,7 @@ from haclusterd.model.configuration import (
 )
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
+from haclusterd.model.records import replace
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.templates import expanded
 from haclusterd.scheduler.model.entities import Definition, Discovery, NodeKind, Replica, Resource, Variant

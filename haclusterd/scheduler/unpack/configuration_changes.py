@@ -5,9 +5,8 @@ Source: Pacemaker Explained, "Reloading an Agent After a Definition Change"; a r
 nothing and leads to nothing, one of Pacemaker's counts as changed.
 """
 
-from dataclasses import dataclass, field, replace
-
 from haclusterd.model.history import OperationRecord, ResourceHistory
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.scheduler.model.digests import Digests, Verdict, depends_on_placement
 from haclusterd.scheduler.model.entities import MIGRATE_FROM, MONITOR, PROMOTE, START, Inventory, Node, Resource
 from haclusterd.scheduler.model.operation_settings import configured_recurring

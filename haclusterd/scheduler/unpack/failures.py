@@ -5,12 +5,12 @@ What has expired is listed in the plan so that the DC can forget it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, operation_key
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.model.records import dataclass
 from haclusterd.model.scores import add
 from haclusterd.scheduler.model.digests import Digests, depends_on_placement
 from haclusterd.scheduler.model.entities import MONITOR, START, Inventory, Node, Resource, Variant

@@ -9,7 +9,6 @@ Dates of these constraints do not count, because who fences must not depend on a
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import reduce
 
 from haclusterd.model.cluster import Cib
@@ -17,6 +16,7 @@ from haclusterd.model.configuration import Configuration, Location, Primitive
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.patterns import compile_pattern
+from haclusterd.model.records import dataclass
 from haclusterd.model.rules import Rule
 from haclusterd.model.scores import add, parse
 from haclusterd.scheduler.model.dates import EffectiveTime

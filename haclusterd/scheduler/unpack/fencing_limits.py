@@ -7,7 +7,6 @@ window before it, so that the passing of time does not release what was held.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, NodeState
@@ -18,6 +17,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.quorum import ends_quorum
+from haclusterd.model.records import dataclass, field
 from haclusterd.scheduler.model.dates import EffectiveTime
 
 _DONE = (FenceOutcome.FENCED, FenceOutcome.CONFIRMED)

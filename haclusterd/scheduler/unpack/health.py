@@ -6,8 +6,8 @@ location constraint of every resource at the top; a resource with `allow-unhealt
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from haclusterd.model.records import dataclass
 from haclusterd.model.scores import INFINITY, add, found_in_pacemaker, parse
 from haclusterd.scheduler.model.entities import Node
 from haclusterd.scheduler.model.readings import pacemakers_score

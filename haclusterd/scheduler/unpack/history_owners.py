@@ -6,10 +6,10 @@ that is configured becomes a removed resource. Source: Pacemaker Explained, "Clo
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from haclusterd.model.configuration import Primitive
 from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.model.entities import Inventory, Needs, Node, Resource, Variant
 from haclusterd.scheduler.model.settings import Settings

@@ -7,12 +7,12 @@ once, however many instances it has.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import MAX_INSTANCES, AttributeSet, Clone, Group, Primitive, contained
 from haclusterd.model.configuration import Resource as Configured
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.templates import expanded
 from haclusterd.scheduler.model.entities import Definition, Inventory, NodeKind, Resource, Variant
 from haclusterd.scheduler.model.meta_attributes import define, is_remote_agent, resolve_meta

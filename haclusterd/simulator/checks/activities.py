@@ -4,13 +4,13 @@ Faults that strike at random meet what lasts long. What is over within milliseco
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.commands import ChangeConfiguration, ChangeMembers, IssueFence, Join
 from haclusterd.model.fencing import FenceAction
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
+from haclusterd.model.records import dataclass
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.checks.checkers import Checker, Log, Scene
 

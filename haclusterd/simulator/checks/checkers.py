@@ -5,7 +5,6 @@ test believes of itself. A checker only looks; what it finds ends the run as a `
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from haclusterd.cib import codec
@@ -22,6 +21,7 @@ from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExitCode
 from haclusterd.model.orders import Order
 from haclusterd.model.properties import fences_unseen
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.ports.agents import AgentCall
 from haclusterd.scheduler.unpack.management import unmanaged

@@ -5,7 +5,6 @@ a new DC sends nothing of the one before, is in docs/design/0005-scheduler.md, "
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from haclusterd.cib.commands import IssueOrders, RecordResults
 from haclusterd.model.activity import history_says_active
@@ -15,6 +14,7 @@ from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId, Te
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus
 from haclusterd.model.orders import Order
+from haclusterd.model.records import dataclass, field
 from haclusterd.scheduler.unpack.management import unmanaged
 from haclusterd.simulator.checks.checkers import Accepted, Checker, Log, Scene
 from haclusterd.simulator.hosts.clocks import EPOCH_MS

@@ -6,7 +6,6 @@ there is, so that a new command or effect stands in them, with a zero, before an
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import get_args
 
 from haclusterd.cib.changes import Applied
@@ -21,6 +20,7 @@ from haclusterd.cib.commands import (
 from haclusterd.machines.effects import Effect
 from haclusterd.model.ids import NodeName
 from haclusterd.model.orders import Order
+from haclusterd.model.records import dataclass
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.checks.activities import AGENTS, Activity, activity_of
 from haclusterd.simulator.checks.checkers import Checker, Log, Scene

@@ -10,7 +10,6 @@ Source: Pacemaker Explained, "Resource Meta-Attributes", "Deciding Which Nodes a
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
@@ -31,6 +30,7 @@ from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.records import dataclass
 from haclusterd.model.rows import read_boolean
 from haclusterd.model.scores import INFINITY
 from haclusterd.simulator.checks.shapes import Limits, limits_of

@@ -5,7 +5,6 @@ simulation most of its work. That it *is* one is looked at now and then: every s
 replica does its own work, and the outcome must be equal in value and in bytes to the first one's.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from haclusterd.cib import codec
@@ -13,6 +12,7 @@ from haclusterd.cib.changes import Applied
 from haclusterd.cib.staging import PutTogether, put_together
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import Term
+from haclusterd.model.records import dataclass
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.model.steps import Steps
 from haclusterd.runtime.replica import Folding

@@ -11,8 +11,9 @@ neither may be assumed. Nothing here may guess; a search that becomes too large 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+from haclusterd.model.records import dataclass
 
 CONFIGURATIONS_MAX = 20_000
 """More at once, and the search is given up: too many operations without an answer compete."""

@@ -10,11 +10,11 @@ Options", "Promotable Clones".
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Clone, Configuration, effective
 from haclusterd.model.ids import OrderKey, ResourceId
+from haclusterd.model.records import dataclass
 from haclusterd.model.rows import read_boolean
 
 

@@ -7,11 +7,11 @@ shrinking needs.
 
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import dataclass
 from haclusterd.simulator.hosts.world import MS
 
 Stage = TypeVar("Stage")

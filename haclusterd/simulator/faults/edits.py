@@ -5,7 +5,6 @@ Most of it is undone when the fault ends, as people do; what is not stays until 
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet, Clone, Primitive
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.simulator.drawn_configurations import TICKET
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.hosts import configurations

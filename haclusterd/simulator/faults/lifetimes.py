@@ -6,12 +6,12 @@ back. The end itself needs nobody to ask for it.
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 
 from haclusterd.cib.commands import Edit, PutConstraint, PutNode, PutResource
 from haclusterd.model.configuration import AttributeSet, Location, NodeEntry, Primitive
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.model.rules import AttributeExpression, Rule
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.faults.edits import GUEST, PLACES

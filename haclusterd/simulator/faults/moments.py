@@ -6,7 +6,6 @@ by what, and how long after the beginning; mostly it is brought about as well.
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
 from haclusterd.cib.commands import RequestFence
@@ -14,6 +13,7 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import Primitive, effective
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, field
 from haclusterd.simulator.checks.activities import Activity, Begun
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.faults.edits import (

@@ -2,12 +2,12 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 
 from haclusterd.cib.commands import CleanUp, RequestFence
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import ExitCode
+from haclusterd.model.records import replace
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate, Manners

@@ -7,7 +7,6 @@ verbs. That a change is refused is right as well; it is counted apart (`checks.c
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 from haclusterd.cib.commands import ChangeConfiguration, Delete, Edit, PutConstraint, PutResource
@@ -28,6 +27,7 @@ from haclusterd.model.configuration import (
 )
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.simulator.checks.activities import Activity, Begun
 from haclusterd.simulator.checks.coverage import OF_A_SHAPE
 from haclusterd.simulator.faults.base import Drawn, End, Kind

@@ -13,13 +13,13 @@ stop that is not, and a monitor says nothing while there is either (safety.md §
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import cast
 
 from haclusterd.model.agents import ParameterFacts, Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.instants import Instant, after
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.ports.agents import ActionMetadata, AdoptedAction, AgentCall, AgentMetadata, AgentResult
 from haclusterd.simulator.hosts.hosts import Boot
 from haclusterd.simulator.hosts.truth import CALLED, PIDFILE, Holding, Truth, maker, promoted

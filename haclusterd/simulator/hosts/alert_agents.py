@@ -2,10 +2,10 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from haclusterd.model.alerts import AlertCall, AlertCallResult
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import dataclass
 from haclusterd.simulator.hosts.hosts import Boot, Host
 from haclusterd.simulator.hosts.world import MS, Life
 

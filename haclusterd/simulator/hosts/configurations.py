@@ -1,7 +1,6 @@
 """Configurations for scenarios, as the edits that an administrator would load."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from haclusterd.cib.commands import Edit, PutConstraint, PutNode, PutResource, PutSets
@@ -17,6 +16,7 @@ from haclusterd.model.configuration import (
     Primitive,
 )
 from haclusterd.model.ids import AgentReference, ConstraintId, NodeName, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.model.rules import DateExpression, Rule
 from haclusterd.model.scores import INFINITY
 from haclusterd.simulator.hosts.clocks import EPOCH_MS

@@ -6,11 +6,11 @@ frees its memory late, or it hangs there for good. A process of nobody's may use
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 
 from haclusterd.model.agent_calls import AgentCall
 from haclusterd.model.devices import MISSING, Device, DeviceId, DeviceState, Rung
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.records import dataclass, replace
 from haclusterd.ports.devices import DevicesReport, DeviceUse, DeviceUser, RecoveryAnswer
 from haclusterd.simulator.hosts.world import MS, Life, World
 

@@ -11,8 +11,8 @@ import errno
 import random
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
+from haclusterd.model.records import dataclass, field
 from haclusterd.raft.journal import FRAME_MARK
 from haclusterd.simulator.hosts.world import MS, Life, World, between
 

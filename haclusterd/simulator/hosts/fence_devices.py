@@ -6,10 +6,10 @@ brain's next life kills it. A request that has left the host is carried out what
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import dataclass
 from haclusterd.ports.fencing import FenceCall, FenceCallResult, FenceMetadata
 from haclusterd.simulator.hosts.hosts import Boot, Host
 from haclusterd.simulator.hosts.world import MS, Life, World

@@ -12,11 +12,11 @@ over another one when its own is silent (`adapters.raft.transport`).
 import random
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import dataclass, field
 from haclusterd.simulator.hosts.sealed import Sealed
 from haclusterd.simulator.hosts.world import MS, Life, World, between
 

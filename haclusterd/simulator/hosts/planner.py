@@ -6,13 +6,13 @@ is only how long it takes, and whether the worker dies of it.
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from haclusterd.model.cluster import Cib
 from haclusterd.model.graph import Plan
 from haclusterd.model.instants import WallTime
 from haclusterd.model.planning import PlanAnswer
+from haclusterd.model.records import dataclass
 from haclusterd.ports.store import Applied
 from haclusterd.simulator.hosts.world import MS, Event, Life
 

@@ -11,10 +11,10 @@ service; it stays behind when the migration ends in the middle.
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
+from haclusterd.model.records import dataclass
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.hosts.devices import DeviceTruth
 from haclusterd.simulator.hosts.world import World

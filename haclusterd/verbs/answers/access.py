@@ -1,8 +1,8 @@
 """What the verbs about access control answer."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from haclusterd.model.records import dataclass
 from haclusterd.verbs.answers.answer import Answer
 
 

@@ -1,9 +1,9 @@
 """Answers about the agents of this machine: which there are, what they say of themselves, how they do under trial."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
+from haclusterd.model.records import dataclass
 from haclusterd.verbs.answers.answer import Answer
 
 

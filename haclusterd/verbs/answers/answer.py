@@ -8,12 +8,12 @@ passed over.
 import operator
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from typing import Any, ClassVar, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import Field, dataclass, field, fields, is_dataclass
 
 PLAIN: Mapping[Any, str] = {str: "string", int: "integer", bool: "boolean"}
 """Types that are what they are in JSON, and what JSON Schema calls them."""
@@ -32,13 +32,15 @@ class Answer:
 
 
 Record = TypeVar("Record")
-MAY_BE_ABSENT: Mapping[str, bool] = {"may be absent": True}
-"""Metadata of a field that is left out of the JSON when it is None, because it was always so."""
 
 
 def absent() -> Any:
-    """Return the default of a field that is left out of the JSON when there is nothing to say."""
-    return field(default=None, metadata=MAY_BE_ABSENT)
+    """Return the default of a field that is left out of the JSON when it is None, because it was always so."""
+    return field(default_factory=_nothing)
+
+
+def _nothing() -> None:
+    return None
 
 
 
@@ -68,11 +70,11 @@ def name_of(schema: str) -> str:
 def _written(value: Any) -> dict[str, Any]:
     kind: Any = type(value)
     found = {}
-    for name, get, may_be_absent in _getters(kind):
+    for name, get, is_left_out in _getters(kind):
         part = get(value)
         of: Any = type(part)
         if of in _AS_THEY_ARE:
-            if part is None and may_be_absent:
+            if part is None and is_left_out:
                 continue
             found[name] = part
         else:
@@ -117,12 +119,13 @@ def _unchanged(value: Any) -> Any:
 def _getters(kind: type) -> tuple[tuple[str, Callable[[Any], Any], bool], ...]:
     assert is_dataclass(kind), kind
     return tuple(
-        (wire_name(each.name), operator.attrgetter(each.name), _may_be_absent(each)) for each in fields(kind)
+        (wire_name(each.name), operator.attrgetter(each.name), may_be_absent(each)) for each in fields(kind)
     )
 
 
-def _may_be_absent(each: "Field[Any]") -> bool:
-    return each.metadata == MAY_BE_ABSENT
+def may_be_absent(each: "Field[Any]") -> bool:
+    """Say whether a field is one of those that `absent` makes."""
+    return each.default_factory is _nothing
 
 
 def wire_name(name: str) -> str:
@@ -236,7 +239,7 @@ def record_schema(kind: type) -> dict[str, Json]:
         properties = {"schema": {"const": kind.SCHEMA}, **properties}
     if issubclass(kind, Answer) and kind.HAS_REPORTS:
         properties["reports"] = {"type": "array", "items": {"$ref": "#/components/schemas/Report"}}
-    absent = {wire_name(each.name) for each in fields(kind) if _may_be_absent(each)}
+    absent = {wire_name(each.name) for each in fields(kind) if may_be_absent(each)}
     required: list[Json] = [name for name in properties if name not in absent]
     first = (kind.__doc__ or "").partition("\n")[0]
     return {"type": "object", "description": first, "properties": properties, "required": required}

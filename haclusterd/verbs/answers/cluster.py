@@ -1,8 +1,8 @@
 """Answers about the cluster as a whole: its timers, tickets, metrics, who may ask and who may come in."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from haclusterd.model.records import dataclass
 from haclusterd.verbs.answers.answer import Answer, absent
 
 

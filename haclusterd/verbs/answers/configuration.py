@@ -1,10 +1,10 @@
 """Answers about the configuration: its text, what a change does to it, what verification and agents say of it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass
 from haclusterd.verbs.answers.answer import Answer, absent
 
 

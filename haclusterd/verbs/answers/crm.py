@@ -1,8 +1,8 @@
 """Answers of `crm` itself: of new clusters' files, shadow CIBs, settings, suppositions, scripts, the past."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from haclusterd.model.records import dataclass
 from haclusterd.verbs.answers.answer import Answer, absent
 
 

@@ -1,8 +1,8 @@
 """Answers about fencing: who can be fenced with what, what was fenced, what would happen."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from haclusterd.model.records import dataclass
 from haclusterd.verbs.answers.answer import Answer
 
 

@@ -1,8 +1,8 @@
 """Answers about the past: events, versions of the configuration, transitions, operations. Times are epoch ms."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from haclusterd.model.records import dataclass
 from haclusterd.verbs.answers.answer import Answer, absent
 
 

@@ -1,10 +1,10 @@
 """Answers about nodes: how each is, its attributes, who belongs to the cluster."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import ClassVar
 
-from haclusterd.verbs.answers.answer import MAY_BE_ABSENT, Answer, absent
+from haclusterd.model.records import dataclass
+from haclusterd.verbs.answers.answer import Answer, absent
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class GpusOfNode:
     """By resources, with those whose end is not proven yet."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """How a node is, as the CIB and the answering daemon have it."""
 
@@ -49,11 +49,11 @@ class Node:
     """How many resources may run there of which no probe has answered yet."""
     unhealthy: tuple[str, ...]
     """Health attributes that are yellow or red."""
-    gpus: GpusOfNode | None = field(default=None, kw_only=True, metadata=MAY_BE_ABSENT)
+    gpus: GpusOfNode | None = absent()
     """Absent: it has never reported any."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShownNode(Node):
     """A node with its attributes and resources."""
 
@@ -99,7 +99,7 @@ class AttributesOfNodes(Answer):
     nodes: tuple[NodeAttributes, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterMember(Node):
     """A member of the cluster, and how it is heard."""
 

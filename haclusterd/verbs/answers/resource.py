@@ -1,9 +1,9 @@
 """Answers about resources: why one runs where it runs, its scores, settings."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
+from haclusterd.model.records import dataclass
 from haclusterd.verbs.answers.answer import Answer
 
 

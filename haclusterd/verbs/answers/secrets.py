@@ -1,8 +1,8 @@
 """Answers about secrets."""
 
-from dataclasses import dataclass, field
 from typing import ClassVar
 
+from haclusterd.model.records import dataclass, field
 from haclusterd.verbs.answers.answer import Answer
 
 

@@ -1,9 +1,9 @@
 """Answers about what the cluster would do: plans, and whether the configuration of a Pacemaker cluster may come in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
+from haclusterd.model.records import dataclass
 from haclusterd.verbs.answers.answer import Answer, absent
 
 

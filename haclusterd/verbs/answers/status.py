@@ -1,8 +1,8 @@
 """The state of the cluster: everything a person looks at first. Times are epoch ms."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from haclusterd.model.records import dataclass
 from haclusterd.verbs.answers.answer import Answer, absent
 from haclusterd.verbs.answers.node import Node
 

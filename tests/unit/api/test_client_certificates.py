@@ -5,7 +5,6 @@ import datetime as dt
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from haclusterd.api.settings import ApiSettings, ApiSettingsError, load
 from haclusterd.entry_points.api import reload, tls
 from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass
 from tests.unit.api.certified_clients import Authority, Daemon
 
 MOMENT = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)

@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from haclusterd.commands.context import Context, HeardFrom, Hold
 from haclusterd.machines.tally import CAUSES
 from haclusterd.model.counted import Counted, Spans
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import replace
 from tests.administered_clusters import NOW, SITUATIONS, Cluster, ListedPast, running
 
 MONITORING = Path(__file__).parents[3] / "monitoring"

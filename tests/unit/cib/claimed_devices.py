@@ -1,7 +1,5 @@
 """Devices of nodes, and the commands by which they are claimed, proven and released."""
 
-from dataclasses import replace
-
 from haclusterd.cib import commands
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.commands import ProvenClaim, PublishDevices, ReleaseDevices
@@ -9,6 +7,7 @@ from haclusterd.model.devices import Device, DeviceId, DeviceState, NodeDevices
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import Order, ResultKind
+from haclusterd.model.records import replace
 from tests.unit.situations import (
     DB,
     N2,

@@ -1,7 +1,5 @@
 """Which fencing of an executor ends the fence agent that it left behind."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib import commands
@@ -11,6 +9,7 @@ from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
 from haclusterd.model.ids import FenceKey, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from tests.unit.situations import N1, N2, N3, TERM, Cluster, life, primitive
 
 FIVE = tuple(NodeName(f"n{number}") for number in range(1, 6))

@@ -1,6 +1,5 @@
 """What the replicated state machine accepts, refuses and keeps: one test for each rule of safety.md §1, §5, §6."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from haclusterd.model.fencing import FenceOutcome, FenceState, ProofState
 from haclusterd.model.ids import AgentReference, FenceKey, NodeName, OrderKey, ResourceId, Term
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import LOCKS, Order, ResultKind
+from haclusterd.model.records import replace
 from haclusterd.model.rules import Rule
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.watchdog import WATCHDOG

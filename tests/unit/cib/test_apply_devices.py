@@ -1,7 +1,6 @@
 """Claims of devices: made with their order, over with what ended it, gone by proof or by a boot (safety.md §11)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -15,6 +14,7 @@ from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import Incarnation, OrderKey, RequestId, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import ResultKind
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import SafetyRules
 from tests.unit.cib.claimed_devices import (
     A,

@@ -1,7 +1,5 @@
 """Who the members are: one change after the other, and nobody comes back under an old name."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib import commands
@@ -10,6 +8,7 @@ from haclusterd.cib.changes import Applied, RefusalCode
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 
 N1, N2, N3, N4 = (NodeName(f"n{number}") for number in range(1, 5))
 FINGERPRINT = "ab" * 32

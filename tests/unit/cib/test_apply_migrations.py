@@ -1,7 +1,5 @@
 """An open migration counts on both its nodes, whatever becomes of either (safety.md §1, "Live migration")."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib import commands
@@ -14,6 +12,7 @@ from haclusterd.model.history import OperationRecord
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
+from haclusterd.model.records import replace
 from tests.unit.situations import (
     DB,
     N1,

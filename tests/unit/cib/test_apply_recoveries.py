@@ -1,8 +1,6 @@
 """Recoveries of devices: the intent before the act, nothing while anything is claimed, and proof before it is given
 out again (safety.md §11)."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib import commands
@@ -31,6 +29,7 @@ from haclusterd.model.devices import (
 )
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from tests.unit.cib.claimed_devices import A, B, claims, ended, known, proven, publish, release, stopped, wants
 from tests.unit.cib.recovered_devices import bad, begin, having, phase
 from tests.unit.situations import DB, N1, N2, N3, WEB, Cluster, issue, life

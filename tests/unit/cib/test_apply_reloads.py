@@ -1,7 +1,5 @@
 """What `apply` keeps of a reload that did not succeed, and when the question is settled (safety.md §1)."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib import commands
@@ -11,6 +9,7 @@ from haclusterd.model.activity import history_says_promoted, ways_of
 from haclusterd.model.history import ReloadInDoubt, ResourceHistory
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import Order, ResultKind
+from haclusterd.model.records import replace
 from tests.unit.situations import DB, DUMMY, N1, N2, Cluster, issue, life, order, record, result
 
 OLD, NEW, NEWEST = (ReloadInDoubt({"pidfile": name}, name) for name in ("old", "new", "newest"))

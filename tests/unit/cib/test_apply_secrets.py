@@ -1,7 +1,6 @@
 """What becomes of secrets by commands, equally on every node: order, and no value lost by which something may run."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from haclusterd.cib.apply import apply
 from haclusterd.cib.changes import Applied, ChangeKind, RefusalCode
@@ -21,6 +20,7 @@ from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.ids import AgentReference, NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.model.records import replace
 from haclusterd.model.secrets import EARLIER_MAX, SECRETS_MAX, Secrets, WrappedKey
 
 N1, N2 = NodeName("n1"), NodeName("n2")

@@ -1,7 +1,5 @@
 """What is done with tickets, and what is reported of it."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib.apply import apply
@@ -10,6 +8,7 @@ from haclusterd.cib.commands import Envelope, SetTicket, TicketChange
 from haclusterd.model.cluster import Cib, TicketState
 from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 
 HELD = TicketState("paris", is_granted=True, last_granted=WallTime(5))
 

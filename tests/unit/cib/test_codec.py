@@ -1,7 +1,6 @@
 """The codec's spelling, its refusals, and its limits."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
+from haclusterd.model.records import dataclass
 from haclusterd.wire.shapes import Shapes
 
 UPGRADE = Path(__file__).parents[2] / "upgrade"

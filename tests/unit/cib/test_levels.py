@@ -1,7 +1,5 @@
 """Two versions in one cluster: what is newer than some member reads has no effect anywhere."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib import codec, commands, levels
@@ -12,6 +10,7 @@ from haclusterd.cib.derived.history_facts import facts_of
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib, Member
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 N1, N2, N3 = (NodeName(f"n{number}") for number in range(1, 4))

@@ -1,7 +1,6 @@
 """A change larger than one log entry has its whole effect or none, and what is half staged is bounded."""
 
 import hashlib
-from dataclasses import replace
 
 import pytest
 
@@ -14,6 +13,7 @@ from haclusterd.cib.staging import staged
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.model.steps import Steps, outcome_of
 from haclusterd.ports.store import MAX_ENTRY_BYTES
 from haclusterd.runtime.replica import Replica

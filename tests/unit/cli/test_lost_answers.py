@@ -2,12 +2,12 @@
 
 import io
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import pytest
 
 from haclusterd.cli.lost_answers import PATIENCE_S, PAUSE_S, found_out, is_lost
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.requests import Options, Progress, Request, Response, ShownReport
 
 SENT_AT = 1_000_000

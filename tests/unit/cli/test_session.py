@@ -3,7 +3,6 @@
 import io
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import pytest
 
@@ -11,6 +10,7 @@ from haclusterd.cli.main import World, run
 from haclusterd.cli.render.terminal import Screen, ago, folded, span
 from haclusterd.cli.session import Session, Streams
 from haclusterd.model.api_tokens import TOKEN_PREFIX, digest_of
+from haclusterd.model.records import dataclass
 from haclusterd.model.requests import Options, Progress, Request, Response, ShownReport
 from haclusterd.ports.control import CommandClient
 from tests.administered_clusters import ClusterClient, running

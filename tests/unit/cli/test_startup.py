@@ -2,12 +2,12 @@
 
 import io
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
 from haclusterd.cli.main import World, run
 from haclusterd.cli.session import Streams
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Progress, Request, Response, ShownReport
 from tests.administered_clusters import Cluster, ClusterClient, running
 

@@ -1,7 +1,5 @@
 """`crm alert list`: recipients of alerts, and what waits for them."""
 
-from dataclasses import replace
-
 from haclusterd.cib.commands import RequestAlertTest
 from haclusterd.cli.render.tables import render_alert_tests
 from haclusterd.cli.render.terminal import Screen
@@ -13,6 +11,7 @@ from haclusterd.model.cluster import Cib, Status
 from haclusterd.model.configuration import Alert, AlertKind, AlertRecipient, AttributeSet, Configuration
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from haclusterd.verbs.answers.alerts import AlertTests
 from haclusterd.verbs.arguments import Arguments

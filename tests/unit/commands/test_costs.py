@@ -5,7 +5,6 @@ The interpreter's steps are counted, not the time: they are as many on a machine
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -20,6 +19,7 @@ from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.model.records import replace
 from haclusterd.verbs.verb import Cost
 from tests.administered_clusters import NOW, Cluster, KeptVersions, ListedPast, formed
 

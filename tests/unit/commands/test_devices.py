@@ -1,7 +1,5 @@
 """`crm gpu`: devices are shown with who holds them, persons decide about them, and what a failure would cost."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib.commands import (
@@ -21,6 +19,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.devices import Device, DeviceId, DeviceState, Rung
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.verbs.answers.devices import DeviceCapacity, Devices
 from tests.scheduled_clusters import ScheduledCluster, configured
 

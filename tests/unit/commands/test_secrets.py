@@ -1,7 +1,6 @@
 """Verbs about secrets: what they propose, to whom they answer a value, and that a value is in nothing else."""
 
 import random
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from haclusterd.commands.outcome import AnyOutcome
 from haclusterd.commands.permissions import Access
 from haclusterd.model.ids import NodeName, RequestId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from haclusterd.simulator.hosts.secrets import SimulatedKeeper
 from haclusterd.verbs.answers.secrets import SecretValue

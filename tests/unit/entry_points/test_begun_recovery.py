@@ -5,7 +5,6 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from haclusterd.model.cluster import Cib, ConfigurationVersion, Member
 from haclusterd.model.configuration import AttributeSet, Configuration
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Response
 from haclusterd.raft.identity import create_identity, mark_started, require_identity
 from haclusterd.raft.recovery import begin_log, read_log

@@ -1,7 +1,6 @@
 """A node that acts alone, and a reload that did not come to its end: what one way misses may run by the other."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
@@ -10,6 +9,7 @@ from haclusterd.model.configuration import AttributeSet, Clone, Group
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
+from haclusterd.model.records import replace
 from tests.unit.machines.executing import Node, start
 from tests.unit.situations import DB, WEB, order, primitive
 

@@ -1,7 +1,6 @@
 """Who is called when: in order for each recipient, none waiting for another, the past of another DC marked."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -21,6 +20,7 @@ from haclusterd.model.configuration import Alert, AlertKind, AlertRecipient, Att
 from haclusterd.model.ids import Incarnation, NodeName, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime
 from haclusterd.model.ocf import ExecutionStatus
+from haclusterd.model.records import replace
 
 N1 = NodeName("n1")
 LIFE = Incarnation("boot", "token")

@@ -1,7 +1,6 @@
 """The DC's loop: when a node acts as DC, when it plans, when it hands over."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -18,6 +17,7 @@ from haclusterd.model.instants import NEVER, Instant, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
 from haclusterd.model.pacer import PacerReport
+from haclusterd.model.records import replace
 from haclusterd.model.rules import DateExpression, Rule
 from tests.unit.machines.leading import FORM, NOTHING, TIMING, Dc
 from tests.unit.machines.planned import act

@@ -1,7 +1,5 @@
 """Dampening: what flutters is written once, what is quiet is written, nothing older overtakes."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib.commands import SetTransientAttribute
@@ -9,6 +7,7 @@ from haclusterd.machines.dampening import LONGEST_SPANS, Dampening
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import NEVER, Instant
+from haclusterd.model.records import replace
 from tests.administered_clusters import formed
 
 N1 = NodeName("n1")

@@ -1,7 +1,6 @@
 """What a node does about its devices: once, when nothing uses them, and no longer than until they are proven well."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -22,6 +21,7 @@ from haclusterd.model.device_reports import DeviceUse, DeviceUser, RecoveryAnswe
 from haclusterd.model.devices import Device, DeviceState, RecoveryPhase, Rung
 from haclusterd.model.ids import Incarnation
 from haclusterd.model.instants import NEVER, Instant, WallTime
+from haclusterd.model.records import replace
 from tests.unit.cib.claimed_devices import A, B, publish
 from tests.unit.cib.recovered_devices import bad, begin, having, phase
 from tests.unit.situations import N2, Cluster, life

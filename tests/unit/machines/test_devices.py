@@ -1,7 +1,6 @@
 """What a node tells of its devices, and when it proves that claims may end (safety.md §11)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from haclusterd.cib import commands
 from haclusterd.cib.commands import PublishDevices, ReleaseDevices
@@ -22,6 +21,7 @@ from haclusterd.model.ids import Incarnation, ResourceId
 from haclusterd.model.instants import NEVER, Instant
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import ResultKind
+from haclusterd.model.records import replace
 from tests.unit.situations import DB, N2, WEB, Cluster, issue, life, order, result
 
 A, B = DeviceId("GPU-a"), DeviceId("GPU-b")

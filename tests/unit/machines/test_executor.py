@@ -1,7 +1,5 @@
 """What an executor begins, what it refuses, and what it says."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +17,7 @@ from haclusterd.model.ids import OrderKey, ResourceId
 from haclusterd.model.instants import NEVER, Instant
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order, ResultKind
+from haclusterd.model.records import replace
 from tests.unit.machines.executing import GRACE_MS, Node, start
 from tests.unit.situations import (
     DB,

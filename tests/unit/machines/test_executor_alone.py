@@ -1,7 +1,5 @@
 """What an executor does without a lease, and when its node is proven to run nothing."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib import commands
@@ -13,6 +11,7 @@ from haclusterd.model.ids import AgentReference, OrderKey, ResourceId
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
+from haclusterd.model.records import replace
 from haclusterd.model.rules import DateExpression, Rule
 from tests.unit.machines.executing import GRACE_MS, Node, start
 from tests.unit.situations import (

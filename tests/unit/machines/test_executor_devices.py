@@ -1,7 +1,6 @@
 """What an executor does with devices: no start without proof, and every later action knows them (safety.md §11)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -13,6 +12,7 @@ from haclusterd.model.devices import Device, DeviceId, DeviceKind
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus
 from haclusterd.model.orders import Order, ResultKind
+from haclusterd.model.records import replace
 from tests.unit.machines.executing import Node
 from tests.unit.situations import DB, N2, WEB, life, order
 

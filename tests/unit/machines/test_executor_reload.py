@@ -1,11 +1,10 @@
 """What a start says of the parameters that its agent can take over later is recorded with it, and a reload's too."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.model.history import operation_key
 from haclusterd.model.ocf import ActionName
+from haclusterd.model.records import replace
 from haclusterd.scheduler.model.digests import restart_digest_of
 from tests.unit.machines.executing import Node
 from tests.unit.situations import DB, N2, ended, order

@@ -1,7 +1,5 @@
 """Who asks which devices next."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib import commands
@@ -12,6 +10,7 @@ from haclusterd.model.ids import AgentReference, FenceKey, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
+from haclusterd.model.records import replace
 from haclusterd.model.timing import derive
 from tests.unit.situations import N1, N2, N3, TERM, Cluster, commands_of, life, moment, order, primitive
 

@@ -1,7 +1,6 @@
 """How a node runs fence agents for orders that name it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -13,6 +12,7 @@ from haclusterd.model.configuration import AttributeSet, Template
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
 from haclusterd.model.ids import AgentReference, FenceKey, ResourceId
 from haclusterd.model.instants import NEVER, WallTime
+from haclusterd.model.records import replace
 from tests.unit.situations import (
     N1,
     N2,

@@ -1,7 +1,6 @@
 """Who is fenced, with what, by whom, and when it is believed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -17,6 +16,7 @@ from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, Fenc
 from haclusterd.model.ids import ConstraintId, FenceKey, Incarnation, NodeName, ResourceId, Term
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
+from haclusterd.model.records import replace
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.timing import abandoned_fencing_ms, derive
 from haclusterd.model.watchdog import WATCHDOG, Watchdog

@@ -1,7 +1,5 @@
 """How a node becomes, stays and ceases to be a member in force."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib import commands
@@ -14,6 +12,7 @@ from haclusterd.model.ids import FenceKey, NodeName, OrderKey, ResourceId
 from haclusterd.model.instants import NEVER, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
+from haclusterd.model.records import replace
 from tests.unit.situations import (
     DB,
     N1,

@@ -1,7 +1,5 @@
 """When the kernel is asked to drop what is not of a peer's known life: in a flood, not for long (safety.md §3)."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +8,7 @@ from haclusterd.machines.link_filtering import FLOOD, OVER_MS, Admitted, LetThro
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import NEVER, Instant
 from haclusterd.model.pacer import HeardLife, Link
+from haclusterd.model.records import replace
 from tests.unit.machines.pacing import PERIOD, life, settings
 
 BEGIN = 100_000

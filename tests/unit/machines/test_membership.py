@@ -1,7 +1,6 @@
 """Who is lost, by whose evidence, and when: tables for the DC's judgement."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,6 +14,7 @@ from haclusterd.model.followers import Follower, Followers
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
+from haclusterd.model.records import replace
 from haclusterd.model.timing import derive
 from tests.unit.situations import N1, N2, N3, NAMES, TERM, Cluster, life, moment, without_lease
 

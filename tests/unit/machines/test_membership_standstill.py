@@ -1,7 +1,5 @@
 """A DC whose daemon stood still, while its pacer went on, takes nobody's silence from a report of before."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.machines.membership import MembershipMachine
@@ -10,6 +8,7 @@ from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus, Status
 from haclusterd.model.ids import Incarnation, NodeName, Term
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES
 from haclusterd.model.timing import derive
 

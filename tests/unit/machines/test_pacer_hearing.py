@@ -1,12 +1,11 @@
 """What a pacer believes of its peers: which of their lives, how long each is silent, and what its own stall was."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import NO_LEASE, BrainState, Heartbeat, Receipt
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES
 from tests.unit.machines.pacing import BEGIN, PERIOD, Subject, T, begun, life, settings
 

@@ -1,13 +1,12 @@
 """One pacer's machine, event by event: lease, withdrawal, the own brain, the watchdog."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.machines.pacer import FOLLOWERS_REPORT, majority_newest
 from haclusterd.model.ids import Incarnation
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import NO_LEASE, BrainState, HeldLease, PageReading, Receipt
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES
 from tests.unit.machines.pacing import BEGIN, BRAIN_TIMEOUT, OTHER_OWN, OWN, Subject, T, begun, life, page, settings
 

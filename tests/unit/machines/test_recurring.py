@@ -1,13 +1,12 @@
 """When a recurring monitor is due, and which of its answers are news."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.machines.executing.recurring import HURRY_FIRST_MS, HURRY_MAX_MS, Recurring
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
+from haclusterd.model.records import replace
 from tests.unit.situations import DB, order
 
 INTERVAL_MS = 10_000

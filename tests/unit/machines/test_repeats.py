@@ -1,12 +1,11 @@
 """A plan that is walked again and again is slowed down; any other begins at once."""
 
-from dataclasses import replace
-
 from haclusterd.machines.repeats import FORGOTTEN_MS, FREE_REPEATS, PAUSES_MS, Repeats
 from haclusterd.model.graph import TransitionGraph
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.ocf import ActionName
+from haclusterd.model.records import replace
 from tests.unit.machines.planned import act
 from tests.unit.situations import N2, N3
 

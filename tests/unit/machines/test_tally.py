@@ -1,7 +1,5 @@
 """What a daemon counts: outages by cause, operations, fencings."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib.changes import Applied, Change, ChangeKind
@@ -14,6 +12,7 @@ from haclusterd.model.ids import AgentReference, NodeName, OrderKey, RequestId, 
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
+from haclusterd.model.records import replace
 from tests.administered_clusters import Cluster, fencing_record, formed
 
 N1, N2 = NodeName("n1"), NodeName("n2")

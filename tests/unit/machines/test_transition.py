@@ -1,7 +1,6 @@
 """How a graph is walked: what is issued when, what ends the walk, what holds it up."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -16,6 +15,7 @@ from haclusterd.model.ids import ConstraintId, NodeName, OrderKey, ResourceId
 from haclusterd.model.instants import NEVER, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
+from haclusterd.model.records import replace
 from haclusterd.model.scores import INFINITY
 from tests.unit.machines.planned import act
 from tests.unit.situations import (

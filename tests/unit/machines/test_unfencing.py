@@ -1,7 +1,6 @@
 """Nodes that their fence devices must let in (`on`) before anything that needs it starts there."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -17,6 +16,7 @@ from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, Fenc
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.ids import ConstraintId, FenceKey, NodeName
 from haclusterd.model.ocf import ActionName
+from haclusterd.model.records import replace
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.timing import derive
 from tests.unit.situations import DB, DUMMY, N1, N2, TERM, Cluster, commands_of, life, moment, primitive

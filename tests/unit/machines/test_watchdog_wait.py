@@ -1,11 +1,10 @@
 """W, how long survivors wait for a lost node's watchdog: with the longest lease that node may hold (safety.md §2)."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.machines.watchdog_wait import WatchdogWait
 from haclusterd.model.cluster import NodeState, NodeStatus
+from haclusterd.model.records import replace
 from haclusterd.model.timing import derive
 from haclusterd.model.watchdog import Watchdog
 from tests.unit.situations import N2, life

@@ -1,7 +1,5 @@
 """What a node's history and orders leave active or promoted: in doubt, it is."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.model.activity import (
@@ -17,6 +15,7 @@ from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
+from haclusterd.model.records import replace
 
 DB = ResourceId("db")
 AGENT = AgentReference("ocf", "haclusterd", "stateful")

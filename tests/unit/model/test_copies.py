@@ -1,7 +1,5 @@
 """How many copies `apply` lets be active: what plans make of the same words, wherever they stand."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.formats.crm.syntax import assemble, parse_script
@@ -9,6 +7,7 @@ from haclusterd.machines.no_quorum import promotable_resources
 from haclusterd.model.configuration import Bundle, Configuration
 from haclusterd.model.copies import Copies
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.records import replace
 
 NODES = 3
 PG = ResourceId("pg")

@@ -1,12 +1,11 @@
 """References to secrets: what is one, and what they are in the configuration that is in force."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import AttributeSet, Configuration, Operation, Primitive
 from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.model.secrets import (
     Secret,
     Secrets,

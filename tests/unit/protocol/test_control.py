@@ -1,6 +1,8 @@
 """The control socket's frames: what is written is read, and whatever else comes is an answer, never an exception."""
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -23,9 +25,14 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=8,
 )
+def built(kind: type) -> Callable[..., Any]:
+    """Return a function that makes one: hypothesis cannot resolve `Json`, which is defined by itself."""
+    return lambda **values: kind(**values)
+
+
 MESSAGES = st.one_of(
     st.builds(
-        Request, id=TEXT, verb=TEXT, arguments=st.dictionaries(TEXT, JSON, max_size=3),
+        built(Request), id=TEXT, verb=TEXT, arguments=st.dictionaries(TEXT, JSON, max_size=3),
         options=st.builds(
             Options, wait_ms=st.none() | st.integers(0, 2**40), dry_run=st.booleans(), force=st.booleans(), reason=TEXT
         ),
@@ -33,7 +40,7 @@ MESSAGES = st.one_of(
     ),
     st.builds(Progress, id=TEXT, text=TEXT, elapsed_ms=st.integers(0, 2**40)),
     st.builds(
-        Response, id=TEXT, exit=st.integers(0, 255), data=JSON,
+        built(Response), id=TEXT, exit=st.integers(0, 255), data=JSON,
         reports=st.lists(st.builds(ShownReport, TEXT, TEXT, TEXT, TEXT, TEXT), max_size=2).map(tuple),
     ),
 )  # fmt: skip

@@ -1,7 +1,6 @@
 """Tokens and messages of an enrolment: round trips, damage, and what a proof covers."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,6 +10,7 @@ from haclusterd.model.cluster import Member
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, News
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.protocol.enrolment import Unreadable, decode, encode, is_proven, proof_of
 from haclusterd.protocol.enrolment_token import (
     Token,

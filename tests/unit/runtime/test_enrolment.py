@@ -1,7 +1,6 @@
 """Who is let in and who is not: an inviting daemon, with an authority and a listener that are plain stand-ins."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 import pytest
 
@@ -10,6 +9,7 @@ from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, InvitationTerms, News
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.ports.enrolment import Address, Applicant, AuthorityMissingError
 from haclusterd.protocol.enrolment import proof_of
 from haclusterd.protocol.enrolment_token import Token, proof_key_of, read_token

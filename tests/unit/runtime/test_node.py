@@ -1,7 +1,5 @@
 """One daemon: what is sent to whom, in which order, when events come in unlucky moments."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib import commands
@@ -14,6 +12,7 @@ from haclusterd.model.ids import AgentReference, FenceKey, OrderKey, ResourceId,
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import Order
+from haclusterd.model.records import replace
 from haclusterd.ports.crashes import CrashRecord
 from haclusterd.ports.store import Appended, Restored
 from tests.unit.runtime.one_daemon import N1, N2, N3, START, Daemon

@@ -2,12 +2,12 @@
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from haclusterd.model.agent_calls import AgentCall, AgentResult, FenceCall, FenceCallResult
 from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.model.records import replace
 from haclusterd.model.secrets import Secret, Secrets
 from haclusterd.runtime.secrets.values import KEY_WAIT_MS, SecretAgents, SecretFenceAgents, SecretValues
 from haclusterd.simulator.hosts.secrets import SimulatedKeeper

@@ -1,13 +1,12 @@
 """What may be promoted beside a node whose daemon left with unmanaged resources running (safety.md §4)."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib import commands
 from haclusterd.cib.verdict import with_node
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
+from haclusterd.model.records import replace
 from tests.scheduled_clusters import ScheduledCluster, configured
 
 CONFIGURATION = """

@@ -3,8 +3,6 @@
 `apply` judges each order beside them, so a plan that it would refuse does not settle here.
 """
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib import commands
@@ -13,6 +11,7 @@ from haclusterd.model.graph import Plan
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import ResultKind
+from haclusterd.model.records import replace
 from haclusterd.scheduler.model.digests import restart_digest_of
 from tests.scheduled_clusters import TERM, ScheduledCluster, configured
 

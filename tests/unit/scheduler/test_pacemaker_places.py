@@ -1,13 +1,12 @@
 """Where containers, guest nodes and what runs there are placed in small CIBs of Pacemaker; `crm_simulate` agrees."""
 
-from dataclasses import dataclass
-
 import pytest
 
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import dataclass
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.schedule import schedule
 from tests.pacemaker_plans import FENCE, FENCE_RUNS, LOST, NOW, actions_of, member, missing_orders, ran, remote, word

@@ -1,7 +1,6 @@
 """The swarm's judges by the hosts' facts: what should run, what the dead had, and what was exercised."""
 
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
@@ -10,6 +9,7 @@ from haclusterd.model.configuration import Clone
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.pacer import NO_LEASE, HeldLease
+from haclusterd.model.records import replace
 from haclusterd.ports.agents import AgentCall
 from haclusterd.protocol.pacer_page import PacerPage
 from haclusterd.simulator import swarm

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from haclusterd.adapters.agents.action_records import ActionRecord, ActionRecords, find_process
@@ -13,6 +12,7 @@ from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.agents.process_table import ORDER_MARK, read_arguments, read_marks
 from haclusterd.model.ids import Incarnation, ResourceId
 from haclusterd.model.instants import Instant
+from haclusterd.model.records import replace
 
 
 def record(key: str) -> ActionRecord:

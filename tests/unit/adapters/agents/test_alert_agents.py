@@ -3,7 +3,6 @@
 import asyncio
 import shutil
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from haclusterd.model.configuration import Alert, AlertKind, AlertRecipient
 from haclusterd.model.ids import Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus
+from haclusterd.model.records import replace
 
 SAMPLE = Path("/usr/share/pacemaker/alerts/alert_file.sh.sample")
 

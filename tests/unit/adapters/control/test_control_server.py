@@ -7,7 +7,6 @@ import stat
 import tempfile
 import threading
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from haclusterd.adapters.control.admission import (
 from haclusterd.adapters.control.client import ControlClient
 from haclusterd.adapters.control.server import REQUESTS_OF_CONNECTION_MAX, Answer, ControlServer, HangUp
 from haclusterd.entry_points import daemon
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Options, Request, Response
 from haclusterd.protocol.control import decode, encode
 from haclusterd.reports.exit_codes import ExitStatus

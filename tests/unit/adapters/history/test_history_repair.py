@@ -6,7 +6,6 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from haclusterd.adapters.history.sqlite import SqliteHistory
 from haclusterd.model.cluster import HistoryMark
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.model.remembered import Comparison, HistoryQuery
 from haclusterd.ports.history import HistoryAnswer, NewVersion, VersionAnswer, VersionQuery
 from haclusterd.protocol.history_messages import (

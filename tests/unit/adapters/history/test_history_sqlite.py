@@ -5,7 +5,6 @@ import queue
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from haclusterd.adapters.history.sqlite import SqliteHistory
 from haclusterd.adapters.history.tables import Recorded
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.ports.history import GAP, History, HistoryAnswer, HistoryQuery, Horizon
 from tests.remembered_logs import WrittenLog, row
 

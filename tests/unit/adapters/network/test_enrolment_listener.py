@@ -5,7 +5,6 @@ import contextlib
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +26,7 @@ from haclusterd.entry_points.free_ports import free_ports
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, News
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.ports.enrolment import Applicant, AuthorityMissingError
 from haclusterd.protocol.enrolment import is_proven
 from haclusterd.protocol.enrolment_token import Token, invitation_of, proof_key_of

@@ -3,13 +3,13 @@
 import base64
 import hashlib
 import stat
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from haclusterd.adapters.network.secret_keeper import KEY_FILE, SealingKeeper
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import replace
 from haclusterd.model.secrets import Secrets, WrappedKey
 
 N1, N2, N3 = (NodeName(name) for name in ("n1", "n2", "n3"))

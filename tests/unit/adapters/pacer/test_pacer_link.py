@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from haclusterd.adapters.pacer.page_file import PAGE_NAME, SOCKET_NAME, make_pag
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import NO_LEASE, HeldLease, PacerReport, PacerSettings, PeerAddress
+from haclusterd.model.records import replace
 from haclusterd.protocol import pacer_socket
 from haclusterd.protocol.pacer_page import PAGE_SIZE
 from haclusterd.wire.framing import FrameBuffer

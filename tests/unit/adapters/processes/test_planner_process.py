@@ -6,7 +6,6 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from haclusterd.model.graph import Plan
 from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.planning import PlanAnswer
+from haclusterd.model.records import replace
 from haclusterd.ports.store import Applied
 from haclusterd.scheduler.schedule import schedule
 from tests.benchmarks.generated_cibs import Size, cold

@@ -1,7 +1,5 @@
 """What happens becomes events for alerts, in order, of the kinds that are asked for, within bounds."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib import apply as apply_module
@@ -22,6 +20,7 @@ from haclusterd.model.configuration import Alert, AlertKind, AlertRecipient, Con
 from haclusterd.model.fencing import FenceAction, FenceOutcome, FencingRecord
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES
 
 N1, N2 = NodeName("n1"), NodeName("n2")

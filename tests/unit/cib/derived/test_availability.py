@@ -6,7 +6,6 @@ Each entry is a second after the one before. A story's steps are words; what it 
 import gzip
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,7 @@ from haclusterd.model.ids import NodeName, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import ResultKind
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES
 from haclusterd.runtime.replica import Folding
 from tests.unit.situations import DB, N1, N2, N3, Cluster, issue, life, order, primitive, record, result

@@ -5,7 +5,6 @@ import json
 import os
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from haclusterd.cli.main import World, run
 from haclusterd.cli.offline import OfflineClient
 from haclusterd.cli.own import services
 from haclusterd.cli.session import Streams
+from haclusterd.model.records import dataclass, field
 from haclusterd.model.requests import Options, Request, Response
 from tests.administered_clusters import ClusterClient, running, with_events, with_versions
 

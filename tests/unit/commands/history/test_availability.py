@@ -1,7 +1,5 @@
 """`crm availability`: what the CIB and the history say of services, in sums, outages, and as comma-separated values."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib.changes import Change, ChangeKind, Facts
@@ -14,6 +12,7 @@ from haclusterd.model.cluster import Cib, Status
 from haclusterd.model.configuration import Configuration, Group
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from haclusterd.verbs.answers.availability import Availabilities
 from haclusterd.verbs.arguments import Arguments

@@ -1,13 +1,12 @@
 """A person's word for a node is taken only when no voter has heard that node lately."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib import commands
 from haclusterd.commands.context import Context, HeardFrom, LiveView
 from haclusterd.commands.node.fencing import confirm
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.verbs.arguments import Arguments
 from tests.unit.situations import N1, N2, N3, Cluster
 

@@ -1,6 +1,5 @@
 """Verbs about members, as pure functions: what they propose, what they refuse, what they advise."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.enrolment import InvitationTerms
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from tests.unit.commands.node.member_clusters import cluster
 

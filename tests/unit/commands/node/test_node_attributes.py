@@ -1,7 +1,5 @@
 """Node attributes as verbs: what is proposed, what costs nothing, what is shown."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib.commands import ChangeConfiguration, RequestFence, SetTransientAttribute
@@ -10,6 +8,7 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from tests.administered_clusters import NOW, Cluster, formed
 

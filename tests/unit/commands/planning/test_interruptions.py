@@ -1,7 +1,6 @@
 """What a plan interrupts, and for how long at most."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +12,7 @@ from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.graph import ActionKind, GraphAction, Plan, TransitionGraph
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from tests.administered_clusters import NOW, ListedPast, fencing_record, running
 
 

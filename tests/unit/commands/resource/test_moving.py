@@ -1,7 +1,5 @@
 """Moves as transactions: what is put, what is waited for, and what becomes of the constraint."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib.commands import EndRestart, SetTicket, TicketChange
@@ -13,6 +11,7 @@ from haclusterd.model.configuration import Location, effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
+from haclusterd.model.records import replace
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
 from haclusterd.scheduler.model.lifetimes import end_of, moves, node_of, score_of

@@ -1,12 +1,11 @@
 """What status says first of fence devices that have failed a node."""
 
-from dataclasses import replace
-
 from haclusterd.cib.commands import RecordProof
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.model.fencing import DeviceProof, ProofState
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.records import replace
 from tests.administered_clusters import NOW, Cluster, running
 
 

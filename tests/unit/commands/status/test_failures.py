@@ -1,9 +1,8 @@
 """What status says of failures that are not forgotten."""
 
-from dataclasses import replace
-
 from haclusterd.commands.status.resource_state import failures
 from haclusterd.model.ocf import ActionName, ExitCode
+from haclusterd.model.records import replace
 from tests.unit.situations import N2, Cluster, issue, order, record, result
 
 

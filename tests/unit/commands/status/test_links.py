@@ -1,7 +1,5 @@
 """What status says of nodes that are heard and do not hear each other."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.commands.context import Context, HeardFrom, LiveView
@@ -10,6 +8,7 @@ from haclusterd.commands.status.overview import Overview
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
 from tests.unit.commands.node.member_clusters import cluster
 
 FAR = 30_000

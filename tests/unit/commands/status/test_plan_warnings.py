@@ -1,9 +1,8 @@
 """What the DC's newest plan warns of stands in its status."""
 
-from dataclasses import replace
-
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
+from haclusterd.model.records import replace
 from haclusterd.verbs.answers.status import Status
 from tests.administered_clusters import NOW, running
 

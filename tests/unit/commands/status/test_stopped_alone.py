@@ -1,13 +1,12 @@
 """A node without a lease has stopped what it ran, and says so: the CIB that it has still calls that started."""
 
-from dataclasses import replace
-
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context, HeardFrom, LiveView
 from haclusterd.commands.status.headlines import headlines
 from haclusterd.commands.status.overview import Overview
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.verbs.answers.status import ShownResource, Status
 from tests.administered_clusters import NOW, running
 

@@ -1,7 +1,5 @@
 """Templates, clones, bundles, tags, rules, sets, tickets and fencing levels in crm text, and what they refer to."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.formats.crm.syntax import Mode, assemble, parse_script, parse_words
@@ -25,6 +23,7 @@ from haclusterd.model.configuration import (
     TicketConstraint,
 )
 from haclusterd.model.ids import AgentReference
+from haclusterd.model.records import replace
 from haclusterd.model.rules import (
     AttributeExpression,
     DateExpression,

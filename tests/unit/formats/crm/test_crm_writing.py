@@ -1,12 +1,12 @@
 """How a configuration looks as crm text."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from haclusterd.formats.crm.syntax import Arrangement, assemble, parse_script, show
 from haclusterd.model.configuration import Primitive
+from haclusterd.model.records import replace
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "crm"
 

@@ -1,12 +1,11 @@
 """Devices that are not as a configuration expects: a reason for who cannot run, and nobody else is disturbed."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.cib.commands import DeviceChange, SteerDevice
 from haclusterd.model.devices import Device, DeviceId, DeviceKind, DeviceState
 from haclusterd.model.ids import NodeName
+from haclusterd.model.records import replace
 from tests.scheduled_clusters import ScheduledCluster, configured
 
 TEXT = """

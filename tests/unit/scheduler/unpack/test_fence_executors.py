@@ -1,11 +1,10 @@
 """From which nodes a device may be used, whatever form its location constraints have."""
 
-from dataclasses import replace
-
 import pytest
 
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus, Status
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.scheduler.unpack.fence_executors import executors_of
 from tests.scheduled_clusters import configured
 

@@ -1,7 +1,6 @@
 """Which resources the administrator has in hand, and when fencing would gain nothing."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -11,6 +10,7 @@ from haclusterd.machines.rule_judge import RuleJudge
 from haclusterd.model.configuration import AttributeSet, Bundle, Clone, Group, NodeEntry, Primitive, Template
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import Instant, WallTime
+from haclusterd.model.records import replace
 from haclusterd.model.rules import DateExpression, ResourceExpression, Rule
 from haclusterd.scheduler.unpack.management import is_fencing_pointless, unmanaged
 from tests.unit.situations import DB, DUMMY, N1, N2, TERM, WEB, Cluster, primitive

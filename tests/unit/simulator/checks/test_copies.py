@@ -1,7 +1,6 @@
 """How many copies the judge allows while a resource changes its shape: by what was ordered when, and what runs."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.configuration import AttributeSet, Clone, Configuration, Group, Primitive, Resource
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.checks.checkers import Log, Scene, ViolationError
 from haclusterd.simulator.checks.checkers_of_copies import NeverTwoActive
