@@ -50,7 +50,7 @@ def _collections(origin: Any, arguments: tuple[Any, ...]) -> st.SearchStrategy[A
 def _records(kind: type) -> st.SearchStrategy[Any]:
     hints = get_type_hints(kind)
     return st.fixed_dictionaries(
-        {entry.name: values_of(hints[entry.name]) for entry in fields(kind) if entry.init and _is_required(entry)},
+        {entry.name: values_of(hints[entry.name]) for entry in fields(kind) if _is_required(entry)},
         optional={entry.name: values_of(hints[entry.name]) for entry in fields(kind) if not _is_required(entry)},
     ).map(lambda arguments: kind(**arguments))
 

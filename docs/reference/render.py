@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 from haclusterd.adapters.agents.metadata import read_agent_metadata, read_description
 from haclusterd.cli.command_table import LEVELS, ROOT
@@ -396,7 +396,7 @@ def _type(hint: object, *, may_be_absent: bool) -> str:
         found = f"list of {_type(arguments[0], may_be_absent=False)}"
     elif origin in PLAIN:
         found = PLAIN[origin]
-    elif arguments and all(each in PLAIN for each in arguments):
+    elif origin is Union and all(each in PLAIN for each in arguments):
         found = " or ".join(PLAIN[each] for each in arguments)
     else:
         found = f"object of {_type(arguments[1], may_be_absent=False)}" if len(arguments) == 2 else "JSON"

@@ -27,7 +27,11 @@ JSON = st.recursive(
 )
 def built(kind: type) -> Callable[..., Any]:
     """Return a function that makes one: hypothesis cannot resolve `Json`, which is defined by itself."""
-    return lambda **values: kind(**values)
+
+    def make(**values: Any) -> Any:
+        return kind(**values)
+
+    return make
 
 
 MESSAGES = st.one_of(
