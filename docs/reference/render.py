@@ -6,7 +6,6 @@
 import ast
 import subprocess
 import tomllib
-from dataclasses import fields, is_dataclass
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
@@ -35,10 +34,10 @@ from haclusterd.runtime.event_followers import FOLLOWS
 from haclusterd.runtime.leaving import PRESENCES
 from haclusterd.runtime.member_change import CHANGES
 from haclusterd.verbs.answers.answer import (
-    MAY_BE_ABSENT,
     PLAIN,
     as_json,
     hints_of,
+    may_be_absent,
     name_of,
     parts_of,
     records_in,
@@ -380,7 +379,7 @@ def _first_line(kind: type) -> str:
 
 def _fields(kind: type) -> str:
     meanings = _meanings(kind)
-    absent = {each.name for each in fields(kind) if each.metadata == MAY_BE_ABSENT}
+    absent = {each.name for each in fields(kind) if may_be_absent(each)}
     rows = "\n".join(
         f"| `{wire_name(name)}` | {_type(hint, may_be_absent=name in absent)} | {meanings.get(name, '')} |"
         for name, hint in hints_of(kind).items()
@@ -406,7 +405,7 @@ def _type(hint: object, *, may_be_absent: bool) -> str:
 def _meanings(kind: type) -> dict[str, str]:
     """Return the docstrings of a dataclass's fields, its bases' too."""
     found: dict[str, str] = {}
-    for base in reversed(kind.__mro__[:-1]):
+    for base in (each for each in reversed(kind.__mro__) if each.__module__.startswith("haclusterd.")):
         body = _classes(base.__module__).get(base.__name__)
         previous: ast.stmt | None = None
         for statement in body.body if body is not None else ():
