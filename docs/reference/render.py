@@ -28,6 +28,7 @@ from haclusterd.model.ids import AgentReference
 from haclusterd.model.operations import OPERATION_ATTRIBUTES
 from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, Row, ValueType
 from haclusterd.model.property_tables import PACEMAKERS_PROPERTIES
+from haclusterd.model.records import fields, is_dataclass
 from haclusterd.model.state_tables import TransitionTable
 from haclusterd.runtime.dialogue import STAGES
 from haclusterd.runtime.event_followers import FOLLOWS
