@@ -1,1 +1,1 @@
-"""Sans-I/O brains: (state, event, now) to effects."""
+"""Sans-I/O state machines: (state, event, now) -> effects."""

@@ -8,9 +8,9 @@ from haclusterd.model.ids import ResourceId
 
 
 class Affinity:
-    """The resources that are bound to any of some given ones; those themselves included.
+    """The given resources and every resource that constraints bind to one of them, directly or through others.
 
-    An instance of a unique clone (`ip:0`) is bound to whatever its primitive is.
+    An instance of a unique clone (`ip:0`) is bound to the same resources as its primitive.
     """
 
     def __init__(self, configuration: Configuration, given: Iterable[ResourceId]) -> None:
@@ -27,7 +27,7 @@ class Affinity:
                 pending.extend(neighbours.get(resource, ()))
 
     def touches(self, resource: ResourceId) -> bool:
-        """Tell whether `resource` is bound to one of the given ones."""
+        """Return whether `resource` is bound to one of the given ones."""
         return _base(resource) in self._bound
 
 

@@ -1,11 +1,11 @@
 """An event as the environment of an alert agent (Pacemaker Administration, "Alert Agents", "Writing an Alert Agent").
 
-Beyond Pacemaker: `CRM_alert_repeated` is `true` where another DC may have delivered the same event before, and
-`CRM_alert_alike` counts the events that `incident-interval` left out since the last call. `CRM_alert_incident` is the
-incident that the event belongs to; `CRM_alert_test` is `true` for a test. Where `incident-group` has collected several
-events, the variables are the newest one's, `CRM_alert_grouped` is their number, and `CRM_alert_events` has them all:
-a JSON array of objects, oldest first, with the names that follow `CRM_alert_`. Every other variable is there as
-`CRM_notify_...` too, for scripts that were written for ClusterMon.
+Beyond Pacemaker: `CRM_alert_repeated` is `true` where another DC may have delivered the same event before;
+`CRM_alert_alike` is the number of events that `incident-interval` suppressed since the last call. `CRM_alert_incident`
+is the incident that the event belongs to; `CRM_alert_test` is `true` for a test. Where `incident-group` has collected
+several events, the variables are those of the newest one, `CRM_alert_grouped` is their number, and `CRM_alert_events`
+has them all: a JSON array of objects, oldest first, with the names that follow `CRM_alert_`. Every other variable is
+also set as `CRM_notify_...`, for scripts that were written for ClusterMon.
 """
 
 import json
@@ -19,12 +19,12 @@ from haclusterd.model.configuration import AlertKind
 from haclusterd.model.ids import NodeName
 
 VERSION: Final = "2.1.5"
-"""The release of Pacemaker whose interface this is: agents look whether there is one at all."""
+"""The Pacemaker release whose interface this is: some agents check that the variable is set."""
 _KINDS: Final = {AlertKind.NODES: "node", AlertKind.FENCING: "fencing", AlertKind.RESOURCES: "resource",
                  AlertKind.ATTRIBUTES: "attribute"}  # fmt: skip
 _PREFIXES: Final = ("CRM_alert_", "CRM_notify_")
 _VALUE_MAX: Final = 500
-"""Characters of one value in a group: a variable has 128 KiB, and a group `GROUP_MAX` events."""
+"""Maximum characters of one value in a group: a variable has 128 KiB, and a group up to `GROUP_MAX` events."""
 
 
 def environment_of(
@@ -36,9 +36,9 @@ def environment_of(
     alike: int | None,
     earlier: tuple[AlertEvent, ...] = (),
 ) -> dict[str, str]:
-    """Return what the agent of a recipient finds in its environment, its own parameters first.
+    """Return the environment of a recipient's agent, its own parameters first.
 
-    `earlier`: events of the same incident, for which it is called as well.
+    `earlier`: older events of the same incident that this call covers as well.
     """
     values = {
         "version": VERSION,
@@ -63,12 +63,12 @@ def environment_of(
 
 
 def _shortened(values: Mapping[str, str]) -> dict[str, str]:
-    """Return values of which a group fits into one variable."""
+    """Return the values, shortened so that a group of events fits into one variable."""
     return {name: value[:_VALUE_MAX] for name, value in values.items()}
 
 
 def _of_event(target: AlertTarget, event: AlertEvent) -> dict[str, str]:
-    """Return what is said of one event, the same in a call of its own and in a group."""
+    """Return the variables of one event, the same in a call of its own and in a group."""
     values = {
         "kind": _KINDS[event.kind],
         "node_sequence": str(event.sequence),
@@ -82,7 +82,7 @@ def _of_event(target: AlertTarget, event: AlertEvent) -> dict[str, str]:
 
 
 def _own(event: AlertEvent) -> dict[str, str]:
-    """Return the variables of one kind of event."""
+    """Return the variables that are specific to the event's kind."""
     match event.kind:
         case AlertKind.NODES:
             return {"desc": event.description}

@@ -1,11 +1,11 @@
-"""Delivers alerts: the DC calls the agents of every recipient, each in the order of the log (0013-alerts.md).
+"""Delivers alerts: the DC calls the agent of every recipient, for each in the order of the log (0013-alerts.md).
 
-With `incident-group` the first event of an incident is delivered at once, and what belongs to the same incident is
-collected for so long, or until an event comes that does not belong to it: then it is one call.
+With `incident-group` the first event of an incident is delivered at once. Later events of the same incident are
+collected for that time, or until an event arrives that does not belong to it, and are delivered in one call.
 
-Invariants: of one recipient one call is under way, of all together `AT_ONCE`; a recipient that is slow or fails holds
-up nobody else. What a DC of an earlier term may have delivered is marked (`CRM_alert_repeated`); within one term
-nothing is delivered twice. Who is not DC begins nothing.
+Invariants: at most one call per recipient is under way, and at most `AT_ONCE` in all; a recipient that is slow or
+fails delays no other. What a DC of an earlier term may have delivered is marked (`CRM_alert_repeated`); within one
+term nothing is delivered twice. A node that is not DC starts no call.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ from haclusterd.model.records import dataclass, field
 
 AT_ONCE: Final = 4
 RECORD_PAUSE_MS: Final = 1_000
-"""Between two records of how far recipients have got. A DC that ends delivers at most so much once more."""
+"""Time between two records of delivery progress. When a DC ends, at most that much is delivered again."""
 _INCIDENTS_MAX: Final = 1_000
 
 
@@ -42,12 +42,12 @@ class _Incident:
 
     begun: WallTime
     alike: int = 0
-    """How many events were left out since the last call."""
+    """How many events were suppressed since the last call."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlertStep:
-    """What is to be done."""
+    """What one step asks the runtime to do."""
 
     calls: tuple[AlertCall, ...] = ()
     record: RecordAlerts | None = None
@@ -59,34 +59,35 @@ _NOTHING: Final = AlertStep()
 
 
 class AlertingMachine:
-    """One node's part in it; see the module."""
+    """One node's delivery of alerts; see the module."""
 
     def __init__(self, node: NodeName, incarnation: Incarnation) -> None:
         self._node = node
         self._lives = {incarnation}
-        """Of this process: a node that begins another life while it is DC stays DC, and is named by the life before."""
+        """Of the process, not of the incarnation: a node that starts another incarnation while it is DC stays DC, and
+        the CIB names it by the previous one."""
         self._term: Term | None = None
-        """Of which this node is DC."""
+        """The term in which this node is DC."""
         self._reached: dict[str, int] = {}
         self._running: dict[str, int] = {}
-        """By recipient: the event that its agent is called for."""
+        """By recipient: the event of the call that is under way."""
         self._incidents: dict[tuple[str, ...], _Incident] = {}
         self._newest_incident: dict[str, str] = {}
-        """By recipient: of the event that it was called for last."""
+        """By recipient: the event that it was last called for."""
         self._collecting: dict[str, tuple[int, Instant]] = {}
-        """By recipient whose group is collected: its first event, and until when."""
+        """By recipient whose group is being collected: the first event, and the end of the collection."""
         self._tests: dict[str, AlertTest] = {}
-        """How tests have ended, as long as that is not recorded."""
+        """Results of tests that are not recorded yet."""
         self._dropped: Mapping[str, int] = {}
         self._record_at = Instant(0)
         self._is_unrecorded = False
 
     def reincarnated(self, incarnation: Incarnation) -> None:
-        """Begin a new life of this node."""
+        """Start a new incarnation of this node."""
         self._lives.add(incarnation)
 
     def step(self, cib: Cib, now: Instant) -> AlertStep:
-        """Return the calls to begin, and what is to be recorded."""
+        """Return the calls to start and the progress to record."""
         controller = cib.status.controller
         if controller is None or controller.node != self._node or controller.incarnation not in self._lives:
             self._term, self._is_unrecorded = None, False
@@ -103,7 +104,7 @@ class AlertingMachine:
         return AlertStep(calls, self._record(queue, controller.term, now), dropped)
 
     def finished(self, call: AlertCall, result: AlertCallResult) -> None:
-        """Count a call as ended, however it ended."""
+        """Note that a call has ended, whatever its result."""
         sequence = self._running.pop(call.key, None)
         if sequence is None or self._term is None:
             return
@@ -116,7 +117,7 @@ class AlertingMachine:
             )
 
     def deadline(self) -> Instant:
-        """Return when to step again although nothing happens."""
+        """Return when to call `step` again if nothing happens before."""
         ends = (until for _, until in self._collecting.values())
         return min(self._record_at if self._is_unrecorded else NEVER, *ends, NEVER)
 
@@ -136,7 +137,7 @@ class AlertingMachine:
         return tuple(found)
 
     def _group(self, target: AlertTarget, queue: AlertQueue, now: Instant) -> tuple[AlertEvent, ...]:
-        """Return the events that a recipient is called for next; none while they are collected."""
+        """Return the events of the recipient's next call; empty while they are being collected."""
         key, group_ms = target.key, target.settings.group_ms
         first = self._next(target, queue)
         incident = "" if first is None or first.only else first.incident
@@ -161,7 +162,7 @@ class AlertingMachine:
         return tuple(events)
 
     def _next(self, target: AlertTarget, queue: AlertQueue) -> AlertEvent | None:
-        """Return the next event that a recipient is called for; what it does not want, it has got."""
+        """Return the recipient's next event; events that its filter excludes count as delivered."""
         key = target.key
         reached = max(self._reached.get(key, 0), queue.delivered[key])
         event = queue.after(reached)
@@ -172,7 +173,7 @@ class AlertingMachine:
         return event
 
     def _is_alike(self, target: AlertTarget, event: AlertEvent) -> bool:
-        """Tell whether an event belongs to an incident that this recipient knows."""
+        """Return whether an event belongs to an incident that the recipient was already called for."""
         span_ms = target.settings.incident_ms
         if not span_ms or event.only:
             return False

@@ -1,11 +1,11 @@
 """The DC: from the newest CIB to the next orders (Pacemaker Development, "Controller").
 
-While this node leads Raft it first commits that it is DC. Only then, in that very term, it judges who is lost, directs
-fencing, has plans made, and walks them. It keeps nothing that the CIB does not say, except the walk itself: a new DC
-plans again, and what was in flight stands in the CIB as open orders.
+A node that leads Raft first commits that it is DC. Only after that, and only in that term, does it decide which nodes
+are lost, direct fencing, request plans and execute them. It keeps no state that is not in the CIB, except the
+transition in progress: a new DC plans again, and actions in flight are in the CIB as open orders.
 
-Orders of this DC that are still on their way into the log stand in no CIB: a plan that does not know them could order
-the same once more, so none is walked.
+Orders that this DC has proposed and that are not committed yet are in no CIB. A plan that does not know them could
+order the same action twice, so no plan is executed while there are any.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -49,11 +49,11 @@ from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.model.timing import Timing
 
 REFUSED_PAUSE_MS = 200
-"""Between a refused batch of orders and the next plan, unless something changes before."""
+"""Pause between a refused batch of orders and the next plan, unless a change comes before."""
 
 
 class Office(StrEnum):
-    """What a node is in its cluster."""
+    """The role of a node in the cluster."""
 
     FOLLOWER = "follows a leader, or has none"
     LEADER = "leads Raft, and has not committed that it is DC"
@@ -61,7 +61,7 @@ class Office(StrEnum):
 
 
 class OfficeEvent(StrEnum):
-    """What makes it that."""
+    """What changes that role."""
 
     ELECTED = "it leads Raft, in a term in which it did not before"
     CONFIRMED = "the CIB has it as DC in the term that it leads"
@@ -81,9 +81,9 @@ OFFICES: Final = TransitionTable(
 
 
 class RestartWatch:
-    """The DC's bound on restarts: one that goes on for longer than its limit is ended, and the resource may run again.
+    """The DC's time limit on restarts: a restart that exceeds its limit is ended, and the resource may run again.
 
-    The time counts by the DC's own clock from when it saw the restart first; a new DC counts from the beginning.
+    The time is measured by the DC's own clock from when it first saw the restart; a new DC starts from zero.
     """
 
     def __init__(self, term: Term) -> None:
@@ -91,7 +91,7 @@ class RestartWatch:
         self._ends_at: dict[tuple[ResourceId, WallTime], Instant] = {}
 
     def step(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
-        """Propose the end of what goes on for too long."""
+        """Propose the end of restarts that exceed their limit."""
         restarts = cib.status.restarts
         self._ends_at = {
             (name, each.at): self._ends_at.get((name, each.at), after(moment.now, each.limit_ms))
@@ -108,14 +108,14 @@ class RestartWatch:
         )
 
     def deadline(self) -> Instant:
-        """Return when `step` is wanted next."""
+        """Return when `step` must be called next."""
         return min(self._ends_at.values(), default=NEVER)
 
 
 class QuorumMark:
-    """The DC's mark in the log of a quiet cluster: up to when there was a quorum, which availability goes by.
+    """The DC's mark in the log of an idle cluster: until when there was a quorum, for the availability account.
 
-    Without it nobody could say later whether a cluster that nothing happened in ran, or had lost its power.
+    Without it, nobody could later distinguish an idle cluster from one that was without power.
     """
 
     def __init__(self, term: Term) -> None:
@@ -125,7 +125,7 @@ class QuorumMark:
         self._marks = 0
 
     def step(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
-        """Propose a mark when nothing else was written for long."""
+        """Propose a mark if nothing else has been written for long."""
         seen_at = cib.status.availability.seen_at
         if seen_at != self._seen_at:
             self._seen_at, self._due = seen_at, after(moment.now, MARK_MS)
@@ -136,12 +136,12 @@ class QuorumMark:
         return (Propose(Scope.DC, f"mark:{self._term}:{self._marks}", ReadBarrier()),)
 
     def deadline(self) -> Instant:
-        """Return when `step` is wanted next."""
+        """Return when `step` must be called next."""
         return self._due
 
 
 class _TermOfOffice:
-    """What a DC does and knows in one term, and only in that."""
+    """The DC's state of one term; dropped at the end of the term."""
 
     def __init__(self, node: NodeName, term: Term, timing: Timing, boot_id: str, rules: SafetyRules) -> None:
         self.number = term
@@ -152,36 +152,36 @@ class _TermOfOffice:
         self.mark = QuorumMark(term)
         self.delays = StartDelays()
         self.membership: MembershipMachine | None = None
-        """None: it is to be made at the next step, and knows nothing of silence before."""
+        """None: to be made in the next step, without any earlier observation of silence."""
         self.transition: TransitionMachine | None = None
-        """The walk that goes on; one that is done or aborted is dropped."""
+        """The transition in progress; dropped once it is done or aborted."""
         self.closing: list[TransitionMachine] = []
-        """Aborted walks, the oldest first, which may still have to notify instances of what they have begun."""
+        """Aborted transitions, the oldest first, that may still have to send notifications for actions they started."""
         self.transitions = 0
         self.undecided: set[OrderKey] = set()
-        """Orders that were proposed, and neither committed nor refused yet."""
+        """Orders that are proposed, and neither committed nor refused yet."""
         self.refused: set[ResourceId] = set()
-        """What had orders in refused commands since a walk has come to its end."""
+        """Resources with orders in commands that were refused since a transition last ended."""
 
     @property
     def can_walk(self) -> bool:
-        """Whether a plan that is made now may be walked."""
+        """Whether a plan that is made now may be executed."""
         return self.transition is None and not self.undecided
 
     def drop_walk(self) -> None:
-        """The walk is over, but for its last notifications."""
+        """End the transition in progress, except for its last notifications."""
         if self.transition is not None and self.transition.state is TransitionState.CLOSING:
             self.closing.append(self.transition)
         self.transition = None
 
     def close(self, cib: Cib, changes: Sequence[Change], moment: Moment) -> Sequence[Effect]:
-        """Go on with the aborted walks."""
+        """Advance the aborted transitions."""
         effects = [effect for walk in self.closing for effect in walk.step(cib, changes, moment)]
         self.closing = [walk for walk in self.closing if walk.state is TransitionState.CLOSING]
         return effects
 
     def decided(self, keys: Sequence[OrderKey], *, is_applied: bool) -> None:
-        """Orders were applied, or never will be."""
+        """Note that orders were applied, or never will be."""
         self.undecided.difference_update(keys)
         for walk in self.closing:
             (walk.committed if is_applied else walk.dropped)(keys)
@@ -208,15 +208,15 @@ class ControllerMachine:
         self._leads_term: Term | None = None
         """The term that this node leads; None while it follows."""
         self._term: _TermOfOffice | None = None
-        """What it has to do as DC; None while it is not."""
+        """The state of its term as DC; None while it is not DC."""
         self._planning = Planning()
         self._duty: WitnessDuty | None = None
         self._followers: Followers | None = None
-        """Who has fallen behind this leader, as its store has said last."""
+        """The followers that lag behind this leader, by the newest report of the store."""
         self._outside_since: Instant | None = None
-        """Since when this DC is not, in its present life, what the CIB calls online."""
+        """Since when this DC's own incarnation is not the one that the CIB has online."""
         self._handed_over: dict[tuple[NodeName, Incarnation | None], Instant] = {}
-        """For which nodes this one gave the leadership away, and when first."""
+        """The nodes because of which this one handed the leadership over, and when it first did."""
         self._repeats = Repeats()
 
     @property
@@ -251,11 +251,11 @@ class ControllerMachine:
         return (transition.number, *transition.progress())
 
     def reincarnated(self, incarnation: Incarnation) -> None:
-        """This node begins a new life."""
+        """Start a new incarnation of this node."""
         self._incarnation = incarnation
 
     def retimed(self, timing: Timing) -> None:
-        """The administrator changed node-timeout or brain-timeout."""
+        """Note that the administrator changed node-timeout or brain-timeout."""
         self._timing = timing
         if self._term is not None:
             self._term.director.retimed(timing)
@@ -263,7 +263,7 @@ class ControllerMachine:
                 self._term.membership.retimed(timing)
 
     def leadership_changed(self, term: Term, *, is_self: bool) -> None:
-        """Raft has another leader, or another term."""
+        """Note another Raft leader, or another term."""
         self._followers = None
         if is_self and term == self._leads_term:
             return
@@ -277,7 +277,7 @@ class ControllerMachine:
         self._office = OFFICES.after(self._office, event)
 
     def take_followers(self, followers: Followers) -> None:
-        """The store tells who has fallen behind this leader."""
+        """Take the store's report of which followers lag behind this leader."""
         self._followers = followers if self.leads else None
 
     def _resign(self) -> None:
@@ -290,7 +290,7 @@ class ControllerMachine:
     def step(
         self, cib: Cib, changes: Sequence[Change], report: PacerReport | None, moment: Moment
     ) -> Sequence[Effect]:
-        """Do what a DC does, if this node is the DC."""
+        """Do the DC's work, if this node is the DC; `changes` are those since the last step."""
         if self._leads_term is None:
             return ()
         effects: list[Effect] = []
@@ -329,20 +329,20 @@ class ControllerMachine:
         return controller is not None and controller.node == self._node and controller.term == self._leads_term
 
     def _target_of_witness(self, cib: Cib, report: PacerReport | None, moment: Moment) -> NodeName | None:
-        """Return who should lead in the place of this node, where it is a witness."""
+        """Return the node that should lead instead of this one if this one is a witness; None: none."""
         if self._duty is None:
             self._duty = WitnessDuty(self._node, moment.now)
         members = tuple(cib.members.values()) or self._form.members
         return self._duty.target(cib, members, report, self._timing, moment.now)
 
     def _claim_late(self, cib: Cib, target: NodeName, moment: Moment) -> Sequence[Effect]:
-        """Hand over, and take office only when that does not succeed."""
+        """Hand over, and take office only if that fails."""
         assert self._duty is not None
         is_early = self._duty.holds_back(self._timing, moment.now)
         return (TransferLeadership(target), *(() if is_early else self._claim(cib)))
 
     def _claim(self, cib: Cib) -> Sequence[Effect]:
-        """Commit first that this node leads; in a cluster that does not exist yet, found it."""
+        """Commit that this node is DC; before the cluster is formed, form it."""
         assert self._leads_term is not None
         if not cib.cluster_uuid:
             return (Propose(Scope.DC, f"form:{self._leads_term}", self._form),)
@@ -361,9 +361,9 @@ class ControllerMachine:
         return Wanted(unfencings, lambda node: self._planning.priority_delay_ms(cib, node))
 
     def _hand_over(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
-        """Let another lead when this node was declared lost: nothing is planned before its fencing has ended.
+        """Hand the leadership over when this node was declared lost: nothing is planned before its fencing has ended.
 
-        So too when its own Join stays refused: a DC judges everybody but itself.
+        The same holds while its own Join stays refused: a DC judges every node but itself.
         """
         own = cib.status.nodes.get(self._node)
         if own is None:
@@ -408,13 +408,13 @@ class ControllerMachine:
         return effects
 
     def answered(self, answer: PlanAnswer) -> None:
-        """A plan has come, or the reason why there is none; the next step looks at it."""
+        """Take a plan, or the reason why there is none; the next step processes it."""
         self._planning.answered(answer)
 
     def interrupted(self) -> None:
-        """This machine was shown nothing for a while: what it planned, walked and concluded of silence is from before.
+        """Drop the plan, the transition and the judgement of silence: this machine missed events for a while.
 
-        Its own orders that are undecided still are, and no number of a transition is used twice.
+        Its own undecided orders stay undecided, and transition numbers are not reused.
         """
         self.cib_replaced()
         if self._term is not None:
@@ -422,7 +422,7 @@ class ControllerMachine:
             self._term.closing.clear()
 
     def cib_replaced(self) -> None:
-        """The whole CIB was replaced: no changes came with it."""
+        """Note that the whole CIB was replaced, without changes that lead to it."""
         self._planning.replaced()
 
     def _take_answer(self, term: _TermOfOffice, cib: Cib, moment: Moment, *, is_settled: bool) -> Sequence[Effect]:
@@ -465,7 +465,7 @@ class ControllerMachine:
 
     @staticmethod
     def _forget_failures(term: _TermOfOffice, cib: Cib, plan: Plan) -> Sequence[Effect]:
-        """Drop failures that count no more before anything is planned with them: each plan would find them again."""
+        """Clean up expired failures before their plan is executed: otherwise each plan would find them again."""
         return tuple(
             Propose(Scope.DC, f"forget:{term.number}:{node}:{resource}", CleanUp(resource, node))
             for node, resource in plan.expired_failures
@@ -475,7 +475,7 @@ class ControllerMachine:
     def applied(
         self, command: Command, refusal: Refusal | None, cib: Cib, moment: Moment
     ) -> Sequence[Effect]:
-        """One of this node's own proposals was applied or refused."""
+        """Take the result of one of this node's own proposals: applied or refused."""
         term = self._term
         if term is None or not isinstance(command, IssueOrders):
             return ()
@@ -497,24 +497,24 @@ class ControllerMachine:
         return effects
 
     def not_proposed(self, command: Command) -> None:
-        """One of this node's intents fits into no entry of the log, and will never be decided."""
+        """Note that one of this node's commands does not fit into a log entry and will never be decided."""
         if self._term is not None and isinstance(command, IssueOrders):
             self._term.decided(tuple(order.key for order in command.orders), is_applied=False)
 
     def speculate(self, cib: Cib, term: Term, entry: bytes) -> None:
-        """An entry with results stands in this node's log, as the leader of `term`: the next step goes on from it."""
+        """Take an entry with results from this leader's log before its commit; the next step continues from it."""
         own = self._term
         if own is None or own.transition is None or term != own.number:
             return
         try:
             command = decode_envelope(entry).command
         except CodecError:
-            return  # Of a later version: `apply` will say what is to be said of it.
+            return  # Written by a later version: `apply` reports it.
         if isinstance(command, RecordResults):
             own.transition.speculate(cib, command)
 
     def deadline(self) -> Instant:
-        """Return when `step` is wanted next."""
+        """Return when `step` must be called next."""
         term = self._term
         if term is None or term.membership is None:
             return NEVER

@@ -1,16 +1,16 @@
 """Copies of members: machines with a member's name and disk that are started beside it. They are kept out.
 
-A boot that the cluster does not know proves that the boot before it is dead, and with it everything that ran there
-(safety.md §5). That is so for a machine that was started again, and not for a copy of it that was started beside it:
-believing the copy would start on other nodes what still runs on the first one. The two differ in one thing only: of a
-machine that was started again, the boot before is silent.
+A boot that the cluster does not know proves that the previous boot is dead, and with it everything that ran there
+(safety.md §5). That holds for a machine that was rebooted, but not for a copy that was started beside it: if the copy
+were believed, resources that still run on the original would be started on other nodes. The only difference between
+the two is that the previous boot of a rebooted machine is silent.
 
-So another boot is let in when the known one was heard by nobody for a few heartbeats. One that asked while the known
-one lived, and the known one lived on, is a copy, and is refused for as long as it is the same boot: silence of the
-first one, or its loss, does not make the copy the node. It must never refuse the boot that the CIB knows.
+So another boot is admitted once nobody has heard the known one for a few heartbeats. A boot that asked while the known
+one lived, and after which the known one lived on, is a copy. It is refused for as long as it is the same boot: silence
+or loss of the original does not make the copy the node. The boot that the CIB knows must never be refused.
 
-Such a copy hears why, so that its own status says it. `warnings` is called on the main loop, all else on the Raft
-thread: what the former reads is replaced, never changed.
+The copy is sent the reason, so that its own status shows it. `warnings` is called on the main loop, everything else on
+the Raft thread: what `warnings` reads is replaced, never changed in place.
 """
 
 from collections.abc import Iterator
@@ -22,9 +22,9 @@ from haclusterd.model.pacer import HeardNode, PacerReport
 from haclusterd.model.records import dataclass, field
 
 REMEMBERED_MAX = 64
-"""Boots of which something is kept: each comes with a certificate of a member, so there are few."""
+"""Number of boots that are remembered: each has shown a certificate of a member, so there are few."""
 FORGOTTEN_MS = 10_000
-"""A boot that is refused and goes on asking has asked again by then."""
+"""A refused boot that is still there has asked again within this time."""
 
 COPY = (
     "a copy of {node} is kept out: it shows the certificate of {node}, which lives. Switch the copy off; "
@@ -42,13 +42,13 @@ class CopiedNodes:
     """What one daemon knows of other boots of its peers; see the module."""
 
     _asked_at: dict[Boot, Instant] = field(default_factory=dict)
-    """When each first asked while the known boot was heard."""
+    """When each boot first asked while the known boot was heard."""
     _copies: dict[Boot, Instant] = field(default_factory=dict)
-    """Proven ones, and when each asked last."""
+    """Boots proven to be copies, and when each last asked."""
     _unheard: dict[NodeName, tuple[Instant, Instant]] = field(default_factory=dict)
-    """Of whose known boot the pacer can say nothing: since when, and when that was found last."""
+    """Boots whose known boot the pacer cannot judge: since when, and when that was last found."""
     _shown: tuple[tuple[str, str, Instant], ...] = ()
-    """What each warning is about, its text, and when it was so last."""
+    """Subject and text of each warning, and when it last held."""
 
     def objection(
         self,
@@ -60,9 +60,9 @@ class CopiedNodes:
         now: Instant,
         heartbeat_ms: int,
     ) -> str:
-        """Return why a boot of a peer is not talked to now; empty: it may be.
+        """Return why a boot of a peer is not accepted now; empty: it is.
 
-        `joined` is the peer's incarnation as the CIB has it, `report` the newest of this node's pacer.
+        `joined` is the peer's incarnation in the CIB, `report` the newest one of this node's pacer.
         """
         heard = _entry_of(node, report)
         known = joined or (heard.incarnation if heard is not None else None)
@@ -70,7 +70,7 @@ class CopiedNodes:
             return ""
         if (node, boot_id) in self._copies:
             return self._keep_out((node, boot_id), now)
-        # A follower's brain gets the reports of some heartbeats only.
+        # The daemon of a follower is sent the reports of some heartbeats only.
         silence_ms = (SILENT_PERIODS + FOLLOWERS_REPORT) * heartbeat_ms
         signs = [] if report is None else list(_signs(node, boot_id, known, report))
         is_reported = report is not None and elapsed_ms(report.reported_at, now) < silence_ms
@@ -87,11 +87,11 @@ class CopiedNodes:
         return TOO_SOON.format(node=node)
 
     def kept_out(self, peer: NodeName, why: str, now: Instant) -> None:
-        """A peer does not talk to this node, as far as it runs in this boot."""
+        """Note that a peer refuses this node in this boot, and why."""
         self._show(f"by {peer}", KEPT_OUT.format(peer=peer, why=why), now)
 
     def warnings(self, now: Instant) -> tuple[str, ...]:
-        """Return what people should know now: which copies knock, and who takes this node for one."""
+        """Return warnings for administrators: copies that try to connect, and peers that take this node for a copy."""
         return tuple(text for _, text, at in self._shown if elapsed_ms(at, now) < FORGOTTEN_MS)
 
     def _keep_out(self, boot: Boot, now: Instant) -> str:
@@ -106,7 +106,7 @@ class CopiedNodes:
         self._shown = (*fresh, (about, text, now))[-REMEMBERED_MAX:]
 
     def _wait_for_news(self, node: NodeName, now: Instant, silence_ms: int) -> str:
-        """Let a new pacer listen first; a peer of which it hears nothing at all may come then."""
+        """Give a new pacer time to listen first; after that, a peer that it does not hear at all may come in."""
         since, last = self._unheard.get(node, (now, now))
         since = now if elapsed_ms(last, now) > FORGOTTEN_MS else since
         self._unheard[node] = (since, now)
@@ -118,9 +118,9 @@ def _entry_of(node: NodeName, report: PacerReport | None) -> HeardNode | None:
 
 
 def _signs(node: NodeName, boot_id: str, known: Incarnation, report: PacerReport) -> Iterator[Instant]:
-    """Yield when a boot other than the one that asks was heard last, by this node and by each that it hears.
+    """Yield when a boot other than the one that asks was last heard, by this node and by each node that it hears.
 
-    An own stall counts as a sign: what was missed meanwhile is nobody's silence.
+    A stall of this node counts as a sign of life: heartbeats that it missed meanwhile do not prove silence.
     """
     for each in report.nodes:
         if each.name == node:
@@ -132,7 +132,7 @@ def _signs(node: NodeName, boot_id: str, known: Incarnation, report: PacerReport
 
 
 def _has_answered_since(heard: HeardNode | None, known: Incarnation, since: Instant) -> bool:
-    """Tell whether the known boot has seen a heartbeat that was sent since then: it lived, however late it answered."""
+    """Return whether the known boot has seen a heartbeat sent after `since`: it lived then, however late it answers."""
     if heard is None or heard.incarnation is None or heard.answered_at is None:
         return False
     return heard.incarnation.boot_id == known.boot_id and heard.answered_at > since

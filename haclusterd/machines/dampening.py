@@ -1,12 +1,12 @@
 """Dampening of node attributes: a value that changes often is written once it has not changed for a while.
 
 An agent that measures something publishes at every monitor, and several agents see the same cable pulled within a
-second. Each attribute may therefore wait: a changed value starts its span again, an unchanged one does not, and when
-the span is over the newest value is written, once (attrd_updater(8), `--delay`).
+second. Each attribute may therefore wait: a changed value restarts the span, an unchanged one does not, and at the end
+of the span the newest value is written, once (attrd_updater(8), `--delay`).
 
-Invariants: a value waits at most LONGEST_SPANS spans, however much it flutters; of one attribute at most one write is
-in flight, so that an older value never overtakes a newer one; what cannot be written yet (no quorum) stays wanted.
-It must never write what the CIB says already.
+Invariants: a value waits at most LONGEST_SPANS spans, however often it changes; at most one write of an attribute is
+in flight, so that an older value never overtakes a newer one; a value that cannot be written yet (no quorum) is kept.
+A value that the CIB already has must never be written.
 """
 
 from haclusterd.cib.commands import SetTransientAttribute
@@ -28,13 +28,13 @@ class _Wanted:
 
 
 class Dampening:
-    """The values that this node's agents want and that are not written yet."""
+    """Values of this node's agents that are not written yet."""
 
     def __init__(self) -> None:
         self._wanted: dict[tuple[NodeName, str], _Wanted] = {}
 
     def put(self, command: SetTransientAttribute, span_ms: int, now: Instant, cib: Cib) -> None:
-        """Take a value in; it is due after `span_ms` without another one."""
+        """Take a value; it is due after `span_ms` without another change."""
         key = command.node, command.name
         known = self._wanted.get(key)
         current = value_of(cib, *key) if known is None else known.value
@@ -46,11 +46,11 @@ class Dampening:
         self._wanted[key] = _Wanted(command.value, due_at, latest, is_in_flight, command.is_private)
 
     def drop(self, node: NodeName, name: str) -> None:
-        """Want nothing of an attribute any more: somebody writes it at once."""
+        """Forget an attribute's pending value: another caller writes the attribute at once."""
         self._wanted.pop((node, name), None)
 
     def due(self, now: Instant, cib: Cib) -> tuple[SetTransientAttribute, ...]:
-        """Return what is to be written now; each counts as in flight until `written`."""
+        """Return the values to write now; each counts as in flight until `written`."""
         found = []
         for key, wanted in sorted(self._wanted.items()):
             if wanted.is_in_flight or wanted.due_at > now:
@@ -63,7 +63,7 @@ class Dampening:
         return tuple(found)
 
     def written(self, command: SetTransientAttribute) -> None:
-        """A write has been applied, or refused; a newer value waits for its own time."""
+        """Note that a write was applied or refused; a newer value waits for its own time."""
         wanted = self._wanted.get((command.node, command.name))
         if wanted is None:
             return
@@ -72,15 +72,15 @@ class Dampening:
             del self._wanted[command.node, command.name]
 
     def deadline(self) -> Instant:
-        """Return when something is due next."""
+        """Return when the next value is due."""
         return min((wanted.due_at for wanted in self._wanted.values() if not wanted.is_in_flight), default=NEVER)
 
     def values(self) -> dict[tuple[NodeName, str], str | None]:
-        """Return what is wanted and not written; None: to be deleted."""
+        """Return the pending values; None: to be deleted."""
         return {key: wanted.value for key, wanted in self._wanted.items()}
 
 
 def value_of(cib: Cib, node: NodeName, name: str) -> str | None:
-    """Return a transient attribute as it is written, a private one too."""
+    """Return the value of a transient attribute in the CIB, including private ones."""
     status = cib.status.nodes.get(node)
     return None if status is None else status.attributes.get(name, status.private_attributes.get(name))

@@ -1,11 +1,10 @@
-"""A node's devices: the cluster is shown what its watcher sees, and proof that what has ended uses them no more.
+"""A node's devices: publishes what its watcher sees, and proves that ended resources no longer use them.
 
-Level, not edge: the newest report and the claims that are over are compared with the CIB in every step, so a daemon
-that begins in the middle goes on rightly. What it has proposed stands in the CIB, or is proposed again.
+Level-triggered: each step compares the newest report and the ended claims with the CIB, so a daemon that starts in the
+middle continues correctly. What was proposed is in the CIB, or is proposed again.
 
-Invariant: only a change is proposed, and never one faster than `PUBLISH_MS` after another; new strangers, who come with
-every short job, not faster than `STRANGERS_MS`. A claim is proven by an answer to a question that was asked after
-it was over.
+Invariant: only changes are proposed, at most one per `PUBLISH_MS`; new strangers, which come with every short job, at
+most once per `STRANGERS_MS`. A claim is proven only by an answer to a question that was asked after the claim ended.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,20 +21,20 @@ from haclusterd.model.records import dataclass, replace
 PUBLISH_MS = 1_000
 STRANGERS_MS = 10_000
 LOOK_MS = (100, 5_000)
-"""Between two looks at a device that is not free yet: the first pause, and the longest."""
+"""Pause between two checks of a device that is not free yet: the first, and the longest."""
 LEFTOVER_MS = 2_000
-"""What still uses a device so long after its claim was over is shown to people."""
+"""A device that is still in use this long after the end of its claim is reported to administrators."""
 ANSWER_MS = 10_000
-"""After so long without an answer a look is taken for lost."""
+"""A check without an answer after this time counts as lost."""
 DEVICES_MAX = 256
-"""Of one node; of more than that the cluster is not shown the rest."""
+"""Devices of one node; further ones are not published."""
 STRANGERS_MAX = 8
 TEXT_MAX = 120
 
 
 @dataclass(slots=True)
 class _Ending:
-    """A claim that is over, and what is known of its device since."""
+    """A claim that has ended, and what is known of its device since."""
 
     since: Instant
     look_at: Instant
@@ -48,7 +47,7 @@ class _Ending:
 
 @dataclass(slots=True)
 class _Barred:
-    """A device on which a start waits, because something uses it."""
+    """A device that a start waits for, because something uses it."""
 
     since: Instant
     users: tuple[DeviceUser, ...]
@@ -61,29 +60,29 @@ class DevicesMachine:
         self._node = node
         self._report: DevicesReport | None = None
         self._users: dict[DeviceId, tuple[DeviceUser, ...]] = {}
-        """What uses devices that were looked at since the newest report."""
+        """Users of devices that were checked since the newest report."""
         self._published_at: Instant | None = None
         self._publish_at = NEVER
         self._endings: dict[ProvenClaim, _Ending] = {}
         self._barred: dict[DeviceId, _Barred] = {}
         self._looks = 0
         self._asked: tuple[str, tuple[ProvenClaim, ...], Instant] | None = None
-        """The look that is under way: its key, what it is about, and since when."""
+        """The check under way: its key, its subject, and since when."""
         self._answer: tuple[tuple[ProvenClaim, ...], DeviceUse] | None = None
 
     def reincarnated(self) -> None:
-        """Begin a new life: what the old one has proposed may be lost."""
+        """Start a new incarnation: proposals of the previous one may be lost."""
         self._endings.clear()
         self._barred.clear()
         self._asked = self._answer = self._published_at = None
 
     def reported(self, report: DevicesReport) -> None:
-        """Take what the watcher sees."""
+        """Take the watcher's report."""
         self._report = report
         self._users.clear()
 
     def looked(self, key: str, use: DeviceUse) -> None:
-        """Take what uses the devices of a look."""
+        """Take the answer to a check: what uses its devices."""
         if self._asked is not None and self._asked[0] == key:
             self._answer = (self._asked[1], use)
             self._users |= {claim.device: tuple(use.users.get(claim.device, ())) for claim in self._asked[1]}
@@ -93,9 +92,9 @@ class DevicesMachine:
             self._asked = None
 
     def seen_before_start(self, devices: Sequence[DeviceId], use: DeviceUse, now: Instant) -> None:
-        """Take what uses the devices of a start that waits for them; what does so for long is shown to people.
+        """Take what uses the devices of a waiting start; a use that lasts long is reported to administrators.
 
-        The scheduler gives no device that a stranger uses to anybody, so the next plan has another one.
+        The scheduler assigns no device that a stranger uses, so the next plan chooses another one.
         """
         for device in devices:
             if use.users.get(device):
@@ -105,7 +104,7 @@ class DevicesMachine:
                 self._barred.pop(device, None)
 
     def step(self, cib: Cib, incarnation: Incarnation, now: Instant) -> Sequence[Effect]:
-        """Propose what has changed and what is proven; look at what is to be proven."""
+        """Propose what has changed and what is proven; request checks of what is not proven yet."""
         status = cib.status.nodes.get(self._node)
         if status is None or status.state is not NodeState.ONLINE or status.incarnation != incarnation:
             self._publish_at = NEVER
@@ -120,13 +119,13 @@ class DevicesMachine:
         return effects
 
     def deadline(self) -> Instant:
-        """Return when `step` is wanted next."""
+        """Return when `step` must be called next."""
         if self._asked is not None:
             return min(self._publish_at, after(self._asked[2], ANSWER_MS))
         looks = (ending.look_at for ending in self._endings.values() if not ending.is_proven)
         return min(self._publish_at, min(looks, default=NEVER))
 
-    # -- claims that are over ---------------------------------------------------------------------------------------
+    # -- ended claims -----------------------------------------------------------------------------------------------
 
     def _follow_claims(self, known: NodeDevices, now: Instant) -> None:
         over = set(_over(known))
@@ -175,7 +174,7 @@ class DevicesMachine:
         self._asked = (key, tuple(due), now)
         return [LookAtDevices(key, tuple(sorted({claim.device for claim in due})))]
 
-    # -- what is seen -----------------------------------------------------------------------------------------------
+    # -- observed devices -------------------------------------------------------------------------------------------
 
     def _publish(self, known: NodeDevices, incarnation: Incarnation, now: Instant) -> list[Effect]:
         self._publish_at = NEVER
@@ -203,7 +202,7 @@ class DevicesMachine:
     def _strangers(
         self, known: NodeDevices, device: Device, report: DevicesReport, now: Instant
     ) -> tuple[str, ...]:
-        """Return what uses a device without a claim, and what does so though its claim is long over."""
+        """Return the processes that use a device without a claim, or long after their claim ended."""
         holders = {str(claim.resource) for claim in known.claims.get(device.id, ())}
         found = {*device.strangers}
         for user in self._users.get(device.id, report.users.get(device.id, ())):
@@ -222,7 +221,7 @@ class DevicesMachine:
 
 
 def _is_used(use: DeviceUse, device: DeviceId) -> bool:
-    """Tell whether something uses a device, or nobody can say."""
+    """Return whether something uses a device, or that is unknown."""
     return bool(use.users.get(device)) or device in use.unknown
 
 
@@ -234,7 +233,7 @@ def _over(known: NodeDevices) -> Iterator[ProvenClaim]:
 
 
 def _sane(devices: Sequence[Device]) -> Iterator[Device]:
-    """Yield each id once, in order; of two devices with one id nobody knows which is meant, so neither is used."""
+    """Yield each device once, in order of ids; if two devices have the same id, both are left out as ambiguous."""
     by_id: dict[DeviceId, Device] = {}
     for device in devices:
         twice = ("duplicate-id: the driver shows two devices with this id",)
@@ -244,7 +243,7 @@ def _sane(devices: Sequence[Device]) -> Iterator[Device]:
 
 
 def _shows(known: NodeDevices, wanted: PublishDevices) -> bool:
-    """Tell whether the cluster knows what is wanted to be known."""
+    """Return whether the CIB already has what is to be published."""
     seen: Mapping[DeviceId, Device] = {device.id: device for device in wanted.devices}
     return (
         (known.driver, known.trouble) == (wanted.driver, wanted.trouble)
@@ -254,7 +253,7 @@ def _shows(known: NodeDevices, wanted: PublishDevices) -> bool:
 
 
 def _are_only_more_strangers(known: NodeDevices, wanted: PublishDevices) -> bool:
-    """Tell whether nothing but strangers is new; that one has gone is no such news, for others wait for it."""
+    """Return whether the only difference is more strangers; one that left is urgent, because starts wait for it."""
     before = {name: frozenset(device.strangers) for name, device in known.devices.items()}
     has_fewer = any(before.get(device.id, frozenset()) - set(device.strangers) for device in wanted.devices)
     is_rest_shown = _shows(_without_strangers(known), replace(wanted, devices=_bare(wanted.devices)))

@@ -1,7 +1,7 @@
 """What machines ask the runtime to do: a closed union of frozen values.
 
-A machine never acts. It returns these, in the order in which they must happen; the runtime performs them through ports
-and turns what comes back into events.
+A machine never acts. It returns these in the order in which they must happen; the runtime performs them through ports
+and turns the results into events.
 """
 
 from enum import Enum
@@ -15,7 +15,7 @@ from haclusterd.model.records import dataclass
 
 
 class Scope(Enum):
-    """As what something is proposed, and so how long it is repeated."""
+    """In whose name something is proposed, and so for how long it is repeated."""
 
     DC = "until this node is DC no more"
     INCARNATION = "until this incarnation is over"
@@ -48,7 +48,7 @@ class KillAgent:
 
 @dataclass(frozen=True, slots=True)
 class WatchService:
-    """Watch the processes of an active resource; their death comes back as `service_died`."""
+    """Watch the processes of an active resource; the death of one is reported as `service_died`."""
 
     resource: ResourceId
     instance: str
@@ -63,7 +63,7 @@ class UnwatchService:
 
 @dataclass(frozen=True, slots=True)
 class LookAtDevices:
-    """Find out what uses devices of this node; the answer goes to the machine that has made the key."""
+    """Find out what uses devices of this node; the answer goes to the machine that made the key."""
 
     key: str
     devices: tuple[DeviceId, ...]
@@ -71,7 +71,7 @@ class LookAtDevices:
 
 @dataclass(frozen=True, slots=True)
 class RecoverDevice:
-    """Reset a device, or load its driver again, at once; what came of it goes to the machine that has made the key."""
+    """Reset a device, or reload its driver, at once; the result goes to the machine that made the key."""
 
     key: str
     device: DeviceId
@@ -80,7 +80,7 @@ class RecoverDevice:
 
 @dataclass(frozen=True, slots=True)
 class ExamineDevice:
-    """Run the administrator's test of a device; its answer goes to the machine that has made the key."""
+    """Run the administrator's test of a device; the result goes to the machine that made the key."""
 
     key: str
     device: DeviceId
@@ -104,12 +104,12 @@ class TransferLeadership:
 
 @dataclass(frozen=True, slots=True)
 class PrepareToPlan:
-    """This node will plan soon."""
+    """Prepare for planning: this node will need a plan soon."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskForPlan:
-    """Have a plan made for the CIB that the machine was shown in this step; it comes back as `answered`."""
+    """Have a plan made for the CIB that the machine was given in this step; it comes back as `answered`."""
 
     number: int
     now: WallTime
@@ -124,7 +124,7 @@ class PublishEmpty:
 
 @dataclass(frozen=True, slots=True)
 class Condemn:
-    """Tell the pacer whether this node wants to end by its watchdog (no-quorum-policy fence)."""
+    """Tell the pacer whether this node is to be reset by its watchdog (no-quorum-policy fence)."""
 
     is_condemned: bool
 

@@ -1,6 +1,7 @@
-"""With which devices, and from where, a node is fenced or let in next: what was tried least, by who reaches the device.
+"""The next fencing or unfencing attempt on a node: by which devices, and from which node.
 
-Read from the CIB alone, so that a new DC goes on where the old one was.
+Chosen are the devices that were tried least, and the node that reaches them best. Everything is read from the CIB, so a
+new DC continues where the old one was.
 """
 
 from collections.abc import Sequence
@@ -26,28 +27,28 @@ Level = tuple[ResourceId, ...]
 BACKOFF_FIRST_MS = 1000
 BACKOFF_MAX_MS = 30_000
 QUICK_ATTEMPTS = 2
-"""So many attempts follow each other at once; later ones wait, twice as long each time."""
+"""Number of attempts without a pause between them; before later ones the pause doubles each time."""
 LOOP_PAUSES_MS = (60_000, 600_000)
-"""Between two fencings of a node that is fenced again and again: the first pause, which doubles, and the longest."""
+"""Pause before another fencing of a node that is fenced again and again: the first, which doubles, and the longest."""
 _ENDS = (FenceOutcome.FENCED, FenceOutcome.CONFIRMED, FenceOutcome.UNFENCED)
 _ASKING = (ActionName.START, ActionName.MONITOR)
 
 
 def levels_for(cib: Cib, status: NodeStatus) -> tuple[Level, ...]:
-    """Return what fences a node, in the order of the topology."""
+    """Return the fencing levels of a node, in the order of the topology; the watchdog comes last."""
     entry = cib.in_force.nodes.get(status.name)
     attributes = {**(effective(entry.attributes) if entry is not None else {}), **status.attributes}
     return fencing_levels(cib.in_force, status.name, attributes) + watchdog_levels(cib.in_force, status)
 
 
 def unfencing_levels_for(cib: Cib, status: NodeStatus) -> tuple[Level, ...]:
-    """Return what lets a node in: all devices that provide unfencing, at once."""
+    """Return the level that unfences a node: all devices that provide unfencing, at once; empty: none does."""
     devices = unfencing_devices(cib.in_force, status.name)
     return (devices,) if devices else ()
 
 
 def failures_of(cib: Cib, status: NodeStatus, *, is_unfencing: bool) -> list[FencingRecord]:
-    """Return the failed attempts on this life, since it was last believed dead (or let in), by their order."""
+    """Return the failed attempts on this incarnation, oldest first, since its last successful fencing or unfencing."""
     failed: list[FencingRecord] = []
     for record in cib.status.fencing_history:
         is_same_kind = (record.action is FenceAction.ON) == is_unfencing
@@ -57,14 +58,14 @@ def failures_of(cib: Cib, status: NodeStatus, *, is_unfencing: bool) -> list[Fen
 
 
 def attempts_of(failed: Sequence[FencingRecord]) -> int:
-    """Return how many attempts have failed; not all of them are remembered."""
+    """Return how many attempts have failed; the history remembers only some of them."""
     return max(len(failed), failed[-1].attempt) if failed else 0
 
 
 def pause_ms(attempts: int, quick_until: int) -> int:
-    """Return how long to wait after so many failed attempts; after `quick_until` of them the longest pause.
+    """Return the pause in ms before the next attempt; from `quick_until` failed attempts on, the longest pause.
 
-    Pacemaker's stonith-max-attempts means the same: it ends immediate attempts, not fencing (Pacemaker Explained,
+    Pacemaker's stonith-max-attempts means the same: it limits immediate attempts, not fencing (Pacemaker Explained,
     "Cluster Options").
     """
     if attempts >= quick_until:
@@ -85,15 +86,15 @@ def fenced_lately(cib: Cib, node: NodeName, now: WallTime) -> list[FencingRecord
 
 
 def loop_pause_ms(cib: Cib, status: NodeStatus, now: WallTime) -> int:
-    """Return how long the fencing of a node is to wait because it was fenced so often; 0: not at all.
+    """Return for how many ms the fencing of a node is delayed because it was fenced so often; 0: no delay.
 
-    Two nodes that fence each other in turn, or one that is lost soon after each boot, would go on for ever. While it
-    waits the node counts as lost, and nothing of it starts on another node; if it boots and joins meanwhile, the boot
-    proves that what ran there has ended. What a person wants fenced does not wait.
+    Otherwise two nodes that fence each other in turn, or one that is lost soon after each boot, would go on forever.
+    During the delay the node counts as lost, and nothing of it starts on another node; if it boots and joins meanwhile,
+    the boot proves that what ran there has ended. Fencing that an administrator requested is not delayed.
     """
     limit = ClusterProperties(cib.in_force).integer("fencing-loop-limit")
     fenced = fenced_lately(cib, status.name, now)
-    # A life that goes on after its recorded fencing is to be fenced again, and no person has asked for that.
+    # An incarnation that lives on after its recorded fencing is fenced again; no administrator has requested that.
     is_disproved = any(record.target_incarnation == status.incarnation for record in fenced)
     is_wanted_by_person = status.is_fence_requested and not is_disproved
     if not limit or is_wanted_by_person or len(fenced) < limit:
@@ -104,7 +105,11 @@ def loop_pause_ms(cib: Cib, status: NodeStatus, now: WallTime) -> int:
 
 
 def least_tried(cib: Cib, target: NodeName, levels: Sequence[Level], failed: Sequence[FencingRecord]) -> Level:
-    """Return the level to try next: of those tried least, the first without a device that lied about the target."""
+    """Return the level to try next: of those tried least, the first without a device that once failed to fence the
+    target.
+
+    Such a device reported success, and the target was heard afterwards (`ProofState.LIED`).
+    """
     tried = [(record.device, *record.others) for record in failed]
 
     def has_lied(level: Level) -> bool:
@@ -117,11 +122,11 @@ def least_tried(cib: Cib, target: NodeName, levels: Sequence[Level], failed: Seq
 def executor_of(
     cib: Cib, target: NodeName, level: Level, failed: Sequence[FencingRecord], *, dc: NodeName, is_unfencing: bool
 ) -> NodeName:
-    """Return who of those that are `able_to_use` a level is to ask its devices next; there must be one.
+    """Return the node that is to call the level's devices next, one of those `able_to_use` it; there must be one.
 
-    Never the target when it is to be fenced. When it is to be let in, it comes first: some agents can register only
-    the node that they run on (`on_target`). Otherwise who has tried least, then who does not wait to leave, then who
-    reaches the devices best, then the DC, for whom the way is the shortest.
+    A node never fences itself. For unfencing, the target comes first: some agents can register only the node that they
+    run on (`on_target`). Otherwise the order is: fewest failed attempts, not about to leave, best reach of the devices,
+    and the DC, which needs no detour.
     """
     able = able_to_use(cib, target, level, is_unfencing=is_unfencing)
     with_it = [record.executor for record in failed if (record.device, *record.others) == level]
@@ -135,9 +140,9 @@ def executor_of(
 
 
 def able_to_use(cib: Cib, target: NodeName, level: Level, *, is_unfencing: bool = False) -> list[NodeName]:
-    """Return the nodes that are online and may ask all devices of a level; the target is none when it is to be fenced.
+    """Return the online nodes that may call all devices of a level; for fencing, without the target.
 
-    Constraints speak of devices alone: that a watchdog has done its work may be believed by anybody.
+    Location constraints concern devices only: every node may conclude that a watchdog has done its work.
     """
     nodes = sorted(
         name
@@ -150,7 +155,7 @@ def able_to_use(cib: Cib, target: NodeName, level: Level, *, is_unfencing: bool 
 
 
 def _distance(cib: Cib, node: NodeName, device: ResourceId) -> int:
-    """Say how sure it is that a node reaches a device: 0 it is started there, 1 nobody asked, 2 asking failed there."""
+    """Return how doubtful a node's reach of a device is: 0: it is started there; 1: unknown; 2: an attempt failed."""
     history = cib.status.nodes[node].histories.get(device)
     if history is None:
         return 1

@@ -1,12 +1,12 @@
-"""Whether a fenced node is silent: what the DC, and voters that it hears, heard of it since (safety.md §5).
+"""Whether a fenced node is silent: what the DC, and the voters that it hears, have heard of it since (safety.md §5).
 
-A target that lives sends once per heartbeat period. So silence is proven only by somebody who has listened for a whole
-period after the fence agent's success, and has been able to say so: the DC by a report made that late, another voter by
-a heartbeat that came that late. Waiting for a fixed time instead would believe before the news could arrive.
+A target that is alive sends once per heartbeat period. So silence is proven only by nodes that have listened for a
+whole period after the fence agent's success and have been able to report it: the DC by a report of its pacer made that
+late, another voter by a heartbeat received that late. A fixed wait instead could end before the evidence arrives.
 
-What comes after the success need not have been sent after it: the network delays. A target that has seen a heartbeat
-sent after the success lives; so does one that is still heard a node-timeout later. Until then listening begins again
-with everything that is heard.
+A heartbeat that arrives after the success may have been sent before it, because the network delays. A target that has
+seen a heartbeat sent after the success is alive; so is one that is still heard a node-timeout later. Until then, each
+heartbeat of the target restarts the listening period.
 """
 
 from haclusterd.model.cluster import Cib
@@ -31,7 +31,7 @@ class Evidence:
 def evidence_since(
     cib: Cib, order: FenceOrder, node: NodeName, report: PacerReport | None, *, since: Instant, timing: Timing
 ) -> Evidence:
-    """Weigh a report of this node's pacer; `since` is when `node`, the DC, saw the agent's success."""
+    """Return the evidence in a report of this node's pacer; `since` is when `node`, the DC, saw the agent's success."""
     if report is None:
         return Evidence()
     heard = {item.name: item for item in report.nodes}
@@ -52,7 +52,7 @@ def evidence_since(
 
 
 def is_alive_since(heard: HeardNode, since: Instant, timing: Timing) -> bool:
-    """Tell whether what was heard of a node proves that it lived after `since`, however late it came."""
+    """Return whether what was heard of a node proves that it was alive after `since`, however late it arrived."""
     if heard.answered_at is not None and heard.answered_at > since:
         return True
     return heard.heard_at is not None and heard.heard_at > after(since, timing.node_timeout_ms)
@@ -63,13 +63,13 @@ def _is_live(voter: HeardNode, timing: Timing) -> bool:
 
 
 def _is_same_boot(target: HeardNode, order: FenceOrder) -> bool:
-    """Tell whether what is heard lives in the boot that was to end; a daemon that restarted there proves it as well."""
+    """Return whether what is heard is in the boot that was to end; a daemon that restarted in it is proof too."""
     wanted, found = order.target_incarnation, target.incarnation
     return wanted is not None and found is not None and wanted.boot_id == found.boot_id
 
 
 def _heard_by(voter: HeardNode, target: HeardNode | None, order: FenceOrder) -> Instant | None:
-    """Return when a voter heard the boot that was to end, at the latest; None: never, or another one."""
+    """Return when a voter last heard the boot that was to end; None: never, or it heard another boot."""
     age_ms = voter.hears.get(order.target)
     if age_ms is None or voter.heard_at is None:
         return None

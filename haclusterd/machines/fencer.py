@@ -1,10 +1,10 @@
-"""Executes fence orders that name this node: the fence agents, their retries, their answers (safety.md §5).
+"""Executes fence orders that name this node: calls the fence agents, retries, and reports (safety.md §5).
 
-An order is begun at most once per incarnation, and every call that counts only under a fresh lease: others must know
-until when an agent of a node that they have lost may act. A killed or failed agent is a failure, never a success. All
-devices of a level must succeed: a node with two power supplies is off only when both are, so a reset with several
-devices is off on all and then on on all; once all are off the node is dead, and what `on` answers no longer matters
-(Pacemaker Explained, "Fencing Levels").
+An order is started at most once per incarnation, and every call that acts only under a fresh lease: other nodes must
+know until when an agent of a lost node may act. An agent that was killed or failed never counts as success. All
+devices of a level must succeed: a node with two power supplies is off only when both are. A reset with several devices
+is therefore off on all of them and then on on all of them; once all are off the node is dead, and the result of `on`
+no longer matters (Pacemaker Explained, "Fencing Levels").
 """
 
 import zlib
@@ -26,30 +26,30 @@ from haclusterd.model.templates import expanded
 from haclusterd.model.watchdog import WATCHDOG
 
 ATTEMPTS_DEFAULT = 2
-"""`pcmk_<action>_retries`: how often the agent is called at most."""
+"""Default of `pcmk_<action>_retries`: the maximum number of calls of the agent."""
 RETRY_PAUSE_MS = 1000
 RETRY_SHARE_PERCENT = 70
-"""No retry after this share of the timeout."""
+"""No retry after this part of the timeout."""
 SPECIAL_PREFIXES = ("pcmk_", "CRM_meta_")
 SPECIAL_NAMES = frozenset({"action", "provides", "stonith-timeout", "crm_feature_set"})
 LIST, STATUS = "list", "status"
 STATUS_CODES = (0, 2)
-"""What `status` answers for a host that the device knows: on, off."""
+"""Answers of `status` that show that the device knows the host: on, off."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One thing to ask of one device."""
+    """One call that an order needs: an action on a device."""
 
     device: ResourceId
     action: str
     """`off`, `on`, `reboot`; `list` or `status` to find out whether the device knows the target."""
     is_decisive: bool = True
-    """Whether its failure is the order's."""
+    """Whether its failure makes the order fail."""
 
     @property
     def acts(self) -> bool:
-        """Whether a late call could do harm. A query does none, nor does `on` for a node that was just switched off."""
+        """Whether a late call could do harm. A query cannot, nor can `on` for a node that was just switched off."""
         return self.is_decisive and self.action not in (LIST, STATUS)
 
 
@@ -57,13 +57,13 @@ class _Step:
 class _Job:
     order: FenceOrder
     steps: list[_Step]
-    """What is still to be done, the present step first."""
+    """The remaining steps, the present one first."""
     began_at: Instant
-    """When the present step began."""
+    """When the present step was started."""
     timeout_ms: int = 0
     attempts_left: int = 0
     attempts: int = 0
-    """Of the whole order: every call has a key of its own."""
+    """Calls of the whole order: each has a key of its own."""
     due_at: Instant = NEVER
     """When the next call is due: after a delay, or a pause between attempts."""
     is_calling: bool = False
@@ -87,16 +87,16 @@ class FencerMachine:
 
     @property
     def is_fencing(self) -> bool:
-        """Whether fence agents are at work, or will be tried again."""
+        """Whether fence agents are at work, or will be called again."""
         return bool(self._jobs)
 
     def reincarnated(self, incarnation: Incarnation) -> None:
-        """Begin a new life, which no fence agent of the old one outlives."""
+        """Start a new incarnation; no fence agent of the previous one outlives it."""
         assert not self._jobs
         self._incarnation = incarnation
 
     def cib_changed(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
-        """Look for fence orders of this incarnation."""
+        """Start the fence orders of this incarnation that are new in the CIB."""
         self._cib = cib
         self._begun &= set(cib.status.fence_orders)
         effects: list[Effect] = []
@@ -135,10 +135,11 @@ class FencerMachine:
         return [*checks, *off, *on]
 
     def _turns_on(self, device: ResourceId) -> bool:
-        """A device that cuts instead of a reset leaves the node off.
+        """Return whether a reset with this device ends with `on`; a device that only cuts the node off is not turned on
+        again.
 
-        One that lets nodes in is not asked for `on` either: the node may live, and would get at what others use by
-        then. It is let in when it has joined (safety.md §5).
+        Nor is a device that unfences asked for `on`: the node may be alive, and would get access to what others use by
+        then. It is unfenced when it has joined (safety.md §5).
         """
         is_cut = self._parameters(device).get("pcmk_reboot_action", "reboot") == "off"
         return not is_cut and not lets_nodes_in(self._cib.in_force, device)
@@ -155,7 +156,7 @@ class FencerMachine:
         return self._call_what_is_due(moment)
 
     def _call_what_is_due(self, moment: Moment) -> list[Effect]:
-        """Call agents, of one device as many at once as it takes (`pcmk_action_limit`); others wait for their turn."""
+        """Call agents, at most `pcmk_action_limit` at once per device; further calls wait."""
         effects: list[Effect] = []
         for _, job in sorted(self._jobs.items()):
             if job.is_calling or job.due_at > moment.now:
@@ -195,7 +196,7 @@ class FencerMachine:
         )
 
     def agent_finished(self, result: FenceCallResult, moment: Moment) -> Sequence[Effect]:
-        """A fence agent has ended."""
+        """Take the result of a fence agent."""
         job = self._jobs.get(FenceKey(result.key.rpartition("/")[0]))
         if job is None:
             return ()
@@ -218,7 +219,7 @@ class FencerMachine:
         return self._end(job, outcome, f"{job.failure} (attempt {job.attempts})")
 
     def _objection(self, job: _Job, result: FenceCallResult) -> str:
-        """Say why a step did not succeed; empty when it did."""
+        """Return why a step did not succeed; empty when it did."""
         if result.timed_out:
             return result.reason or "timed out"
         if job.step.action == STATUS and result.exit_code in STATUS_CODES:
@@ -244,11 +245,11 @@ class FencerMachine:
         return (_answer(job.order, outcome, detail),)
 
     def ticked(self, moment: Moment) -> Sequence[Effect]:
-        """Time has passed: call what is due."""
+        """Note that time has passed: call what is due."""
         return self._call_what_is_due(moment)
 
     def deadline(self) -> Instant:
-        """Return when `ticked` is wanted next."""
+        """Return when `ticked` must be called next."""
         waiting = [job.due_at for job in self._jobs.values() if not job.is_calling]
         return min(waiting, default=NEVER)
 
@@ -273,9 +274,9 @@ def _stonith_device(cib: Cib, name: ResourceId) -> Primitive | None:
 def fence_parameters(parameters: Mapping[str, str], target: NodeName) -> tuple[dict[str, str], str | None]:
     """Return what the agent reads on standard input, without `action`, and the host's name if that is not among it.
 
-    The node's name always travels as `nodename`; what the device calls it under the parameter that
-    `pcmk_host_argument` names (`none`: under none), unless that is configured to a fixed value; without it the agent's
-    metadata says under which (Pacemaker Explained, "Fencing").
+    The node's name is always passed as `nodename`. Its name by the device is passed under the parameter that
+    `pcmk_host_argument` names (`none`: not at all), unless that parameter has a fixed value; by default the agent's
+    metadata says which parameter it is (Pacemaker Explained, "Fencing").
     """
     plain = {
         name: value
@@ -293,7 +294,7 @@ def fence_parameters(parameters: Mapping[str, str], target: NodeName) -> tuple[d
 
 
 def longest_call_ms(cib: Cib, devices: Sequence[ResourceId], timeout_ms: int) -> int:
-    """Return how long one call of an agent for these devices takes at most."""
+    """Return how many ms one call of an agent for these devices takes at most."""
     found = timeout_ms
     for name in devices:
         device = _stonith_device(cib, name)
@@ -304,16 +305,16 @@ def longest_call_ms(cib: Cib, devices: Sequence[ResourceId], timeout_ms: int) ->
 
 
 def delay_ms(parameters: Mapping[str, str], order: FenceOrder) -> int:
-    """Return how long off and reboot wait: `pcmk_delay_base` (for this target), and by chance up to `pcmk_delay_max`.
+    """Return the delay in ms of off and reboot: at random from `pcmk_delay_base` (for this target) to `pcmk_delay_max`.
 
-    The chance is drawn from the order's key: another order draws again, and a replay of this one does not.
+    The random number follows from the order's key: another order draws again, a replay of this one does not.
     """
     least, most = delay_bounds_ms(parameters, order.target)
     return least + (zlib.crc32(order.key.encode()) % (most - least + 1))
 
 
 def delay_bounds_ms(parameters: Mapping[str, str], target: NodeName) -> tuple[int, int]:
-    """Return between which times the delay for a target is drawn."""
+    """Return the bounds in ms between which the delay for a target is drawn."""
     text = parameters.get("pcmk_delay_base", "")
     by_node = host_map(text)
     base = _duration_of(by_node.get(target.lower(), "0") if by_node else text, 0)
@@ -321,7 +322,7 @@ def delay_bounds_ms(parameters: Mapping[str, str], target: NodeName) -> tuple[in
 
 
 def host_map(text: str) -> dict[str, str]:
-    """Read `node:port;node2:port2` (separators `;`, space, tab; `=` for `:`); keys in lower case."""
+    """Parse `node:port;node2:port2` (separators `;`, space, tab; `=` for `:`); keys in lower case."""
     pairs: dict[str, str] = {}
     for item in text.replace(";", " ").split():
         name, separator, port = item.replace("=", ":", 1).partition(":") if ":" not in item else item.partition(":")

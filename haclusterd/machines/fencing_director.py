@@ -1,9 +1,9 @@
-"""The DC's side of fencing: who must be fenced, with which device, by whom, and when it is believed (safety.md §5).
+"""The DC's side of fencing: whom to fence, by which device and node, and when to record it (safety.md §5).
 
-A lost node is fenced from the moment its loss is committed; one that a plan wants to be let in (`on`) is, before
-anything that needs it starts there. The fence agent's word is not enough: the target must then
-stay silent, heard by no live voter for a whole heartbeat period, before its fencing is recorded. A device whose target
-is heard afterwards has lied; another is tried.
+A lost node is fenced as soon as its loss is committed; a node that a plan wants unfenced (`on`) is unfenced before
+anything that needs it starts there. The fence agent's success is not enough: the target must then stay silent, heard by
+no live voter for a whole heartbeat period, before its fencing is recorded. If the target is heard afterwards, the
+device's success was false (`FenceOutcome.LIED`); another device is tried.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,24 +49,24 @@ from haclusterd.scheduler.unpack.management import is_fencing_pointless
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a plan says of fencing beside the CIB."""
+    """What a plan demands of fencing in addition to the CIB."""
 
     unfencings: Mapping[NodeName, str] = field(default_factory=dict)
-    """The nodes that must be let in by their devices, and why."""
+    """The nodes that their devices must unfence, and why."""
     delay_ms: Callable[[NodeName], int | None] = lambda _node: 0
-    """How much later than others a node is to be fenced (`priority-fencing-delay`); None: not known yet."""
+    """By how many ms a node's fencing is delayed (`priority-fencing-delay`); None: not known yet."""
 
 
 NOTHING_WANTED = Wanted()
 
 
 class FencingDirector:
-    """Directs fencing while this node is DC; made each time."""
+    """Directs fencing while this node is DC; made for each term."""
 
     def __init__(
         self, node: NodeName, term: Term, timing: Timing, *, boot_id: str = "", rules: SafetyRules = ALL_RULES
     ) -> None:
-        """`boot_id`: in which boot this DC runs, which may be one that was to end."""
+        """`boot_id`: the boot in which this DC runs, which may be one that was to be fenced."""
         self._node = node
         self._boot_id = boot_id
         self._term = term
@@ -75,33 +75,34 @@ class FencingDirector:
         self._succeeded_at: dict[FenceKey, Instant] = {}
         """When this DC saw each agent's success: the target must be silent from then on."""
         self._unseen_lives: dict[FenceKey, Incarnation | None] = {}
-        """For each order about a member that never joined: which life of it was heard before its agent ended."""
+        """For each order about a member that never joined: the incarnation of it that was heard before its agent
+        ended."""
         self._fenced_at: dict[tuple[NodeName, WallTime], Instant] = {}
-        """When this DC saw each recorded fencing first, named by when it was recorded."""
+        """When this DC first saw each recorded fencing, by the time of the record."""
         self._retry_at: dict[NodeName, tuple[FenceKey, Instant]] = {}
-        """For each node: after which failed attempt, until when the next waits."""
+        """For each node: the newest failed attempt, and until when the next one waits."""
         self._held_until: dict[tuple[NodeName, WallTime], Instant] = {}
-        """For each loss of a node: until when its fencing waits because there were so many."""
+        """For each loss of a node: until when its fencing is delayed because there were so many."""
         self._abandoned_at: dict[FenceKey, Instant] = {}
-        """When this DC saw each order first whose executor was lost, and whose agent may be at work."""
+        """When this DC first saw each order whose executor was lost, and whose agent may be at work."""
         self._noted: set[tuple[NodeName, str]] = set()
         self._watchdogs = WatchdogWait(timing, rules=rules)
         self._orders = 0
         self._wake_at = NEVER
 
     def retimed(self, timing: Timing) -> None:
-        """The administrator changed node-timeout or brain-timeout."""
+        """Note that the administrator changed node-timeout or brain-timeout."""
         self._timing = timing
         self._watchdogs.retimed(timing)
 
     def deadline(self) -> Instant:
-        """Return when `step` is wanted next."""
+        """Return when `step` must be called next."""
         return min(self._wake_at, self._watchdogs.wake_at)
 
     def step(
         self, cib: Cib, report: PacerReport | None, moment: Moment, wanted: Wanted = NOTHING_WANTED
     ) -> Sequence[Effect]:
-        """Move every fencing on; `wanted` is what the plan adds to what the CIB demands."""
+        """Advance every fencing; `wanted` is what the plan demands in addition to the CIB."""
         self._wake_at = NEVER
         effects: list[Effect] = []
         self._watchdogs.observe(cib, moment)
@@ -123,9 +124,10 @@ class FencingDirector:
     def _order_deaths(
         self, cib: Cib, lost: Sequence[NodeStatus], moment: Moment, wanted: Wanted
     ) -> Iterator[Effect]:
-        """Order the deaths of lost nodes, or of one of them when they are not to be fenced at once.
+        """Order the fencing of lost nodes; without concurrent-fencing, of one at a time.
 
-        Then who was tried least comes first, so that one that cannot be fenced holds up nobody for ever.
+        In the latter case the node with the fewest attempts comes first, so that one that cannot be fenced does not
+        delay the others forever.
         """
         if not lost:
             return
@@ -171,7 +173,7 @@ class FencingDirector:
         return (Propose(Scope.DC, f"fenced:{order.key}", command),)
 
     def _wait_for_abandoned(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
-        """Give the agents of lost executors their time; a new DC begins again."""
+        """Wait until the agents of lost executors must have ended; a new DC starts the wait again."""
         effects: list[Effect] = []
         abandoned = cib.status.abandoned_fencings
         self._abandoned_at = {key: self._abandoned_at.get(key, moment.now) for key in abandoned}
@@ -184,7 +186,7 @@ class FencingDirector:
         return effects
 
     def _about_heard_life(self, order: FenceOrder, report: PacerReport | None) -> FenceOrder:
-        """Let an order about a member that never joined be judged by the life of it that is heard, if any is."""
+        """Return an order about a member that never joined with the incarnation of it that was heard, if any was."""
         if order.target_incarnation is not None:
             return order
         if order.state is FenceState.OPEN and report is not None:
@@ -193,17 +195,17 @@ class FencingDirector:
         return replace(order, target_incarnation=self._unseen_lives.get(order.key))
 
     def _is_in_the_boot_of(self, order: FenceOrder) -> bool:
-        """Tell whether this very DC was to end: nobody hears himself, so silence would prove nothing."""
+        """Return whether the order is about this DC's own boot: a node does not hear itself; silence proves nothing."""
         target = order.target_incarnation
         return order.target == self._node and target is not None and target.boot_id == self._boot_id
 
     def _distrust(
         self, cib: Cib, status: NodeStatus, report: PacerReport | None, moment: Moment
     ) -> Sequence[Effect]:
-        """Fence a node again that is heard, in the boot that should have ended, after its fencing was recorded.
+        """Declare a node lost again that is heard in the fenced boot after its fencing was recorded.
 
-        What was under way when this DC first saw the record is no evidence, nor is what lay there after an own stall:
-        it must have seen a heartbeat that was sent since, or be heard for a node-timeout.
+        Messages under way when this DC first saw the record, or queued during a stall of its own, are no evidence: the
+        node must have seen a heartbeat sent since then, or be heard a node-timeout later.
         """
         seen_at = self._fenced_at.setdefault((status.name, status.since), moment.now)
         if report is None or not moment.has_lease:
@@ -234,7 +236,7 @@ class FencingDirector:
     # -- new orders -------------------------------------------------------------------------------------------------
 
     def _order(self, cib: Cib, status: NodeStatus, moment: Moment, wanted: Wanted) -> Sequence[Effect]:
-        """Order the next attempt: the death of a lost node, or that one which is there is let in."""
+        """Order the next attempt: to fence a lost node, or to unfence one that is online."""
         is_unfencing = status.state is NodeState.ONLINE
         properties = ClusterProperties(cib.in_force)
         levels = levels_for(cib, status) if not is_unfencing else unfencing_levels_for(cib, status)
@@ -292,7 +294,7 @@ class FencingDirector:
     def _that_hold(
         self, cib: Cib, target: NodeName, levels: tuple[Level, ...]
     ) -> tuple[tuple[Level, ...], FenceOrder | None]:
-        """Return the levels after which no agent of a lost executor can let the target in; without any, its order."""
+        """Return the levels after which no lost executor's agent can unfence the target; without any, such an order."""
         if not self._rules.abandoned_agent_holds_fencing:
             return levels, None
         late = {level: may_be_let_in(cib, target, after=level) for level in levels}
@@ -300,9 +302,9 @@ class FencingDirector:
         return usable, None if usable else late[levels[0]]
 
     def _loop_pause_until(self, cib: Cib, status: NodeStatus, moment: Moment) -> Instant:
-        """Return until when a node waits that was fenced again and again; decided when this DC sees its loss.
+        """Return until when the fencing of a repeatedly fenced node waits; decided when this DC first sees its loss.
 
-        Whatever happens to the wall clock, it is no longer than that.
+        A change of the wall clock does not prolong it.
         """
         if not loop_pause_ms(cib, status, moment.wall):
             return moment.now
@@ -327,7 +329,7 @@ class FencingDirector:
 
 
 def _was_silenced_by_its_watchdog(cib: Cib, status: NodeStatus) -> bool:
-    """A watchdog does not reset an empty node, which may be heard then."""
+    """Return whether the last fencing relied on the watchdog: it does not reset an empty node, which may be heard."""
     records = [record for record in cib.status.fencing_history if record.target == status.name]
     return bool(records) and records[-1].device == WATCHDOG
 

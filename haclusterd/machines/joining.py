@@ -1,8 +1,8 @@
-"""How this node becomes, stays and ceases to be a member in force.
+"""How this node joins the cluster, stays in it and leaves it.
 
-A daemon joins under the incarnation it drew at its start. It draws a new one, and joins again, when its old life is
-over while it lives on: it was declared lost or fenced, or its lease ended and it has stopped its resources by itself.
-The old life's orders can then never be executed by the new one (safety.md §1, §4).
+A daemon joins under the incarnation that it drew at its start. It draws a new one and joins again when the previous
+incarnation is over although the process lives on: it was declared lost or fenced, or its lease ended and it has stopped
+its resources on its own. The new incarnation can then never execute orders of the previous one (safety.md §1, §4).
 """
 
 from collections.abc import Sequence
@@ -24,19 +24,19 @@ from haclusterd.model.watchdog import Watchdog
 from haclusterd.scheduler.unpack.management import unmanaged
 
 HELD_REFUSALS = (RefusalCode.HELD_FENCING_IN_FLIGHT, RefusalCode.NEEDS_UPGRADE, RefusalCode.NOT_A_MEMBER)
-"""Why a daemon stays outside and asks again: another life changes none of them."""
+"""Refusals after which a daemon stays outside and asks again: a new incarnation would not change them."""
 NO_PACER = "haclusterd-pacer does not answer; on that node: systemctl status haclusterd-pacer"
 HELD_RETRY_MS = 500
-"""How long to wait before asking again to join while this node is being fenced."""
+"""Pause before asking again to join while this node is being fenced."""
 
 
 class JoinState(StrEnum):
-    """Where this node's membership stands."""
+    """The state of this node's membership."""
 
     OUTSIDE = "outside"
     """Not joined under the present incarnation."""
     HELD = "held"
-    """Its join waits until a fencing of this node has ended."""
+    """Its Join waits until a fencing of this node has ended."""
     JOINED = "joined"
     OVER = "over"
     """The present incarnation is over; a new one is needed."""
@@ -44,7 +44,7 @@ class JoinState(StrEnum):
 
 
 class JoinEvent(StrEnum):
-    """What changes it."""
+    """What changes that state."""
 
     ONLINE = "the CIB has this incarnation online"
     HELD = "its Join was refused for now"
@@ -72,17 +72,17 @@ JOINING: Final = TransitionTable(
 
 @dataclass(frozen=True, slots=True)
 class DrawIncarnation:
-    """Draw a new incarnation and tell every machine and the pacer."""
+    """Draw a new incarnation and pass it to every machine and the pacer."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceState:
-    """How this node's watchdog device stands."""
+    """The state of this node's watchdog device."""
 
     watchdog: Watchdog | None = None
-    """The one that the pacer feeds."""
+    """The device that the pacer feeds."""
     is_settled: bool = True
-    """Whether the pacer has opened the device that is configured, or said why it did not; True where there is none."""
+    """Whether the pacer has opened the configured device, or reported why it could not; True if none is configured."""
 
 
 NO_DEVICE = DeviceState()
@@ -112,18 +112,18 @@ class JoiningMachine:
 
     @property
     def state(self) -> JoinState:
-        """Where this node stands."""
+        """The state of this node's membership."""
         return self._state
 
     @property
     def held_because(self) -> str:
-        """Why its join is held; empty when it is not."""
+        """Why its Join is held; empty when it is not."""
         if self._lacks_pacer:
             return NO_PACER
         return self._held_because if self._state is JoinState.HELD else ""
 
     def reincarnated(self, incarnation: Incarnation) -> None:
-        """Begin a new life."""
+        """Start a new incarnation."""
         self._incarnation = incarnation
         self._happened(JoinEvent.NEW_LIFE)
         self._attempt += 1
@@ -134,7 +134,7 @@ class JoiningMachine:
         self._is_leaving = True
 
     def refused(self, refusal: Refusal, moment: Moment) -> None:
-        """A Join was refused: ask again later, under the same incarnation when it was only held."""
+        """Take the refusal of a Join: ask again later; a Join that was only held keeps its incarnation."""
         if refusal.code in HELD_REFUSALS:
             self._happened(JoinEvent.HELD)
             self._held_because = refusal.text
@@ -159,12 +159,12 @@ class JoiningMachine:
         has_pacer: bool = True,
         keeps_running: bool = False,
     ) -> Sequence[Effect | DrawIncarnation]:
-        """Compare what the CIB says of this node with what it is.
+        """Compare the CIB's status of this node with its own state, and return what follows.
 
-        `is_fencing`: fence agents of this life are at work. It must not end before them: its orders would be closed as
-        unknown, and a late `off` could hit a node that has come back. `device`: the watchdog, which a Join publishes.
-        `has_pacer`: this node's pacer answers; a member whose heartbeats nobody sends would be lost and fenced.
-        `keeps_running`: a node without a lease leaves alone what it runs (no-quorum-policy freeze, ignore).
+        `is_fencing`: fence agents of this incarnation are at work. The incarnation must not end before them: its orders
+        would be closed as unknown, and a late `off` could hit a node that has come back. `device`: the watchdog, which
+        a Join publishes. `has_pacer`: this node's pacer answers; a member without heartbeats would be declared lost and
+        fenced. `keeps_running`: a node without a lease leaves its resources running (no-quorum-policy freeze, ignore).
         """
         status = cib.status.nodes.get(self._node)
         self._lacks_pacer = False
@@ -179,13 +179,13 @@ class JoiningMachine:
             is_over = moment.has_lease and not is_fencing
             return self._end_life("its resources were stopped without a lease") if is_over else ()
         if self._state is JoinState.JOINED:
-            # A person may want this node to leave; then its daemon lives on until it is removed, or started again.
+            # An administrator may have asked this node to leave; its daemon runs on until it is removed or restarted.
             is_leaving = self._is_leaving or status.is_leaving
             left = self._leave_step(cib, status, moment, is_leader=is_leader) if is_leaving else ()
             return (*self._publish(status, device), *left)
         if self._state is JoinState.OVER:
-            # What a wrongly fenced life runs must be stopped before anything else: it may be starting on another node.
-            # What a lost one runs is about to be fenced, and has no lease.
+            # What a wrongly fenced incarnation runs must be stopped first: it may be starting on another node.
+            # What a lost incarnation runs is about to be fenced, and has no lease.
             is_given_up = status.state is NodeState.FENCED or (status.state is NodeState.LOST and not keeps_running)
             is_own = status.incarnation == self._incarnation
             must_stop_first = is_given_up and (is_own or status.state is NodeState.FENCED) and not has_acted_alone
@@ -194,7 +194,7 @@ class JoiningMachine:
         return self._ask(moment, device) if has_pacer and device.is_settled else ()
 
     def _publish(self, status: NodeStatus, device: DeviceState) -> Sequence[Effect]:
-        """Say that another device is fed than the one that survivors count on, or none."""
+        """Publish that another device is fed than the one that survivors count on, or none."""
         if not device.is_settled or device.watchdog == status.watchdog:
             return ()
         timeout_ms = device.watchdog.timeout_ms if device.watchdog is not None else 0
@@ -205,7 +205,7 @@ class JoiningMachine:
         return (Note("reincarnation", f"this incarnation is over: {why}"), DrawIncarnation())
 
     def _ask(self, moment: Moment, device: DeviceState) -> Sequence[Effect]:
-        """Ask to join, with or without a lease: a lost node is echoed by nobody until its next Join is applied."""
+        """Ask to join, with or without a lease: no voter echoes a lost node until its next Join is applied."""
         if self._state is JoinState.HELD:
             if moment.now < self._retry_at:
                 return ()
@@ -251,12 +251,12 @@ class JoiningMachine:
         )
 
     def deadline(self) -> Instant:
-        """Return when `step` is wanted next."""
+        """Return when `step` must be called next."""
         return self._retry_at if self._state is JoinState.HELD else NEVER
 
 
 def transfer_target(cib: Cib, node: NodeName) -> NodeName | None:
-    """Return another voter that is online and stays, first by name; a witness only where there is no other."""
+    """Return another voter that is online and stays, the first by name; a witness only if there is no other."""
     for name in sorted(cib.voters(), key=lambda name: (cib.members[name].is_witness, name)):
         status = cib.status.nodes.get(name)
         if name != node and status is not None and status.state is NodeState.ONLINE and not status.is_leaving:

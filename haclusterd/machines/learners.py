@@ -1,7 +1,7 @@
-"""Learners become voters: the DC gives the vote to those that are to have one and have caught up, one after the other.
+"""Learners become voters: the DC gives the vote to learners that are to have one and have caught up, one at a time.
 
-A voter that lacks the log would hold up every commit until it has it, so it gets the log first, without a vote (Raft
-thesis §4.2.1). Nothing here decides how many voters there are: a person did, when the member was added.
+A voter that lacks the log would delay every commit until it has it, so a new member first gets the log without a vote
+(Raft thesis §4.2.1). The number of voters is not decided here: the administrator chose it when adding the member.
 """
 
 from collections.abc import Collection, Sequence
@@ -17,11 +17,11 @@ from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 RETRY_MS = 500
-"""Between two attempts: the leader may not be able to change the members at the moment."""
+"""Pause between two attempts: the leader may be unable to change the members at the moment."""
 
 
 class LearnersMachine:
-    """Gives votes, on the DC."""
+    """Promotes learners to voters, on the DC."""
 
     def __init__(self, rules: SafetyRules = ALL_RULES) -> None:
         self._rules = rules
@@ -31,13 +31,13 @@ class LearnersMachine:
         self._is_waiting = False
 
     def ready(self, learners: tuple[NodeName, ...]) -> None:
-        """Raft says which learners have caught up."""
+        """Take the learners that have caught up, as Raft reports them."""
         self._ready = learners
 
     def step(self, cib: Cib, term: Term, moment: Moment, heard: Collection[NodeName]) -> Sequence[Effect]:
         """Propose the next voter, if one is due.
 
-        `heard`: whose heartbeats and this node's go both ways. A voter that cannot echo would end the others' leases.
+        `heard`: the nodes with heartbeats in both directions. A voter that cannot echo would end the leases of others.
         """
         command = next_voter(cib, tuple(name for name in self._ready if name in heard), self._rules)
         self._is_waiting = command is not None
@@ -48,14 +48,14 @@ class LearnersMachine:
         return (Propose(Scope.DC, f"voter:{term}:{command.version}:{self._attempt}", command),)
 
     def deadline(self) -> Instant:
-        """Return when `step` is wanted next."""
+        """Return when `step` must be called next."""
         return self._retry_at if self._is_waiting else NEVER
 
 
 def next_voter(
     cib: Cib, ready: tuple[NodeName, ...], rules: SafetyRules = ALL_RULES
 ) -> ChangeMembers | None:
-    """Return the change that gives the next learner its vote; None when there is none, or it must wait."""
+    """Return the change that makes the next learner a voter; None when there is none, or it must wait."""
     if len(cib.voters()) >= VOTERS_MAX:
         return None
     for name in sorted(ready):

@@ -1,16 +1,16 @@
-"""On which links the kernel drops what the peer that is heard cannot have sent (safety.md §3, floods).
+"""On which links the kernel drops datagrams that the known peer cannot have sent (safety.md §3, floods).
 
 A heartbeat begins with the names, then the token and the boot id of the sender's incarnation: 64 and 122 random bits,
-which nobody knows who has not seen a heartbeat or been on the machine. While more datagrams are refused on a link than
-a peer by itself would send, only its known life is let through there. When that life falls silent, any life of the same
-boot is, since the daemon may have begun a new one; when that says nothing either, everything is, since the machine may
-have booted.
+which can be known only from a heartbeat or on the machine itself. While more datagrams are refused on a link than a
+peer alone would send, only the peer's known incarnation passes there. When that falls silent, any incarnation of the
+same boot passes, since the daemon may have started a new one; when that is silent too, everything passes, since the
+machine may have booted.
 
-Invariant: the filter keeps no peer out. A new life of its daemon passes SAME_LIFE_PERCENT of a period after the old one
-was heard last, another boot after SILENT_PERIODS, before which it would not be believed. Without a flood nothing is
+Invariant: the filter keeps no peer out. A new incarnation passes SAME_LIFE_PERCENT of a period after the previous one
+was last heard, another boot after SILENT_PERIODS, before which it would not be believed. Without a flood nothing is
 filtered.
 
-The machine is asked who was heard (`PacerMachine.heard_life`); time comes with each event.
+`PacerMachine.heard_life` says who was heard; the time comes with each event.
 """
 
 from collections.abc import Callable
@@ -24,24 +24,25 @@ from haclusterd.model.records import dataclass
 from haclusterd.model.timing import derive
 
 FLOOD = 64
-"""Datagrams refused on one link in one heartbeat period. A peer sends four at most; with a wrong key, as many."""
+"""Datagrams refused on one link in one period that make a flood. A peer sends at most four, with a wrong key as
+well."""
 OVER_MS = 5_000
-"""A flood of which nothing came for so long is over."""
+"""A flood without further datagrams for this time is over."""
 SAME_LIFE_PERCENT = 150
-"""Of a heartbeat period: after it the next heartbeat of the known life is late."""
+"""Percent of a heartbeat period after which the next heartbeat of the known incarnation is late."""
 
 
 class Admitted(NamedTuple):
-    """Whose heartbeats pass."""
+    """Whose heartbeats pass the filter."""
 
     peer: NodeName
     boot_id: str
     token: str | None
-    """None: those of every life in that boot."""
+    """None: every incarnation in that boot."""
 
 
 class LetThrough(NamedTuple):
-    """Let nothing else through on a link from now on; None: everything."""
+    """Filter a link from now on, so that only `admitted` passes; None: no filter."""
 
     link: Link
     admitted: Admitted | None
@@ -54,11 +55,11 @@ class _Watched:
     peer: NodeName
     counted_from: Instant
     refused: int = 0
-    """Since `counted_from`."""
+    """Datagrams refused since `counted_from`."""
     flooded_at: Instant | None = None
-    """When it was last seen to be flooded."""
+    """When a flood was last seen on it."""
     dropped: int | None = None
-    """What the kernel had dropped when it was last asked."""
+    """The kernel's count of dropped datagrams when it was last asked."""
     admitted: Admitted | None = None
 
 
@@ -70,7 +71,7 @@ class LinkFiltering:
         self._peers: dict[Link, NodeName] = {}
         self._watched: dict[Link, _Watched] = {}
         self._refused: dict[Link, int] = {}
-        """Since the newest step."""
+        """Datagrams refused since the last step, by link."""
         self._wake_at = NEVER
 
     @property
@@ -80,13 +81,13 @@ class LinkFiltering:
 
     @property
     def filtered(self) -> tuple[Link, ...]:
-        """The links on which not everything is let through."""
+        """The links with a filter."""
         return tuple(link for link, watched in self._watched.items() if watched.admitted is not None)
 
     def configured(self, settings: PacerSettings) -> tuple[LetThrough, ...]:
-        """Take the links; those that stay, with their peer, keep their filter.
+        """Take the settings; links that stay with the same peer keep their filter.
 
-        Where another peer has the address now, its socket may still be the one that was filtered for the peer before.
+        If an address now belongs to another peer, its socket may still have the filter of the previous one.
         """
         self._period_ms = derive(settings.node_timeout_ms, settings.brain_timeout_ms).heartbeat_ms
         self._peers = {
@@ -98,11 +99,11 @@ class LinkFiltering:
         return tuple(LetThrough(link, None) for link, watched in left.items() if watched.admitted is not None)
 
     def refused(self, link: Link) -> None:
-        """A datagram that came on a link was not believed. It says nothing of time: there may be a flood of these."""
+        """Count a datagram that was refused on a link; without a time, because in a flood this is called very often."""
         self._refused[link] = self._refused.get(link, 0) + 1
 
     def dropped(self, link: Link, count: int, now: Instant) -> bool:
-        """Take how many datagrams the kernel has dropped on a filtered link so far; return whether these are more."""
+        """Take the number of datagrams that the kernel has dropped on a filtered link; return whether it has grown."""
         watched = self._watched.get(link)
         if watched is None or watched.admitted is None:
             return False
@@ -113,7 +114,7 @@ class LinkFiltering:
         return is_more
 
     def step(self, heard: Callable[[NodeName], HeardLife | None], now: Instant) -> tuple[LetThrough, ...]:
-        """Judge by what was refused since the last step, and by which life of each peer is heard, since when silent."""
+        """Return the changes of filters, by the datagrams refused since the last step and the incarnations heard."""
         self._wake_at = NEVER
         if not self._refused and not self._watched:
             return ()
@@ -144,7 +145,7 @@ class LinkFiltering:
                 watched.refused = 0
 
     def _admitted(self, watched: _Watched, life: HeardLife | None, now: Instant) -> Admitted | None:
-        """Return whose heartbeats pass in a flood; and be back when that may change."""
+        """Return whose heartbeats pass in a flood, and set the wake-up for when that may change."""
         if watched.flooded_at is not None:
             self._wake(after(watched.flooded_at, OVER_MS))
         if life is None:

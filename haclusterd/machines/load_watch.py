@@ -1,7 +1,7 @@
-"""How much a node has done at once, as its load leaves it (Pacemaker Explained, "Cluster Options": load-threshold).
+"""How many actions a node may run at once, given its load (Pacemaker Explained, "Cluster Options": load-threshold).
 
-Each node looks at its own load now and then, and publishes a limit when that has changed; the DC then obeys it.
-Invariant: nothing is published while load-threshold is 0, except that an older limit is over.
+Each node reads its own load at intervals and publishes a limit when that has changed; the DC obeys it.
+Invariant: while load-threshold is 0, nothing is published but the end of an earlier limit.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from haclusterd.model.machine_load import MachineLoad, actions_left
 from haclusterd.model.properties import ClusterProperties
 
 LOOK_MS = 30_000
-"""The kernel's average is over a minute; more entries of the log than this would be a load of their own."""
+"""Pause between two reads: the kernel's average is over a minute, and more log entries would be a load themselves."""
 
 
 class LoadWatch:
@@ -27,14 +27,14 @@ class LoadWatch:
         self._next_at = Instant(0)
         self._is_watching = False
         self._configuration: Configuration | None = None
-        """What the threshold was read from."""
+        """The configuration that the threshold was read from."""
         self._threshold = 0
-        """In percent; 0: this node's load limits nothing."""
+        """In percent; 0: the load sets no limit."""
 
     def step(
         self, cib: Cib, incarnation: Incarnation, read: Callable[[], MachineLoad | None], now: Instant
     ) -> Sequence[Effect]:
-        """Read the load with `read` when it is due."""
+        """Read the load with `read` if that is due, and publish a changed limit."""
         status = cib.status.nodes.get(self._node)
         threshold = self._threshold_of(cib.in_force)
         is_joined = status is not None and status.state is NodeState.ONLINE and status.incarnation == incarnation
@@ -59,5 +59,5 @@ class LoadWatch:
         return self._threshold
 
     def deadline(self) -> Instant:
-        """Return when `step` is wanted next."""
+        """Return when `step` must be called next."""
         return self._next_at if self._is_watching else NEVER

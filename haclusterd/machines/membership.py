@@ -1,10 +1,10 @@
-"""Who is lost: the DC's judgement of its peers' silence (safety.md §4, §6).
+"""Which nodes are lost: the DC's judgement of its peers' silence (safety.md §4, §6).
 
-A node is lost when no voter in the DC's quorum has heard it for node-timeout; a node that others hear and only the DC
-does not is no reason to fence, but to hand the DC over; so it is with one that does not hear the DC. A host that is
-heard, but itself hears no majority, or whose daemon is away for brain-timeout, is lost too. So is one whose daemon is
-there and takes no part: it does not answer the DC, takes no entry of the log, or has not joined. Nothing here is read
-from disk, and no refused connection ever hastens a loss.
+A node is lost when no voter in the DC's quorum has heard it for node-timeout. If other voters hear a node and only the
+DC does not, or the node does not hear the DC, the DC hands the leadership over instead of fencing. A host that is heard
+but hears no majority, or whose daemon is away for brain-timeout, is lost too. So is one whose daemon is alive but takes
+no part: it does not answer the DC, takes no entry of the log, or has not joined. Nothing here is read from disk, and a
+refused connection never hastens a loss.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,43 +23,43 @@ from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing
 
 DISK_SHARE = 3
-"""A daemon that answers and makes no entry durable is given so many times brain-timeout: its disk may be slow."""
+"""Multiple of brain-timeout that a daemon gets that answers but makes no entry durable: its disk may be slow."""
 REMEMBERED_SHARE = 60
-"""For so many times brain-timeout a node does not give the leadership away a second time for the same life."""
+"""Multiple of brain-timeout in which this node does not hand the leadership over again for the same incarnation."""
 FRESH_HEARTBEATS = 3
-"""A node whose newest heartbeat a voter got within so many periods is there, for that voter."""
+"""A voter hears a node at present if it got the newest heartbeat within this number of periods."""
 
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """One report, brought to the present."""
+    """One pacer report, with ages as of now."""
 
     voters: tuple[NodeName, ...]
-    """In order of name."""
+    """Sorted by name."""
     heard: Mapping[NodeName, HeardNode]
     ages_ms: Mapping[NodeName, int]
-    """How long ago the DC itself heard each node that it has heard."""
+    """By node: how many ms ago the DC itself heard it."""
 
     @staticmethod
     def of(cib: Cib, report: PacerReport, now: Instant) -> "_View":
-        """Count what has passed since the report was made."""
+        """Return a view of a report, with the time since then added to its ages."""
         drift_ms = max(0, now - report.reported_at)
         ages_ms = {node.name: node.age_ms + drift_ms for node in report.nodes if node.age_ms is not None}
         return _View(cib.voters(), {node.name: node for node in report.nodes}, ages_ms)
 
     def age_ms(self, node: NodeName) -> int | None:
-        """Return how long ago the DC itself heard `node`."""
+        """Return how many ms ago the DC itself heard `node`; None: never."""
         return self.ages_ms.get(node)
 
     def age_through_ms(self, voter: NodeName, node: NodeName) -> int | None:
-        """Return how long ago `voter` heard `node`, as far as its newest heartbeat says."""
+        """Return how many ms ago `voter` heard `node`, by the voter's newest heartbeat; None: not known."""
         own = self.ages_ms.get(voter)
         age = self.heard[voter].hears.get(node) if own is not None else None
         return None if own is None or age is None else age + own
 
 
 class MembershipMachine:
-    """The DC's view of who is there; made each time this node becomes DC."""
+    """The DC's judgement of which nodes are there; made each time this node becomes DC."""
 
     def __init__(
         self,
@@ -71,49 +71,50 @@ class MembershipMachine:
         handed_over: dict[tuple[NodeName, Incarnation | None], Instant] | None = None,
         rules: SafetyRules = ALL_RULES,
     ) -> None:
-        """`handed_over`: for which lives this node gave the leadership away, and when first; it is kept by others."""
+        """`handed_over`: because of which incarnations this node handed over, and when first; kept by the caller."""
         self._node = node
         self._term = term
         self._timing = timing
         self._since = now
-        """From when on silence is counted for nodes that were never heard."""
+        """The start of silence for nodes that were never heard."""
         self._rules = rules
         self._seen_stall: Instant | None = None
         self._heard: frozenset[NodeName] = frozenset()
-        """Whom this node's pacer has heard, as its newest report says."""
+        """The nodes in the newest report that this node's pacer has heard."""
         self._unheard_since: dict[NodeName, Instant] = {}
-        """Since when a node that others hear is cut from the DC: not heard by it, or not hearing it."""
+        """Since when a node that others hear is cut off from the DC: not heard by it, or not hearing it."""
         self._known: dict[NodeName, tuple[Incarnation | None, Instant]] | None = None
-        """Which life of each node the CIB names, and since when this DC knows it."""
+        """The incarnation of each node in the CIB, and since when this DC knows it."""
         self._blank_since: dict[tuple[NodeName, NodeName], Instant] = {}
-        """Since when a voter is heard that says nothing of a node: it has listened for that long at least."""
+        """By (voter, node): since when the voter is heard without naming the node, so at least how long it has
+        listened."""
         self._handed_over = handed_over if handed_over is not None else {}
         self._followers: Followers | None = None
         self._cut_at: dict[NodeName, Instant] = {}
-        """When this DC was last seen without a session with a node."""
+        """When this DC was last without a session with a node."""
         self._met: set[NodeName] = set()
-        """Whose life in the CIB this DC has heard, or seen joining: what the CIB says of them is not from long ago."""
+        """Nodes whose incarnation in the CIB this DC has heard or seen joining: their status is not outdated."""
         self._unjoined_since: dict[NodeName, Instant] = {}
-        """Since when another life of a node is heard than the one that the CIB names."""
+        """Since when a node is heard under another incarnation than the CIB's."""
         self._pending_since: dict[NodeName, tuple[Incarnation, Instant]] = {}
-        """Since when another life is heard of a node that counts as away."""
+        """Since when a node that counts as away is heard under another incarnation."""
         self._leaseless_since: Instant | None = None
         self._next_one_way_at = Instant(0)
         self._wake_at = NEVER
 
     def retimed(self, timing: Timing) -> None:
-        """The administrator changed node-timeout or brain-timeout."""
+        """Note that the administrator changed node-timeout or brain-timeout."""
         self._timing = timing
 
     def deadline(self) -> Instant:
-        """Return when `step` is wanted next."""
+        """Return when `step` must be called next."""
         return self._wake_at
 
     def is_settled(self, cib: Cib, report: PacerReport | None) -> bool:
-        """Tell whether this DC has met every member in the incarnation that the CIB knows, or decided upon it.
+        """Return whether this DC has met every member in the incarnation that the CIB knows, or has decided about it.
 
-        Until then a plan would rest on a status that may be a week old. Who was met and then begins another life holds
-        back nothing of the others: it is judged by itself.
+        Until then a plan would rest on a status that may be a week old. A member that was met and then starts another
+        incarnation does not delay the others: it is judged on its own.
         """
         heard = {node.name: node for node in report.nodes} if report is not None else {}
         for name, status in cib.status.nodes.items():
@@ -128,13 +129,13 @@ class MembershipMachine:
         return own is not None and own.state is NodeState.ONLINE
 
     def _is_unseen_fenced(self, cib: Cib) -> bool:
-        """Tell whether members that were never seen are fenced; where not, a person answers for what they run."""
+        """Return whether members that were never seen are fenced; if not, the administrator is responsible for them."""
         return self._rules.unseen_is_fenced and fences_unseen(cib.in_force)
 
     def step(
         self, cib: Cib, report: PacerReport | None, moment: Moment, followers: Followers | None = None
     ) -> Sequence[Effect]:
-        """Judge every member. `followers`: who has fallen behind in Raft; None: nobody, as far as was reported."""
+        """Judge every member. `followers`: the nodes that lag behind in Raft; None: not reported, none known."""
         self._wake_at = NEVER
         self._followers = followers
         self._cut_at |= {name: moment.now for name, each in self._behind().items() if not each.is_linked}
@@ -162,9 +163,9 @@ class MembershipMachine:
         return effects
 
     def _judge_pending(self, cib: Cib, view: _View, status: NodeStatus, moment: Moment) -> Sequence[Effect]:
-        """Have a node fenced that was away, is there again, and does not join in time (`node-pending-timeout`).
+        """Have a node fenced that was away, is back, and does not join in time (`node-pending-timeout`).
 
-        While it is being fenced its join is held, and no time counts.
+        While it is being fenced its Join is held, and the time does not count.
         """
         properties = ClusterProperties(cib.in_force)
         limit_ms = properties.duration_ms("node-pending-timeout") if properties.boolean("fencing-enabled") else 0
@@ -188,10 +189,11 @@ class MembershipMachine:
         return (Propose(Scope.DC, f"lost:{status.name}:{status.incarnation}:{self._term}", command),)
 
     def _without_lease(self, cib: Cib, report: PacerReport, moment: Moment) -> Sequence[Effect]:
-        """Let another voter lead when the lease stays away: a DC that is not heard may judge nobody, for ever.
+        """Hand the leadership over if the lease does not come back: a DC that is not heard could not judge any node,
+        forever.
 
-        Where Raft works and only heartbeats are lost, leadership would not end by itself. A DC that is heard is without
-        a lease for another reason, which no other DC would have cured.
+        If Raft works and only heartbeats are lost, the leadership would not end otherwise. A DC that is heard lacks a
+        lease for another reason, which no other DC would remove.
         """
         since = self._leaseless_since if self._leaseless_since is not None else moment.now
         self._leaseless_since = since
@@ -218,10 +220,10 @@ class MembershipMachine:
         return self._because_of_lease(candidates[turn % len(candidates)], waited_ms)
 
     def _in_silence(self, cib: Cib, waited_ms: int, moment: Moment) -> Sequence[Effect]:
-        """No heartbeat passes in either direction, Raft's sessions do: let a voter lead that answers there.
+        """Hand over to a voter that answers through Raft, when no heartbeats pass in either direction.
 
-        Each is tried for one node-timeout, and once in a while only: where no heartbeat passes between any two, another
-        DC would be in the same place.
+        Each candidate is tried for one node-timeout, and only once in a while: if heartbeats pass between no two nodes,
+        another DC would be in the same situation.
         """
         timeout_ms = self._timing.node_timeout_ms
         behind = self._behind()
@@ -251,7 +253,7 @@ class MembershipMachine:
         return (self._node, status.incarnation if status is not None else None)
 
     def _learn(self, cib: Cib, moment: Moment) -> None:
-        """Note which lives the CIB names; what concerned another life, or one that is not in force, is over."""
+        """Note the incarnations in the CIB; drop observations of other incarnations, and of nodes not in force."""
         nodes = cib.status.nodes
         if self._known is None:
             self._known = {name: (status.incarnation, self._since) for name, status in nodes.items()}
@@ -274,7 +276,7 @@ class MembershipMachine:
                 self._unjoined_since.pop(node.name, None)
 
     def _restart_after_stall(self, report: PacerReport, moment: Moment) -> None:
-        """After an own stall all silence counts from zero, as when the pacer has forgotten: it is a new process."""
+        """Restart all measurements of silence after a stall of the pacer, or when it is a new process."""
         heard = frozenset(node.name for node in report.nodes if node.age_ms is not None)
         has_forgotten = any(node.name in self._heard and node.age_ms is None for node in report.nodes)
         self._heard = heard
@@ -288,7 +290,7 @@ class MembershipMachine:
             self._pending_since.clear()
 
     def _is_from_before_a_standstill(self, report: PacerReport, moment: Moment) -> bool:
-        """Tell whether this daemon, or its pacer, has stood still since: what came meanwhile is not in the report."""
+        """Return whether the report predates a stall of this daemon or its pacer: what arrived since is not in it."""
         is_old = moment.now - report.reported_at > self._timing.stall_ms
         return is_old and self._rules.silence_clocks_restart_after_stall
 
@@ -319,9 +321,9 @@ class MembershipMachine:
             return ()
         unsure = self._unsure(view, quorum, status.name, moment)
         if unsure and self._rules.lost_needs_whole_quorum:
-            # Each of them will say more, or fall silent itself.
+            # Each of them will report again, or fall silent itself.
             self._wake_in(min(self._timing.node_timeout_ms - (view.age_ms(voter) or 0) for voter in unsure), moment)
-            # A node that has just died was heard by some voter a little later than here: that is no partial cut.
+            # A node that has just died was last heard by some voter slightly later than here: that is no partial cut.
             fresh_ms = FRESH_HEARTBEATS * self._timing.heartbeat_ms
             fresh = [voter for voter in unsure if ages_ms[voter] < fresh_ms]
             return self._heard_by_others(cib, view, status, fresh, moment) if fresh else ()
@@ -332,11 +334,12 @@ class MembershipMachine:
         return (self._lost(status, reason, ages_ms),)
 
     def _waits_until(self, view: _View, status: NodeStatus) -> Instant:
-        """Return until when a node that is not heard is waited for.
+        """Return until when to wait for a node that is not heard.
 
-        The silence of a life that was heard tells by itself. What was heard of an older life, or never, does not: a
-        life that has joined is waited for as long as any other, a member that may never have started for longer. A life
-        that another voter has heard was there: to have listened for node-timeout is enough then, for a new pacer too.
+        The silence of an incarnation that was heard is measured directly. If an earlier one was heard, or none, a
+        joined incarnation is given node-timeout, and a member that may never have started is given longer. If another
+        voter has heard the incarnation, it existed: having listened for node-timeout is then enough, for a new pacer
+        too.
         """
         heard = view.heard.get(status.name)
         is_heard_life = heard is not None and heard.age_ms is not None and heard.incarnation == status.incarnation
@@ -353,10 +356,10 @@ class MembershipMachine:
     def _unsure(
         self, view: _View, quorum: tuple[NodeName, ...], node: NodeName, moment: Moment
     ) -> list[NodeName]:
-        """Return the voters of the quorum, the DC apart, that may have heard `node` within node-timeout.
+        """Return the voters of the quorum, except the DC, that may have heard `node` within node-timeout.
 
-        What a voter said counts as of when it said so: it may have heard the node since. One that says nothing of it
-        has heard nothing for as long as it is known to listen.
+        A voter's statement holds for the time when it was made: it may have heard the node since. A voter that does not
+        name the node has not heard it for as long as it is known to have listened.
         """
         unsure = []
         for voter in quorum:
@@ -375,7 +378,7 @@ class MembershipMachine:
     def _ages(
         self, view: _View, quorum: tuple[NodeName, ...], node: NodeName, moment: Moment
     ) -> dict[NodeName, int]:
-        """Return how long ago each voter of the quorum heard `node`; one that never did counts from the DC's start."""
+        """Return how many ms ago each voter of the quorum heard `node`; never: the time since the DC's start."""
         never_ms = moment.now - self._since
         ages: dict[NodeName, int] = {}
         for voter in quorum:
@@ -403,9 +406,10 @@ class MembershipMachine:
         return (self._lost(status, f"its daemon is {heard.brain} for {away_ms} ms", {self._node: away_ms}),)
 
     def _is_from_before_its_join(self, view: _View, status: NodeStatus, moment: Moment) -> bool:
-        """Tell whether the newest heartbeat may have been sent before this life joined, and proves nothing about it.
+        """Return whether the newest heartbeat may have been sent before this incarnation joined, and so proves nothing
+        of it.
 
-        What a daemon that joins and ends again and again says of itself is heard soon after each of its Joins.
+        A daemon that joins and ends repeatedly is still judged, by the heartbeats soon after each of its Joins.
         """
         assert self._known is not None
         joined_at = self._known[status.name][1]
@@ -419,9 +423,10 @@ class MembershipMachine:
     def _judge_hearing(
         self, cib: Cib, view: _View, quorum: tuple[NodeName, ...], status: NodeStatus, moment: Moment
     ) -> Sequence[Effect]:
-        """A node that is heard, but does not hear the DC, cannot be given orders; give the DC or the node up.
+        """Judge a node that is heard, but does not hear the DC and so cannot be given orders: the DC or the node must
+        yield.
 
-        A node that no majority of voters can echo has no lease: it has stopped its resources, and nobody runs them.
+        A node that no majority of voters can echo has no lease: it has stopped its resources, and they run nowhere.
         """
         hears_dc = self._hears(view, status.name, self._node)
         is_echoed = self._may_be_echoed(view, status.name)
@@ -440,9 +445,9 @@ class MembershipMachine:
         return self._heard_by_others(cib, view, status, hearing, moment)
 
     def _may_be_echoed(self, view: _View, node: NodeName) -> bool:
-        """Tell whether a majority of the voters may echo a node (safety.md §2, "Lease"); a voter counts itself.
+        """Return whether a majority of the voters may echo a node (safety.md §2, "Lease"); a voter counts itself.
 
-        A voter may where the node hears it, and it hears the node or is not heard here, so that nobody knows.
+        A voter may do so if the node hears it, and it hears the node or is not heard here, so that this is unknown.
         """
         echoing = [
             voter
@@ -458,9 +463,9 @@ class MembershipMachine:
     def _give_up_without_echo(
         self, cib: Cib, quorum: tuple[NodeName, ...], status: NodeStatus, moment: Moment
     ) -> Sequence[Effect]:
-        """Give up a node that the DC and too few other voters have links with, both ways, at most one in node-timeout.
+        """Declare a node lost that has two-way links with too few voters, at most one node per node-timeout.
 
-        Not where a majority of the voters would not be left: the DC itself would have no lease then.
+        Not if fewer than a majority of the voters would be left: the DC itself would have no lease then.
         """
         voters = cib.voters()
         if 2 * len([voter for voter in quorum if voter != status.name]) <= len(voters):
@@ -476,7 +481,7 @@ class MembershipMachine:
     def _judge_part(
         self, cib: Cib, view: _View, quorum: tuple[NodeName, ...], status: NodeStatus, moment: Moment
     ) -> Sequence[Effect]:
-        """Give up a node whose daemon is there and can be given nothing to do: TCP is filtered, or it stays outside."""
+        """Declare a node lost whose daemon is alive and takes no part: TCP is filtered, or it does not join."""
         if not self._rules.heard_must_take_part:
             return ()
         heard = view.heard[status.name]
@@ -488,9 +493,9 @@ class MembershipMachine:
         if follower is None or self._followers is None:
             return ()
         if moment.now - self._followers.at > self._timing.node_timeout_ms:
-            return ()  # What has come since is not known: the store will say it.
+            return ()  # What has changed since then is unknown: the store will report it.
         assert self._known is not None
-        # A life that has joined just now may be newer than what the store said last: it was away until then.
+        # An incarnation that has just joined may be newer than the store's last report: it was away until then.
         began_at = max(self._since, self._known[status.name][1])
         silent_ms = moment.now - max(follower.answered_at, began_at)
         idle_ms = moment.now - max(follower.advanced_at, began_at)
@@ -513,7 +518,7 @@ class MembershipMachine:
     def _judge_unjoined(
         self, cib: Cib, view: _View, quorum: tuple[NodeName, ...], status: NodeStatus, moment: Moment
     ) -> Sequence[Effect]:
-        """Another life is heard than the one that the CIB names: that one is over, and what it ran has no master."""
+        """Judge a node heard under another incarnation than the CIB's: nobody manages the resources of that one."""
         waited_ms = moment.now - self._unjoined_since.setdefault(status.name, moment.now)
         if waited_ms < self._timing.brain_timeout_ms:
             self._wake_in(self._timing.brain_timeout_ms - waited_ms, moment)
@@ -527,7 +532,7 @@ class MembershipMachine:
     def _give_up(
         self, status: NodeStatus, target: NodeName | None, loss: Effect, moment: Moment
     ) -> Sequence[Effect]:
-        """Let the one lead that has a session with the node, once; a node that answers no leader is lost."""
+        """Hand over, once, to a voter that has a session with the node; a node that answers no leader is lost."""
         life = (status.name, status.incarnation)
         first_at = self._handed_over.get(life)
         if first_at is not None and moment.now - first_at > REMEMBERED_SHARE * self._timing.brain_timeout_ms:
@@ -546,7 +551,7 @@ class MembershipMachine:
     ) -> NodeName | None:
         """Return a voter that takes part and has sessions with this node, with the DC and with all who take part.
 
-        None too where the DC has had a session of its own with the node for as long as the node was waited for.
+        None if there is no such voter, or the DC itself has had a session with the node during the whole wait.
         """
         behind = self._behind()
         cut_at = self._cut_at.get(node)
@@ -562,14 +567,14 @@ class MembershipMachine:
         return None
 
     def _hears(self, view: _View, listener: NodeName, speaker: NodeName) -> bool:
-        """Tell whether one node heard another within node-timeout, as far as the DC knows."""
+        """Return whether one node heard another within node-timeout, as far as the DC knows."""
         age = view.age_ms(speaker) if listener == self._node else view.age_through_ms(listener, speaker)
         return _is_below(age, self._timing.node_timeout_ms)
 
     def _heard_by_others(
         self, cib: Cib, view: _View, status: NodeStatus, hearing: list[NodeName], moment: Moment
     ) -> Sequence[Effect]:
-        """Only with the DC it is cut: hand over to a node that hears all, or give up the worse end of the cut."""
+        """Judge a node cut off from the DC only: hand over to a node that hears all, or fence the least linked one."""
         since = self._unheard_since.setdefault(status.name, moment.now)
         for target in sorted(hearing):
             if target != self._node and self._hears_all(cib, view, target):
@@ -587,7 +592,7 @@ class MembershipMachine:
         return (self._lost(cib.status.nodes[loser], reason, {}),)
 
     def _hears_all(self, cib: Cib, view: _View, voter: NodeName) -> bool:
-        """Tell whether a voter hears every other node, and each that the DC hears says the same of the voter."""
+        """Return whether a voter hears every other node, and each of those that the DC hears hears the voter."""
         others = [
             name for name, status in cib.status.nodes.items() if status.state is NodeState.ONLINE and name != voter
         ]
@@ -599,7 +604,7 @@ class MembershipMachine:
         ) and self._hears(view, voter, self._node)
 
     def _fewest_links(self, cib: Cib, view: _View) -> NodeName | None:
-        """Return the online node with the fewest two-way links, of equals the higher name; never the DC."""
+        """Return the online node with the fewest two-way links, of equals the last by name; never the DC."""
         online = sorted(name for name, status in cib.status.nodes.items() if status.state is NodeState.ONLINE)
 
         def links(node: NodeName) -> int:
@@ -623,7 +628,7 @@ def _is_known_to_a_voter(view: _View, status: NodeStatus) -> bool:
 
 
 def _ports_of(cib: Cib, node: NodeName) -> str:
-    """Name the TCP ports at which a node's daemon is reached."""
+    """Return the TCP ports of a node's daemon, as text."""
     return "TCP " + ", ".join(f"{host}:{port}" for host, port in cib.members[node].addresses)
 
 

@@ -1,4 +1,4 @@
-"""The present, as it is passed to machines."""
+"""The present time and lease, as passed to machines."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from haclusterd.model.instants import Instant, WallTime
 
 
 class Moment(NamedTuple):
-    """When something happens, and until when this node holds its lease."""
+    """When an event happens, and until when this node holds its lease."""
 
     now: Instant
     wall: WallTime

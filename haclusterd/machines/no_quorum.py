@@ -1,8 +1,8 @@
-"""What a node does with its resources when its lease has ended, as `no-quorum-policy` says (Pacemaker Explained).
+"""What a node does with its resources when its lease has ended: `no-quorum-policy` (Pacemaker Explained).
 
-Nothing can be started without quorum, whatever the policy: an order is a committed command. So `ignore` can only mean
-what `freeze` does. Both leave resources running where they may be started on other nodes as soon as the node was
-fenced.
+Whatever the policy, nothing can be started without quorum, because an order is a committed command. So `ignore` can
+only mean the same as `freeze`. Both leave resources running where they are, which may be started on other nodes as
+soon as the node was fenced.
 """
 
 from enum import StrEnum
@@ -13,7 +13,7 @@ from haclusterd.model.properties import ClusterProperties, collective_flag
 
 
 class LonePolicy(StrEnum):
-    """The values of `no-quorum-policy`, for a node alone."""
+    """The values of `no-quorum-policy`, as a node that is alone applies them."""
 
     STOP = "stop"
     FREEZE = "freeze"
@@ -23,23 +23,23 @@ class LonePolicy(StrEnum):
 
     @property
     def keeps_running(self) -> bool:
-        """Whether a node without a lease leaves alone what it runs."""
+        """Whether a node without a lease leaves its resources running."""
         return self in (LonePolicy.FREEZE, LonePolicy.IGNORE)
 
 
 def lone_policy(configuration: Configuration) -> LonePolicy:
-    """Read the policy; one that is no policy counts as `stop`."""
+    """Return the policy; an invalid value counts as `stop`."""
     return LonePolicy(ClusterProperties(configuration).text("no-quorum-policy"))
 
 
 def panics(configuration: Configuration) -> bool:
-    """Tell whether a node that finds itself lost, or recorded as fenced, is to be reset (`fence-reaction=panic`)."""
+    """Return whether a node that is lost or fenced by its own CIB is to be reset (`fence-reaction=panic`)."""
     properties = ClusterProperties(configuration)
     return properties.text("fence-reaction") == "panic" and properties.boolean("fencing-enabled")
 
 
 def promotable_resources(configuration: Configuration) -> frozenset[ResourceId]:
-    """Return the primitives whose instances can be promoted: with `demote` they run on, unpromoted."""
+    """Return the promotable primitives: with `demote` they run on, unpromoted."""
     found: set[ResourceId] = set()
     for clone in configuration.resources.values():
         if isinstance(clone, Clone) and collective_flag(configuration, clone, "promotable"):

@@ -1,15 +1,15 @@
-"""The pacer's brain: whom to send what, who was heard, and until when this node holds its lease.
+"""The pacer's state machine: what to send to whom, who was heard, and until when this node holds its lease.
 
 Invariant (safety.md §2): the published lease is never later than s + L, where s is when this node sent a heartbeat that
-a majority of the voters has echoed, by this node's own clock. When an echo arrives plays no part: a late echo gives no
-life. A voter that withholds its echo from X from some moment on therefore bounds every later lease of X.
+a majority of the voters has echoed, by this node's own clock. The arrival time of an echo plays no part: a late echo
+does not prolong the lease. So a voter that withholds its echo from X from some moment on bounds every later lease of X.
 
-It must never echo a node that is withdrawn, nor anybody before the withdrawn set is known; never take a recorded
-datagram for a sign of life; never judge who is lost (the membership machine of the DC does, with ages as its evidence).
+It must never echo a node that is withdrawn, or any node before the withdrawn set is known; never take a recorded
+datagram for a sign of life; never judge who is lost (the DC's membership machine does, with ages as its evidence).
 
-Driving it: every event carries `now`. Between events call `tick` at `wake_at`; any event more than T/4 after that tells
-the machine that it was itself stopped. For a tick read the clock first and the page then, and hand over no heartbeat
-between that reading and the tick, so that an echo never names a heartbeat that came after the withdrawn set was read.
+How to drive it: every event carries `now`. Between events call `tick` at `wake_at`; an event more than T/4 later shows
+that the machine itself was stopped. For a tick read the clock first and then the page, and pass no heartbeat in
+between, so that an echo never names a heartbeat that came after the withdrawn set was read.
 """
 
 from collections.abc import Iterable
@@ -38,26 +38,26 @@ from haclusterd.model.timing import DEFAULT_NODE_TIMEOUT_MS, Timing, derive
 from haclusterd.model.watchdog import Watchdog
 
 HUNG_SHARE = 4
-"""A brain that has not stamped for brain-timeout / HUNG_SHARE is called hung, since its last stamp."""
+"""A daemon that has not stamped the page for brain-timeout / HUNG_SHARE counts as hung since its last stamp."""
 ANSWER_SPACING_MS = 10
-"""Least time between a heartbeat and one sent before its turn."""
+"""Minimum time between a heartbeat and the next early one."""
 STEP_SHARE = 20
-"""A heartbeat that is due within so small a part of a period goes out with one that comes in: pacers fall into step,
-and each wakes twice in a period instead of once for every peer."""
+"""A heartbeat that is due within 1/STEP_SHARE of a period is sent when one arrives: pacers synchronise, and each wakes
+twice in a period instead of once for every peer."""
 WATCHED_SHARE = 4
-"""For T after a peer's silence has reached T, heartbeats come so many times as often."""
+"""For T after a peer's silence has reached T, heartbeats are sent this many times as often."""
 SILENT_PERIODS = 3
-"""Heartbeats of a peer's boot that must be missing before another boot of that peer is believed: a machine that starts
-again is silent before, a copy of it that starts beside it is not (`copied_nodes`)."""
+"""Heartbeats of a peer's known boot that must be missing before another boot is believed: a machine that reboots is
+silent before, the original of a copy that starts beside it is not (`copied_nodes`)."""
 FOLLOWERS_REPORT = 4
-"""Of so many heartbeats one is reported to a brain that judges nobody, when nothing has changed but ages."""
+"""A daemon that judges no peers gets one report for this many heartbeats, while nothing but ages changes."""
 STEADY_SHARE = 4
-"""A brain that ends before it has lived for this part of brain-timeout has not been back: else one that ends again and
-again, as with a full disk, would be there for ever, and nobody would take its work over."""
+"""A daemon that ends within brain-timeout / STEADY_SHARE does not count as back: otherwise one that fails repeatedly,
+as with a full disk, would count as present forever, and its resources would not be recovered."""
 
 
 class SendHeartbeat(NamedTuple):
-    """Send a heartbeat to one address of a peer: its `address_index`-th, from the listen address of the same place."""
+    """Send a heartbeat to one address of a peer, from the listen address with the same index."""
 
     peer: NodeName
     address_index: int
@@ -71,7 +71,7 @@ class PublishLease(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Tell the brain what is heard."""
+    """Report to the daemon what is heard."""
 
     report: PacerReport
 
@@ -97,19 +97,19 @@ class _Peer:
 
     address: PeerAddress
     proved_at: Instant
-    """Only a heartbeat that has seen one of ours sent since then may come from a newer incarnation."""
+    """A newer incarnation must have seen a heartbeat of this node that was sent after this."""
     newest: Heartbeat | None = None
     """The newest heartbeat of the incarnation that has proved itself."""
     heard_at: Instant | None = None
     silent_since: Instant | None = None
-    """`heard_at`, or the end of an own stall after it."""
+    """`heard_at`, or the end of a stall of this node after it."""
     is_overdue: bool = False
     overdue_since: Instant | None = None
-    """When its silence reached T last."""
+    """When its silence last reached T."""
     seen: Receipt | None = None
-    """Its newest heartbeat, of whatever incarnation: what we send back so that it can prove itself."""
+    """Its newest heartbeat, of whatever incarnation: sent back so that it can prove itself."""
     vote: Instant | None = None
-    """Our newest heartbeat that it echoed; its restart does not undo what it has echoed."""
+    """The newest of this node's heartbeats that it echoed; a restart of the peer does not undo its echoes."""
 
     def hear(self, heartbeat: Heartbeat, now: Instant) -> bool:
         """Take an accepted heartbeat; return whether it changes more than ages."""
@@ -161,11 +161,11 @@ class _Peer:
 
 
 class PacerMachine:
-    """One node's pacer. `inherited` is the lease that the page shows of an earlier life of the pacer, if any.
+    """One node's pacer. `inherited` is the lease that an earlier run of the pacer left in the page, if any.
 
-    A pacer that restarts goes on with that lease if its brain is still the one that holds it: the voters' echoes that
-    gave it are as true as before. With another brain it begins with none. `rules` are all in force, except in the
-    simulator.
+    A pacer that restarts continues that lease if its holder is still the same incarnation of the daemon: the voters'
+    echoes that gave it still count. With another incarnation it starts without a lease. `rules` are all in force,
+    except in the simulator.
     """
 
     def __init__(self, now: Instant, inherited: HeldLease | None = None, rules: SafetyRules = ALL_RULES) -> None:
@@ -180,16 +180,16 @@ class PacerMachine:
         self._lease = inherited
         self._lease_floor = NO_LEASE
         self._lengthened_at: Instant | None = None
-        """When node-timeout was raised last."""
+        """When node-timeout was last raised."""
         self._lease_ms_before = 0
-        """What a heartbeat that was sent before that gives, when it is echoed."""
+        """The lease in ms that an echoed heartbeat from before that gives."""
         self._stalled_at: Instant | None = None
         self._is_brain_connected = False
         self._brain_gone_at = now
         self._brain = BrainState.RESTARTING
         self._brain_since = now
         self._brain_away_since = now
-        """When a life of the brain that was long enough to work in ended last."""
+        """When the daemon last ended after it had run long enough to count as present."""
         self._brain_seen_alive_at: Instant | None = None
         self._page = PageReading()
         self._unreported = 0
@@ -209,7 +209,7 @@ class PacerMachine:
         return min(wake_at, after(Instant(oldest), self._timing.node_timeout_ms))
 
     def heard_life(self, node: NodeName) -> HeardLife | None:
-        """Return the life of a peer that has proved itself last; None when there is none."""
+        """Return the incarnation of a peer that last proved itself; None: there is none."""
         peer = self._peers.get(node)
         if peer is None or peer.newest is None or peer.silent_since is None:
             return None
@@ -218,19 +218,19 @@ class PacerMachine:
     # Events
 
     def configured(self, settings: PacerSettings, now: Instant) -> tuple[Effect, ...]:
-        """Take the settings of a brain that is there. What is known of peers that stay is kept."""
+        """Take the settings of a connected daemon. What is known of peers that stay is kept."""
         self._notice(now)
         old = self._settings
         self._retime(derive(settings.node_timeout_ms, settings.brain_timeout_ms), now)
         self._settings = settings
         if not self._is_brain_connected:
-            # Stamps from before are another process's; a new life of the same process is not away for a moment.
+            # Earlier stamps are another process's; a new incarnation of the same process is not away for a moment.
             self._brain_gone_at = now
         self._is_brain_connected = True
         if old is None or old.incarnation != settings.incarnation:
             self._begin_incarnation(settings, now)
         elif _voters_of(old) != _voters_of(settings):
-            # What the voters before have echoed stays true (safety.md §2): a voter that has not been heard yet must not
+            # Echoes of the previous voters stay valid (safety.md §2): a new voter that has not been heard yet must not
             # end the lease of those who let it in.
             self._lease_floor = max(self._lease_floor, self._lease_until(old))
         peers = {}
@@ -244,13 +244,13 @@ class PacerMachine:
         return self._lease_changes()
 
     def brain_gone(self, now: Instant) -> None:
-        """Note that the brain's process has ended or left."""
+        """Note that the daemon's process has ended or disconnected."""
         self._notice(now)
         self._is_brain_connected = False
         self._brain_gone_at = now
 
     def heartbeat_received(self, peer: NodeName, heartbeat: Heartbeat, now: Instant) -> tuple[Effect, ...]:
-        """Take an authentic datagram of a peer; one that is old, repeated or unproved has no effect but an answer."""
+        """Take an authentic datagram of a peer; one that is old, repeated or unproved is at most answered."""
         self._notice(now)
         known = self._peers.get(peer)
         if self._settings is None or known is None or heartbeat.sender != peer:
@@ -258,7 +258,7 @@ class PacerMachine:
         if not self._is_acceptable(known, heartbeat, now):
             return ()
         is_news = known.hear(heartbeat, now)
-        # While somebody is overdue the DC weighs what others heard of it, and every heartbeat is evidence.
+        # While a peer is overdue the DC weighs what others heard of it, and every heartbeat is evidence.
         is_news = is_news or any(peer.is_overdue for peer in self._peers.values())
         if elapsed_ms(now, self._next_send_at) * STEP_SHARE <= self._timing.heartbeat_ms:
             self._send_early(now)
@@ -266,7 +266,7 @@ class PacerMachine:
         return (*changes, self._report(now)) if is_news else changes
 
     def tick(self, page: PageReading, now: Instant) -> tuple[Effect, ...]:
-        """Send and feed what is due. `page` was read after `now`."""
+        """Send heartbeats and feed the watchdog if due. `page` was read after `now`."""
         self._notice(now)
         self._page = page
         settings = self._settings
@@ -287,24 +287,24 @@ class PacerMachine:
         return (*feeding, *sent, *self._lease_changes(), *report)
 
     def watchdog_opened(self, watchdog: Watchdog, now: Instant) -> tuple[Effect, ...]:
-        """The watchdog device is open and counts."""
+        """Note that the watchdog device is open and counting."""
         self._feeding.opened(watchdog, now)
         return self._watchdog_news(now)
 
     def watchdog_failed(self, problem: str, now: Instant) -> tuple[Effect, ...]:
-        """The watchdog device could not be opened, or does not take a feed."""
+        """Note that the watchdog device could not be opened, or fed."""
         self._feeding.failed(problem, now)
         return self._watchdog_news(now)
 
     def watchdog_fed(self, now: Instant) -> None:
-        """The watchdog device took a feed, at `now` at the latest."""
+        """Note that the watchdog device was fed, at `now` at the latest."""
         self._feeding.fed(now)
 
     def _watchdog_news(self, now: Instant) -> tuple[Effect, ...]:
         return (self._report(now),) if self._settings is not None else ()
 
     def may_feed(self, now: Instant) -> bool:
-        """Return whether the watchdog may be fed now, judged by the page as of the newest tick."""
+        """Return whether the watchdog may be fed now, by the page as of the newest tick."""
         until = self._feed_rule(now).until
         return until is not None and now < until
 
@@ -312,9 +312,9 @@ class PacerMachine:
         return self._feeding.step(self._feed_rule(now), now) if now >= self._feeding.wake_at else ()
 
     def _feed_rule(self, now: Instant) -> FeedRule:
-        """Judge whether the watchdog may be fed (safety.md §2).
+        """Return whether, and until when, the watchdog may be fed (safety.md §2).
 
-        It may with a valid lease and a brain seen alive within brain-timeout, or when the node is proven empty.
+        It may with a valid lease and a daemon seen alive within brain-timeout, or when the node is proven empty.
         """
         has_lease = self._lease is not None and now < self._lease.until
         is_condemned = self._page.is_condemned
@@ -336,7 +336,7 @@ class PacerMachine:
     # Lease
 
     def _begin_incarnation(self, settings: PacerSettings, now: Instant) -> None:
-        """Drop the lease, unless this very incarnation holds it, and every vote: they were for another life."""
+        """Drop all votes, and the lease unless this very incarnation holds it: they were for another incarnation."""
         self._lease_floor = NO_LEASE
         if self._lease is not None and self._lease.token == settings.incarnation.token:
             self._lease_floor = min(self._lease.until, after(now, self._timing.lease_ms))
@@ -347,8 +347,8 @@ class PacerMachine:
     def _count_vote(self, peer: _Peer, echo: Receipt | None, now: Instant) -> bool:
         """Count an echo; return whether it is newer than those before it.
 
-        None of a heartbeat that an earlier image of this pacer sent: node-timeout may have been raised since, which
-        this image cannot know (`_retime`). The page has the lease that such echoes gave.
+        Echoes of heartbeats that an earlier image of this pacer sent do not count: node-timeout may have been raised
+        since, which this image cannot know (`_retime`). The page has the lease that such echoes gave.
         """
         settings = self._settings
         if settings is None or echo is None or echo.token != settings.incarnation.token:
@@ -362,10 +362,10 @@ class PacerMachine:
         return True
 
     def _retime(self, timing: Timing, now: Instant) -> None:
-        """Take other timers. A longer lease is given by heartbeats that are sent from now on, and by no older ones.
+        """Take new timers. Only heartbeats sent from now on give a longer lease.
 
-        Who is lost already learns of a longer node-timeout too. What was echoed before must not give it more than its
-        survivors counted on when they declared it lost (safety.md §2).
+        A node that is already lost learns of a longer node-timeout too. Earlier echoes must not give it a longer lease
+        than the survivors assumed when they declared it lost (safety.md §2).
         """
         if self._settings is not None and timing.lease_ms > self._timing.lease_ms:
             newest = self._newest_vote(self._settings)
@@ -438,10 +438,10 @@ class PacerMachine:
         return effects
 
     def _period_ms(self, now: Instant) -> int:
-        """Return until when the next heartbeat waits: while somebody may be about to be fenced, the DC waits for them.
+        """Return the time in ms to the next heartbeat: shorter while a peer may be about to be fenced.
 
-        It believes a fencing when each voter has said that it heard nothing for a period since; saying so more often
-        costs little, for a while.
+        The DC records a fencing once each voter has reported that it heard nothing for a period; more frequent reports
+        cost little, for a while.
         """
         is_watched = any(peer.is_newly_overdue(self._timing.node_timeout_ms, now) for peer in self._peers.values())
         return max(1, self._timing.heartbeat_ms // WATCHED_SHARE) if is_watched else self._timing.heartbeat_ms
@@ -454,9 +454,9 @@ class PacerMachine:
     # Hearing
 
     def _is_acceptable(self, peer: _Peer, heartbeat: Heartbeat, now: Instant) -> bool:
-        """Return whether a heartbeat is newer than all before it, and of a life that has proved itself.
+        """Return whether a heartbeat is newer than all before it, and of an incarnation that has proved itself.
 
-        Of another boot nothing is taken while the boot before is heard. A new life is answered at once, so that it is
+        Another boot is refused while the known boot is heard. A new incarnation is answered at once, so that it is
         known after one round trip.
         """
         newest = peer.newest
@@ -482,19 +482,19 @@ class PacerMachine:
         return elapsed_ms(since, now) >= SILENT_PERIODS * self._timing.heartbeat_ms
 
     def _is_proof(self, seen: Receipt | None, peer: _Peer) -> bool:
-        """Return whether the writer has seen a heartbeat of our present life that its older life cannot have seen."""
+        """Return whether the sender saw a heartbeat of our incarnation that its own previous one cannot have seen."""
         settings = self._settings
         if settings is None or seen is None:
             return False
         return seen.token == settings.incarnation.token and seen.sent_at >= peer.proved_at
 
     def _send_early(self, now: Instant) -> None:
-        """Bring the next heartbeat forward: to now, but never to the instant of the last one."""
+        """Bring the next heartbeat forward: to now, or ANSWER_SPACING_MS after the last one."""
         earliest = now if self._sent_at is None else max(now, after(self._sent_at, ANSWER_SPACING_MS))
         self._next_send_at = min(self._next_send_at, earliest)
 
     def _notice(self, now: Instant) -> None:
-        """Find an own stall: after it the peers' silence counts from now, since it was ours (safety.md §4)."""
+        """Detect a stall of this process: it heard nothing meanwhile, so silence counts from now (safety.md §4)."""
         if elapsed_ms(self.wake_at, now) <= self._timing.stall_ms:
             return
         self._stalled_at = now
@@ -518,10 +518,10 @@ class PacerMachine:
             )
         )
 
-    # The own brain
+    # The node's own daemon
 
     def _observe_brain(self, now: Instant) -> bool:
-        """Judge the brain by its stamps; return whether the verdict changed."""
+        """Judge the daemon by its stamps; return whether the verdict changed."""
         stamped_at = min(self._page.main_stamped_at, self._page.raft_stamped_at)
         state = self._judge_brain(stamped_at, now)
         if state is BrainState.ALIVE:
@@ -545,5 +545,5 @@ class PacerMachine:
         return BrainState.HUNG if silence_ms * HUNG_SHARE > self._timing.brain_timeout_ms else BrainState.ALIVE
 
     def _not_before_stall(self, instant: Instant) -> Instant:
-        """Return from when the brain's silence counts: what stopped this process may have stopped the brain too."""
+        """Return the later of `instant` and the end of the last stall, which may have stopped the daemon as well."""
         return instant if self._stalled_at is None else max(instant, self._stalled_at)

@@ -1,9 +1,9 @@
-"""The plans of a DC: when one is due, the one that is being made, and what became of it.
+"""The DC's requests for plans: when a plan is due, the one in progress, and its result.
 
-A plan is asked for and comes later. Invariant: it is walked only if everything that changed since it was asked for is
-of the kinds that would not have ended its walk, had it begun at once; any other plan is dropped, and asked for again. A
-failure of the scheduler is a value: nothing is ordered, resources run on, and the next change tries again, or a pause
-that grows.
+A plan is requested and arrives later. Invariant: it is executed only if every change since the request is of a kind
+that would not have aborted its transition, had that started at once; any other plan is dropped and requested again. A
+failure of the scheduler is a value: nothing is ordered, resources run on, and the next change triggers another try, or
+the end of a growing pause does.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from haclusterd.model.state_tables import Transition, TransitionTable
 
 PRIORITY_DELAY = "priority-fencing-delay"
 FAILED_PAUSE_MS = (5_000, 60_000)
-"""Between a plan that could not be made and the next try without any change: the first pause, and the longest."""
+"""Pause before another try of a plan that failed, without any change: the first, and the longest."""
 
 QUIET_CHANGES = frozenset(
     {
@@ -42,11 +42,11 @@ QUIET_CHANGES = frozenset(
         ChangeKind.SECRET_SHOWN,
     }
 )
-"""Changes after which a finished plan is still right."""
+"""Changes after which a finished plan is still valid."""
 
 
 class PlanState(StrEnum):
-    """What a DC knows and wants of a plan."""
+    """The state of a DC's planning."""
 
     HOLDS = "the newest plan holds"
     DUE = "a plan is due"
@@ -57,7 +57,7 @@ class PlanState(StrEnum):
 
 
 class PlanEvent(StrEnum):
-    """What changes that."""
+    """What changes that state."""
 
     EXPECTED = "something happened that a walk expects"
     UNEXPECTED = "something else happened"
@@ -106,25 +106,25 @@ PLANS: Final = TransitionTable(
 
 
 class Planning:
-    """The questions of one node for plans, in all the terms in which it is DC."""
+    """One node's requests for plans, over all terms in which it is DC."""
 
     def __init__(self) -> None:
         self._state = PlanState.DUE
         self._questions = 0
         self._cib = Cib()
-        """What the newest question is about."""
+        """The CIB of the newest request."""
         self._answer: PlanAnswer | None = None
         self._fencing_delays: dict[tuple[NodeName, Incarnation | None], int] = {}
-        """Of nodes that a plan knew to be lost, in ms."""
+        """Delays in ms of nodes that a plan knew to be lost."""
         self._is_delay_wanted = False
         self._gathers_until: Instant | None = None
-        """Until when events that belong together are waited for (`transition-delay`)."""
+        """Until when further events are awaited (`transition-delay`)."""
         self._recheck_at = NEVER
         self._failed_pause_ms = FAILED_PAUSE_MS[0]
         self.failure = ""
         """Why the scheduler could not plan; empty when it could."""
         self.warnings: tuple[str, ...] = ()
-        """What the newest plan warns of."""
+        """Warnings of the newest plan."""
 
     def _happened(self, event: PlanEvent) -> None:
         self._state = PLANS.after(self._state, event)
@@ -136,17 +136,17 @@ class Planning:
 
     @property
     def is_delay_wanted(self) -> bool:
-        """Whether a fencing waits for a plan that tells how long it is to be delayed."""
+        """Whether a fencing waits for a plan, to learn its delay."""
         return self._is_delay_wanted
 
     def deadline(self) -> Instant:
-        """Return when the DC is to look again though nothing happens."""
+        """Return when the DC must look again if nothing happens before."""
         return min(self._recheck_at, NEVER if self._gathers_until is None else self._gathers_until)
 
-    # -- what happens -----------------------------------------------------------------------------------------------
+    # -- events -----------------------------------------------------------------------------------------------------
 
     def resign(self) -> None:
-        """This node is no longer DC."""
+        """Note that this node is no longer DC."""
         self._forget()
         self._fencing_delays = {}
         self._is_delay_wanted = False
@@ -156,7 +156,7 @@ class Planning:
         self.warnings = ()
 
     def replaced(self) -> None:
-        """The whole CIB was replaced: no changes came with it."""
+        """Note that the whole CIB was replaced, without changes that lead to it."""
         self._forget()
         self.want()
 
@@ -165,11 +165,11 @@ class Planning:
         self._answer = None
 
     def want(self) -> None:
-        """Have a plan made as soon as may be."""
+        """Have a plan made as soon as possible."""
         self._happened(PlanEvent.WANTED)
 
     def look_at(self, cib: Cib, changes: Sequence[Change], moment: Moment) -> None:
-        """Judge what the changes mean for the newest plan."""
+        """Decide what the changes mean for the newest plan."""
         if self._gathers_until is not None and moment.now >= self._gathers_until:
             self._gathers_until = None
         if all(change.kind in EXPECTED_CHANGES for change in changes):
@@ -182,7 +182,7 @@ class Planning:
             self._gathers_until = after(moment.now, delay_ms)
 
     def is_time(self, moment: Moment) -> bool:
-        """Tell whether time alone makes a plan due; once for each time that `recheck_by` was asked for."""
+        """Return whether a plan is due by time alone; true once for each requested time."""
         if moment.now < self._recheck_at:
             return False
         self._recheck_at = NEVER
@@ -190,17 +190,17 @@ class Planning:
         return True
 
     def recheck_by(self, at: Instant) -> None:
-        """Have a plan made at that time, if none is before."""
+        """Have a plan made at that time, unless one is made before."""
         self._recheck_at = min(self._recheck_at, at)
 
     def recheck_at(self, at: Instant) -> None:
-        """Have a plan made at that time, and none sooner for the sake of time alone."""
+        """Have a plan made at that time, and by time alone no earlier."""
         self._recheck_at = at
 
-    # -- questions and answers --------------------------------------------------------------------------------------
+    # -- requests and answers ---------------------------------------------------------------------------------------
 
     def ask(self, cib: Cib, moment: Moment, *, can_walk: bool) -> Sequence[AskForPlan]:
-        """Ask for a plan, if one is due and could be walked, or if a fencing waits for it."""
+        """Request a plan if one is due and could be executed, or if a fencing waits for it."""
         is_wanted = self._is_delay_wanted or (can_walk and self._state in _IS_DUE)
         if not is_wanted or self.is_asked:
             return ()
@@ -214,28 +214,28 @@ class Planning:
         return (AskForPlan(self._questions, moment.wall),)
 
     def answered(self, answer: PlanAnswer) -> None:
-        """A plan has come, or the reason why there is none."""
+        """Take a plan, or the reason why there is none."""
         if self.is_asked and answer.number == self._questions:
             self._answer = answer
             if answer.plan is not None:
                 self._learn_delays(answer.plan)
 
     def take_answer(self) -> PlanAnswer | None:
-        """Return what has come since the last look; `failed` or `planned` must follow."""
+        """Return the answer since the last call; the caller must then call `failed` or `planned`."""
         answer, self._answer = self._answer, None
         if answer is not None:
             self._is_delay_wanted = False
         return answer
 
     def failed(self, problem: str, moment: Moment) -> None:
-        """There is no plan: try again after a pause."""
+        """Note that there is no plan: try again after a pause."""
         self._happened(PlanEvent.FAIL)
         self.failure = problem
         self.recheck_by(after(moment.now, self._failed_pause_ms))
         self._failed_pause_ms = min(2 * self._failed_pause_ms, FAILED_PAUSE_MS[1])
 
     def planned(self, plan: Plan, *, can_walk: bool) -> Cib | None:
-        """Take a plan in; return what it was made for, None when it must not be walked."""
+        """Take a plan; return the CIB that it was made for, None when it must not be executed."""
         self.failure = ""
         self._failed_pause_ms = FAILED_PAUSE_MS[0]
         self.warnings = plan.warnings
@@ -248,7 +248,7 @@ class Planning:
     # -- delays of fencings -----------------------------------------------------------------------------------------
 
     def priority_delay_ms(self, cib: Cib, node: NodeName) -> int | None:
-        """Return how much later a node is to be fenced because of what it ran, as the scheduler judges that.
+        """Return by how many ms a node's fencing is delayed for the sake of what it ran, by the scheduler's judgement.
 
         None: a plan that knows of the loss must come first. A scheduler that fails delays no fencing.
         """
@@ -259,7 +259,7 @@ class Planning:
         return known
 
     def _learn_delays(self, plan: Plan) -> None:
-        """Note how long the fencing of each lost node is to be delayed."""
+        """Note the fencing delay of each lost node."""
         found = {
             action.node: 1000 * int(action.meta.get(PRIORITY_DELAY, "0"))
             for action in plan.graph.actions.values()

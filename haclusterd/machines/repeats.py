@@ -1,31 +1,31 @@
-"""Slows down a DC that walks one and the same plan again and again: an action that succeeds, and changes nothing.
+"""Slows down a DC that executes the same plan again and again: actions that succeed without changing anything.
 
-Whatever is different about a plan, another node, another action, lets it begin at once. Only what was begun so often,
-in so short a time, waits: at first a quarter of a second, at last five seconds between two walks.
+A plan with any difference, such as another node or another action, starts at once. Only a plan that was started so
+often, in so short a time, waits: a quarter of a second at first, five seconds at last.
 """
 
 from haclusterd.model.graph import ActionKind, TransitionGraph
 from haclusterd.model.instants import Instant, after
 
 FREE_REPEATS = 10
-"""So often the same plan begins without a pause."""
+"""How often the same plan may start without a pause."""
 FORGOTTEN_MS = 10_000
-"""A plan that was not begun for so long begins without a pause again."""
+"""After this time without a start, a plan starts without a pause again."""
 PAUSES_MS = (250, 5000)
-"""The first pause, which doubles, and the longest."""
+"""The pause: the first, which doubles, and the longest."""
 
 Signature = frozenset[tuple[str, str]]
 
 
 class Repeats:
-    """Counts how often the same plan has begun."""
+    """Counts how often the same plan was started."""
 
     def __init__(self) -> None:
         self._begun: dict[Signature, tuple[int, Instant]] = {}
-        """By what is to be done: how often it began, and when last."""
+        """By plan: how often it was started, and when last."""
 
     def wait_until(self, graph: TransitionGraph, now: Instant) -> Instant:
-        """Return when a plan may begin; `now` or earlier: at once, and that counts as its beginning."""
+        """Return when a plan may start; `now` or earlier: at once, and this counts as a start."""
         signature = _signature(graph)
         self._begun = {each: known for each, known in self._begun.items() if now < after(known[1], FORGOTTEN_MS)}
         count, last = self._begun.get(signature, (0, now))
@@ -41,7 +41,7 @@ def _pause_ms(count: int) -> int:
 
 
 def _signature(graph: TransitionGraph) -> Signature:
-    """Return what a graph does to resources; recurring monitors, which many plans order again, do not count."""
+    """Return what identifies a plan: its actions, without recurring monitors, which many plans order again."""
     return frozenset(
         (action.key, str(action.node))
         for action in graph.actions.values()

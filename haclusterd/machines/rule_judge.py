@@ -1,11 +1,10 @@
-"""The DC's judgement of rules on dates: what is in force is proposed when it changes, and holds when it is committed.
+"""The DC's evaluation of rules on dates: changed results are proposed, and take effect when they are committed.
 
-Invariant: every node goes by what the CIB says, never by its own clock (safety.md §1, "Rules on dates"). Nothing is
-planned or fenced by a configuration whose rules were not judged yet: that takes one commit.
+Invariant: every node goes by the CIB, never by its own clock (safety.md §1, "Rules on dates"). Nothing is planned or
+fenced by a configuration whose rules are not evaluated yet: that takes one commit.
 
-Moves and bans with a lifetime end here, too: the DC takes their constraints away once it is over. Such a constraint
-says nothing from its end on (its rule asks for an earlier date), so when it goes changes no plan; it goes so that
-nobody finds it later and wonders.
+It also ends moves and bans with a lifetime: the DC removes their constraints afterwards. An expired constraint has no
+effect (its rule asks for an earlier date), so its removal changes no plan; it only keeps the configuration tidy.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,15 +22,15 @@ from haclusterd.scheduler.model.judging import Judgement, judge
 from haclusterd.scheduler.model.lifetimes import ends
 
 LOOK_MS: Final = 60_000
-"""The longest pause between two looks: somebody may have set the clock."""
+"""The longest pause between two evaluations: the clock may have been set."""
 CLOCKS_DIFFER_MS: Final = 60_000
-"""A DC whose clock is behind that of the DC before by no more than this takes nothing back that has just begun."""
+"""If a DC's clock is behind the previous DC's by no more than this, it takes back nothing that has just begun."""
 AUTHOR: Final = "cluster"
-"""Of what the DC changes by itself."""
+"""The author of changes that the DC makes on its own."""
 
 
 class RuleJudge:
-    """Of one DC; see the module."""
+    """The rules of one DC; see the module."""
 
     def __init__(self, term: Term) -> None:
         self._term = term
@@ -39,7 +38,7 @@ class RuleJudge:
         self._look_at = Instant(0)
 
     def step(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
-        """Judge the rules when that is due, and propose what the CIB does not say yet."""
+        """Evaluate the rules if due, and propose results that are not in the CIB yet."""
         blocks = dated_blocks(cib.configuration)
         if not blocks:
             self._judged, self._look_at = None, NEVER
@@ -60,21 +59,21 @@ class RuleJudge:
         return (Propose(Scope.DC, key, command),)
 
     def deadline(self) -> Instant:
-        """Return when `step` is wanted next."""
+        """Return when `step` must be called next."""
         return self._look_at
 
 
 def _time_of(cib: Cib, wall: WallTime) -> WallTime:
-    """Return by which time to judge: clocks of two DCs differ a little, and what has begun must not end by that."""
+    """Return the time to evaluate by: clocks of two DCs differ a little, and that must not end what has begun."""
     known = cib.status.rules
     is_behind = known is not None and wall < known.at <= wall + CLOCKS_DIFFER_MS
     return known.at if known is not None and is_behind else wall
 
 
 class EndedMoves:
-    """The ends of moves and bans, watched by one DC.
+    """Watches the ends of moves and bans, on one DC.
 
-    A refused proposal (somebody changed the configuration meanwhile) is made again against the new version.
+    A proposal that was refused (the configuration changed meanwhile) is made again for the new version.
     """
 
     def __init__(self, term: Term) -> None:
@@ -84,7 +83,7 @@ class EndedMoves:
         self._look_at = NEVER
 
     def step(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
-        """Propose the removal of what has ended."""
+        """Propose the removal of expired constraints."""
         if self._seen is not cib.configuration:
             self._seen, self._ends = cib.configuration, ends(cib.configuration)
         if not self._ends:
@@ -103,5 +102,5 @@ class EndedMoves:
         return (Propose(Scope.DC, f"ended:{self._term}:{version.epoch}:{','.join(gone)}", command),)
 
     def deadline(self) -> Instant:
-        """Return when `step` is wanted next."""
+        """Return when `step` must be called next."""
         return self._look_at

@@ -1,11 +1,11 @@
-"""What a daemon has counted since it began: events, operations, fencings, and how long services were away and why.
+"""Counters of a daemon since its start: events, operations, fencings, and outages of services with their causes.
 
-For metrics alone: nothing is decided by it. Each node counts everything that the log says, so all nodes count the same,
-each from its own start on.
+For metrics only: no decision depends on it. Each node counts everything in the log, so all nodes count the same, each
+from its own start on.
 
 An outage of a primitive lasts from when its last serving instance was lost, failed or was stopped, until an instance
-serves again. What was stopped counts only where the same transition started it again: then it was moved or restarted,
-and not switched off.
+serves again. A stop counts only if the same transition started the resource again: then it was moved or restarted, and
+not switched off.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ from haclusterd.model.records import dataclass, field
 
 NODE_LOST: Final = "node-lost"
 NODE_FENCED: Final = "node-fenced"
-"""For another reason than that nobody heard it."""
+"""The node was fenced for another reason than silence."""
 FAILURE: Final = "failure"
 PLANNED: Final = "planned"
 CAUSES: Final = (NODE_LOST, NODE_FENCED, FAILURE, PLANNED)
@@ -38,22 +38,22 @@ class _Outage:
     since: WallTime
     cause: str
     transition: str = ""
-    """Of what was stopped: which transition did it."""
+    """For a stopped resource: the transition that stopped it."""
 
 
 @dataclass(slots=True)
 class _Loss:
-    """A node that went with all it ran."""
+    """A node that was lost with its resources."""
 
     since: WallTime
     cause: str
     status: NodeStatus
-    """As it was before."""
+    """Its status before the loss."""
     ended: set[ResourceId] = field(default_factory=set)
 
 
 class Tally:
-    """Counts what is applied."""
+    """Counts from applied entries."""
 
     def __init__(self) -> None:
         self._events: Counter[str] = Counter()
@@ -65,14 +65,14 @@ class Tally:
         self._losses: dict[NodeName, _Loss] = {}
 
     def counted(self) -> Counted:
-        """Return everything that was counted."""
+        """Return all counters."""
         return Counted(
             dict(self._events), dict(self._operations), dict(self._operations_ms), dict(self._fencings),
             dict(self._spans),
         )  # fmt: skip
 
     def observe(self, before: Cib, applied: Applied) -> None:
-        """Count what one entry did to the state before it."""
+        """Count what one entry did to the CIB before it."""
         envelope = applied.envelope
         if envelope is None or applied.refusal is not None:
             return
@@ -106,7 +106,7 @@ class Tally:
         is_fenced_alive = change.kind is ChangeKind.NODE_FENCED and was is not None and was.state is NodeState.ONLINE
         if was is not None and (change.kind is ChangeKind.NODE_LOST or is_fenced_alive):
             cause = NODE_FENCED if is_fenced_alive else NODE_LOST
-            # Which of its resources are missed is found when they start: there may be thousands.
+            # Which of its resources are missed is found out when they start: there may be thousands.
             self._losses[change.node] = _Loss(at, cause, was)
         elif change.kind in _ENDS and change.resource is not None:
             self._operation_ended(before, after, change.node, change.resource, at)

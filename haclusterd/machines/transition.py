@@ -1,15 +1,14 @@
-"""Walks one transition graph: issues what is ready as orders, and watches how they end.
+"""Walks one transition graph: issues actions that are ready as orders, and follows their results.
 
-An action is issued when all its inputs have succeeded: their results are applied, or stand in the log of the very
-leader whose orders come behind them, so that these are applied after the results or never. Any end that was not
-expected, and any change of the world that the plan did not know, aborts the graph: nothing more is issued, what was
-issued but not begun is voided, and the controller plans again. Of a start whose devices are not free, and of devices
-that have changed, only those are voided whom that concerns. Orders of an older graph that are still open block the
-resources they are bound to by constraints, until their executors have answered (Pacemaker Development, "Controller":
-transition engine). Only the instances of a clone are still notified of what was under way and succeeds all the same: an
-aborted walk closes beside the next one, and ends when nothing under way can lead to a notification any more.
-A recurring monitor lets starts on its node go first, for a moment: of a group that moves, the next
-member is what its users wait for.
+An action is issued when all its inputs have succeeded: their results are applied, or are in the log of the leader that
+issues the order, so that the order is applied after the results or never. An unexpected result, or a change that the
+plan did not know, aborts the graph: nothing more is issued, orders that are not begun are voided, and the controller
+plans again. If a start's devices are not free, or devices have changed, only the orders concerned are voided. Open
+orders of an older graph block the resources that constraints bind to theirs until their executors have answered
+(Pacemaker Development, "Controller": transition engine). Only notifications still go out after an abort, about actions
+that were under way and succeed: an aborted walk closes beside the next one, and ends when nothing under way can lead to
+a notification any more. A recurring monitor lets starts on its node go first, for a moment: users wait for the next
+member of a group that moves.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -39,17 +38,17 @@ from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.state_tables import Transition, TransitionTable
 
 BATCH_CHARACTERS = 24_000
-"""Of orders in one command, roughly: encoded it stays well below the store's limit."""
+"""Approximate size of the orders in one command: encoded it stays well below the store's limit."""
 ORDER_CHARACTERS = 700
-"""Of an order without its parameters."""
+"""Approximate size of an order without its parameters."""
 OPEN_ON_NODE_MAX = 64
-"""Orders that are open on one node at a time: more than it can run at once, few enough to keep the status small and to
-be dealt with in one step."""
+"""Maximum number of open orders on one node: more than it can run at once, few enough to keep the status small and to
+be handled in one step."""
 
 MONITORS_WAIT_MS = 250
-"""How long a recurring monitor lets starts on its node go first: somebody waits for these."""
+"""How long a recurring monitor lets starts on its node go first: users wait for these."""
 STARTING = frozenset({ActionName.START, ActionName.PROMOTE, ActionName.MIGRATE_FROM})
-"""What recurring monitors let go first."""
+"""Actions that recurring monitors let go first."""
 
 CLEAR_FAILCOUNT = "clear_failcount"
 FORGETTING = frozenset({"delete", "lrm_delete"})
@@ -79,7 +78,7 @@ EXPECTED_CHANGES = frozenset(
         ChangeKind.SECRET_SHOWN,
     }
 )
-"""Changes that do not by themselves make a plan wrong."""
+"""Changes that do not by themselves invalidate a plan."""
 
 
 SPECULATIVE = frozenset(
@@ -92,11 +91,11 @@ SPECULATIVE = frozenset(
         ActionName.MIGRATE_FROM,
     }
 )
-"""Actions whose success others wait for while a service is away; what a probe finds, and monitors, can wait."""
+"""Actions on whose success others wait while a service is down; results of probes and monitors can wait."""
 
 
 class ActionState(StrEnum):
-    """How far one action of a graph has come."""
+    """The state of one action of a graph."""
 
     BLOCKED = "waits for its inputs"
     READY = "may begin"
@@ -108,7 +107,7 @@ class ActionState(StrEnum):
 
 
 class ActionEvent(StrEnum):
-    """What brings it further."""
+    """What changes that state."""
 
     UNBLOCK = "all its inputs have succeeded"
     ORDER = "its order is proposed"
@@ -124,21 +123,21 @@ ACTIONS: Final = TransitionTable(
     (ActionState.BLOCKED,),
     (
         Transition((ActionState.BLOCKED,), ActionEvent.UNBLOCK, ActionState.READY),
-        # Nobody executes it: a pseudo action, or bookkeeping of the cluster itself.
+        # Nobody executes it: a pseudo action, or the cluster's own bookkeeping.
         Transition((ActionState.READY,), ActionEvent.SUCCEED, ActionState.DONE),
         Transition((ActionState.READY,), ActionEvent.ORDER, ActionState.ORDERED),
         Transition((ActionState.ORDERED,), ActionEvent.COMMIT, ActionState.OPEN),
         Transition((ActionState.ORDERED, ActionState.OPEN), ActionEvent.SPECULATE, ActionState.SPECULATED),
         Transition((ActionState.OPEN, ActionState.SPECULATED), ActionEvent.SUCCEED, ActionState.DONE),
         Transition((ActionState.READY,), ActionEvent.FENCE, ActionState.FENCING),
-        # An unfencing, once it is recorded. A fencing is a change that ends the walk.
+        # An unfencing, once it is recorded. A fencing is a change that aborts the walk.
         Transition((ActionState.FENCING,), ActionEvent.SUCCEED, ActionState.DONE),
     ),
 )
 
 
 class TransitionState(StrEnum):
-    """Where a transition stands."""
+    """The state of a transition."""
 
     RUNNING = "running"
     CLOSING = "aborted, and instances may have to be notified of what is under way"
@@ -170,24 +169,25 @@ TRANSITIONS: Final = TransitionTable(
 class _Tracked:
     action: GraphAction
     rank: tuple[int, int]
-    """Its place among what is ready: less comes first."""
+    """Sort key among ready actions: the lowest is first."""
     state: ActionState = ActionState.BLOCKED
     unfencings: frozenset[FenceKey] = frozenset()
-    """Of an `on`: those of its node that were recorded before."""
+    """For an `on`: the unfencings of its node that were recorded before."""
     open_inputs: int = 0
-    """How many of its inputs are not done yet."""
+    """Number of inputs that are not done yet."""
     waits_until: Instant | None = None
-    """Of a recurring monitor that lets others go first, and of what has a start-delay: until then at the latest."""
+    """For a recurring monitor that lets others go first, or an action with a start-delay: until when it waits at
+    most."""
     dependants: list["_Tracked"] = field(default_factory=list)
-    """What it is an input of."""
+    """The actions that it is an input of."""
     together: tuple["_Tracked", ...] = ()
-    """Of a start that is its gang's (`gpu-gang=all`): the starts of all of it, which are ordered by one command."""
+    """For a start in a gang (`gpu-gang=all`): all starts of that gang, which are ordered by one command."""
 
     def happened(self, event: ActionEvent) -> None:
         self.state = ACTIONS.after(self.state, event)
 
     def committed(self) -> None:
-        """Its order was seen in the CIB, or has gone through it."""
+        """Note that its order was seen in the CIB, or has passed through it."""
         if self.state is ActionState.ORDERED:
             self.happened(ActionEvent.COMMIT)
 
@@ -210,11 +210,11 @@ class TransitionMachine:
         refused: Collection[ResourceId] = (),
         rules: SafetyRules = ALL_RULES,
     ) -> None:
-        """`planned_for` is the CIB that the scheduler saw: since then the world may have moved on.
+        """`planned_for` is the CIB that the scheduler saw; it may have changed since.
 
-        `delays` is what earlier transitions of this DC know of actions that wait for their start-delay. Resources of
-        which something was `refused` get each order in a command of its own, the last of all: a command is accepted
-        as a whole or not at all, and what is refused again must not hold up what could be done.
+        `delays` is what earlier transitions of this DC know of actions that wait for their start-delay. Each order of a
+        resource in `refused` gets a command of its own, after all others: a command is accepted or refused as a whole,
+        and an order that is refused again must not block others.
         """
         self._node = node
         self._term = term
@@ -229,19 +229,19 @@ class TransitionMachine:
         self._by_order: dict[OrderKey, _Tracked] = {}
         self._done = 0
         self._pseudo: list[_Tracked] = []
-        """Ready, and there is nothing to execute."""
+        """Ready actions without anything to execute."""
         self._fences: list[_Tracked] = []
         """Ready fence actions."""
         self._ready: dict[NodeName | None, list[_Tracked]] = {}
         self._starting: dict[NodeName | None, set[_Tracked]] = {}
-        """Other ready actions, by node; in order of their ranks, but for the nodes that are `_unsorted`."""
+        """Other ready actions, by node; sorted by rank, except on the nodes in `_unsorted`."""
         self._unsorted: set[NodeName | None] = set()
         self._issued: dict[NodeName | None, dict[OrderKey, _Tracked]] = {}
         """Actions whose orders have not ended in the CIB, by node."""
         self._unfencing: list[_Tracked] = []
-        """Unfencings that are under way."""
+        """Unfencings under way."""
         self._seen_orders: dict[NodeName | None, Mapping[OrderKey, Order]] = {}
-        """What was open on each node at the last look: the same object has not changed."""
+        """The open orders of each node at the last step: the same object has not changed."""
         self._state = TransitionState.RUNNING
         self._abort_reason = ""
         self._batches = 0
@@ -252,12 +252,12 @@ class TransitionMachine:
 
     @property
     def state(self) -> TransitionState:
-        """Where it stands."""
+        """The state of the transition."""
         return self._state
 
     @property
     def number(self) -> int:
-        """Which transition of its DC's term it is."""
+        """The number of the transition within its DC's term."""
         return self._number
 
     @property
@@ -266,15 +266,15 @@ class TransitionMachine:
         return self._abort_reason
 
     def wanted_unfencings(self, cib: Cib) -> Mapping[NodeName, str]:
-        """Return the nodes that must be let in by their devices before the plan goes on, and why.
+        """Return the nodes that their devices must unfence before the plan continues, and why.
 
-        One whose unfencing the CIB records is let in, also before the plan has taken that step.
+        A node whose unfencing the CIB records counts as unfenced, even before the plan has taken that step.
         """
         waiting = (each for each in self._unfencing if not _unfencings(cib, each.action) - each.unfencings)
         return {each.action.node: each.action.reason for each in waiting if each.action.node is not None}
 
     def deadline(self) -> Instant:
-        """Return when `step` is wanted next."""
+        """Return when `step` must be called next."""
         return self._deadline
 
     def progress(self) -> tuple[int, int]:
@@ -282,7 +282,7 @@ class TransitionMachine:
         return self._done, len(self._tracked)
 
     def step(self, cib: Cib, changes: Iterable[Change], moment: Moment) -> Sequence[Effect]:
-        """Take in what happened and issue what is ready; what it costs follows from what has changed."""
+        """Process what happened and issue what is ready; the cost depends on the number of changes."""
         if self._state is TransitionState.CLOSING:
             return self._close(cib, moment)
         if self._state is not TransitionState.RUNNING:
@@ -300,7 +300,7 @@ class TransitionMachine:
         return effects
 
     def _continue_delays(self) -> None:
-        """Let go on, at the beginning, what an earlier plan found ready too."""
+        """At the beginning, continue the delays of actions that an earlier plan found ready too."""
         if not self._is_begun:
             self._is_begun = True
             self._delays.keep({delayed(tracked.action) for ready in self._ready.values() for tracked in ready})
@@ -335,7 +335,7 @@ class TransitionMachine:
                 self._starting.setdefault(action.node, set()).add(tracked)
 
     def _finish(self, tracked: _Tracked, event: ActionEvent = ActionEvent.SUCCEED) -> None:
-        """Let what waits for an action go on; of one that was speculated on that has happened before."""
+        """Release what waits for an action; if success was speculated on, that was done before."""
         is_new = tracked.state is not ActionState.SPECULATED
         tracked.happened(event)
         if not is_new:
@@ -349,10 +349,11 @@ class TransitionMachine:
                 self._make_ready(following)
 
     def speculate(self, cib: Cib, command: RecordResults) -> None:
-        """Results stand in this leader's log, and will be applied before whatever is ordered now: do not wait for it.
+        """Continue from results in this leader's log before their commit: they are applied before any order issued now.
 
-        Speculation is only on plain success, of orders that are open and wanted; all else is taken in once it is
-        applied. So is what was speculated on, then: should it not come true, the walk ends there as it would have.
+        Only plain success is speculated on, of orders that are open and wanted; everything else waits until it is
+        applied. A speculated result is checked again when it is applied: if it did not come true, the walk ends there,
+        as without it.
         """
         status = cib.status.nodes.get(command.node)
         if self._state is not TransitionState.RUNNING or status is None:
@@ -368,30 +369,30 @@ class TransitionMachine:
                 self._finish(tracked, ActionEvent.SPECULATE)
 
     def refused(self, cib: Cib, text: str) -> Sequence[Effect]:
-        """A batch of orders was refused: the world is not what the plan thought."""
+        """Abort because a batch of orders was refused: the state is not what the plan assumed."""
         return self._abort(cib, text) if self._state is TransitionState.RUNNING else ()
 
     def dropped(self, keys: Iterable[OrderKey]) -> None:
-        """These orders were refused, or will never be decided: an aborted walk does not wait for them."""
+        """Note that these orders were refused, or will never be decided: an aborted walk does not wait for them."""
         for key in keys:
             tracked = self._by_order.get(key)
             if tracked is not None:
                 self._issued.get(tracked.action.node, {}).pop(key, None)
 
     def end_if_idle(self, cib: Cib) -> Sequence[Effect]:
-        """End a walk that has nothing in flight: it waits for a fencing or an unfencing, which may take for ever.
+        """Abort a walk with nothing in flight: it waits for a fencing or an unfencing, which may take forever.
 
-        Time alone may have changed what is wanted meanwhile (an expired failure, a rule). What waits for its
-        start-delay goes on with that in the next plan.
+        Time alone may have changed what is wanted meanwhile (an expired failure, a rule). A start-delay in progress
+        continues in the next plan.
         """
         if self._state is not TransitionState.RUNNING or any(self._issued.values()):
             return ()
         return self._abort(cib, "planned again, since nothing of it is under way")
 
-    # -- what happened ----------------------------------------------------------------------------------------------
+    # -- results ----------------------------------------------------------------------------------------------------
 
     def _settle(self, cib: Cib) -> str:
-        """Mark what has ended; return what went wrong first, empty when nothing did."""
+        """Process actions that have ended; return the first failure, empty when there is none."""
         for tracked in tuple(self._unfencing):
             if _unfencings(cib, tracked.action) - tracked.unfencings:
                 self._unfencing.remove(tracked)
@@ -422,9 +423,10 @@ class TransitionMachine:
         return failure
 
     def _overtaken(self, cib: Cib) -> str:
-        """Say which order that this plan did not know was committed since: proposed by an older plan, it came late.
+        """Return a text about an order of an older plan that was committed late, unknown to this plan; empty: there is
+        none.
 
-        Its outcome may be all that the plan wants; whatever the plan would do next rests on a world that is gone.
+        Its result may be all that the plan wants; further steps of the plan would rest on an outdated state.
         """
         if not self._rules.one_active_copy:
             return ""
@@ -432,14 +434,14 @@ class TransitionMachine:
         return f"order {late[0]} of an older transition came late" if late else ""
 
     def committed(self, keys: Iterable[OrderKey]) -> None:
-        """These orders were applied (and may have ended in the same moment)."""
+        """Note that these orders were applied (they may have ended at once)."""
         for key in keys:
             tracked = self._by_order.get(key)
             if tracked is not None:
                 tracked.committed()
 
     def _finish_pseudo(self) -> list[Effect]:
-        """End what nobody executes; the cluster's own bookkeeping is proposed when its turn has come."""
+        """Finish actions that nobody executes; propose the cluster's own bookkeeping when its turn has come."""
         effects: list[Effect] = []
         while self._pseudo:
             wave, self._pseudo = self._pseudo, []
@@ -449,7 +451,7 @@ class TransitionMachine:
         return effects
 
     def _propose_cleanup(self, action: GraphAction) -> Sequence[Effect]:
-        """Propose what a bookkeeping action means; a node that was emptied leaves by itself (`do_shutdown`)."""
+        """Propose the effect of a bookkeeping action; a node that was emptied leaves by itself (`do_shutdown`)."""
         if action.node is None or action.resource is None:
             return ()
         key = f"{action.name}:{self._term}.{self._number}.{action.id}"
@@ -460,8 +462,8 @@ class TransitionMachine:
         return ()
 
     def _concerned_by_devices(self, cib: Cib, unexpected: Sequence[Change]) -> frozenset[ResourceId] | None:
-        """Return whom it concerns that a start was not begun because its device is not free, or that devices of a node
-        have changed; None: something else was unexpected, which may concern everybody."""
+        """Return the resources concerned by a start that was not begun because its device is not free, or by changed
+        devices of a node; None: something else was unexpected, which may concern everything."""
         found: set[ResourceId] = set()
         for change in unexpected:
             tracked = self._by_order.get(OrderKey(change.facts.order))
@@ -476,10 +478,10 @@ class TransitionMachine:
         return frozenset(found) if unexpected else None
 
     def _abort(self, cib: Cib, reason: str, concerned: frozenset[ResourceId] | None = None) -> Sequence[Effect]:
-        """Issue nothing more, and void what is not begun.
+        """Issue nothing more, and void orders that are not begun.
 
-        Where all that went wrong `concerned` some resources, only they and what is bound to them are voided: other
-        starts wait for devices of their own, and would have to begin to wait once more.
+        If the cause `concerned` only some resources, only their orders and those of resources bound to them are voided:
+        other starts wait for devices of their own, and would have to start their wait again.
         """
         self._state = TRANSITIONS.after(self._state, TransitionEvent.ABORT)
         self._abort_reason = reason
@@ -504,7 +506,7 @@ class TransitionMachine:
         return (note, Propose(Scope.DC, f"void:{self._term}.{self._number}", VoidOrders(self._term, open_keys, reason)))
 
     def _close(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
-        """Notify of what was under way and has succeeded; nodes that are not online are passed over."""
+        """Notify of actions that were under way and have succeeded; nodes that are not online are skipped."""
         self._settle(cib)
         effects = self._finish_pseudo()
         for name in {*self._issued, *self._ready}:
@@ -521,7 +523,7 @@ class TransitionMachine:
             self._state = TRANSITIONS.after(self._state, TransitionEvent.CLOSE)
 
     def _is_notification_due(self) -> bool:
-        """Tell whether one may yet be ordered, should all that is under way succeed."""
+        """Return whether a notification may still be ordered, provided that everything under way succeeds."""
         if any(self._ready.values()):
             return True
         under_way = [tracked for issued in self._issued.values() for tracked in issued.values()]
@@ -537,7 +539,7 @@ class TransitionMachine:
                 reached.append(following)
         return False
 
-    # -- what is next -----------------------------------------------------------------------------------------------
+    # -- issuing ----------------------------------------------------------------------------------------------------
 
     def _issue_fences(self, cib: Cib, moment: Moment) -> list[Effect]:
         waiting, self._fences = sorted(self._fences, key=_RANK), []
@@ -550,7 +552,7 @@ class TransitionMachine:
         for tracked in sorted(chosen, key=_RANK):
             unit = tracked.together or (tracked,)
             is_alone = left > 0 and not any(self._issued.values())
-            # A gang for which the limits never leave room at once begins when nothing else is under way.
+            # A gang too large for the limits starts when nothing else is under way.
             has_room = len(unit) <= left and may_begin.issuperset(unit)
             if tracked.state is not ActionState.READY or not (has_room or is_alone):
                 continue
@@ -575,11 +577,11 @@ class TransitionMachine:
         return effects
 
     def _choose(self, cib: Cib, moment: Moment) -> list[_Tracked]:
-        """Return what may be ordered now: of each node the most urgent, as many as it has room for."""
+        """Return what may be ordered now: for each node the most urgent actions, as many as it has room for."""
         self._deadline = NEVER
         if not any(self._ready.values()):
             return []
-        # A notification activates nothing: of an aborted walk it waits for no other's orders, which may follow on.
+        # A notification activates nothing: after an abort it does not wait for orders of other walks.
         is_closing = self._state is TransitionState.CLOSING
         guard = _Guard(cib, self._rules, None if is_closing else self._blocked_resources(cib))
         limits = _Limits(ClusterProperties(cib.in_force))
@@ -610,7 +612,7 @@ class TransitionMachine:
         return limits.of(status) - len(open_keys)
 
     def _may_begin(self, tracked: _Tracked, guard: "_Guard", limits: "_Limits", cib: Cib) -> bool:
-        """Tell whether an action may be ordered now; a start of a gang only where all of them may."""
+        """Return whether an action may be ordered now; a start of a gang only if all its starts may."""
         if not tracked.together:
             return guard.admits(tracked.action)
         return all(
@@ -621,7 +623,7 @@ class TransitionMachine:
         )
 
     def _waits(self, tracked: _Tracked, moment: Moment, is_starting: bool) -> bool:
-        """Tell whether an action has a start-delay left, or a monitor still lets the starts on its node go first.
+        """Return whether an action has a start-delay left, or is a monitor that lets starts on its node go first.
 
         The executor delays the first run of a recurring monitor itself.
         """
@@ -647,7 +649,7 @@ class TransitionMachine:
         return max(0, limit - sum(len(status.orders) for status in cib.status.nodes.values()))
 
     def _blocked_resources(self, cib: Cib) -> Affinity | None:
-        """Return what is bound to a resource that an older graph's order is still working on; None: nothing."""
+        """Return the resources bound to one on which an order of an older graph is at work; None: there are none."""
         foreign = {
             order.resource
             for status in cib.status.nodes.values()
@@ -659,7 +661,7 @@ class TransitionMachine:
         return Affinity(cib.configuration, foreign) if foreign else None
 
     def _fence(self, cib: Cib, tracked: _Tracked, moment: Moment) -> Sequence[Effect]:
-        """A lost node is fenced, and one to be let in is unfenced, by the director; another is first declared lost."""
+        """Have the director fence a lost node, or unfence one; a node that is not lost yet is first declared lost."""
         action = tracked.action
         if not moment.has_lease and self._rules.dc_needs_fresh_lease:
             self._fences.append(tracked)
@@ -709,14 +711,15 @@ class TransitionMachine:
 def order_key(cluster_uuid: str, term: Term, transition: int, number: int) -> OrderKey:
     """Return the identity of an order: TERM.TRANSITION.NUMBER, and eight digits of the cluster's uuid.
 
-    By it executors know agents that an older life left at work in this boot, be it a life in another cluster, restored
-    or made on machines that were not booted since; its terms and numbers may be the same.
+    By it executors recognise agents that an earlier incarnation left at work in this boot. That incarnation may have
+    been in another cluster, restored or formed on machines that were not rebooted, whose terms and numbers may be the
+    same.
     """
     return OrderKey("-".join(filter(None, (f"{term}.{transition}.{number}", cluster_uuid[-8:]))))
 
 
 class _Limits:
-    """How much one node does at once (Pacemaker Explained, "Cluster Options")."""
+    """How many actions one node runs at once (Pacemaker Explained, "Cluster Options")."""
 
     def __init__(self, properties: ClusterProperties) -> None:
         stated, migrations = properties.integer("node-action-limit"), properties.integer("migration-limit")
@@ -724,7 +727,7 @@ class _Limits:
         self.migrations = OPEN_ON_NODE_MAX if migrations < 0 else max(1, migrations)
 
     def of(self, status: NodeStatus | None) -> int:
-        """Return how many actions a node may have open, as the properties and its load say."""
+        """Return how many actions a node may have open, by the properties and its load."""
         left = status.actions_max if status is not None else 0
         return min(self.actions, left) if left else self.actions
 
@@ -734,7 +737,7 @@ def _is_migration(tracked: _Tracked) -> bool:
 
 
 def _few_migrations(due: Iterable[_Tracked], room: int) -> Iterator[_Tracked]:
-    """Yield what is due, and of the migrations no more than there is room for."""
+    """Yield what is due, with no more migrations than there is room for."""
     for tracked in due:
         if _is_migration(tracked):
             if room <= 0:
@@ -744,7 +747,7 @@ def _few_migrations(due: Iterable[_Tracked], room: int) -> Iterator[_Tracked]:
 
 
 class _Guard:
-    """What must not be ordered yet, in one CIB."""
+    """What must not be ordered yet, by one CIB."""
 
     def __init__(self, cib: Cib, rules: SafetyRules, blocked: Affinity | None) -> None:
         self._cib = cib
@@ -755,7 +758,7 @@ class _Guard:
         self._copies = copies_of(cib)
 
     def admits(self, action: GraphAction) -> bool:
-        """Tell whether an action may be ordered now."""
+        """Return whether an action may be ordered now."""
         if action.resource is None or action.node is None:
             return False
         if self._blocked is not None and self._blocked.touches(action.resource):
@@ -780,7 +783,7 @@ def _unfencings(cib: Cib, action: GraphAction) -> frozenset[FenceKey]:
 
 
 def _activating(cib: Cib) -> Iterator[OrderKey]:
-    """Yield the open orders after which a resource may be active."""
+    """Yield the open orders that may make a resource active."""
     for status in cib.status.nodes.values():
         for key, order in status.orders.items():
             if order.is_activating:
@@ -788,9 +791,9 @@ def _activating(cib: Cib) -> Iterator[OrderKey]:
 
 
 def _closes(action: GraphAction) -> bool:
-    """Tell whether an action is also done after its walk was aborted: a mark, or a notification of what has happened.
+    """Return whether an action is still done after an abort: a pseudo action, or a notification of what has happened.
 
-    Pacemaker's scheduler gives these notifications, and the marks on the way to them, the priority INFINITY.
+    Pacemaker's scheduler gives these notifications, and the pseudo actions that lead to them, the priority INFINITY.
     """
     return action.kind is ActionKind.PSEUDO or action.notification.startswith("post-")
 
@@ -800,7 +803,7 @@ def _needs_no_hand(action: GraphAction) -> bool:
 
 
 def _succeeded(cib: Cib, action: GraphAction, key: OrderKey) -> bool:
-    """Tell whether a closed order ended as its action expected."""
+    """Return whether a closed order ended as its action expected."""
     assert action.node is not None
     assert action.resource is not None
     status = cib.status.nodes[action.node]
@@ -823,7 +826,7 @@ def _succeeded(cib: Cib, action: GraphAction, key: OrderKey) -> bool:
 
 
 def _will_succeed(order: Order, result: OperationResult) -> bool:
-    """Tell whether a result, once it is applied, will be the end that its order's action expects."""
+    """Return whether a result, once applied, will be the end that its order's action expects."""
     if order.action is ActionName.NOTIFY:
         return True
     return (
@@ -837,7 +840,7 @@ def _will_succeed(order: Order, result: OperationResult) -> bool:
 
 
 def _batches(units: Sequence[tuple[Order, ...]]) -> Iterator[tuple[Order, ...]]:
-    """Cut orders into commands of a size that the store takes; what belongs together is not cut."""
+    """Split orders into commands of a size that the store takes; units are not split."""
     batch: list[Order] = []
     size = 0
     for unit in units:
@@ -852,13 +855,13 @@ def _batches(units: Sequence[tuple[Order, ...]]) -> Iterator[tuple[Order, ...]]:
 
 
 def _weight(order: Order) -> int:
-    """Return how many characters an order takes, roughly."""
+    """Return the approximate number of characters of an order."""
     texts = (*order.parameters.items(), *order.meta.items())
     return ORDER_CHARACTERS + len(order.reason) + sum(len(name) + len(value) for name, value in texts)
 
 
 def _gangs(tracked: Mapping[int, _Tracked]) -> Iterator[tuple[_Tracked, ...]]:
-    """Yield the starts of each gang, but for one whose instances wait for each other (a clone that is `ordered`)."""
+    """Yield the starts of each gang, except of one whose instances wait for each other (an `ordered` clone)."""
     gangs: dict[str, list[_Tracked]] = {}
     for each in tracked.values():
         action = each.action
@@ -870,7 +873,7 @@ def _gangs(tracked: Mapping[int, _Tracked]) -> Iterator[tuple[_Tracked, ...]]:
 
 
 def _comes_before(tracked: Mapping[int, _Tracked], last: _Tracked, others: Sequence[_Tracked]) -> bool:
-    """Tell whether one of several actions has to be done before the last one may begin."""
+    """Return whether one of several actions must be done before the last one may start."""
     wanted = {each.action.id for each in others}
     pending, seen = list(last.action.inputs), set[int]()
     while pending:

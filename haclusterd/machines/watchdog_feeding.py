@@ -1,10 +1,10 @@
-"""When the pacer opens, feeds and lets go of the watchdog device (safety.md §2, "Feed").
+"""When the pacer opens, feeds and closes the watchdog device (safety.md §2, "Feed").
 
-Invariant: a feed is asked for only while the feed rule holds: with a valid lease and a young verdict of the brain, or
-when the node is proven empty. It carries until when that is so, as the writer looks at the clock once more. A
-device is opened only when it may be fed as well, since opening starts it.
+Invariant: a feed is requested only while the feed rule holds: with a valid lease and a recent verdict on the daemon, or
+when the node is proven empty. It carries the time until which that holds, since the writer looks at the clock again. A
+device is opened only when it may also be fed, since opening starts it.
 
-It must never change the timeout of a device while anything may run here: survivors count on the one that is published.
+The timeout of a device must never be changed while anything may run here: survivors count on the published one.
 """
 
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
@@ -12,13 +12,13 @@ from haclusterd.model.records import dataclass
 from haclusterd.model.watchdog import FEEDS_PER_TIMEOUT, PanicAction, Watchdog, WatchdogSettings
 
 RETRY_MS = 1000
-"""Between two attempts to open a device."""
+"""Pause between two attempts to open a device."""
 WAIT_MS_MAX = 2000
-"""How long a device that may not be fed yet is no problem: a pacer that comes back needs a moment to know better."""
+"""How long a device that may not be fed yet is not reported as a problem: a restarted pacer needs a moment."""
 LOOK_MS = 50
-"""How often it is looked whether what was forbidden may be done by now."""
+"""Pause between two checks whether something forbidden has become allowed."""
 PANIC_SHARE_PERCENT = 88
-"""Of T_wd: so long after the newest feed the kernel is asked to panic, before the device would expire."""
+"""Percent of T_wd after the newest feed at which the kernel is asked to panic, before the device expires."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class FeedWatchdog:
 
 @dataclass(frozen=True, slots=True)
 class Panic:
-    """Ask the kernel to end this machine at once."""
+    """Have the kernel end this machine at once."""
 
     action: PanicAction
 
@@ -49,18 +49,18 @@ WatchdogEffect = OpenWatchdog | FeedWatchdog | Panic
 
 @dataclass(frozen=True, slots=True)
 class FeedRule:
-    """What the pacer knows that feeding depends on, at one moment."""
+    """What the pacer knows, at one moment, of the conditions for feeding."""
 
     until: Instant | None
     """Until when the device may be fed; None: it may not."""
     is_idle: bool
-    """Whether nothing runs here and no lease permits to start anything."""
+    """Whether nothing runs here and no lease permits starting anything."""
     is_condemned: bool
-    """Whether the brain wants this node to end (no-quorum-policy fence)."""
+    """Whether the daemon wants this node to be reset (no-quorum-policy fence)."""
 
 
 class WatchdogFeeding:
-    """The device's part of the pacer; see the module."""
+    """The pacer's handling of the device; see the module."""
 
     def __init__(self) -> None:
         self._settings: WatchdogSettings | None = None
@@ -79,7 +79,7 @@ class WatchdogFeeding:
 
     @property
     def problem(self) -> str:
-        """Why there is no armed device although one is configured, or why it cannot be fed; empty: no problem."""
+        """Why a configured device is not armed, or cannot be fed; empty: no problem."""
         return self._problem
 
     @property
@@ -88,32 +88,32 @@ class WatchdogFeeding:
         return self._next_at
 
     def configured(self, settings: WatchdogSettings | None, now: Instant) -> None:
-        """Take what the brain says of the device; one that is open stays open, and as it was set."""
+        """Take the daemon's settings for the device; one that is open stays open with its present timeout."""
         is_new = settings != self._settings
         self._settings = settings
         if settings is not None and self._watchdog is None and is_new:
             self._next_at = now
 
     def opened(self, watchdog: Watchdog, now: Instant) -> None:
-        """The device is open and counting, or was handed over by the program before this one."""
+        """Note that the device is open and counting; it may have been inherited from the program before this one."""
         self._watchdog = watchdog
         self._problem = ""
         self._fed_at = now
         self._next_at = now
 
     def failed(self, problem: str, now: Instant) -> None:
-        """The device could not be opened, or not be fed."""
+        """Note that the device could not be opened, or fed."""
         self._problem = problem
         if self._watchdog is None:
             self._next_at = after(now, RETRY_MS)
 
     def fed(self, now: Instant) -> None:
-        """The device took a feed, written before `now`."""
+        """Note that the device was fed, before `now`."""
         self._fed_at = now
         self._problem = ""
 
     def step(self, rule: FeedRule, now: Instant) -> tuple[WatchdogEffect, ...]:
-        """Do what is due."""
+        """Return what is due."""
         if now < self._next_at:
             return ()
         if self._watchdog is None:
@@ -129,7 +129,7 @@ class WatchdogFeeding:
             self._next_at = NEVER
             return ()
         if rule.until is None:
-            # A pacer that has just come back finds a device that counts: every moment matters.
+            # A restarted pacer finds a device that is counting: every moment matters.
             self._next_at = after(now, LOOK_MS)
             self._waits_since = now if self._waits_since is None else self._waits_since
             if elapsed_ms(self._waits_since, now) >= WAIT_MS_MAX:

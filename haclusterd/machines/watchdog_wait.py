@@ -1,9 +1,9 @@
-"""When survivors may believe that a lost node's own watchdog has silenced it (safety.md §2, "Watchdog fencing").
+"""When survivors may assume that a lost node's own watchdog has reset it (safety.md §2, "Watchdog fencing").
 
-Nobody does anything: the DC waits W from when it saw the loss committed, in this very term, and then records success,
+Nothing is executed: the DC waits W from when it saw the loss committed, in this very term, and then records success,
 which takes a quorum. By then the node was reset, or is proven to run nothing: an empty node is fed, and may be heard.
-A node that lives on afterwards and does not say so has a device that does not do its work. Whether what is heard was
-sent afterwards shows only when it answers; so with everything that is heard, listening begins again.
+A node that is alive afterwards and does not report itself empty has a device that does not work. Only its answer to a
+later heartbeat shows that it is alive now; until then each heartbeat from it restarts the listening period.
 """
 
 from collections.abc import Sequence
@@ -28,15 +28,15 @@ class WatchdogWait:
         self._timing = timing
         self._rules = rules
         self._seen_at: dict[tuple[NodeName, WallTime], Instant] = {}
-        """When this DC saw each loss first, named by when it was declared."""
+        """When this DC first saw each loss, by the time of its declaration."""
         self.wake_at = NEVER
 
     def retimed(self, timing: Timing) -> None:
-        """The administrator changed node-timeout."""
+        """Note that the administrator changed node-timeout."""
         self._timing = timing
 
     def observe(self, cib: Cib, moment: Moment) -> None:
-        """Note which losses are committed."""
+        """Note the losses that are committed."""
         self.wake_at = NEVER
         lost = {
             (name, status.since): moment.now
@@ -48,7 +48,7 @@ class WatchdogWait:
     def step(
         self, cib: Cib, order: FenceOrder, report: PacerReport | None, moment: Moment
     ) -> Sequence[Effect]:
-        """Move one wait on."""
+        """Advance the wait of one order."""
         status = cib.status.nodes.get(order.target)
         if status is None or status.watchdog is None or (status.name, status.since) not in self._seen_at:
             return (_failed(order, FenceOutcome.UNKNOWN, f"{order.target} is not lost, or has no watchdog"),)
@@ -85,7 +85,7 @@ class WatchdogWait:
 
 
 def _is_to_be_silent(heard: HeardNode, order: FenceOrder) -> bool:
-    """Tell whether the boot that is heard is the one that was to end, and does not say that it runs nothing."""
+    """Return whether the boot that is heard is the one that was to end, and does not report that it runs nothing."""
     wanted, found = order.target_incarnation, heard.incarnation
     is_same_boot = wanted is not None and found is not None and wanted.boot_id == found.boot_id
     return is_same_boot and not heard.is_empty

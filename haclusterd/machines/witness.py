@@ -1,8 +1,8 @@
-"""A witness votes, runs nothing, and when it is elected hands the leadership on at once (safety.md §5).
+"""A witness votes, runs nothing, and hands the leadership over as soon as it is elected (safety.md §5).
 
-It is a small machine, perhaps far away: a cluster should not be controlled from there while anybody else can do it.
-While nobody else is heard it leads as any voter does, since a cluster without a DC recovers nothing. So it does while
-TCP is filtered between the others: any of them that leads would give up a node that works (safety.md §4).
+It is a small machine, perhaps far away: it should not be the DC while any other node can be. While it hears no other
+voter it leads as any voter does, since a cluster without a DC recovers nothing. So it does while TCP is filtered
+between the others: any of them that leads would declare a working node lost (safety.md §4).
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ ATTEMPT_MS = 1000
 
 
 class WitnessDuty:
-    """What a leader does that is a witness; made for each term that it leads."""
+    """What a witness does that is elected; made for each term that it leads."""
 
     def __init__(self, node: NodeName, since: Instant) -> None:
         self._node = node
@@ -27,7 +27,7 @@ class WitnessDuty:
     def target(
         self, cib: Cib, members: tuple[Member, ...], report: PacerReport | None, timing: Timing, now: Instant
     ) -> NodeName | None:
-        """Return who should lead instead; None when this node is no witness, or nobody else can be heard.
+        """Return who should lead instead; None when this node is no witness, or no other candidate is heard.
 
         `members` are those of the CIB, or those that a new cluster is to have.
         """
@@ -51,9 +51,10 @@ class WitnessDuty:
         return candidates[(now - self._since) // ATTEMPT_MS % len(candidates)] if candidates else None
 
     def _reaches_more_than(self, cib: Cib, alive: Mapping[NodeName, HeardNode], target: NodeName) -> bool:
-        """Tell whether this witness has a session with a node that takes part, and `target` has none with that.
+        """Return whether this witness has a session with a node that takes part, and `target` has none with it.
 
-        Both ends must say so: one that has just begun lacks sessions for a moment, an older version tells of none.
+        Both ends must say so: a node that has just started lacks sessions for a moment, and an older version reports
+        none.
         """
         sessions = alive[target].linked
         return bool(sessions) and any(
@@ -67,7 +68,7 @@ class WitnessDuty:
         )
 
     def holds_back(self, timing: Timing, now: Instant) -> bool:
-        """Tell whether it is too early to take office, although somebody else should."""
+        """Return whether it is too early to take office, although another node should."""
         return now - self._since < timing.node_timeout_ms
 
 

@@ -1,12 +1,12 @@
-"""What a node does by itself when it has lost the cluster: it stops what it runs (safety.md §4).
+"""What a node does on its own when it has lost the cluster: it stops its resources (safety.md §4).
 
-Each resource that may be active here goes through states of its own, as the tables below say. Stops keep the order of
-the constraints; what is not ordered is stopped in parallel. What is unmanaged is left alone, and so is what would have
-to stop after it: a monitor looks first whether it runs at all, since no other one recurs here. With
-no-quorum-policy=demote what can be promoted is only demoted, and runs on.
+Each resource that may be active here goes through the states in the tables below. Stops follow the order of the
+constraints; resources without an order are stopped in parallel. Unmanaged resources are left alone, and so are those
+that would have to stop after an unmanaged one: a monitor first checks whether that one runs, as its recurring monitor
+has ended. With no-quorum-policy=demote, promotable resources are only demoted, and run on.
 
-Invariant: nothing is started or promoted here. What was not proven to have stopped counts as possibly active for as
-long as this life lasts.
+Invariant: nothing is started or promoted here. What is not proven to have stopped counts as possibly active for the
+rest of this incarnation.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -32,7 +32,7 @@ RECORDED_DEAD: Final = "this node is recorded as fenced, though it lives"
 
 
 class Step(StrEnum):
-    """Where one resource stands on a node that acts alone."""
+    """The state of one resource on a node that acts alone."""
 
     TO_DEMOTE = "to be demoted, then stopped"
     TO_DEMOTE_ONLY = "to be demoted, and kept"
@@ -51,7 +51,7 @@ class Step(StrEnum):
 
 
 class StepEvent(StrEnum):
-    """What happens to it."""
+    """What changes that state."""
 
     TURN = "its turn has come"
     ENDED_WELL = "the agent has succeeded"
@@ -63,11 +63,11 @@ class StepEvent(StrEnum):
 
 
 WAITING: Final = (Step.TO_DEMOTE, Step.TO_DEMOTE_ONLY, Step.TO_STOP)
-"""An agent is to be called when its turn comes."""
+"""States in which an agent is to be called as soon as possible."""
 UNFINISHED: Final = (*WAITING, Step.DEMOTING)
-"""An agent is still to be called, now or after the one that runs."""
+"""States in which an agent is still to be called, now or after the one that runs."""
 NOT_OURS: Final = (Step.LEFT_ALONE, Step.TO_LOOK, Step.LOOKING, Step.FOUND_STOPPED, Step.HELD)
-"""A person has it in hand, or what must stop before it. A person may start what was found stopped."""
+"""The resource, or what must stop before it, is unmanaged. The administrator may start what was found stopped."""
 POLICY_KEEPS: Final = (Step.TO_DEMOTE_ONLY, Step.DEMOTING_ONLY, Step.KEPT)
 """It is not stopped, because of no-quorum-policy=demote."""
 
@@ -81,7 +81,7 @@ STEPS: Final = TransitionTable(
         Transition((Step.TO_DEMOTE,), StepEvent.TURN, Step.DEMOTING),
         Transition((Step.TO_DEMOTE_ONLY,), StepEvent.TURN, Step.DEMOTING_ONLY),
         Transition((Step.TO_STOP,), StepEvent.TURN, Step.STOPPING),
-        # However the demotion ends: the stop follows.
+        # Whatever the result of the demotion, the stop follows.
         *(Transition((Step.DEMOTING,), event, Step.TO_STOP) for event in _ENDED),
         Transition((Step.DEMOTING_ONLY,), StepEvent.ENDED_WELL, Step.KEPT),
         Transition((Step.DEMOTING_ONLY,), StepEvent.ENDED_BADLY, Step.TO_STOP),
@@ -92,9 +92,9 @@ STEPS: Final = TransitionTable(
         Transition((Step.TO_LOOK,), StepEvent.TURN, Step.LOOKING),
         Transition((Step.LOOKING,), StepEvent.FOUND_STOPPED, Step.FOUND_STOPPED),
         Transition((Step.LOOKING,), StepEvent.MAY_RUN, Step.LEFT_ALONE),
-        # What it would have to stop after runs, or it is unmanaged itself; otherwise its stop is planned.
+        # Something that must stop before it runs, or it is unmanaged itself; otherwise its stop is planned.
         Transition((Step.HELD,), StepEvent.UNMANAGED, Step.LEFT_ALONE),
-        # What was begun before the plan for this resource was made again, or was given up, changes nothing.
+        # Results of actions that were started before the resource was planned again, or given up, change nothing.
         *(
             Transition((step,), event, step)
             for step in (*WAITING, Step.LEFT_ALONE, Step.TO_LOOK, Step.HELD, Step.UNKNOWN)
@@ -105,7 +105,7 @@ STEPS: Final = TransitionTable(
 
 
 class Reset(StrEnum):
-    """Whether this node wants its watchdog to reset it."""
+    """Whether this node asks its watchdog for a reset."""
 
     NOT_WANTED = "not wanted"
     WANTED = "wanted instead of its stops"
@@ -113,7 +113,7 @@ class Reset(StrEnum):
 
 
 class ResetEvent(StrEnum):
-    """What makes it want that."""
+    """What changes that."""
 
     FENCES_ITSELF = "it acts alone, with no-quorum-policy=fence"
     GIVEN_UP = "it finds itself lost or recorded as fenced, with fence-reaction=panic"
@@ -129,20 +129,20 @@ RESETS: Final = TransitionTable(
         Transition((Reset.AWAITED,), ResetEvent.FENCES_ITSELF, Reset.AWAITED),
         Transition((Reset.NOT_WANTED, Reset.WANTED), ResetEvent.GIVEN_UP, Reset.AWAITED),
         Transition((Reset.NOT_WANTED, Reset.WANTED), ResetEvent.NEW_LIFE, Reset.NOT_WANTED),
-        # The runtime waits for the reset; if a life begins all the same, the watchdog stays unfed.
+        # The runtime waits for the reset; if an incarnation starts nevertheless, the watchdog stays unfed.
         Transition((Reset.AWAITED,), ResetEvent.NEW_LIFE, Reset.AWAITED),
     ),
 )
 
 
 class ResetWish:
-    """This node's wish to be reset by its watchdog."""
+    """This node's request to be reset by its watchdog."""
 
     def __init__(self) -> None:
         self.state = Reset.NOT_WANTED
 
     def happened(self, event: ResetEvent) -> Sequence[Effect]:
-        """Enter the next state; say so where the watchdog's feeder must know."""
+        """Enter the next state; return the effect that informs the watchdog's feeder."""
         before, self.state = self.state, RESETS.after(self.state, event)
         is_wanted = self.state is not Reset.NOT_WANTED
         if event is ResetEvent.GIVEN_UP or (before is not Reset.NOT_WANTED) != is_wanted:
@@ -151,10 +151,10 @@ class ResetWish:
 
 
 _ACTIONS: Final = {Step.TO_STOP: ActionName.STOP, Step.TO_LOOK: ActionName.MONITOR}
-"""What is called in these steps; in the other ones that wait, a demotion."""
+"""The action of each of these steps; the other waiting steps call a demotion."""
 
 Origin = Callable[[ResourceId], tuple[Way, ...]]
-"""By which agent and parameters a resource may run here, in one of several ways; none: nobody knows."""
+"""Alternative agents and parameters by which a resource may run here; empty: unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class LoneAction:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How a resource is demoted and stopped."""
+    """One alternative by which a resource is demoted and stopped."""
 
     agent: AgentReference
     parameters: Mapping[str, str]
@@ -178,7 +178,7 @@ class _Way:
     before: frozenset[ResourceId]
     """What must have stopped first."""
     others: tuple[Way, ...] = ()
-    """How else it may run, since a reload did not come to its end: what one way stops may run by another."""
+    """Further alternatives, after a reload that did not finish: the resource may run by either set of parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,40 +187,41 @@ class Situation:
 
     cib: Cib
     in_force: NodeStatus | None
-    """What the CIB last knew of this node in this boot."""
+    """The CIB's newest status of this node in this boot."""
     is_recorded_dead: bool
-    """Whether the death of this boot is recorded: by that record nothing runs here."""
+    """Whether this boot is recorded as dead: by that record, nothing runs here."""
     policy: LonePolicy
     wall: WallTime
 
 
 class ActingAlone:
-    """One life's own stops: made when it must act alone, and dropped with that life."""
+    """The stops of one incarnation that acts alone; dropped with that incarnation."""
 
     def __init__(
         self, node: NodeName, rules: SafetyRules, active: frozenset[ResourceId], situation: Situation, origin: Origin
     ) -> None:
-        """Plan to stop what is `active`, but for what must be left alone."""
+        """Plan to stop what is `active`, except what must be left alone."""
         self._node = node
         self._rules = rules
         self._steps: dict[ResourceId, Step] = {}
         self._ways: dict[ResourceId, _Way] = {}
         self._faced = active
-        """What was known to be active here, or in doubt, when it was decided what to stop."""
+        """What was known or suspected to be active here when the stops were planned."""
         self._arriving = migrating_to_or_from(situation.cib, node)
-        """What may arrive when everything here has stopped: no stop proves that it does not run."""
+        """What may still arrive by migration after everything has stopped: a stop does not prove that it does not
+        run."""
         before = stops_before(situation.cib.in_force, active)
         self.untouched = self._unmanaged(active, situation)
-        """What is unmanaged at the beginning: not even an action that is under way is ended."""
+        """Resources that are unmanaged at the beginning: even an action under way is not ended."""
         self.held = held_by(before, self.untouched)
-        """What would have to stop after it."""
+        """Resources that would have to stop after an unmanaged one."""
         self._steps.update(dict.fromkeys(self.untouched, Step.LEFT_ALONE))
         self._steps.update(dict.fromkeys(self.held, Step.HELD))
         self._plan_looks(before, situation, origin)
         self._plan(active - self.untouched - self.held, before, situation, origin)
 
     def describe(self, active: frozenset[ResourceId]) -> str:
-        """Say, at the beginning, what is done with what is active."""
+        """Describe, at the beginning, what is done with what is active."""
         return described(active - self.untouched - self.held, self.untouched, self.held)
 
     @property
@@ -241,7 +242,7 @@ class ActingAlone:
     # -- events -----------------------------------------------------------------------------------------------------
 
     def next_actions(self, is_free: Callable[[ResourceId], bool], stopping: Collection[ResourceId]) -> list[LoneAction]:
-        """Return what begins now; `stopping`: on what an agent called by `next_actions` is at work."""
+        """Return the actions to start now; `stopping`: resources on which a lone action is at work."""
         unfinished = {*self._in(*UNFINISHED), *stopping}
         ready = [
             resource
@@ -257,7 +258,7 @@ class ActingAlone:
         return LoneAction(resource, action, way.agent, way.parameters, way.timeout_ms)
 
     def ended(self, resource: ResourceId, action: str, result: AgentResult) -> bool:
-        """An agent called by `next_actions` has ended; return whether the resource is proven to have stopped."""
+        """Take the result of a lone action; return whether the resource is proven to have stopped."""
         is_whole = result.status is ExecutionStatus.DONE
         if action == ActionName.MONITOR:
             is_answer = is_whole and not self._ways[resource].others
@@ -274,7 +275,7 @@ class ActingAlone:
         return self._steps[resource] is Step.STOPPED
 
     def _take_next_way(self, resource: ResourceId) -> None:
-        """Stop it in the next way in which it may run, now that it does not run in this one."""
+        """Stop the resource by its next alternative, now that it does not run by this one."""
         way = self._ways[resource]
         (agent, parameters), *others = way.others
         self._ways[resource] = replace(way, agent=agent, parameters=parameters, others=tuple(others))
@@ -286,7 +287,7 @@ class ActingAlone:
     def stop_what_nothing_holds(
         self, situation: Situation, active: Callable[[], frozenset[ResourceId]], origin: Origin
     ) -> frozenset[ResourceId]:
-        """When all has been looked at, stop what nothing holds that may run; leave the rest alone. Return the first."""
+        """When all checks are done, stop what no unmanaged resource holds; leave the rest alone. Return the former."""
         waiting = self._in(Step.HELD)
         if not waiting or self._in(Step.TO_LOOK, Step.LOOKING):
             return frozenset()
@@ -301,7 +302,7 @@ class ActingAlone:
     def end_what_was_left(
         self, situation: Situation, active: Callable[[], frozenset[ResourceId]], origin: Origin
     ) -> frozenset[ResourceId]:
-        """Stop what this node has left alone too, once it is recorded as fenced; return what that is."""
+        """Stop also what was left alone, once this node is recorded as fenced; return it."""
         left = self._in(*NOT_OURS, *POLICY_KEEPS)
         if not left or not situation.is_recorded_dead or not self._rules.recorded_death_ends_all:
             return frozenset()
@@ -314,7 +315,7 @@ class ActingAlone:
     def stop_what_has_come(
         self, situation: Situation, active: Callable[[], frozenset[ResourceId]], origin: Origin
     ) -> frozenset[ResourceId]:
-        """Stop also what was migrated here before the lease ended, when this node learns of it only now; return it."""
+        """Stop also what migrated here before the lease ended, if this node learns of it only now; return it."""
         in_force = situation.in_force
         if in_force is None or in_force.unverified <= self._faced:
             return frozenset()
@@ -327,7 +328,7 @@ class ActingAlone:
         return come
 
     def leave_what_became_unmanaged(self, situation: Situation) -> str:
-        """Begin no further step of what a person takes in hand while this node stops it (safety.md §4); describe it."""
+        """Stop no further what became unmanaged while this node stops it (safety.md §4); return a description of it."""
         unfinished = self._in(*UNFINISHED)
         untouched = self._unmanaged(unfinished, situation)
         if not untouched:
@@ -340,10 +341,11 @@ class ActingAlone:
     # -- plans ------------------------------------------------------------------------------------------------------
 
     def _unmanaged(self, active: frozenset[ResourceId], situation: Situation) -> frozenset[ResourceId]:
-        """Return what is unmanaged here: the cluster must not stop it (Pacemaker Explained, "is-managed").
+        """Return the resources that are unmanaged here: the cluster must not stop them (Pacemaker Explained,
+        "is-managed").
 
-        A life that is recorded as fenced leaves nothing alone: by the record nothing runs here, so everything may be
-        started on other nodes from the moment on in which it is managed again.
+        An incarnation that is recorded as fenced leaves nothing alone: by the record nothing runs here, so everything
+        may be started on other nodes as soon as it is managed again.
         """
         if situation.is_recorded_dead and self._rules.recorded_death_ends_all:
             return frozenset()
@@ -352,7 +354,7 @@ class ActingAlone:
     def _plan_looks(
         self, before: Mapping[ResourceId, frozenset[ResourceId]], situation: Situation, origin: Origin
     ) -> None:
-        """Have a monitor look at what is unmanaged and must stop before something that is not."""
+        """Plan a monitor of what is unmanaged and must stop before something managed."""
         holding = frozenset[ResourceId]().union(*(before[resource] for resource in self.held))
         for resource in sorted(self.untouched & holding):
             ways = origin(resource)
@@ -387,7 +389,7 @@ class ActingAlone:
             is_promoted = in_force is not None and (
                 known_promoted(in_force, resource) or (is_promotable and possibly_promoted(in_force, resource))
             )
-            # Where it may run in several ways, a demotion may miss it; nothing misses it when all of them were stopped.
+            # With several alternatives a demotion may miss the running one; stopping by all of them misses none.
             is_kept = is_demoting and is_promotable and not others
             self._steps[resource] = _first_step(is_promoted=is_promoted, is_kept=is_kept)
 
@@ -406,7 +408,7 @@ def described(
     untouched: frozenset[ResourceId] = NOTHING,
     held: frozenset[ResourceId] = NOTHING,
 ) -> str:
-    """Say what a node that acts alone does with what may be active on it."""
+    """Describe what a node that acts alone does with what may be active on it."""
     parts = (
         ("stopping", stopped, ""),
         ("leaving alone", untouched, " (unmanaged)"),

@@ -1,8 +1,8 @@
-"""Before a start: proof that nothing uses the devices that it claims, but what shares them (safety.md §11).
+"""Before a start: proof that nothing uses the devices that it claims, except what shares them (safety.md §11).
 
-A claim says who may use a device, not that nobody else does: a process of the resource's own older life may hang in the
-driver, and a person may have started one by hand. So the node is asked again and again, for a bounded time, and no
-agent runs before it has said that the devices are free.
+A claim says who may use a device, not that nobody else does: a process of an earlier run of the resource may hang in
+the driver, and an administrator may have started one by hand. So the node is asked repeatedly, for a bounded time, and
+no agent runs before the answer is that the devices are free.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,14 +17,14 @@ from haclusterd.model.orders import Order
 from haclusterd.model.records import dataclass
 
 DEVICES_FREE_MS = 8_000
-"""How long a start waits for its devices, and never longer than its own timeout. The driver frees the memory of a
-process that was killed after 70 to 80 ms (docs/reference/gpu-hardware.md); one that had mapped much takes seconds."""
+"""How long a start waits for its devices, at most its own timeout. The driver frees the memory of a killed process
+after 70 to 80 ms (docs/reference/gpu-hardware.md); of one that had mapped much, after seconds."""
 LOOK_MS = 200
-"""Between an answer and the next look."""
+"""Pause between an answer and the next check."""
 ANSWER_MS = 4_000
-"""After so long without an answer a look is taken for lost."""
+"""A check without an answer after this time counts as lost."""
 FRESH_MS = 500
-"""A proof is good for a start that begins so soon after it."""
+"""A proof is valid for a start that begins within this time."""
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class _Proof:
     began_at: Instant
     look_at: Instant
     asked_at: Instant | None = None
-    """When the look that is under way was asked for."""
+    """When the check under way was requested."""
     looks: int = 0
     obstacle: str = ""
     free_at: Instant | None = None
@@ -46,16 +46,16 @@ class DeviceProofs:
 
     @staticmethod
     def is_needed(order: Order) -> bool:
-        """Tell whether an order waits for proof; what arrives by migration uses its devices before it is asked to."""
+        """Return whether an order waits for proof; what migrates in uses its devices before its order starts."""
         return bool(order.devices) and order.action is ActionName.START
 
     def keep(self, orders: Iterable[OrderKey]) -> None:
-        """Forget all others."""
+        """Forget the proofs of all other orders."""
         kept = frozenset(orders)
         self._proofs = {key: proof for key, proof in self._proofs.items() if key in kept}
 
     def ask(self, order: Order, now: Instant) -> Sequence[LookAtDevices]:
-        """Look at an order's devices, when it is time to."""
+        """Check an order's devices, if that is due."""
         proof = self._proofs.setdefault(order.key, _Proof(now, now))
         if proof.asked_at is not None and elapsed_ms(proof.asked_at, now) >= ANSWER_MS:
             proof.asked_at, proof.obstacle = None, proof.obstacle or _unanswered(order)
@@ -66,7 +66,7 @@ class DeviceProofs:
         return (LookAtDevices(_key(order, proof), tuple(sorted(map(DeviceId, set(order.devices))))),)
 
     def answered(self, order: Order, key: str, use: DeviceUse, known: NodeDevices, now: Instant) -> None:
-        """Take what uses an order's devices; what answers another look is passed over."""
+        """Take the answer to a check of an order's devices; the answer to any other check is ignored."""
         proof = self._proofs.get(order.key)
         if proof is None or proof.asked_at is None or key != _key(order, proof):
             return
@@ -80,12 +80,12 @@ class DeviceProofs:
         proof.free_at = None if proof.obstacle else now
 
     def is_proven(self, order: Order, now: Instant) -> bool:
-        """Tell whether an order may begin now."""
+        """Return whether an order may start now."""
         proof = self._proofs.get(order.key)
         return proof is not None and proof.free_at is not None and elapsed_ms(proof.free_at, now) <= FRESH_MS
 
     def failure(self, order: Order, now: Instant) -> str:
-        """Say why an order waits no more, with what uses its device; empty: it does."""
+        """Return why an order gives up, with what uses its device; empty: it still waits."""
         proof = self._proofs.get(order.key)
         limit_ms = min(DEVICES_FREE_MS, order.timeout_ms)
         if proof is None or self.is_proven(order, now) or elapsed_ms(proof.began_at, now) < limit_ms:
@@ -93,7 +93,7 @@ class DeviceProofs:
         return proof.obstacle or _unanswered(order)
 
     def deadline(self, now: Instant) -> Instant:
-        """Return when the next look, or its loss, is due."""
+        """Return when the next check is due, or the one under way counts as lost."""
         due = [
             after(proof.asked_at, ANSWER_MS) if proof.asked_at is not None else proof.look_at
             for proof in self._proofs.values()
@@ -102,12 +102,12 @@ class DeviceProofs:
 
 
 def order_of(key: str) -> OrderKey:
-    """Return which order's devices were looked at."""
+    """Return the order whose devices a check is about."""
     return OrderKey(key.removeprefix(_PREFIX).rpartition("#")[0])
 
 
 def is_of_a_start(key: str) -> bool:
-    """Tell whether a look was asked for here."""
+    """Return whether a check was requested by this module."""
     return key.startswith(_PREFIX)
 
 

@@ -1,9 +1,9 @@
-"""The recovery of a node's devices: what is intended is done, what was done is proven, and what policy wants is begun.
+"""The recovery of a node's devices: executes recorded intents, verifies their results, and starts what policy asks for.
 
-Level, not edge: what stands in the CIB is compared with what this process has done in every step. It acts only on an
-intent that names its own incarnation, once, and right after its node has said that nothing uses what would be hit; of
-an intent of an older life it knows nothing but that it may have been carried out. So whenever a daemon dies, the device
-is recovered or not, and in either case has to prove itself before it is given out.
+Level-triggered: each step compares the CIB with what this process has done. It acts only on an intent that names its
+own incarnation, once, and immediately after the node has confirmed that nothing uses what the action would hit. An
+intent of an earlier incarnation may have been carried out or not. So whenever a daemon dies, the device was recovered
+or not, and in either case must pass its checks before it is assigned again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,19 +31,19 @@ from haclusterd.model.records import dataclass
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 LOOK_MS = (500, 10_000)
-"""Between a look that found a device used and the next: the first pause, and the longest."""
+"""Pause between a check that found a device in use and the next: the first, and the longest."""
 ANSWER_MS = 10_000
-"""After so long without an answer a look is taken for lost."""
+"""A check without an answer after this time counts as lost."""
 FRESH_MS = 500
-"""What a look has found is good for an act that begins so soon after it."""
+"""The result of a check is valid for an action that starts within this time."""
 PATIENCE_MS = 8_000
-"""How long what uses a device may take to go before an intent is given up."""
+"""How long the users of a device may take to leave before an intent is given up."""
 HELPS_WITHIN_MS = 120_000
-"""After a recovery a device that is not well for so long was not helped."""
+"""A device that is not healthy this long after its recovery counts as not recovered."""
 LEASE_MS = 1_000
-"""Between two looks whether there is a lease again."""
+"""Pause between two checks for a lease."""
 POLICY_MS = 5_000
-"""Between two looks at what policy wants that was objected to."""
+"""Pause between two attempts at a recovery that policy asks for and something forbids."""
 PREFIX = "recovery:"
 TEXT_MAX = 200
 
@@ -56,12 +56,12 @@ class _Progress:
     look_at: Instant
     asked_at: Instant | None = None
     look_key: str = ""
-    """Of the look that is under way, or was last."""
+    """Of the newest check, which may be under way."""
     pause_ms: int = LOOK_MS[0]
     free_at: Instant | None = None
     obstacle: str = ""
     is_unknown: bool = False
-    """The obstacle is that nobody can say whether a device is used."""
+    """The obstacle is that the use of a device is unknown."""
     has_acted: bool = False
     well_since: Instant | None = None
     is_testing: bool = False
@@ -84,17 +84,17 @@ class _Case:
 
     @property
     def key(self) -> str:
-        """Of what is done for it."""
+        """The key of its actions."""
         return f"{PREFIX}{self.name}#{self.recovery.number}:{self.recovery.phase}"
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing used what would be hit a moment ago."""
+        """Whether the newest check, a moment ago, found no user of what the action would hit."""
         free_at = self.progress.free_at
         return free_at is not None and elapsed_ms(free_at, self.moment.now) <= FRESH_MS
 
     def records(self, outcome: RecoveryOutcome, detail: str) -> Propose:
-        """Return the proposal that says what came of it."""
+        """Return the proposal that records the outcome."""
         command = RecordRecovery(
             self.node, self.incarnation, self.name, self.recovery.number, outcome, detail[:TEXT_MAX]
         )
@@ -113,11 +113,11 @@ class DeviceRecoveryMachine:
         self._looks = 0
 
     def reincarnated(self) -> None:
-        """Begin a new life, which knows nothing of what the old one has begun."""
+        """Start a new incarnation, which knows nothing of what the previous one has started."""
         self._progress.clear()
 
     def looked(self, key: str, use: DeviceUse, now: Instant) -> None:
-        """Take what uses the devices of a look."""
+        """Take the answer to a check: what uses its devices."""
         for progress in self._progress.values():
             if progress.asked_at is not None and key == progress.look_key:
                 progress.asked_at = None
@@ -127,7 +127,7 @@ class DeviceRecoveryMachine:
                 progress.pause_ms = min(2 * progress.pause_ms, LOOK_MS[1])
 
     def answered(self, key: str, answer: RecoveryAnswer) -> None:
-        """Take what came of an act or a test."""
+        """Take the result of an action or a test."""
         for (device, number, phase), progress in self._progress.items():
             if key != f"{PREFIX}{device}#{number}:{phase}":
                 continue
@@ -142,7 +142,7 @@ class DeviceRecoveryMachine:
                 progress.answer = (RecoveryOutcome.FAILED, f"the test says: {text}")
 
     def step(self, cib: Cib, incarnation: Incarnation, moment: Moment) -> Sequence[Effect]:
-        """Go on with what stands in the CIB, and begin what policy wants."""
+        """Advance the recoveries in the CIB, and start those that policy asks for."""
         self._due = NEVER
         status = cib.status.nodes.get(self._node)
         if status is None or status.state is not NodeState.ONLINE or status.incarnation != incarnation:
@@ -167,7 +167,7 @@ class DeviceRecoveryMachine:
         return [*effects, *self._begin_by_policy(cib, known, incarnation, moment)]
 
     def deadline(self) -> Instant:
-        """Return when `step` is wanted next."""
+        """Return when `step` must be called next."""
         return self._due
 
     # -- acting -----------------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ class DeviceRecoveryMachine:
         elif progress.obstacle and elapsed_ms(progress.since, now) >= PATIENCE_MS:
             hit = _hit(case.known, case.name, recovery.rung)
             is_hung = progress.is_unknown and any(case.known.devices[name].is_hung for name in hit)
-            # What hangs will not be proven free: this rung cannot be taken, and the next one is tried.
+            # A check that hangs will never prove the device free: this step cannot be taken, and the next one is tried.
             yield case.records(RecoveryOutcome.FAILED if is_hung else RecoveryOutcome.NOT_BEGUN, progress.obstacle)
         else:
             self._wake_at(after(progress.since, PATIENCE_MS))
@@ -234,7 +234,7 @@ class DeviceRecoveryMachine:
         return seen is not None and not is_at_least(seen.state, DeviceState.UNKNOWN)
 
     def _not_helped(self, case: _Case) -> Iterator[Effect]:
-        """Give up a device that is not well for long after it was recovered."""
+        """Give up a device that is not healthy for long after its recovery."""
         if case.recovery.rung is None:
             return
         if elapsed_ms(case.progress.since, case.moment.now) < HELPS_WITHIN_MS:
@@ -286,12 +286,12 @@ class DeviceRecoveryMachine:
 
 
 def is_of_a_recovery(key: str) -> bool:
-    """Tell whether a look was asked for here."""
+    """Return whether a check was requested by this module."""
     return key.startswith(PREFIX)
 
 
 def _hit(known: NodeDevices, name: DeviceId, rung: Rung | None) -> tuple[DeviceId, ...]:
-    """Return what an act would hit: the device and its instances, or all devices that the node sees."""
+    """Return what an action would hit: the device and its instances, or all devices that the node sees."""
     return tuple(
         each.id
         for each in known.devices.values()

@@ -3,19 +3,18 @@
 The rules it keeps (safety.md §1, §2, §4):
 
 * It considers orders only after its own process's Join was applied, and only those that name its own incarnation.
-* Just before an activating action begins: the lease is fresh, the order is open and not voided, its deadline has not
-  passed. Otherwise it answers "not begun", and never begins it.
-* What an older life of this boot was ordered, and what can make something active, is answered with "unknown" once its
-  agents have ended.
-* A start that claims devices begins only when the node has proven that nothing uses them but what shares them. It
-  waits in its queue until then; after a bounded time it has failed, and no agent has run.
-* One action of a resource at a time, first come, first served. What an earlier incarnation of this boot left running
-  blocks its resource until it has ended.
-* When the lease ends it kills what activates, stops everything that may be active here, in the order of the
-  constraints, and takes no orders until it has joined under a new incarnation. What is unmanaged runs on, and so does
-  what must not stop before it.
+* Just before an activating action starts: the lease is fresh, the order is open and not voided, its deadline has not
+  passed. Otherwise the order is answered with "not begun", and is never started.
+* Activating orders of an earlier incarnation of this boot are answered with "unknown" once their agents have ended.
+* A start that claims devices begins only when the node has proven that nothing uses them except what shares them. It
+  waits in its queue until then; after a bounded time it fails, and no agent has run.
+* One action of a resource at a time, first come, first served. An agent that an earlier incarnation of this boot left
+  running blocks its resource until it has ended.
+* When the lease ends it kills activating actions, stops everything that may be active here in the order of the
+  constraints, and takes no orders until it has joined under a new incarnation. Unmanaged resources run on, and so do
+  those that must not stop before them.
 
-It owns no clock and runs nothing: it gets the time and answers with effects.
+It has no clock and does no I/O: it is given the time and returns effects.
 """
 
 import heapq
@@ -70,7 +69,7 @@ _SHOWS_ACTIVE = (ActionName.START, ActionName.PROMOTE, ActionName.MIGRATE_FROM, 
 
 
 class Life(StrEnum):
-    """Whether one life of this node takes orders."""
+    """Whether one incarnation of this node takes orders."""
 
     BEFORE_JOIN = "has not joined"
     JOINED = "takes orders, unless it acts alone"
@@ -78,7 +77,7 @@ class Life(StrEnum):
 
 
 class LifeEvent(StrEnum):
-    """What the CIB says of it."""
+    """What changes that."""
 
     ONLINE = "the CIB has this incarnation online"
     NOT_ONLINE = "the CIB has it lost, fenced, gone, or has another"
@@ -118,42 +117,41 @@ class ExecutorMachine:
         self._life = Life.BEFORE_JOIN
         self._queues: dict[ResourceId, ResourceQueue] = {}
         self._at_work: dict[str, ResourceQueue] = {}
-        """The queues on whose resources an agent of this daemon is at work, by the agent's key."""
+        """By the agent's key: the queues whose agent, called by this daemon, is at work."""
         self._held: list[ResourceQueue] = []
-        """Queues that agents of older lives may hold."""
+        """Queues that agents of earlier incarnations may block."""
         self._due: list[tuple[Instant, ResourceId, int]] = []
-        """A heap: when the monitor of a resource with an interval is due. An entry that is not true any more stays
-        until its time."""
+        """A heap of (due time, resource, interval) of recurring monitors. An outdated entry stays until its time."""
         self._eager: set[ResourceId] = set()
-        """Resources with orders that wait, or a monitor that was due at the last look; others have nothing to begin."""
+        """Resources with waiting orders or a monitor that was due at the last step; others have nothing to start."""
         self._room = 0
-        """How many more actions may begin in this step."""
+        """How many more actions may start in this step."""
         self._received: dict[OrderKey, Instant] = {}
-        """When the open orders of this life were seen first: each is taken in once."""
+        """The open orders of this incarnation that were taken in, and when: each is taken in once."""
         self._known_orders: Mapping[OrderKey, Order] | None = None
-        """What was open here at the last look: the same object has not changed."""
+        """The open orders of this node at the last step: the same object has not changed."""
         self._inherited: dict[OrderKey, Order] = {}
-        """Open orders of an older life of this boot, which this one answers for when their agents have ended."""
+        """Open orders of an earlier incarnation of this boot, which this one answers when their agents have ended."""
         self._undying: dict[str, ResourceId] = {}
-        """Agents of older lives that are there still after their kill, and nothing waits for any more."""
+        """Agents of earlier incarnations that outlived their kill; nothing waits for them any more."""
         self._ran_to_its_end: set[str] = set()
-        """Agents of older lives that nobody killed."""
+        """Agents of earlier incarnations that ended without being killed."""
         self._disowned: set[OrderKey] = set()
-        """Those that this life has answered for."""
+        """The inherited orders that this incarnation has answered."""
         self._answers = OrderAnswers(node)
         self._runs = 0
         self._lease_grace_ms = lease_grace_ms
         self._born_at = self._stepped_at = now
         self._grace_until = after(now, lease_grace_ms)
-        """Until then a daemon that has just started waits for its first lease."""
+        """The time until which a daemon that has just started waits for its first lease."""
         self._alone: ActingAlone | None = None
-        """What this life has begun to do by itself; None while it has not."""
+        """The stops of this incarnation without orders; None: it has not acted alone."""
         self._proofs = DeviceProofs()
         self._reset = ResetWish()
         self._stopped_alone: set[ResourceId] = set()
-        """What lives of this process have stopped by themselves since the last one that took orders."""
+        """What was stopped without orders by incarnations of this process since the last one that took orders."""
         self._is_empty: bool | None = None
-        """What was published last; None: nothing yet."""
+        """What was last published; None: nothing yet."""
 
     @property
     def has_acted_alone(self) -> bool:
@@ -162,30 +160,31 @@ class ExecutorMachine:
 
     @property
     def stopped_alone(self) -> frozenset[ResourceId]:
-        """What was stopped here without an order, and is not known to be stopped in the CIB yet."""
+        """What was stopped here without an order, and is not yet stopped in the CIB."""
         return frozenset(self._stopped_alone)
 
     @property
     def keeps_running(self) -> bool:
-        """Whether this node leaves alone what it runs when it has no lease."""
+        """Whether this node leaves its resources running when it has no lease."""
         return self._record.policy.keeps_running
 
     def awaits_reset(self, cib: Cib) -> bool:
-        """Tell whether this node finds itself lost in a CIB, which it may not have been shown yet, and is to be reset.
+        """Return whether this node is lost by the given CIB, and so is to be reset; the executor may not have seen it
+        yet.
 
-        No other life begins before.
+        No other incarnation starts before the reset.
         """
         return self._reset.state is Reset.AWAITED or (self._record.is_given_up(cib) and panics(cib.in_force))
 
     @property
     def is_stopping_alone(self) -> bool:
-        """Whether stops of its own are still under way."""
+        """Whether stops without orders are still under way."""
         return (self._alone is not None and self._alone.has_more_to_begin) or bool(self._stopping_now())
 
     # -- events -----------------------------------------------------------------------------------------------------
 
     def adopted(self, actions: Sequence[AdoptedAction]) -> None:
-        """Take over what earlier incarnations of this boot left running."""
+        """Take over agents that earlier incarnations of this boot left running."""
         for action in actions:
             if action.is_running and self._rules.adopt_running_agents:
                 adopted = Adopted(action.action, max(action.deadline, self._born_at))
@@ -196,7 +195,7 @@ class ExecutorMachine:
                 self._ran_to_its_end.add(action.key)
 
     def adopted_ended(self, key: str, moment: Moment) -> Sequence[Effect]:
-        """One of them has ended."""
+        """Take the end of an adopted agent."""
         self._undying.pop(key, None)
         for queue in self._queues.values():
             if key in queue.adopted and moment.now < queue.release(key).ends_at:
@@ -204,7 +203,7 @@ class ExecutorMachine:
         return self._step(moment)
 
     def reincarnated(self, incarnation: Incarnation, moment: Moment) -> Sequence[Effect]:
-        """Begin a new life: orders of the old one are void; what still runs blocks its resource until it has ended."""
+        """Start a new incarnation: earlier orders are void; an agent at work blocks its resource until it ends."""
         effects: list[Effect] = []
         self._incarnation = incarnation
         self._record.begin_life(incarnation)
@@ -223,7 +222,7 @@ class ExecutorMachine:
         return [*effects, *self._step(moment)]
 
     def cib_changed(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
-        """Look at the newest applied CIB."""
+        """Take the newest applied CIB."""
         self._record.take(cib)
         status = self._record.status
         is_joined = self._record.is_joined
@@ -237,7 +236,7 @@ class ExecutorMachine:
         return self._step(moment)
 
     def agent_finished(self, result: AgentResult, moment: Moment) -> Sequence[Effect]:
-        """An agent has ended."""
+        """Take the result of an agent."""
         queue = self._at_work.get(result.key)
         if queue is None:
             return ()
@@ -253,7 +252,7 @@ class ExecutorMachine:
         return [*effects, *self._step(moment)]
 
     def service_died(self, resource: ResourceId, moment: Moment) -> Sequence[Effect]:
-        """A process of an active resource has exited: let its monitor look at once."""
+        """Note that a process of an active resource has exited: run its monitor at once."""
         queue = self._queues.get(resource)
         if queue is not None and queue.recurring:
             shortest = queue.recurring[min(queue.recurring)]
@@ -262,7 +261,7 @@ class ExecutorMachine:
         return self._step(moment)
 
     def devices_looked(self, key: str, use: DeviceUse, moment: Moment) -> Sequence[Effect]:
-        """What uses the devices of an order that waits for them."""
+        """Take what uses the devices of an order that waits for them."""
         wanted = order_of(key)
         known = self._record.cib.status.devices.get(self._node, NodeDevices())
         for queue in self._queues.values():
@@ -272,21 +271,21 @@ class ExecutorMachine:
         return self._step(moment)
 
     def give_up(self, cause: str, moment: Moment) -> Sequence[Effect]:
-        """Stop everything without orders: this node is to leave, and nobody orders it to in time."""
+        """Stop everything without orders: this node is to leave, and no order to stop came in time."""
         if self._alone is not None:
             return ()
         return [*self._begin_to_act_alone(cause, moment), *self._step(moment)]
 
     def retimed(self, lease_grace_ms: int) -> None:
-        """The administrator changed node-timeout."""
+        """Note that the administrator changed node-timeout."""
         self._lease_grace_ms = lease_grace_ms
 
     def ticked(self, moment: Moment) -> Sequence[Effect]:
-        """Time has passed."""
+        """Note that time has passed."""
         return self._step(moment)
 
     def deadline(self, moment: Moment) -> Instant:
-        """Return when `ticked` is wanted next; it is over where something fell due since the last step."""
+        """Return when `ticked` must be called next; it is in the past if something fell due since the last step."""
         since = self._stepped_at
         due = [self._proofs.deadline(since), self._next_due(since)]
         for queue in self._held:
@@ -344,11 +343,11 @@ class ExecutorMachine:
         self._at_work[agent.key] = queue
 
     def _note_due(self, resource: ResourceId, recurring: Recurring) -> None:
-        """Note when a monitor is due, after each change of that."""
+        """Note when a monitor is due; to be called after each change of that."""
         heapq.heappush(self._due, (recurring.due_at, resource, recurring.order.interval_ms))
 
     def _next_due(self, now: Instant) -> Instant:
-        """Return when the first monitor is due that is not due yet; those that are become eager."""
+        """Return when the next monitor is due after `now`; the resources of those already due become eager."""
         while self._due:
             due_at, resource, interval_ms = self._due[0]
             recurring = self._queues[resource].recurring.get(interval_ms)
@@ -379,26 +378,26 @@ class ExecutorMachine:
         return [*self._publish_empty(), *effects]
 
     def _give_up_undying(self, moment: Moment) -> None:
-        """Wait no more for an older life's agent that its kill did not end: what is next for its resource says so.
+        """Stop waiting for an agent of an earlier incarnation that outlived its kill.
 
-        It runs no more code of its own. The next action of the resource fails while it is there, as after a timeout in
-        this life, and a stop that fails is a reason to fence.
+        It runs no more code of its own. While it is there, the next action of the resource fails, as after a timeout in
+        this incarnation, and a stop that fails is a reason to fence.
         """
         for queue in self._held:
             self._undying.update(dict.fromkeys(queue.release_undying(moment.now), queue.resource))
         self._held = [queue for queue in self._held if queue.adopted]
 
     def _report(self) -> Sequence[Effect]:
-        """Propose everything that ended since the last step; a life that has not joined has nothing to say."""
+        """Propose all results since the last step; an incarnation that has not joined reports nothing."""
         if self._life is not Life.JOINED:
             return ()
         return self._answers.proposals(self._incarnation)
 
     def _publish_empty(self) -> list[Effect]:
-        """Say whether nothing that is managed can be active here (safety.md §2, "Feed").
+        """Return the effect that says whether nothing managed can be active here (safety.md §2, "Feed").
 
-        A life that has not joined begins nothing, and may know less than its predecessor did: it proves nothing new,
-        and what was said before it, or at boot, stays.
+        An incarnation that has not joined starts nothing, and may know less than its predecessor: it proves nothing
+        new, and the last statement before it, or at boot, stands.
         """
         has_joined = self._life is not Life.BEFORE_JOIN
         if self._is_empty is None and not has_joined and not self._is_busy():
@@ -415,7 +414,7 @@ class ExecutorMachine:
         return [PublishEmpty(is_empty)]
 
     def _is_busy(self) -> bool:
-        """Tell whether any agent is at work, or may soon be."""
+        """Return whether an agent is at work, or may soon be."""
         return bool(self._undying or self._at_work) or any(
             queue.adopted or queue.orders for queue in self._queues.values()
         )
@@ -437,11 +436,10 @@ class ExecutorMachine:
         return effects
 
     def _queues_to_advance(self, now: Instant) -> Iterator[ResourceQueue]:
-        """Yield the queues of the resources for which something may begin now, in the order of their names.
+        """Yield the queues in which something may start now, in order of the resources' names.
 
-        There are as many queues as resources, and nearly always nothing happens in them: only those with orders, or
-        with a monitor that is due, are looked at. While no action may begin, only what must be ended to make room for
-        an order is.
+        There is a queue for each resource, and most are idle: only those with orders or with a due monitor are visited.
+        While no action may start, only those are visited in which something must be ended to make room for an order.
         """
         self._next_due(now)
         self._room = self._actions_max - sum(queue.state not in MONITORS for queue in self._at_work.values())
@@ -460,7 +458,7 @@ class ExecutorMachine:
         return order.action not in (ActionName.MONITOR, ActionName.NOTIFY)
 
     def _prove_devices(self, order: Order, moment: Moment) -> Sequence[Effect]:
-        """Have the devices of an order that may begin looked at."""
+        """Request a check of the devices of an order that may start."""
         if not self._is_bound_to_proof(order) or self._objection(order, moment):
             return ()
         return self._proofs.ask(order, moment.now)
@@ -480,7 +478,7 @@ class ExecutorMachine:
             return []
         used = self._proofs.failure(order, moment.now) if self._is_bound_to_proof(order) else ""
         if used:
-            # It is no failure of the service's, so it counts none and bans no node.
+            # It is not a failure of the service, so it adds to no fail count and bans no node.
             self._answers.not_begun(order, used, moment.wall)
             return []
         effects: list[Effect] = []
@@ -503,7 +501,7 @@ class ExecutorMachine:
         return effects
 
     def _objection(self, order: Order, moment: Moment) -> str:
-        """Say why an order must not begin now; empty when it may."""
+        """Return why an order must not start now; empty when it may."""
         if not order.is_activating:
             return ""
         if self._rules.lease_before_exec and not moment.has_lease:
@@ -566,10 +564,11 @@ class ExecutorMachine:
         return (WatchService(queue.resource, str(queue.resource)),) if is_new else ()
 
     def _answer_for_older_lives(self, moment: Moment) -> None:
-        """Close what an older life of this boot left open, as soon as no agent works on the resource any more.
+        """Close the open orders of an earlier incarnation of this boot, as soon as no agent works on the resource any
+        more.
 
-        Nobody knows how that went: the resource is probed, and at the other end of a migration too. The status says
-        whether the agent came to its end, or may have been killed in the middle.
+        Their outcome is unknown: the resource is probed, and so it is at the other end of a migration. The status says
+        whether the agent ended by itself, or may have been killed midway.
         """
         ended = [key for key, order in self._inherited.items() if self._queue(order.resource).is_free]
         for key in ended:
@@ -580,7 +579,7 @@ class ExecutorMachine:
     # -- acting alone -----------------------------------------------------------------------------------------------
 
     def _must_act_alone(self, moment: Moment) -> str:
-        """Say why this node must stop what it runs; empty when it need not."""
+        """Return why this node must stop its resources; empty when it need not."""
         if self._alone is not None:
             return ""
         status = self._record.status
@@ -597,7 +596,7 @@ class ExecutorMachine:
         return "the lease ended"
 
     def _react_to_loss(self) -> Sequence[Effect]:
-        """Have the watchdog reset a node that finds itself lost, where it is to (`fence-reaction=panic`)."""
+        """Have the watchdog reset a node that is lost by its own CIB, if configured (`fence-reaction=panic`)."""
         record = self._record
         if self._reset.state is Reset.AWAITED or not record.panics or not record.is_given_up(record.cib):
             return ()
@@ -627,7 +626,7 @@ class ExecutorMachine:
         return effects
 
     def _condemn_by_policy(self) -> Sequence[Effect]:
-        """Have the watchdog end a node on which something ran (`no-quorum-policy=fence`)."""
+        """Have the watchdog reset a node on which something ran (`no-quorum-policy=fence`)."""
         is_fencing_itself = self._record.policy is LonePolicy.FENCE
         return self._reset.happened(ResetEvent.FENCES_ITSELF) if is_fencing_itself else ()
 
@@ -636,7 +635,7 @@ class ExecutorMachine:
         return Situation(record.cib, record.in_force, record.is_recorded_dead(), record.policy, moment.wall)
 
     def _possibly_active_here(self) -> frozenset[ResourceId]:
-        """Return what may run here; what an older boot ran died with it."""
+        """Return what may run here; resources of an earlier boot died with it."""
         begun = {queue.resource for queue in self._queues.values() if queue.at_work is not None or queue.adopted}
         begun |= {*self._undying.values()}
         in_force = self._record.in_force
@@ -644,7 +643,7 @@ class ExecutorMachine:
         return (known - self._stopped_alone) | begun
 
     def _origin(self, resource: ResourceId) -> tuple[Way, ...]:
-        """Return in which ways a resource may run here."""
+        """Return the alternatives by which a resource may run here."""
         agent, in_force = self._queue(resource).at_work, self._record.in_force
         known = ways_of(in_force, resource) if in_force is not None else ()
         if agent is None or agent.order is None:
@@ -674,7 +673,7 @@ class ExecutorMachine:
         return effects
 
     def _stopping_now(self) -> list[ResourceId]:
-        """Return on what an agent is at work that this node called by itself."""
+        """Return the resources on which an agent that this node called without an order is at work."""
         return [queue.resource for queue in self._at_work.values() if queue.state is QueueState.ACTING_ALONE]
 
     def _kill_agents_of(self, resources: frozenset[ResourceId], moment: Moment) -> list[Effect]:
@@ -730,7 +729,7 @@ class ExecutorMachine:
         return self._with_devices(call, order)
 
     def _with_devices(self, call: AgentCall, order: Order | None) -> AgentCall:
-        """Return a call with its devices: of what begins those of its order, later those that it has begun with."""
+        """Return a call with its devices: those of its order if it activates, later those that it was started with."""
         resource, in_force = call.resource, self._record.in_force
         history = in_force.histories.get(resource) if in_force is not None else None
         devices = history.devices if history is not None else ()

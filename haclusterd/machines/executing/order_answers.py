@@ -1,6 +1,6 @@
-"""What an executor answers to its orders, and what it reports of recurring monitors without being asked again.
+"""The executor's answers to its orders, and its reports of changed results of recurring monitors.
 
-Answers are gathered during one step and proposed together. Each has a number of its own, which grows over all lives of
+Answers are gathered during one step and proposed together. Each has a number, which increases over all incarnations of
 a boot.
 """
 
@@ -17,9 +17,9 @@ from haclusterd.model.records import replace
 from haclusterd.scheduler.model.digests import restart_digest_of
 
 RESULTS_MAX = 10
-"""Results in one command: with their output they stay below the store's limit."""
+"""Maximum number of results in one command: with their output they stay below the store's limit."""
 OUTPUT_MAX = 800
-"""Characters of each of an agent's outputs that are kept: the end, where the cause usually stands."""
+"""Characters that are kept of each of an agent's outputs: its end, where the cause usually is."""
 REASON_MAX = 500
 
 class OrderAnswers:
@@ -31,7 +31,7 @@ class OrderAnswers:
         self._results: list[OperationResult] = []
 
     def number_from(self, last_call_id: int) -> None:
-        """Give no number that was given already."""
+        """Continue the numbers after `last_call_id`."""
         self._call_id = max(self._call_id, last_call_id)
 
     def _next_call_id(self) -> int:
@@ -39,15 +39,15 @@ class OrderAnswers:
         return self._call_id
 
     def add(self, result: OperationResult) -> None:
-        """Let a result be proposed."""
+        """Add a result to be proposed."""
         self._results.append(result)
 
     def drop(self) -> None:
-        """Propose nothing of what was gathered."""
+        """Discard what was gathered."""
         self._results.clear()
 
     def proposals(self, incarnation: Incarnation) -> Sequence[Propose]:
-        """Return everything that was gathered, in as few commands as it takes."""
+        """Return proposals of everything gathered, in as few commands as possible."""
         if not self._results:
             return ()
         results, self._results = self._results, []
@@ -58,12 +58,12 @@ class OrderAnswers:
             effects.append(Propose(Scope.INCARNATION, key, RecordResults(self._node, incarnation, batch)))
         return effects
 
-    # -- what may be answered ---------------------------------------------------------------------------------------
+    # -- kinds of answers -------------------------------------------------------------------------------------------
 
     def of_agent(
         self, resource: ResourceId, order: Order, result: AgentResult, *, queued_ms: int, wall: WallTime
     ) -> OperationResult:
-        """Return what an agent's result says of its order; the caller judges whether it is news."""
+        """Return an agent's result as an answer to its order; the caller decides whether it is to be reported."""
         exit_code = _exit_code_of(result)
         answer = OperationResult(
             kind=ResultKind.FINISHED,
@@ -88,19 +88,19 @@ class OrderAnswers:
         return replace(answer, restart_digest=digest, restart_parameters=names)
 
     def not_begun(self, order: Order, reason: str, wall: WallTime) -> None:
-        """Its agent was not called, and never will be."""
+        """Answer that the order's agent was not called, and never will be."""
         self._answer(order, ResultKind.NOT_BEGUN, ExecutionStatus.CANCELLED, reason[:REASON_MAX], wall)
 
     def cancelled(self, order: Order) -> None:
-        """A recurring monitor was ended before its first answer: nothing was learned, nothing was changed."""
+        """Answer that a recurring monitor was ended before its first result: nothing was learned or changed."""
         self.not_begun(order, "cancelled", WallTime(0))
 
     def done(self, order: Order, wall: WallTime) -> None:
-        """What was ordered is so, without an agent."""
+        """Answer that the ordered state already holds; no agent was called."""
         self._answer(order, ResultKind.FINISHED, ExecutionStatus.DONE, "", wall)
 
     def of_older_life(self, order: Order, wall: WallTime, *, is_whole: bool) -> None:
-        """Nobody knows how it went; `is_whole`: its agent came to its end."""
+        """Answer that the outcome is unknown; `is_whole`: the agent ended by itself."""
         status = ExecutionStatus.UNKNOWN if is_whole else ExecutionStatus.CANCELLED
         self._answer(order, ResultKind.UNKNOWN, status, "the daemon was restarted in the middle of it", wall)
 
@@ -124,7 +124,7 @@ class OrderAnswers:
 
 
 def _exit_code_of(result: AgentResult) -> ExitCode:
-    """Read the agent's exit status; the degraded codes count as what they are degraded from."""
+    """Return the exit code of an agent; the degraded codes count as the ones they are degraded from."""
     code = ExitCode.read(result.exit_code)
     return {ExitCode.DEGRADED: ExitCode.OK, ExitCode.DEGRADED_PROMOTED: ExitCode.PROMOTED}.get(code, code)
 

@@ -1,7 +1,7 @@
-"""What the CIB says of this node: of its present life, and of the boot in which it lives.
+"""What the CIB says of this node: of its present incarnation, and of its boot.
 
-A recorded fencing drops from the CIB what may be active on a node. A node that reads of its own death, and lives, must
-still stop all that: so what was in force before is kept here for as long as the boot lasts.
+A recorded fencing removes from the CIB what may be active on a node. A node that reads of its own death while it is
+alive must still stop all of that, so the status before the record is kept here for as long as the boot lasts.
 """
 
 from haclusterd.machines.no_quorum import LonePolicy, lone_policy, panics
@@ -17,7 +17,7 @@ IN_FORCE = (NodeState.ONLINE, NodeState.LOST)
 
 
 class OwnRecord:
-    """The newest CIB, read by the node that it is about."""
+    """The newest CIB, read from the point of view of one node."""
 
     def __init__(self, node: NodeName, incarnation: Incarnation, rules: SafetyRules) -> None:
         self._node = node
@@ -25,21 +25,21 @@ class OwnRecord:
         self._rules = rules
         self.cib = Cib()
         self.status: NodeStatus | None = None
-        """What it says of this node, whichever life."""
+        """The CIB's status of this node, of whatever incarnation."""
         self.policy = LonePolicy.STOP
         self.panics = False
-        """Whether a node that finds itself lost has its watchdog reset it at once."""
+        """Whether a node that is lost by its own CIB has its watchdog reset it at once."""
         self.in_force: NodeStatus | None = None
-        """What the CIB last knew of this node in this boot: a recorded fencing drops it there, but not here."""
+        """The CIB's newest status of this node in this boot: a recorded fencing drops it there, but not here."""
         self.holds_nothing = False
-        """Whether nothing may be active here, as the CIB has it."""
+        """Whether nothing may be active here according to the CIB."""
 
     def begin_life(self, incarnation: Incarnation) -> None:
-        """Read the CIB for another incarnation from here on."""
+        """Read the CIB for another incarnation from now on."""
         self._incarnation = incarnation
 
     def take(self, cib: Cib) -> None:
-        """Take in the newest applied CIB."""
+        """Take the newest applied CIB."""
         if cib.in_force is not self.cib.in_force:
             self.policy = lone_policy(cib.in_force)
             self.panics = panics(cib.in_force)
@@ -49,12 +49,12 @@ class OwnRecord:
             self.status = status
             self.holds_nothing = status is not None and not may_hold_anything(status)
         if status is not None and status.state in IN_FORCE and self._is_of_this_boot(status):
-            # A record that is disproved has dropped what runs here for good: it is the state before that counts.
+            # A record that turned out wrong has dropped for good what runs here: the status before it counts.
             self.in_force = self.in_force if self.is_recorded_dead() else status
 
     @property
     def is_joined(self) -> bool:
-        """Whether it has this incarnation online."""
+        """Whether the CIB has this incarnation online."""
         status = self.status
         if status is None:
             return False
@@ -63,9 +63,9 @@ class OwnRecord:
         return status.incarnation == self._incarnation and status.state is NodeState.ONLINE
 
     def is_recorded_dead(self, cib: Cib | None = None) -> bool:
-        """Tell whether the newest life of this boot that has joined was recorded as fenced, disproved or not.
+        """Return whether the newest joined incarnation of this boot was recorded as fenced, rightly or wrongly.
 
-        By that record nothing runs here: whatever is managed may be started on other nodes.
+        By that record nothing runs here: every managed resource may be started on other nodes.
         """
         cib = cib or self.cib
         status = cib.status.nodes.get(self._node)
@@ -82,7 +82,7 @@ class OwnRecord:
         )
 
     def is_given_up(self, cib: Cib) -> bool:
-        """Tell whether a node with a watchdog finds its present life lost, or the death of its boot recorded."""
+        """Return whether a node with a watchdog is lost in its present incarnation, or its boot is recorded as dead."""
         status = cib.status.nodes.get(self._node)
         if status is None or status.watchdog is None or status.state not in (NodeState.LOST, NodeState.FENCED):
             return False

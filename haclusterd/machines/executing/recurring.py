@@ -1,7 +1,7 @@
-"""One recurring monitor: when it is due, and which of its answers are news.
+"""One recurring monitor: when it is due, and which of its results are reported.
 
-The interval runs from the completion of one run to the start of the next. Only a changed answer is reported; the first
-answers its order.
+The interval runs from the completion of one run to the start of the next. The first result answers the order; after
+that only a changed result is reported.
 """
 
 from haclusterd.model.instants import NEVER, Instant, after
@@ -10,11 +10,11 @@ from haclusterd.model.orders import OperationResult, Order
 from haclusterd.model.records import dataclass, replace
 
 HURRY_FIRST_MS = 200
-"""After an answer to a death that was "running": wait this long before the next hurry, doubling while it stays so."""
+"""After a false alarm (a process died, the monitor says "running"): pause before the next early run; it doubles."""
 HURRY_MAX_MS = 30_000
 LOOKS_AGAIN = 5
-"""So often a death that the agent does not see is looked at again. A process that has just exited is a zombie until its
-parent reaps it, and to many agents (`kill -0`) as good as alive."""
+"""How often the monitor is repeated after a death that the agent does not see. A process that has just exited is a
+zombie until its parent reaps it, and many agents (`kill -0`) take it for alive."""
 
 
 @dataclass(slots=True)
@@ -32,17 +32,17 @@ class Recurring:
 
     @staticmethod
     def begin(order: Order, now: Instant) -> "Recurring":
-        """Arm a monitor for its first run."""
+        """Return a monitor that is armed for its first run."""
         return Recurring(order, after(now, order.start_delay_ms))
 
     def hurry(self, now: Instant) -> None:
-        """A process of the service died: look now, or as soon as the limit of false alarms allows."""
+        """A process of the service died: run now, or as soon as the limit on false alarms allows."""
         self.is_hurried = True
         self.looks_left = LOOKS_AGAIN
         self.due_at = min(self.due_at, max(now, self.hurry_after)) if self.due_at != NEVER else self.due_at
 
     def answered(self, result: OperationResult, now: Instant) -> OperationResult | None:
-        """Take an answer; return what must be reported, None when it is no news."""
+        """Take a result; return it if it must be reported, None if nothing has changed."""
         interval_ms = self.order.interval_ms
         self.due_at = after(now, interval_ms)
         if self.is_hurried:

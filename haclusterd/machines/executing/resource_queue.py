@@ -1,8 +1,8 @@
-"""One resource on one node: what is at work on it, which orders wait, and which monitors recur.
+"""One resource on one node: the agent at work on it, the waiting orders, and the recurring monitors.
 
-One agent of a resource is at work at a time, whatever had it called: an order, a recurring monitor, or the node that
-acts alone. What an older life of this boot left at work holds the resource until it has ended, or has outlived its
-kill.
+One agent of a resource is at work at a time, whether it was called by an order, a recurring monitor, or the node that
+acts alone. An agent that an earlier incarnation of this boot left running blocks the resource until it has ended, or
+has outlived its kill.
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ from haclusterd.model.records import dataclass
 from haclusterd.model.state_tables import Transition, TransitionTable
 
 UNDYING_MS = 5000
-"""How long an agent of an older life is waited for after its kill; one in uninterruptible sleep may never die."""
+"""How long to wait for an agent of an earlier incarnation after its kill; in uninterruptible sleep it may never die."""
 
 
 class QueueState(StrEnum):
-    """What is at work on one resource."""
+    """What kind of agent is at work on one resource."""
 
     FREE = "no agent is at work"
     EXECUTING = "an agent executes an order"
@@ -56,7 +56,7 @@ QUEUES: Final = TransitionTable(
         Transition((QueueState.FREE,), QueueEvent.BEGIN_ALONE, QueueState.ACTING_ALONE),
         Transition((QueueState.EXECUTING, QueueState.ABANDONED), QueueEvent.ABANDON, QueueState.ABANDONED),
         Transition((QueueState.MONITORING, QueueState.MONITOR_KILLED), QueueEvent.ABANDON, QueueState.MONITOR_KILLED),
-        # Whichever life has called it: that a stop has ended is of use to all.
+        # Whichever incarnation called it: the end of a stop is of use to all.
         Transition((QueueState.ACTING_ALONE,), QueueEvent.ABANDON, QueueState.ACTING_ALONE),
         Transition(
             (
@@ -74,9 +74,9 @@ QUEUES: Final = TransitionTable(
     ),
 )
 WANTED: Final = (QueueState.EXECUTING, QueueState.MONITORING)
-"""The result of the agent is waited for."""
+"""States in which an agent's result is awaited."""
 MONITORS: Final = (QueueState.MONITORING, QueueState.MONITOR_KILLED)
-"""A recurring monitor takes none of the room for actions."""
+"""States that count towards the limit on actions; a recurring monitor does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +86,21 @@ class AgentAtWork:
     key: str
     action: str
     order: Order | None
-    """None: the node called it by itself."""
+    """None: the node called it without an order."""
     began_at: Instant
 
 
 @dataclass(slots=True)
 class Adopted:
-    """An agent that an older life of this boot left running."""
+    """An agent that an earlier incarnation of this boot left running."""
 
     action: str
     ends_at: Instant
-    """When it is killed, or was."""
+    """When it is to be killed, or was killed."""
 
 
 class ResourceQueue:
-    """Everything about one resource on this node; `state` is changed here only."""
+    """All state of one resource on this node; only this class changes `state`."""
 
     __slots__ = ("_resource", "adopted", "at_work", "is_watched", "orders", "recurring", "state")
 
@@ -108,22 +108,22 @@ class ResourceQueue:
         self._resource = resource
         self.state = QueueState.FREE
         self.orders: list[Order] = []
-        """What waits, first come, first served."""
+        """Waiting orders, first come, first served."""
         self.at_work: AgentAtWork | None = None
         self.adopted: dict[str, Adopted] = {}
-        """Agents of older lives, by their keys."""
+        """Agents of earlier incarnations, by their keys."""
         self.recurring: dict[int, Recurring] = {}
-        """Monitors by their intervals in ms."""
+        """Recurring monitors, by interval in ms."""
         self.is_watched = False
 
     @property
     def resource(self) -> ResourceId:
-        """Whose queue it is."""
+        """The resource of this queue."""
         return self._resource
 
     @property
     def is_free(self) -> bool:
-        """Whether an agent may begin."""
+        """Whether an agent may start."""
         return self.state is QueueState.FREE
 
     def _happened(self, event: QueueEvent) -> None:
@@ -137,7 +137,7 @@ class ResourceQueue:
         self.at_work = agent
 
     def end(self) -> tuple[AgentAtWork, QueueState]:
-        """Note that it has ended; return it, and as what it ran."""
+        """Note that it has ended; return it, and the state in which it ran."""
         agent, state = self.at_work, self.state
         self._happened(QueueEvent.END)
         assert agent is not None
@@ -145,41 +145,41 @@ class ResourceQueue:
         return agent, state
 
     def abandon(self) -> None:
-        """Wait no more for the result of what is at work, if it is anything that this daemon has called."""
+        """Stop waiting for the agent at work, if this daemon has called one."""
         if self.at_work is not None:
             self._happened(QueueEvent.ABANDON)
 
     def kill_monitor(self) -> Sequence[KillAgent]:
-        """End a recurring monitor that runs."""
+        """Kill a recurring monitor that runs."""
         if self.state is not QueueState.MONITORING:
             return ()
         assert self.at_work is not None
         self.abandon()
         return (KillAgent(self.at_work.key),)
 
-    # -- agents of older lives --------------------------------------------------------------------------------------
+    # -- agents of earlier incarnations -----------------------------------------------------------------------------
 
     def adopt(self, key: str, adopted: Adopted) -> None:
-        """Let an agent of an older life hold the resource."""
+        """Let an agent of an earlier incarnation block the resource."""
         self._happened(QueueEvent.ADOPT)
         self.adopted[key] = adopted
 
     def release(self, key: str) -> Adopted:
-        """One of them holds it no more."""
+        """Remove one that has ended, and return it."""
         released = self.adopted.pop(key)
         if not self.adopted:
             self._happened(QueueEvent.RELEASE)
         return released
 
     def release_undying(self, now: Instant) -> Sequence[str]:
-        """Wait no more for those that their kill did not end; return their keys."""
+        """Stop waiting for those that outlived their kill; return their keys."""
         undying = [key for key, each in self.adopted.items() if now >= after(each.ends_at, UNDYING_MS)]
         for key in undying:
             self.release(key)
         return undying
 
     def kill_adopted(self, now: Instant) -> Sequence[KillAgent]:
-        """End what older lives of this boot left running, as what this life runs: a stop is to follow."""
+        """Kill agents of earlier incarnations, like those of this one, before a stop."""
         effects: list[KillAgent] = []
         for key, adopted in self.adopted.items():
             if adopted.action != ActionName.STOP and now < adopted.ends_at:
@@ -190,19 +190,19 @@ class ResourceQueue:
     # -- recurring monitors, watched processes ----------------------------------------------------------------------
 
     def disarm(self, interval_ms: int) -> Order | None:
-        """End a recurring monitor; return its order where that was never answered."""
+        """End a recurring monitor; return its order if that was never answered."""
         recurring = self.recurring.pop(interval_ms, None)
         return recurring.order if recurring is not None and recurring.is_unanswered else None
 
     def most_overdue(self, now: Instant) -> Recurring | None:
-        """Return the monitor that is to run now."""
+        """Return the monitor to run now; None: none is due."""
         due = [interval for interval, recurring in self.recurring.items() if recurring.due_at <= now]
         if not due:
             return None
         return self.recurring[min(due, key=lambda interval: (self.recurring[interval].due_at, interval))]
 
     def unwatch(self) -> Sequence[UnwatchService]:
-        """Do not report deaths of its processes any more."""
+        """Stop reporting deaths of its processes."""
         if not self.is_watched:
             return ()
         self.is_watched = False

@@ -1,7 +1,7 @@
-"""In which order a node stops its own resources when it must act alone (safety.md §4).
+"""The order in which a node stops its own resources when it acts alone (safety.md §4).
 
-Only the configuration is asked, not the scheduler: a node that lost its lease has little time and must not depend on
-anything that can fail. What is not ordered is stopped in parallel.
+It follows from the configuration, without the scheduler: a node that lost its lease has little time and must not
+depend on anything that can fail. Resources without an order are stopped in parallel.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,8 +26,8 @@ def stops_before(
     """Return, for each active resource, the active resources that must have stopped first.
 
     The later members of a group stop before the earlier ones; of a symmetrical ordering, `then` stops before `first`
-    (Pacemaker Explained, "Resource Sets": symmetrical), also where its lifetime is over: this node's clock decides
-    nothing, and to stop in order is never wrong. A cycle is broken by leaving out what closes it. An active
+    (Pacemaker Explained, "Resource Sets": symmetrical), even if its rule's dates have passed: this node's clock decides
+    nothing, and stopping in order is never wrong. A cycle is broken by leaving out the pair that closes it. An active
     instance of a unique clone (`ip:0`) stands for its primitive.
     """
     present = sorted(active)
@@ -46,10 +46,10 @@ def stops_before(
 def held_by(
     before: Mapping[ResourceId, frozenset[ResourceId]], unmanaged: frozenset[ResourceId]
 ) -> frozenset[ResourceId]:
-    """Return what cannot stop because something unmanaged, which goes on, would have to stop first.
+    """Return the resources that cannot stop because something unmanaged, which runs on, would have to stop first.
 
-    `before` is what `stops_before` returned. Pacemaker leaves it as well ("due to unrunnable db stop (blocked)"): a
-    file system is not taken away from under an unmanaged database.
+    `before` is what `stops_before` returned. Pacemaker does the same ("due to unrunnable db stop (blocked)"): a file
+    system is not unmounted under an unmanaged database.
     """
     held = set(unmanaged)
     grown = True
@@ -61,11 +61,11 @@ def held_by(
 
 
 def timeout_of(action: ActionName, configuration: Configuration, resource: ResourceId, now: WallTime) -> int:
-    """Return how many milliseconds a stop, a demotion or a probe may take, as a plan made now would say it.
+    """Return the timeout in ms of a stop, a demotion or a probe, as a plan made now would set it.
 
-    The operation, its meta-attributes, the defaults. A probe that is not configured takes as long as the monitor that
-    recurs most often (Pacemaker Explained, "Operation Properties"). An instance of a unique clone is configured under
-    the name before its colon.
+    It comes from the operation, its meta-attributes, or the defaults. A probe that is not configured gets the timeout
+    of the monitor with the shortest interval (Pacemaker Explained, "Operation Properties"). An instance of a unique
+    clone is configured under the name before its colon.
     """
     found = configuration.resources.get(ResourceId(resource.partition(":")[0]))
     if not isinstance(found, Primitive):
@@ -82,7 +82,7 @@ def timeout_of(action: ActionName, configuration: Configuration, resource: Resou
 
 
 def _pairs(configuration: Configuration) -> Iterable[tuple[ResourceId, ResourceId]]:
-    """Yield (later started, earlier started) pairs."""
+    """Yield pairs (started later, started earlier)."""
     for group in configuration.groups():
         yield from zip(group.members[1:], group.members, strict=False)
     for constraint in configuration.constraints.values():
@@ -121,7 +121,7 @@ def _active_inside(
 
 
 def _reaches(before: Mapping[ResourceId, set[ResourceId]], start: ResourceId, goal: ResourceId) -> bool:
-    """Tell whether `goal` must stop before `start` already."""
+    """Return whether it already follows that `goal` must stop before `start`."""
     seen: set[ResourceId] = set()
     pending = [start]
     while pending:
