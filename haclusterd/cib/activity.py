@@ -1,7 +1,7 @@
-"""Which resources may be active where, judged by the CIB alone and always on the side of caution (safety.md §1).
+"""Which resources may be active where, judged by the CIB alone and always conservatively (safety.md §1).
 
-The scheduler knows more about each resource; these few questions are the ones whose wrong answer corrupts data, so they
-are asked again, independently, where orders are issued and accepted.
+The scheduler knows more about each resource; wrong answers to these few questions corrupt data, so they are asked
+again, independently, where orders are issued and accepted.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def starting_on_others(cib: Cib, resource: ResourceId, node: NodeName) -> tuple[
 
 
 def active_on_others(cib: Cib, resource: ResourceId, node: NodeName) -> tuple[NodeName, ...]:
-    """Return the other online nodes on which a resource is active by its history, or nobody knows whether it is."""
+    """Return the other online nodes on which a resource is active by its history, or may be."""
     return tuple(
         sorted(
             name
@@ -71,7 +71,7 @@ def former_names_active(cib: Cib, resource: ResourceId) -> tuple[str, ...]:
 
 
 def _of_primitive(status: NodeStatus, base: str, *, is_unique: bool) -> set[ResourceId]:
-    """Return the names that are known on a node of a primitive's copies, as those of a unique clone or as others."""
+    """Return the known names of a primitive's copies on a node: numbered ones of a unique clone, or the plain one."""
     if not is_unique:
         name = ResourceId(base)
         is_known = name in status.histories or any(order.resource == name for order in status.orders.values())
@@ -83,8 +83,8 @@ def _of_primitive(status: NodeStatus, base: str, *, is_unique: bool) -> set[Reso
 def under_other_names(cib: Cib, order: Order) -> tuple[str, ...]:
     """Return under which other names, and where, what an order makes active may be active already: `db on n1`.
 
-    Left out are names that are configured to run the same, beside the order's own name: these are services of their
-    own. So is what runs under the order's own name already.
+    Names that are configured to run the same service beside the order's own name are left out: they are separate
+    services. So is everything if the service already runs under the order's own name.
     """
     service = service_of(order)
     if not service.is_recognisable:
@@ -132,7 +132,7 @@ def promoted_siblings(
 ) -> tuple[tuple[NodeName, ResourceId], ...]:
     """Return where other instances of a unique clone may be promoted: of `db:0`, (n2, `db:1`); they can share a node.
 
-    Of what has no number of an instance there are none.
+    A resource without an instance number has none.
     """
     base, colon, _ = resource.partition(":")
     if not colon:

@@ -1,8 +1,9 @@
-"""The one way the CIB changes: `apply(cib, envelope)`, pure and total.
+"""The only way to change the CIB: `apply(cib, envelope)`, pure and total.
 
-Every node folds the same entries through this function and must come to the same value, so it reads nothing but its
-arguments. A refused command is an answer, equal everywhere, never an exception; an exception in a handler is a bug, and
-is turned into a refusal so that one poisoned entry cannot stop every node at once (safety.md §4).
+Every node folds the same entries through this function and must get the same value, so it reads nothing but its
+arguments. A refused command is an answer, equal everywhere, never an exception. An exception in a handler is a bug, and
+is turned into a refusal so that one entry cannot stop every node at once (safety.md §4); only exceptions that depend on
+the machine (`NODES_OWN`) end the process.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,9 +42,9 @@ from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 REMEMBERED_REQUESTS = 128
-"""How many request ids of one proposer are kept: more than it can have in flight."""
+"""Number of remembered request ids per proposer: more than it can have in flight."""
 REFUSAL_TEXT_MAX = 200
-"""Characters that are kept of why a request was refused."""
+"""Maximum length in characters of a remembered refusal."""
 
 _Handler = Callable[[Cib, Any, Entry], Verdict]
 
@@ -112,15 +113,15 @@ def apply(
     is_in_force: bool = False,
     read_staged: PutTogether = put_together,
 ) -> Applied:
-    """Fold one committed command, which stands at `index` and was appended in Raft term `term`.
+    """Apply one committed command, which stands at `index` and was appended in Raft term `term`.
 
-    `is_in_force`: it changes the members, and Raft follows it since it was appended; it cannot be refused any more, nor
-    passed over as a repetition: its version makes it harmless to ask twice. `read_staged` must return what
-    `put_together` does.
+    `is_in_force`: it changes the members, and Raft follows it since it was appended. It can then be neither refused nor
+    skipped as a repetition; its version makes a repetition harmless. `read_staged` must return what `put_together`
+    does.
     """
     level = level_of(envelope.command)
     if level > cib.feature_level:
-        # An older node cannot read it: it has no effect here either, not even on what is remembered of requests.
+        # Older nodes cannot read it: it must have no effect here either, not even on the remembered requests.
         return unreadable(cib, index=index, detail=f"it needs feature level {level}", envelope=envelope)
     known = cib.requests.get(envelope.proposer, ())
     if envelope.request in known and not is_in_force:
@@ -153,7 +154,7 @@ def apply(
 
 
 def unreadable(cib: Cib, *, index: int, detail: str, envelope: commands.Envelope | None = None) -> Applied:
-    """Answer for an entry that the codec refused, or refuses on other nodes: it has no effect, and says so."""
+    """Return the result of an entry that the codec refuses, or that older nodes cannot read: a recorded refusal."""
     refusal = Refusal(RefusalCode.UNREADABLE if envelope is None else RefusalCode.NEEDS_UPGRADE, detail)
     changes = (Change(ChangeKind.REFUSED, None, None, detail),)
     facts = facts_of(envelope, changes)
@@ -162,7 +163,7 @@ def unreadable(cib: Cib, *, index: int, detail: str, envelope: commands.Envelope
 
 
 NODES_OWN = (MemoryError, RecursionError, OSError, SystemError)
-"""Exceptions that depend on the machine and its moment: they end the process, which folds the entry again."""
+"""Exceptions that depend on the machine and the moment: they end the process, which then folds the entry again."""
 
 
 def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:
@@ -175,7 +176,7 @@ def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:
             verdict = _with_alerts(cib, verdict, command, entry)
         return verdict
     except NODES_OWN as trouble:
-        # What another node may not meet must never become a refusal that the others do not make.
+        # What may not happen on another node must never become a refusal that the others do not make.
         raise RuntimeError(f"entry {entry.index} was not applied: {type(trouble).__name__} on this node") from trouble
     except Exception as bug:
         if not entry.rules.raising_apply_is_a_refusal:
@@ -185,7 +186,7 @@ def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:
 
 
 def _with_availability(before: Cib, verdict: Verdict, command: commands.Command, entry: Entry) -> Verdict:
-    """Add what it says of services; a mistake there loses a part of an account, and never what was done."""
+    """Add changes of the availability; a bug there loses a part of the account, and never the command's effect."""
     try:
         return with_availability(before, verdict, command, entry)
     except NODES_OWN:
@@ -197,7 +198,7 @@ def _with_availability(before: Cib, verdict: Verdict, command: commands.Command,
 
 
 def _with_alerts(before: Cib, verdict: Verdict, command: commands.Command, entry: Entry) -> Verdict:
-    """Add what alerts are to be sent; a mistake there loses an alert, which is counted, and never what was done."""
+    """Add alerts to be sent; a bug there loses an alert, which is counted, and never the command's effect."""
     try:
         return replace(verdict, cib=with_alerts(before, verdict.cib, command, entry.at, verdict.changes[0].incident))
     except NODES_OWN:
@@ -215,7 +216,7 @@ def _remember(known: tuple[RequestId, ...], request: RequestId) -> tuple[Request
 def _remember_refusal(
     cib: Cib, envelope: commands.Envelope, remembered: tuple[RequestId, ...], refusal: Refusal | None
 ) -> Mapping[str, tuple[RefusedRequest, ...]]:
-    """Return what is known of refused requests afterwards: of a proposer as far back as its requests are known."""
+    """Return the remembered refusals after a command; a proposer's refusals are kept as long as its request ids."""
     before = cib.refused.get(envelope.proposer, ())
     kept = tuple(each for each in before if each.request in remembered)
     if refusal is not None:
@@ -227,9 +228,9 @@ def _remember_refusal(
 
 
 def _refusal_before(cib: Cib, envelope: commands.Envelope) -> Refusal | None:
-    """Return with what a request was refused when it was applied first; None: it had its effect.
+    """Return the refusal of a request that was applied before; None: it had its effect.
 
-    Its proposer may not have seen that answer: a snapshot brought it past the entry.
+    Its proposer may not have seen that answer: a snapshot may have taken it past the entry.
     """
     for each in cib.refused.get(envelope.proposer, ()):
         if each.request == envelope.request:

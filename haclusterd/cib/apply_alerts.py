@@ -1,4 +1,4 @@
-"""`apply` for alerts: how far their recipients have got, and tests of them."""
+"""`apply` for alerts: the progress of deliveries, and tests."""
 
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.commands import RecordAlerts, RequestAlertTest
@@ -10,7 +10,7 @@ from haclusterd.model.records import replace
 
 
 def record_alerts(cib: Cib, command: RecordAlerts, entry: Entry) -> Verdict:
-    """Believe the DC of this term; nobody falls back, nobody is ahead of what happened."""
+    """Record the deliveries of the DC of this term; progress never goes back, nor beyond the newest event."""
     controller = cib.status.controller
     if controller is None or controller.term != command.term:
         return refuse(cib, RefusalCode.OLD_TERM, f"term {command.term} is over")
@@ -28,7 +28,7 @@ def record_alerts(cib: Cib, command: RecordAlerts, entry: Entry) -> Verdict:
 
 
 def request_alert_test(cib: Cib, command: RequestAlertTest, entry: Entry) -> Verdict:
-    """Put a test event into the queue of these recipients: it goes the way of every other event."""
+    """Put a test event into the queue of these recipients; it is delivered like every other event."""
     known = {target.key for target in targets(cib.configuration)}
     unknown = [key for key in command.recipients if key not in known]
     if unknown or not command.recipients:

@@ -1,4 +1,4 @@
-"""`apply` for API tokens: which programs may ask, and what they may (0010-requests.md, "In whose name")."""
+"""`apply` for API tokens: which programs may send requests, as whom (0010-requests.md, "In whose name")."""
 
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.commands import AddApiToken, RevokeApiToken
@@ -24,7 +24,7 @@ def add_api_token(cib: Cib, command: AddApiToken, entry: Entry) -> Verdict:
 
 
 def revoke_api_token(cib: Cib, command: RevokeApiToken, entry: Entry) -> Verdict:
-    """Forget a token; one that is not known is not accepted already."""
+    """Forget a token; an unknown one is accepted as forgotten."""
     if command.name not in cib.api_tokens:
         return accept(cib)
     tokens = {name: each for name, each in cib.api_tokens.items() if name != command.name}

@@ -1,4 +1,4 @@
-"""`apply` for what makes the cluster forget: failures, histories of what is gone, old entries of the history.
+"""`apply` for commands that forget: failures, histories of removed resources, old entries of the history.
 
 For the last, see safety.md §7, "History".
 """
@@ -16,7 +16,7 @@ from haclusterd.model.records import replace
 
 
 def clean_up(cib: Cib, command: commands.CleanUp, entry: Entry) -> Verdict:
-    """Forget failures; what they said about is probed again."""
+    """Forget failures; the resources concerned are probed again."""
     nodes: dict[NodeName, NodeStatus] = {}
     for name, status in cib.status.nodes.items():
         if command.node not in (None, name):
@@ -34,7 +34,7 @@ def clean_up(cib: Cib, command: commands.CleanUp, entry: Entry) -> Verdict:
 
 
 def _unlocked(status: NodeStatus, command: commands.CleanUp) -> NodeStatus:
-    """End what keeps resources for a node that was shut down, as a refresh does with Pacemaker."""
+    """Remove shutdown locks, as a refresh does in Pacemaker."""
     if command.resource is None:
         return replace(status, locks={})
     return replace(status, locks=_others(status.locks, command.resource))
@@ -63,7 +63,7 @@ def _forgiven(status: NodeStatus, command: commands.CleanUp) -> NodeStatus:
 
 
 def forget_history(cib: Cib, command: commands.ForgetHistory, entry: Entry) -> Verdict:
-    """Forget one history; it is probed again if it is configured still."""
+    """Remove a resource's shutdown lock, or else its history: it is probed again if it is still configured."""
     status = cib.status.nodes.get(command.node)
     if status is not None and command.resource in status.locks:
         status = replace(status, locks=_others(status.locks, command.resource))
@@ -85,7 +85,7 @@ def forget_history(cib: Cib, command: commands.ForgetHistory, entry: Entry) -> V
 
 
 def forget(cib: Cib, command: commands.Forget, entry: Entry) -> Verdict:
-    """Let every node drop what entries up to an index did; only the DC's word counts, and it never goes back."""
+    """Set the index up to which every node drops its history; only the DC may, and the index never goes back."""
     controller = cib.status.controller
     if controller is None or controller.term != command.dc_term:
         return refuse(cib, RefusalCode.OLD_TERM, f"term {command.dc_term} is not the DC's")

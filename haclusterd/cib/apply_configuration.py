@@ -13,7 +13,7 @@ from haclusterd.model.timing import derive, longest_round_trip_ms
 
 
 def change_configuration(cib: Cib, command: commands.ChangeConfiguration, entry: Entry) -> Verdict:
-    """Make the next version, when the change was made against the present one."""
+    """Make the next version, if the change was made against the present one."""
     if command.expected_epoch != cib.version.epoch:
         text = f"made for configuration version {command.expected_epoch}; the version now is {cib.version.epoch}"
         return refuse(cib, RefusalCode.CONFIGURATION_CONFLICT, text)
@@ -41,7 +41,7 @@ def change_configuration(cib: Cib, command: commands.ChangeConfiguration, entry:
 
 
 def _objection_to_lease(old: Configuration, new: Configuration, round_trip_ms: int) -> str:
-    """Say why a lease would not hold on this network: L >= 3h + RTT (safety.md §2); empty when it would."""
+    """Return why a lease would not hold on this network: L >= 3h + RTT (safety.md §2); empty when it would."""
     other = apply_watchdog.possible_leases_ms(new) - apply_watchdog.possible_leases_ms(old)
     node_timeout_ms = min(other, default=0)
     if not other:

@@ -1,8 +1,9 @@
-"""`apply` for devices: what nodes see of them, who claims them, what persons want (safety.md §11, design/0015).
+"""`apply` for devices: what nodes report of them, who claims them, what administrators decide (safety.md §11,
+design/0015).
 
-Invariant: while any process of a resource may use a device, a claim of that resource stands on it. So an order makes
-its claims in the entry that commits it; what ends the resource marks them over; and they are gone when their node has
-proven that the device is free, or has booted. No exit code, no fencing and no person takes a claim away.
+Invariant: while any process of a resource may use a device, a claim of that resource is on it. So an order makes its
+claims in the entry that commits it; whatever ends the resource marks the claims as over; and a claim is removed when
+its node has proven that the device is free, or has booted. No exit code, fencing or administrator removes a claim.
 """
 
 from collections.abc import Mapping
@@ -44,11 +45,11 @@ _STEERED = {
     DeviceChange.FORGET: "is forgotten",
 }
 _NAMED_MAX = 4
-"""Devices that one line of the history names; of the others it says how many there are."""
+"""Maximum number of devices named in one line of the history; of the others it gives the number."""
 
 
 def publish_devices(cib: Cib, command: commands.PublishDevices, entry: Entry) -> Verdict:
-    """Take what a living node sees of its devices; what it sees no more is missing, not forgotten."""
+    """Record a live node's report of its devices; a device that is no longer reported is missing, not forgotten."""
     if not _is_alive(cib, command.node, command.incarnation):
         return refuse(cib, RefusalCode.OLD_INCARNATION, f"{command.node} is not online in that incarnation")
     known = cib.status.devices.get(command.node, NodeDevices())
@@ -74,7 +75,7 @@ def publish_devices(cib: Cib, command: commands.PublishDevices, entry: Entry) ->
 def _with_returns(
     cib: Cib, known: NodeDevices, seen: Mapping[DeviceId, Device], command: commands.PublishDevices, at: WallTime
 ) -> NodeDevices:
-    """Let devices that are well again by themselves prove it, where that is wanted."""
+    """Start the proof of devices that have become healthy by themselves, where that is configured."""
     back = [
         name
         for name, device in known.devices.items()
@@ -107,7 +108,7 @@ def _since(known: NodeDevices, device: Device, at: WallTime) -> WallTime:
 
 
 def _difference(before: NodeDevices, after: NodeDevices) -> str:
-    """Say what a report has changed, the devices by name as far as there is room."""
+    """Describe the changes in a report, with as many device names as fit."""
     parts = [_news(before, device, is_unaccepted=name in after.unaccepted) for name, device in after.devices.items()
              if before.devices.get(name) != device]  # fmt: skip
     more = len(parts) - _NAMED_MAX
@@ -133,7 +134,7 @@ def _news(before: NodeDevices, device: Device, *, is_unaccepted: bool) -> str:
 
 
 def steer_device(cib: Cib, command: commands.SteerDevice, entry: Entry) -> Verdict:
-    """Do what a person wants of a device."""
+    """Apply an administrator's decision about a device."""
     name = command.device
     known = cib.status.devices.get(command.node)
     if known is None or name not in known.devices:
@@ -195,7 +196,7 @@ def _without(values: Mapping[DeviceId, _Value], name: DeviceId) -> Mapping[Devic
 
 
 def release_devices(cib: Cib, command: commands.ReleaseDevices, entry: Entry) -> Verdict:
-    """End the claims of which a node has proven that they may end; a device that was claimed since stays claimed."""
+    """End the claims that a node has proven to be free; a device that was claimed again since then stays claimed."""
     if not _is_alive(cib, command.node, command.incarnation):
         return refuse(cib, RefusalCode.OLD_INCARNATION, f"{command.node} is not online in that incarnation")
     known = cib.status.devices.get(command.node, NodeDevices())
@@ -224,7 +225,7 @@ def _is_proven(claim: DeviceClaim, proven: commands.ProvenClaim) -> bool:
 
 
 def objection_to_claims(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
-    """Refuse an order for devices that its resource cannot have, whatever the scheduler thought."""
+    """Refuse an order for devices that its resource must not have, whatever the scheduler assumed."""
     if not order.devices or order.action not in _CLAIMING or not entry.rules.device_is_held_once:
         return None
     node = claiming_node(order)
@@ -239,13 +240,13 @@ def objection_to_claims(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
 
 
 def claiming_node(order: Order) -> NodeName:
-    """Return on which node an order claims its devices: a live migration does so where it goes."""
+    """Return the node on which an order claims its devices: for a live migration, the target."""
     goes_to = order.other_node if order.action is ActionName.MIGRATE_TO else None
     return goes_to or order.node
 
 
 def with_claims(cib: Cib, order: Order) -> Cib:
-    """Return the CIB in which an order's resource claims the order's devices."""
+    """Return the CIB with an order's claims on its devices."""
     if not order.devices or order.action not in _CLAIMING:
         return cib
     node = claiming_node(order)
@@ -258,7 +259,7 @@ def with_claims(cib: Cib, order: Order) -> Cib:
 
 
 def with_claims_over(before: Cib, verdict: Verdict, rules: SafetyRules) -> Verdict:
-    """Mark the claims of what cannot be active on its node any more, whatever has ended it."""
+    """Mark the claims of resources that can no longer be active on their node, whatever ended them."""
     after = verdict.cib
     if after.status.nodes is before.status.nodes or not after.status.devices:
         return verdict
@@ -281,18 +282,18 @@ def _with_over(known: NodeDevices, status: NodeStatus, rules: SafetyRules) -> No
 
 
 def _judged(claim: DeviceClaim, status: NodeStatus) -> DeviceClaim:
-    """Return a claim, over when its resource has ended. It stays over: only another order makes it a claim again."""
+    """Return a claim, marked as over if its resource has ended. It stays over until another order claims the device."""
     if claim.is_over or may_be_active_or_begin(status, claim.resource):
         return claim
     return replace(claim, is_over=True)
 
 
 def without_claims(cib: Cib, node: NodeName) -> Cib:
-    """Return the CIB after a node has booted: whatever used its devices is dead."""
+    """Return the CIB after a node has booted: its claims are gone, because all users of its devices are dead."""
     known = cib.status.devices.get(node)
     return with_devices(cib, node, replace(known, claims={})) if known is not None and known.claims else cib
 
 
 def with_devices(cib: Cib, node: NodeName, known: NodeDevices) -> Cib:
-    """Replace what is known of one node's devices."""
+    """Return the CIB with other device information of one node."""
     return with_status(cib, replace(cib.status, devices={**cib.status.devices, node: known}))

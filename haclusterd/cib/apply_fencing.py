@@ -26,9 +26,9 @@ from haclusterd.model.watchdog import WATCHDOG
 
 REMEMBERED_FENCINGS = 100
 REMEMBERED_FAILURES = 20
-"""Failed attempts on one life of a node: fencing is tried for as long as it takes, and forgets nothing else by that."""
+"""Maximum number of remembered failed attempts on one incarnation: endless retries must not displace other records."""
 UNFENCED_MARK = "#node-unfenced"
-"""The transient attribute that says when a node was let in, in seconds (Pacemaker Explained, "Unfencing")."""
+"""The transient attribute with the time when a node was unfenced, in seconds (Pacemaker Explained, "Unfencing")."""
 
 _PROOF = {
     FenceOutcome.FENCED: ProofState.TESTED,
@@ -44,7 +44,7 @@ _DONE = {FenceAction.OFF: "is off", FenceAction.ON: "is on", FenceAction.REBOOT:
 
 
 def proof_key(device: ResourceId, target: NodeName) -> str:
-    """Name the evidence about one device and one target."""
+    """Return the key of the evidence about one device and one target."""
     return f"{device}/{target}"
 
 
@@ -85,7 +85,7 @@ def _objection(cib: Cib, order: FenceOrder, entry: Entry) -> Verdict | None:
 
 
 def order_at_work(cib: Cib, node: NodeName) -> FenceOrder | None:
-    """Return a fence order for which an agent may be at work on a node; None: there is none."""
+    """Return an order for which a fence agent may be at work on a node; None: there is none."""
     return next(
         (
             order
@@ -97,10 +97,10 @@ def order_at_work(cib: Cib, node: NodeName) -> FenceOrder | None:
 
 
 def may_be_let_in(cib: Cib, node: NodeName, *, after: Sequence[ResourceId]) -> FenceOrder | None:
-    """Return the order of an executor that is gone whose agent may let a node in that these devices fence; None: none.
+    """Return the order of a lost executor whose agent may unfence a node after these devices fenced it; None: none.
 
-    That matters only where one of them leaves the node alive: one that has lost its power runs nothing any more. A
-    device that was asked for `on` did so then, whatever its configuration says now.
+    That matters only if one of them leaves the node alive: a node without power runs nothing any more. A device that
+    was asked for `on` is one of these, whatever its configuration says now.
     """
     abandoned = (item.order for _, item in sorted(cib.status.abandoned_fencings.items()))
     orders = [order for order in abandoned if order.target == node and order.action is FenceAction.ON]
@@ -110,13 +110,13 @@ def may_be_let_in(cib: Cib, node: NodeName, *, after: Sequence[ResourceId]) -> F
 
 
 def may_be_hit(cib: Cib, node: NodeName) -> FenceOrder | None:
-    """Return the order of an executor that is gone whose agent may still switch a node off; None: there is none."""
+    """Return the order of a lost executor whose agent may still switch a node off; None: there is none."""
     orders = (abandoned.order for _, abandoned in sorted(cib.status.abandoned_fencings.items()))
     return next((order for order in orders if order.target == node and order.action is not FenceAction.ON), None)
 
 
 def record_fence_agent(cib: Cib, command: commands.RecordFenceAgent, entry: Entry) -> Verdict:
-    """Record the fence agent's answer; a success must still be confirmed by silence."""
+    """Record the fence agent's result; a success must still be confirmed by silence."""
     order = cib.status.fence_orders.get(command.key)
     if order is None:
         return refuse(cib, RefusalCode.UNKNOWN_KEY, f"no fence order {command.key} is open")
@@ -135,7 +135,7 @@ def record_fence_agent(cib: Cib, command: commands.RecordFenceAgent, entry: Entr
 
 
 def _unfenced(cib: Cib, order: FenceOrder, detail: str, at: WallTime) -> Verdict:
-    """Mark a node that its devices let in; should it be lost by now, only that the order has ended is recorded."""
+    """Mark a node as unfenced; if it is lost by now, record only the end of the order."""
     status = _with_record(cib.status, _record_of(order, FenceOutcome.UNFENCED, detail, at), at)
     target = status.nodes.get(order.target)
     if target is not None and target.state is NodeState.ONLINE and target.incarnation == order.target_incarnation:
@@ -209,7 +209,7 @@ def record_fence_failure(cib: Cib, command: commands.RecordFenceFailure, entry: 
 
 
 def _may_live_on(cib: Cib, record: FencingRecord) -> bool:
-    """Tell whether a fence agent may go on running on a node that was fenced like this.
+    """Return whether a fence agent may run on after its node was fenced like this.
 
     A watchdog leaves an empty node alone, and a device that cuts a node off from its storage leaves it alive.
     """
@@ -218,9 +218,10 @@ def _may_live_on(cib: Cib, record: FencingRecord) -> bool:
 
 
 def _with_abandoned(cib: Cib, order: FenceOrder, entry: Entry) -> Cib:
-    """Keep in mind that the agent of an executor that is gone may be at work.
+    """Record that the agent of an order whose executor is gone may be at work.
 
-    A new life of its daemon would have killed it. One that left has answered before, unless an older version let it go.
+    A new incarnation of the executor would have killed it. One that left has answered before, unless an older version
+    let it go.
     """
     executor = cib.status.nodes.get(order.executor)
     gone = {NodeState.LOST, NodeState.LEFT} if entry.rules.executor_answers_before_leaving else {NodeState.LOST}
@@ -234,13 +235,13 @@ def _with_abandoned(cib: Cib, order: FenceOrder, entry: Entry) -> Cib:
 
 
 def without_abandoned_of(status: Status, executor: NodeName) -> Status:
-    """Return the status without the orders of an executor whose fence agents have ended, with it or by its new life."""
+    """Return the status without the abandoned orders of an executor whose fence agents have ended."""
     left = {key: item for key, item in status.abandoned_fencings.items() if item.order.executor != executor}
     return replace(status, abandoned_fencings=left)
 
 
 def end_abandoned_fencing(cib: Cib, command: commands.EndAbandonedFencing, entry: Entry) -> Verdict:
-    """Forget an order whose agent has had its time."""
+    """Forget an abandoned order whose agent must have ended by now."""
     known = cib.status.abandoned_fencings.get(command.key)
     if known is None:
         return refuse(cib, RefusalCode.UNKNOWN_KEY, f"no fence order {command.key} is abandoned")
@@ -297,15 +298,15 @@ def _with_record(status: Status, record: FencingRecord, at: WallTime) -> Status:
     is_believed = record.device == WATCHDOG and record.outcome is FenceOutcome.FENCED
     is_letting_in = record.action is FenceAction.ON
     if proof is not None and record.device is not None and not is_believed and not is_letting_in:
-        # That a watchdog did its work follows from the time that has passed; it is no proof that it does. Nor does it
-        # say anything of fencing when a node is not let in, most often since the node that asks has no lease yet.
+        # A watchdog's success is inferred from the time that has passed, so it proves nothing. A failed unfencing says
+        # nothing about fencing either: most often the node that asks has no lease yet.
         for device in (record.device, *record.others):
             proofs[proof_key(device, record.target)] = DeviceProof(proof, at, record.detail)
     return replace(status, fence_orders=orders, fencing_history=history, proofs=proofs)
 
 
 def _remembered(history: tuple[FencingRecord, ...]) -> tuple[FencingRecord, ...]:
-    """Keep the newest records; of the failed attempts that the newest one belongs to, fewer."""
+    """Keep the newest records; of the failed attempts that the newest one belongs to, only REMEMBERED_FAILURES."""
     newest = history[-1]
     same = [record.key for record in history if _is_same_attempt(record, newest)]
     dropped = frozenset(same[:-REMEMBERED_FAILURES])
@@ -322,7 +323,7 @@ def _is_same_attempt(record: FencingRecord, newest: FencingRecord) -> bool:
 
 
 def forget_fencings(cib: Cib, command: commands.ForgetFencings, entry: Entry) -> Verdict:
-    """Forget what was fenced; what is proven of the devices stays."""
+    """Forget ended fencings; the proofs of the devices stay."""
     kept = tuple(
         record for record in cib.status.fencing_history if command.node is not None and record.target != command.node
     )

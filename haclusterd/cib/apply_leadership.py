@@ -1,4 +1,4 @@
-"""`apply` for the leadership of the log: the DC, the leader that a person asks for, and the read barrier."""
+"""`apply` for the leadership of the log: the DC, the leader that an administrator requests, and the read barrier."""
 
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.commands import DcElected, ReadBarrier, RequestLeader
@@ -22,7 +22,7 @@ def dc_elected(cib: Cib, command: DcElected, entry: Entry) -> Verdict:
 
 
 def request_leader(cib: Cib, command: RequestLeader, entry: Entry) -> Verdict:
-    """Remember who asked for whom; the hand-over is Raft's, and nothing in the CIB rests on it."""
+    """Record a requested leader in the history; Raft hands over, and nothing in the CIB depends on it."""
     member = cib.members.get(command.node)
     if member is None or not member.is_voter:
         return refuse(cib, RefusalCode.NOT_A_MEMBER, f"{command.node} is no voter of this cluster")
@@ -34,8 +34,8 @@ def request_leader(cib: Cib, command: RequestLeader, entry: Entry) -> Verdict:
 
 
 def read_barrier(cib: Cib, command: ReadBarrier, entry: Entry) -> Verdict:
-    """Change nothing that runs: who applies the entry of its own barrier has seen all that was committed before it.
+    """Change nothing that runs: a node that applies its own barrier has applied all that was committed before it.
 
-    It shows that there was a quorum, which the account of availability goes by.
+    It proves a quorum, which the account of availability goes by.
     """
     return accept(with_mark(cib, entry.at))

@@ -1,9 +1,9 @@
-"""`apply` for who the members are: the first ones, then one change after the other (Raft thesis §4.1).
+"""`apply` for the members: the first ones, then one change after the other (Raft thesis §4.1).
 
-A change adds or removes at most one voter. Raft counts votes by a change from the moment it stands in the log, so
-whether it is allowed is decided when it is appended, by the leader; what was appended as a change in force is folded
-here without a second judgement, and anything else is refused. A member that leaves is retired first: from then on it
-cannot join, so nothing can begin to run there between the judgement and the change.
+A change adds or removes at most one voter. Raft counts votes by a change as soon as it is in the log, so the leader
+decides whether it is allowed when it appends it; a change that was appended as in force is folded here without a second
+judgement, and any other is refused. A member that leaves is retired first: from then on it cannot join, so nothing can
+start there between the judgement and the change.
 """
 
 from collections.abc import Mapping
@@ -19,13 +19,13 @@ from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 
 VOTERS_MAX = 7
-"""With more, each commit waits for more disks, and no more failures are survived that happen in practice."""
+"""With more voters each commit waits for more disks, and no further failures that occur in practice are survived."""
 MEMBERS_MAX = 64
 REQUEST_LENGTH_MAX = 8 * 1024
 
 
 def form_cluster(cib: Cib, command: commands.FormCluster, entry: Entry) -> Verdict:
-    """Make the cluster; every member is unseen until it joins."""
+    """Form the cluster; every member is unseen until it joins."""
     if cib.cluster_uuid:
         return refuse(cib, RefusalCode.ALREADY_FORMED, f"the cluster is formed already ({cib.cluster_uuid})")
     members = {member.name: member for member in sorted(command.members, key=lambda member: member.name)}
@@ -42,7 +42,7 @@ def form_cluster(cib: Cib, command: commands.FormCluster, entry: Entry) -> Verdi
 
 
 def change_members(cib: Cib, command: commands.ChangeMembers, entry: Entry) -> Verdict:
-    """Take the members that Raft follows already; refuse what the leader did not put into force."""
+    """Set the members that Raft follows already; refuse a change that the leader did not put into force."""
     if not entry.is_in_force:
         objection = objection_to(cib, command)
         if objection:
@@ -65,7 +65,7 @@ def change_members(cib: Cib, command: commands.ChangeMembers, entry: Entry) -> V
     nodes = {name: status for name, status in cib.status.nodes.items() if name not in dropped}
     for name in members:
         if name not in nodes:
-            # It has never run anything of this cluster: nothing has to be fenced before others start.
+            # It has never run anything in this cluster: nothing has to be fenced before others start.
             nodes[name] = NodeStatus(name, state=NodeState.LEFT, since=entry.at)
     changed = without_keys_of(replace(cib, members=members, membership=membership), dropped)
     devices = {name: known for name, known in cib.status.devices.items() if name not in dropped}
@@ -75,7 +75,7 @@ def change_members(cib: Cib, command: commands.ChangeMembers, entry: Entry) -> V
 
 
 def objection_to(cib: Cib, command: commands.ChangeMembers) -> str:
-    """Return why this change can never be made from here; empty when it can."""
+    """Return why this change can never be made from the present members; empty when it can."""
     names = [member.name for member in command.members]
     before, after = set(cib.voters()), {member.name for member in command.members if member.is_voter}
     if command.version != cib.membership.version + 1:
@@ -112,7 +112,7 @@ def waits_for(cib: Cib, command: commands.ChangeMembers, rules: SafetyRules = AL
 
 
 def retire(cib: Cib, command: commands.Retire, entry: Entry) -> Verdict:
-    """Shut a member out, when nothing can be active there any more."""
+    """Exclude a member for good, once nothing can be active there any more."""
     status = cib.status.nodes.get(command.node)
     if status is None:
         return refuse(cib, RefusalCode.NOT_A_MEMBER, f"{command.node} is not a member of this cluster")
@@ -130,7 +130,7 @@ def retire(cib: Cib, command: commands.Retire, entry: Entry) -> Verdict:
 
 
 def request_certificate(cib: Cib, command: commands.RequestCertificate, entry: Entry) -> Verdict:
-    """Note that a member is to get another certificate; the node with the authority's key changes the members then."""
+    """Record that a member is to get another certificate; the node with the authority's key will make it."""
     if command.node not in cib.members:
         return refuse(cib, RefusalCode.NOT_A_MEMBER, f"{command.node} is not a member of this cluster")
     if len(command.request) > REQUEST_LENGTH_MAX:
@@ -144,7 +144,7 @@ def request_certificate(cib: Cib, command: commands.RequestCertificate, entry: E
 
 
 def members_followed(cib: Cib, command: commands.MembersFollowed, entry: Entry) -> Verdict:
-    """Note that a node's pacer and links follow a version of the members."""
+    """Record that a node's pacer and links follow a version of the members."""
     status = cib.status.nodes.get(command.node)
     if status is None or status.incarnation != command.incarnation:
         return refuse(cib, RefusalCode.OLD_INCARNATION, f"that incarnation of {command.node} is over")

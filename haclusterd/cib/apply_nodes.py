@@ -27,7 +27,7 @@ _ASKED = Facts(cause=str(Cause.FENCE_REQUESTED))
 
 
 def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
-    """Take a node in under a new incarnation; what its older incarnations left is closed in the same step."""
+    """Set a node online under a new incarnation; what its earlier incarnations left open is closed at the same time."""
     status = cib.status.nodes.get(command.node)
     if status is None:
         return refuse(cib, RefusalCode.NOT_A_MEMBER, f"{command.node} is not a member of this cluster")
@@ -62,7 +62,7 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
         joined = _with_expected(cib, joined)
     manner = "restarted" if is_same_boot else "joined"
     manner = f"{manner} unfenced, since nobody is left to fence it" if is_evading else manner
-    # The new life has killed what fence agents the old one left, before it asked to join; a boot has ended them.
+    # The new incarnation killed the previous one's fence agents before it asked to join; a boot has ended them.
     after = with_node(with_status(cib, without_abandoned_of(cib.status, joined.name)), joined)
     facts = Facts(outcome="restarted" if is_same_boot else "joined")
     changes = [change(ChangeKind.NODE_JOINED, f"{command.node} {manner}", node=command.node, facts=facts)]
@@ -74,7 +74,7 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
 
 
 def _answer_at_once(cib: Cib, status: NodeStatus, command: commands.Join) -> Verdict | None:
-    """Answer a join that changes nothing, whatever else is going on; None where there is more to look at."""
+    """Return the answer to a Join that changes nothing, whatever the other conditions; None: they must be checked."""
     if status.is_retired:
         text = f"{command.node} is retired: it never comes back under this name"
         return refuse(cib, RefusalCode.NOT_A_MEMBER, text)
@@ -91,7 +91,7 @@ def _answer_at_once(cib: Cib, status: NodeStatus, command: commands.Join) -> Ver
 
 
 def _without_wait_for_watchdog(cib: Cib, status: NodeStatus, command: commands.Join, entry: Entry) -> Cib:
-    """End the wait for a watchdog when the node is back after a boot: no agent is under way that could hit it late."""
+    """End the wait for a watchdog when the node is back after a boot: no agent is at work that could hit it late."""
     if _is_same_boot(status, command):
         return cib
     for order in cib.status.fence_orders.values():
@@ -105,14 +105,14 @@ def _is_evading(status: NodeStatus, command: commands.Join) -> bool:
 
 
 def _why_held(cib: Cib, status: NodeStatus, command: commands.Join, entry: Entry) -> str:
-    """Say what fencing a join waits for; empty: none. With nobody else online, all would wait for each other."""
+    """Return what fencing a Join waits for; empty: none. With no other node online, all would wait for each other."""
     is_another_online = _is_another_online(cib, command.node)
     if _is_evading(status, command) and is_another_online:
         return f"{command.node} is to be fenced; its join is held"
     liar = _device_that_lied(cib, status, command)
     if liar is not None and entry.rules.same_boot_disproves_fencing and is_another_online:
         return f"{command.node} runs on in the boot that {liar} was recorded to have ended: it is fenced again first"
-    # Being let in (`on`) hits nobody, and its executor is mostly the node itself: it could wait for its own end.
+    # Unfencing (`on`) hits nobody, and its executor is usually the node itself: it could wait for its own end.
     is_being_fenced = any(
         order.target == command.node and order.action is not FenceAction.ON
         for order in cib.status.fence_orders.values()
@@ -130,9 +130,9 @@ def _why_held(cib: Cib, status: NodeStatus, command: commands.Join, entry: Entry
 
 
 def _device_that_lied(cib: Cib, status: NodeStatus, command: commands.Join) -> ResourceId | None:
-    """Return the device that was believed to have ended the very boot that asks to join; None: none was.
+    """Return the device whose success was recorded for the very boot that asks to join; None: there is none.
 
-    A watchdog is no such device: it leaves an empty node alone. Nor is a person's word.
+    A watchdog is no such device: it leaves an empty node alone. Nor is an administrator's confirmation.
     """
     if status.state is not NodeState.FENCED or not _is_same_boot(status, command):
         return None
@@ -151,10 +151,10 @@ def _is_same_boot(status: NodeStatus, command: commands.Join) -> bool:
 
 
 def _restarted(status: NodeStatus, entry: Entry) -> NodeStatus:
-    """Return the status of a node whose daemon is new and whose services may live on: nothing is certain any more.
+    """Return the status of a node whose daemon is new and whose services may run on: nothing is certain any more.
 
-    The agents of its older life may be at work still. So what they may make active stays ordered until the new life
-    answers that they have ended; nobody wants them any more.
+    Agents of its previous incarnation may still be at work. So activating orders stay open, as voided, until the new
+    incarnation reports that their agents have ended.
     """
     histories = dict(status.histories)
     for order in status.orders.values():
@@ -179,20 +179,20 @@ def _restarted(status: NodeStatus, entry: Entry) -> NodeStatus:
 
 
 def _with_expected(cib: Cib, status: NodeStatus) -> NodeStatus:
-    """Return the status of a node that joins, with doubts about what may be on its way to it or from it."""
+    """Return the status of a joining node, with migrations to it or from it marked as possibly active."""
     for order in migrations_at(cib, status.name):
         status = with_doubt(status, order)
     return status
 
 
 def _without_recurring(history: ResourceHistory) -> ResourceHistory:
-    """Forget the recurring monitors: the daemon that ran them is gone."""
+    """Remove the recurring monitors: the daemon that ran them is gone."""
     records = {key: record for key, record in history.records.items() if record.interval_ms == 0}
     return replace(history, records=records)
 
 
 def publish_load(cib: Cib, command: commands.PublishLoad, entry: Entry) -> Verdict:
-    """Take what a living node says of how much its load leaves it."""
+    """Record a live node's limit on actions by its load."""
     status = _of_incarnation(cib, command.node, command.incarnation)
     if status is None or status.state is not NodeState.ONLINE:
         return refuse(cib, RefusalCode.OLD_INCARNATION, f"{command.node} is not online in that incarnation")
@@ -204,7 +204,7 @@ def publish_load(cib: Cib, command: commands.PublishLoad, entry: Entry) -> Verdi
 
 
 def request_leave(cib: Cib, command: commands.RequestLeave, entry: Entry) -> Verdict:
-    """Begin to drain a node."""
+    """Start draining a node."""
     status = _of_incarnation(cib, command.node, command.incarnation)
     if status is None or status.state is not NodeState.ONLINE:
         return refuse(cib, RefusalCode.OLD_INCARNATION, f"{command.node} is not online in that incarnation")
@@ -217,11 +217,10 @@ def request_leave(cib: Cib, command: commands.RequestLeave, entry: Entry) -> Ver
 
 
 def leaving(cib: Cib, command: commands.Leaving, entry: Entry) -> Verdict:
-    """Let a node go, when nothing may be active there any more, except what is unmanaged.
+    """Mark a node as left, when nothing may be active there any more, except what is unmanaged.
 
-    A node that leaves something running is lost from then on, as far as recovery is concerned, with the difference that
-    losing it is no reason to fence it (`NodeStatus.has_detached`). Its lease was not taken back, so its watchdog proves
-    nothing of it.
+    A node that leaves something running is treated as lost in recovery, with the difference that its loss is no reason
+    to fence it (`NodeStatus.has_detached`). Its lease was not withdrawn, so its watchdog proves nothing about it.
     """
     status = _of_incarnation(cib, command.node, command.incarnation)
     if status is None or status.state is not NodeState.ONLINE:
@@ -267,19 +266,19 @@ def _detached(cib: Cib, status: NodeStatus, why: str, entry: Entry) -> Verdict:
 
 
 def lost(cib: Cib, command: commands.Lost, entry: Entry) -> Verdict:
-    """Declare an incarnation lost; whatever may be active there stays so until its fencing is recorded."""
+    """Declare an incarnation lost; what may be active there stays so until its fencing is recorded."""
     controller = cib.status.controller
     if entry.rules.refuse_old_term and (controller is None or controller.term != command.dc_term):
         return refuse(cib, RefusalCode.OLD_TERM, f"term {command.dc_term} is not the DC's")
     status = _of_incarnation(cib, command.node, command.incarnation)
     if status is not None and command.is_pending and status.state in (NodeState.LEFT, NodeState.FENCED):
-        # Its older life has ended, as is recorded; of this one nothing is known.
+        # Its earlier incarnation is recorded as ended; nothing is known of this one.
         gone = replace(status, state=NodeState.LOST, since=entry.at, detail=command.reason, fenced_incarnation=None)
         text = f"{command.node} is lost: {command.reason}"
         return accept(with_node(cib, gone), change(ChangeKind.NODE_LOST, text, node=command.node, facts=_LOST))
     if status is not None and status.state is NodeState.FENCED:
-        # It was heard afterwards: the record of its death was wrong. What it runs is in no record any more, so it may
-        # not come back in that boot before it was fenced, unless nothing but a person has said that it is dead.
+        # It was heard afterwards: the record of its death was wrong. What it runs is in no record any more, so it must
+        # not come back in that boot before it was fenced, unless only an administrator has said that it is dead.
         records = [record for record in cib.status.fencing_history if record.target == command.node]
         is_of_device = bool(records) and records[-1].outcome is FenceOutcome.FENCED and records[-1].device != WATCHDOG
         is_of_device = is_of_device and entry.rules.same_boot_disproves_fencing
@@ -294,7 +293,7 @@ def lost(cib: Cib, command: commands.Lost, entry: Entry) -> Verdict:
 
 
 def request_fence(cib: Cib, command: commands.RequestFence, entry: Entry) -> Verdict:
-    """Declare a node lost because a person wants it fenced."""
+    """Declare a node lost because an administrator wants it fenced."""
     reason = f"fencing requested by {command.author}" + (f": {command.reason}" if command.reason else "")
     known = _of_incarnation(cib, command.node, command.incarnation)
     if known is not None and known.has_detached:
@@ -332,7 +331,7 @@ def _declare_lost(
 
 
 def set_transient_attribute(cib: Cib, command: commands.SetTransientAttribute, entry: Entry) -> Verdict:
-    """Set or delete a node attribute that a reboot forgets; what is private once stays so until it is deleted."""
+    """Set or delete a node attribute that a reboot clears; a private one stays private until it is deleted."""
     status = cib.status.nodes.get(command.node)
     if status is None:
         return refuse(cib, RefusalCode.NOT_A_MEMBER, f"{command.node} is not a member of this cluster")

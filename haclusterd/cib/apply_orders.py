@@ -44,15 +44,15 @@ _BY_WHAT_RUNS = frozenset({
     ActionName.START, ActionName.STOP, ActionName.MONITOR, ActionName.PROMOTE, ActionName.DEMOTE,
     ActionName.MIGRATE_TO, ActionName.MIGRATE_FROM,
 })  # fmt: skip
-"""Actions that do something with what runs, or say whether anything does."""
+"""Actions that act on what runs, or find out whether anything does."""
 _BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
 _START = operation_key(ActionName.START, 0)
 _ENDS_MONITORS = (ActionName.START, ActionName.STOP, ActionName.PROMOTE, ActionName.DEMOTE)
-"""Actions behind which nothing older says more."""
+"""Actions that supersede all older records."""
 
 
 def issue_orders(cib: Cib, command: commands.IssueOrders, entry: Entry) -> Verdict:
-    """Commit the DC's intent, all of it or nothing."""
+    """Commit the DC's orders, all of them or none."""
     controller = cib.status.controller
     if entry.rules.refuse_old_term and (controller is None or controller.term != command.dc_term):
         return refuse(cib, RefusalCode.OLD_TERM, f"term {command.dc_term} is not the DC's")
@@ -80,9 +80,9 @@ def issue_orders(cib: Cib, command: commands.IssueOrders, entry: Entry) -> Verdi
 
 
 def _shape_objection(cib: Cib, orders: Sequence[Order]) -> Refusal | None:
-    """Refuse to start what a change of the configuration has taken away, ordered by a plan that was made before it.
+    """Refuse starts, by an earlier plan, of resources that the configuration no longer has in that shape.
 
-    Of what becomes a primitive, two instances of the unique clone that it was would start.
+    Otherwise two instances of a former unique clone that has become a primitive could start.
     """
     starts = [order for order in orders if order.action is ActionName.START]
     copies = copies_of(cib) if starts else None
@@ -109,7 +109,7 @@ def _objection(cib: Cib, status: NodeStatus | None, order: Order, entry: Entry) 
 
 
 def _activation_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
-    """Refuse what could make one copy, or one promoted instance, too many."""
+    """Refuse an order that could make one copy, or one promoted instance, too many."""
     if order.action is ActionName.PROMOTE:
         return _promotion_objection(cib, order, entry)
     if order.action is ActionName.MIGRATE_TO and entry.rules.migration_counts_on_both:
@@ -122,9 +122,9 @@ def _activation_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | Non
 
 
 def _is_hidden_from(status: NodeStatus, order: Order) -> bool:
-    """Tell whether an order goes by another agent, or other parameters, than what may run there was started with.
+    """Return whether an order uses another agent or other parameters than what may run there was started with.
 
-    It would find that nothing runs, or stop nothing: what runs would stand in no history any more.
+    Its action would find nothing running, or stop nothing, and the running instance would be in no history any more.
     """
     started = started_as(status, order.resource)
     if started is None or started.agent.standard == "stonith" or order.action not in _BY_WHAT_RUNS:
@@ -134,21 +134,21 @@ def _is_hidden_from(status: NodeStatus, order: Order) -> bool:
 
 
 def _migration_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
-    """Refuse to move something to where it may be active already, or to a node that is not there."""
+    """Refuse to migrate a resource to where it may be active already, or to a node that is not online."""
     target = cib.status.nodes.get(order.other_node) if order.other_node is not None else None
     if target is None:
         return Refusal(RefusalCode.NOT_A_MEMBER, f"{order.key} names no member to migrate {order.resource} to")
     if target.state is not NodeState.ONLINE:
         return Refusal(RefusalCode.WRONG_NODE_STATE, f"{target.name} is {target.state}")
     if may_be_active_or_begin(target, order.resource) and entry.rules.one_active_copy:
-        # Also of a clone, of which there may be more copies, but not two on one node.
+        # Also for a clone, which may have several copies, but not two on one node.
         text = f"{order.resource} may be active on {target.name}"
         return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
     return _start_objection(cib, order, entry)
 
 
 def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
-    """Refuse what could make one copy too many, whatever the scheduler thought."""
+    """Refuse a start that could make one copy too many, whatever the scheduler assumed."""
     former = former_names_active(cib, order.resource) if entry.rules.one_active_copy else ()
     if former:
         text = f"{' and '.join(former)} may be active, which {order.resource} was before"
@@ -162,7 +162,7 @@ def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
     is_fencing_enabled = ClusterProperties(cib.in_force).boolean("fencing-enabled")
     lost = unfenced_holders(cib, order.resource) if entry.rules.fence_before_recovery and is_fencing_enabled else ()
     starting = starting_on_others(cib, order.resource, order.node) if entry.rules.open_orders_possibly_active else ()
-    if not is_fencing_enabled:  # Then nothing ends the orders of a lost node, and nobody waits for it.
+    if not is_fencing_enabled:  # Then nothing ends the orders of a lost node, and they are not waited for.
         starting = tuple(name for name in starting if cib.status.nodes[name].state is NodeState.ONLINE)
     active = active_on_others(cib, order.resource, order.node) if entry.rules.one_active_copy else ()
     others = {*lost, *starting, *active} - {_migration_source(cib, order)}
@@ -179,7 +179,7 @@ def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
 
 
 def _other_name_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
-    """Refuse to run under one name what may run under another, which has been renamed or is to run something else."""
+    """Refuse to run under one name what may run under another: it was renamed, or its name is to run something else."""
     others = under_other_names(cib, order) if entry.rules.one_active_copy else ()
     if not others:
         return None
@@ -188,17 +188,17 @@ def _other_name_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | Non
 
 
 def _is_on_its_way(cib: Cib, order: Order) -> bool:
-    """Tell whether a live migration may bring the resource of an order to its node, or back to it.
+    """Return whether a live migration may bring the resource of an order to its node, or back to it.
 
-    What migrates may have become a clone meanwhile, of which one more copy could start on that node.
+    The migrating resource may have become a clone meanwhile, whose additional copy could start on that node.
     """
     return order.resource in migrating_to_or_from(cib, order.node)
 
 
 def _migration_source(cib: Cib, order: Order) -> NodeName | None:
-    """Return the node that still counts as running what is live-migrated to the order's: the one copy is on its way.
+    """Return the source of the live migration that an order completes: it still counts as running the one copy.
 
-    A lost one may have taken it back, and is fenced first.
+    A lost source may have taken the copy back, and is fenced first: then None is returned.
     """
     source = order.other_node if order.action is ActionName.MIGRATE_FROM else None
     if source is None or source not in cib.status.nodes or cib.status.nodes[source].state is NodeState.LOST:
@@ -207,7 +207,7 @@ def _migration_source(cib: Cib, order: Order) -> NodeName | None:
 
 
 def _promotion_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
-    """Refuse what could make one promoted instance too many."""
+    """Refuse a promotion that could make one promoted instance too many."""
     if not entry.rules.one_active_copy:
         return None
     judge = possibly_promoted if entry.rules.unverified_may_be_promoted else known_promoted
@@ -251,7 +251,7 @@ def void_orders(cib: Cib, command: commands.VoidOrders, entry: Entry) -> Verdict
 
 
 def record_results(cib: Cib, command: commands.RecordResults, entry: Entry) -> Verdict:
-    """Record what an executor did; only the node's present incarnation is believed, and a lost one is not."""
+    """Record an executor's results; only those of the node's present incarnation, while it is online, are accepted."""
     status = cib.status.nodes.get(command.node)
     is_older = status is not None and status.incarnation != command.incarnation
     if status is None or (is_older and entry.rules.close_orders_of_older_incarnations):
@@ -275,14 +275,14 @@ def record_results(cib: Cib, command: commands.RecordResults, entry: Entry) -> V
 
 
 def _with_doubts_of_migrations(cib: Cib, status: NodeStatus) -> NodeStatus:
-    """Keep in doubt whose migration is open on another node, whatever was found here: it may come, or come back."""
+    """Keep resources unverified whose migration is open on another node, whatever was found: they may still arrive."""
     known = cib.status.nodes[status.name]
     answered = known.unverified - status.unverified
     kept = {order.resource: order for order in migrations_at(cib, status.name) if order.resource in answered} \
         if answered else {}
     if not kept:
         return status
-    # Sorted: a set has another order in each process, and replicas are compared by the bytes of their CIBs.
+    # Sorted: the order of a set differs between processes, and replicas are compared by the bytes of their CIBs.
     doubted = {
         resource: with_expected_arrival(status, status.histories.get(resource) or known.histories[resource], order)
         for resource, order in sorted(kept.items())
@@ -302,7 +302,7 @@ def _record(
     what = f"{result.operation} of {result.resource} on {status.name}"
     if result.order is not None:
         status = replace(status, orders={key: item for key, item in status.orders.items() if key != result.order})
-    if result.operation == ActionName.NOTIFY:  # Whatever it says, nothing follows from it.
+    if result.operation == ActionName.NOTIFY:  # Its result has no consequences.
         text = f"{what} ended with exit code {int(result.exit_code)}"
         return status, [_ended(ChangeKind.OPERATION_SUCCEEDED, text, status.name, result, "ok")]
     if result.kind is ResultKind.NOT_BEGUN:
@@ -336,7 +336,7 @@ def _record(
 
 
 def _is_overtaken(history: ResourceHistory, result: OperationResult) -> bool:
-    """Tell whether a later action is recorded that says more: proposals may be committed in another order."""
+    """Return whether a later, more significant action is recorded: proposals may be committed in another order."""
     key = operation_key(result.operation, result.interval_ms)
     later = [(known, record) for known, record in history.records.items() if record.call_id > result.call_id]
     return any(
@@ -353,15 +353,14 @@ def _of_order(order: Order | None) -> ResourceHistory:
 def _in_doubt(history: ResourceHistory, order: Order, result: OperationResult) -> ResourceHistory:
     """Return a history in which a start of unknown outcome may have made the resource active.
 
-    What was recorded before, such as a stop, says nothing any more: a probe that could not look must not fall back on
-    it.
+    Earlier records, such as a stop, no longer count: a probe that could not find out must not fall back on them.
     """
     begun = replace(result, exit_code=ExitCode.UNKNOWN, status=ExecutionStatus.UNKNOWN)
     return _with_record(history, order, _as_record(history, order, begun, _START), _START)
 
 
 def _settled(history: ResourceHistory) -> ResourceHistory:
-    """Return a history without a start, or an arrival, in doubt: a probe has looked."""
+    """Return a history without an undecided start or arrival: a probe has given the answer."""
     records = {
         key: item
         for key, item in history.records.items()
@@ -386,7 +385,7 @@ def _record_finished(
 ) -> tuple[NodeStatus, list[Change]]:
     reported = result
     if result.operation == ActionName.RELOAD_AGENT and result.exit_code is result.target_exit_code:
-        # From now on it runs as if it had been started with the new parameters.
+        # From now on it counts as started with the new parameters.
         result = _as_start(result, history.records.get(operation_key(ActionName.START, 0)))
         if order is not None:
             history = replace(history, parameters=order.lasting_parameters, definition=order.definition)
@@ -400,7 +399,7 @@ def _record_finished(
         history = settled_reloads(history)
     is_probe = result.operation == ActionName.MONITOR and result.interval_ms == 0
     is_in_vain = could_not_look(record) and history_says_active(history)
-    if not (is_in_vain and key in history.records):  # A probe that found it before is all that says so, perhaps.
+    if not (is_in_vain and key in history.records):  # An earlier probe may be the only record that it runs.
         history = _with_record(history, order, record, key)
     if record.is_failure:
         history = _with_failure(history, record, key, is_fatal=is_start_fatal and record.operation == ActionName.START)
@@ -423,10 +422,10 @@ def _record_finished(
 
 
 def _in_the_same_role(history: ResourceHistory, record: OperationRecord) -> tuple[ResourceHistory, OperationRecord]:
-    """Return a history, and the start as which a reload is recorded, by which what was promoted still is.
+    """Return a history and the start that a reload is recorded as, such that a promoted resource stays promoted.
 
-    Behind a start nothing is promoted. So what was recorded last of something else, such as the promote, stays the
-    newest: it holds as of the reload, and the start is as old as the one before.
+    A start as the newest record would make it unpromoted. So the newest other record, such as the promote, stays the
+    newest and gets the reload's number, and the start is numbered like the one before.
     """
     if not history_says_promoted(history):
         return history, record
@@ -443,7 +442,7 @@ def _in_the_same_role(history: ResourceHistory, record: OperationRecord) -> tupl
 def _looked_for_next(
     status: NodeStatus, history: ResourceHistory, record: OperationRecord
 ) -> tuple[NodeStatus, list[Change]]:
-    """Look once more, by the parameters of a reload that was cut off: that nothing was found proves nothing yet."""
+    """Have a resource probed by an interrupted reload's parameters: not finding it by the old ones proves nothing."""
     updated = replace(
         status,
         histories={**status.histories, history.resource: looked_for_next(history)},
@@ -456,7 +455,7 @@ def _looked_for_next(
 
 
 def _as_start(result: OperationResult, started: OperationRecord | None) -> OperationResult:
-    """Return the result of a reload as that of a start; what needs a restart to change is as it was."""
+    """Return the result of a reload as that of a start; parameters that only a restart changes stay as they were."""
     result = replace(result, operation=str(ActionName.START))
     if started is None or started.restart_parameters is None:
         return result
@@ -466,7 +465,7 @@ def _as_start(result: OperationResult, started: OperationRecord | None) -> Opera
 def _locks(
     status: NodeStatus, order: Order | None, result: OperationResult, entry: Entry
 ) -> Mapping[ResourceId, WallTime]:
-    """Return what is kept for a node: what was stopped because it shuts down, until it has started there again."""
+    """Return a node's shutdown locks: on what was stopped because it shuts down, until that has started there again."""
     is_success = result.status is ExecutionStatus.DONE and result.exit_code is result.target_exit_code
     if order is None or not is_success:
         return status.locks
@@ -515,9 +514,10 @@ def _meta_node(order: Order | None, name: str) -> NodeName | None:
 def _with_record(
     history: ResourceHistory, order: Order | None, record: OperationRecord, key: str
 ) -> ResourceHistory:
-    """Keep the records that still say something: a start, stop or probe supersedes what came before it.
+    """Keep the records that still count: a start, stop or probe supersedes what came before it.
 
-    Every other action on a running resource ends its recurring monitors; those that are wanted then are ordered again.
+    Any other action on a running resource ends its recurring monitors; those that are wanted afterwards are ordered
+    again.
     """
     if record.operation == ActionName.CANCEL:
         name = operation_key(ActionName.MONITOR, record.interval_ms)
@@ -525,7 +525,7 @@ def _with_record(
     if record.status is ExecutionStatus.CANCELLED:
         return history
     if record.is_probe and order is not None and not history_says_active(history):
-        # Nothing of an agent that was configured before is left here: what it recorded says nothing any more.
+        # Nothing of a previously configured agent is left here: its records no longer count.
         history = replace(history, agent=order.agent)
     is_over = record.operation == ActionName.STOP and not record.is_failure
     is_reload = order is not None and order.action is ActionName.RELOAD_AGENT

@@ -1,7 +1,7 @@
-"""`apply` for the recovery of devices: the intent before anything is done, and what came of it (safety.md §11).
+"""`apply` for the recovery of devices: the intent before any action, and the result (safety.md §11).
 
-Invariant: while a recovery stands, nothing new claims its device; and none begins while anything claims what it would
-hit. So what a node finds free right before it acts stays free of resources until the recovery is over.
+Invariant: while a recovery is recorded, nothing new claims its device; and none begins while anything claims what it
+would hit. So a device that a node finds free just before it acts stays free of resources until the recovery is over.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ _DONE_BY = {Rung.RESET: "is reset", Rung.RELOAD: "has its driver loaded again", 
 
 
 def begin_recovery(cib: Cib, command: commands.BeginRecovery, entry: Entry) -> Verdict:
-    """Take the intent: from now on nothing claims the device, and its node may act."""
+    """Record the intent: from now on nothing claims the device, and its node may act."""
     name, node = command.device, command.node
     objection = objection_to_recovery(cib, node, name, command.rung, entry.at, is_automatic=command.is_automatic)
     if objection is not None and objection.is_storm:
@@ -62,7 +62,7 @@ def begin_recovery(cib: Cib, command: commands.BeginRecovery, entry: Entry) -> V
 
 
 def record_recovery(cib: Cib, command: commands.RecordRecovery, entry: Entry) -> Verdict:
-    """Take what a living node says of the recovery that stands."""
+    """Record a live node's report about the recorded recovery."""
     status = cib.status.nodes.get(command.node)
     if status is None or status.state is not NodeState.ONLINE or status.incarnation != command.incarnation:
         return refuse(cib, RefusalCode.OLD_INCARNATION, f"{command.node} is not online in that incarnation")
@@ -82,7 +82,7 @@ def record_recovery(cib: Cib, command: commands.RecordRecovery, entry: Entry) ->
 
 
 def _after(recovery: DeviceRecovery, command: commands.RecordRecovery) -> DeviceRecovery | None:
-    """Return the recovery as it stands then; None: it is over."""
+    """Return the recovery after a report; None: it is over."""
     outcome, phase = command.outcome, recovery.phase
     if phase is RecoveryPhase.PROVING:
         if outcome is RecoveryOutcome.PROVEN:
@@ -112,7 +112,7 @@ def _said(recovery: DeviceRecovery, after: DeviceRecovery | None, command: comma
 
 
 def end_device_storm(cib: Cib, command: commands.EndDeviceStorm, entry: Entry) -> Verdict:
-    """Let policies act again, and count from now on."""
+    """Let policies act again, and count from zero."""
     storm = cib.status.device_storm
     if storm is None or storm.is_over:
         return accept(cib)

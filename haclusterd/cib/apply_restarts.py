@@ -1,4 +1,4 @@
-"""`apply` for restarts: begun by a person, ended when nothing of the resource may run, under any DC."""
+"""`apply` for restarts: requested by an administrator, over when the resource runs nowhere, continued by any DC."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from haclusterd.model.restarts import Restart
 
 
 def restart_resource(cib: Cib, command: commands.RestartResource, entry: Entry) -> Verdict:
-    """Have a resource stopped everywhere, and then run as configured; one that is under way goes on as it is."""
+    """Have a resource stopped everywhere, and then run as configured; one that is under way continues as it is."""
     name = command.resource
     if name not in cib.configuration.resources:
         return refuse(cib, RefusalCode.CONFIGURATION_CONFLICT, f"there is no resource {name}")
@@ -37,7 +37,7 @@ def end_restart(cib: Cib, command: commands.EndRestart, entry: Entry) -> Verdict
 
 
 def with_restarts_ended(verdict: Verdict) -> Verdict:
-    """Return a verdict in which restarts are over whose resource has stopped everywhere, or is configured no more."""
+    """Return a verdict without restarts whose resource has stopped everywhere, or is no longer configured."""
     cib, changes = verdict.cib, list(verdict.changes)
     for name in sorted(cib.status.restarts):
         if not _may_run(cib, name):
@@ -48,7 +48,7 @@ def with_restarts_ended(verdict: Verdict) -> Verdict:
 
 
 def _may_run(cib: Cib, resource: ResourceId) -> bool:
-    """Tell whether anything of a resource may run anywhere, or is being stopped or started."""
+    """Return whether anything of a resource may run anywhere, or is being stopped or started."""
     primitives = frozenset(primitives_of(cib.configuration, resource))
     return any(_may_run_on(status, primitives) for status in cib.status.nodes.values() if status.state in HOLDING)
 

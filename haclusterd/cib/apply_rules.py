@@ -1,7 +1,7 @@
 """`apply` for rules on dates: which blocks are in force, for every node alike (safety.md §1, "Rules on dates").
 
-Invariant: a block comes into force by a DC's word about the present configuration, and by nothing else. What follows
-from its values, as the longest lease, is what would follow if a person had written them.
+Invariant: a block comes into force only by a DC's judgement of the present configuration. Consequences of its values,
+such as the longest lease, are the same as if an administrator had configured them.
 """
 
 from haclusterd.cib import apply_watchdog, commands
@@ -14,7 +14,7 @@ from haclusterd.model.records import replace
 
 
 def judge_rules(cib: Cib, command: commands.JudgeRules, entry: Entry) -> Verdict:
-    """Put blocks into force, and others out of it."""
+    """Record which blocks are in force."""
     controller = cib.status.controller
     if entry.rules.refuse_old_term and (controller is None or controller.term != command.dc_term):
         return refuse(cib, RefusalCode.OLD_TERM, f"term {command.dc_term} is not the DC's")
@@ -36,9 +36,9 @@ def judge_rules(cib: Cib, command: commands.JudgeRules, entry: Entry) -> Verdict
 
 
 def carried_over(cib: Cib, configuration: Configuration, epoch: int) -> JudgedRules | None:
-    """Return what another version of the configuration takes over: what is in force by a rule that did not change.
+    """Return what another version of the configuration inherits: the judgement of rules that did not change.
 
-    Where no rule changed nothing need be judged again.
+    If no rule changed, nothing needs to be judged again.
     """
     known = cib.status.rules
     after = dated_blocks(configuration)

@@ -1,7 +1,7 @@
 """`apply` for changes of the configuration that are larger than one log entry.
 
-Invariant: what is staged takes a bounded part of the CIB, and nothing of it means anything before all of it is there.
-Parts whose change never came are dropped by the next part that is staged, once they are old.
+Invariant: staged parts take a bounded share of the CIB, and have no effect before all of them are there. Old parts
+whose change never came are dropped when another part is staged.
 """
 
 from collections.abc import Mapping
@@ -17,12 +17,12 @@ from haclusterd.model.records import replace
 from haclusterd.wire.shapes import CodecError
 
 STAGED_CHARACTERS_MAX: Final = 8 * 1024 * 1024
-"""Of all parts together."""
+"""Maximum size of all parts together."""
 STAGED_AGE_MS_MAX: Final = 60_000
 
 
 def stage_change(cib: Cib, command: StageChange, entry: Entry) -> Verdict:
-    """Keep a part; its predecessors must be there."""
+    """Store a part; the preceding parts must be there."""
     kept = {key: part for key, part in cib.staged.items() if abs(entry.at - part.at) <= STAGED_AGE_MS_MAX}
     if command.number and _key(command.transaction, command.number - 1) not in kept:
         return refuse(cib, RefusalCode.STAGED_INCOMPLETE, f"part {command.number - 1} of the change is not there")
@@ -33,7 +33,7 @@ def stage_change(cib: Cib, command: StageChange, entry: Entry) -> Verdict:
 
 
 def activate_staged(cib: Cib, command: ActivateStaged, entry: Entry) -> Verdict:
-    """Make the staged change, if all of it is there, is what was staged, and fits the present version."""
+    """Make the staged change, if it is complete, undamaged, and fits the present version."""
     parts = staged_parts(cib, command)
     if len(parts) != command.parts:
         text = f"{len(parts)} of {command.parts} parts of the change are there; the others came too late or never"

@@ -8,7 +8,7 @@ from haclusterd.model.records import replace
 
 
 def set_ticket(cib: Cib, command: SetTicket, entry: Entry) -> Verdict:
-    """Make the ticket what was asked for; a ticket that nobody knew yet was not granted."""
+    """Set a ticket as requested; a ticket that was unknown before counts as not granted."""
     tickets = dict(cib.status.tickets)
     known = tickets.get(command.ticket)
     state = known or TicketState(command.ticket)

@@ -1,7 +1,7 @@
-"""`apply` for watchdog devices: what survivors may count on (safety.md §2).
+"""`apply` for watchdog devices: what survivors may rely on (safety.md §2).
 
-Invariant: what stands in a node's status bounds from above how long that node can be fed after its loss: a longer
-lease, or a longer timeout of its device, is in force there only after it stands here.
+Invariant: a node's status bounds from above how long that node can be fed after its loss: a longer lease, or a longer
+timeout of its device, takes effect there only after it is recorded here.
 """
 
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from haclusterd.model.records import replace
 from haclusterd.model.watchdog import Watchdog
 
 FEEDS_WITHOUT_QUORUM = ("freeze", "ignore")
-"""Values of no-quorum-policy with which a node that is given up goes on with what it runs."""
+"""Values of no-quorum-policy with which a node that is declared lost keeps its resources running."""
 
 
 def publish_watchdog(cib: Cib, command: commands.PublishWatchdog, entry: Entry) -> Verdict:
-    """Take what a living node says of its device."""
+    """Record a live node's report of its device."""
     status = cib.status.nodes.get(command.node)
     if status is None or status.incarnation != command.incarnation or status.state is not NodeState.ONLINE:
         text = f"{command.node} is not online in that incarnation"
@@ -37,7 +37,7 @@ def publish_watchdog(cib: Cib, command: commands.PublishWatchdog, entry: Entry) 
 
 
 def watchdog_text(watchdog: Watchdog | None) -> str:
-    """Say in words what a node has."""
+    """Describe a node's watchdog."""
     if watchdog is None:
         return "no watchdog is fed"
     return f"watchdog {watchdog.device} with a timeout of {watchdog.timeout_ms} ms"
@@ -49,7 +49,7 @@ def lease_in_force_ms(configuration: Configuration) -> int:
 
 
 def possible_leases_ms(configuration: Configuration) -> set[int]:
-    """Return the leases that may follow from a configuration, whatever the time is."""
+    """Return the leases in ms that may follow from a configuration at any time."""
     return {each.duration_ms("node-timeout") for each in _possible(configuration)}
 
 
@@ -59,7 +59,7 @@ def _possible(configuration: Configuration) -> Iterator[ClusterProperties]:
 
 
 def with_lease_of(cib: Cib, configuration: Configuration) -> dict[NodeName, NodeStatus]:
-    """Return the status of all nodes when another configuration comes into force."""
+    """Return the status of all nodes under another configuration that comes into force."""
     lease_ms = lease_in_force_ms(configuration)
     return {
         name: replace(status, longest_lease_ms=lease_ms) if status.longest_lease_ms < lease_ms else status
@@ -68,9 +68,9 @@ def with_lease_of(cib: Cib, configuration: Configuration) -> dict[NodeName, Node
 
 
 def objection(configuration: Configuration) -> str:
-    """Say why a configuration must not come into force; empty when it may.
+    """Return why a configuration must not come into force; empty when it may.
 
-    What stands under a rule on dates may be in force together with anything else.
+    Blocks under rules on dates may be in force in any combination.
     """
     possible = list(_possible(configuration))
     is_watched = any(properties.boolean("watchdog-fencing") for properties in possible)

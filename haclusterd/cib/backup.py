@@ -1,11 +1,11 @@
-"""A backup of a cluster as text: who it is, its configuration, and earlier versions of that.
+"""A backup of a cluster as text: its identity, its configuration, and earlier versions of that.
 
 Each line is the SHA-256 of a JSON document, a space, and that document: a head, one `state`, any number of `version`s,
-and an `end` that counts the lines before it. So damage has a line number, and a file that was cut off is known as one.
-States and contents are what `cib.codec` writes, compressed.
+and an `end` that counts the lines before it. So damage has a line number, and a truncated file is recognised. States
+and contents are what `cib.codec` writes, compressed.
 
-Invariant: a backup holds no key, no certificate and nothing of the cluster's status: what ran where is not true of any
-other cluster. Reading trusts nothing; its only exception is BackupDamagedError.
+Invariant: a backup holds no key, no certificate and nothing of the cluster's status: what ran where does not hold for
+another cluster. Reading trusts nothing; its only exception is BackupDamagedError.
 """
 
 import base64
@@ -23,11 +23,11 @@ from haclusterd.model.records import dataclass
 
 FORMAT: Final = 1
 STATE_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Of one uncompressed state: more is not read."""
+"""Maximum size of one uncompressed state that is read."""
 
 
 class BackupDamagedError(ValueError):
-    """This text is no whole backup: `line` says where (from 1), `problem` why."""
+    """This text is not a complete backup: `line` (from 1) and `problem` say where and why."""
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(f"line {line}: {problem}")
@@ -37,7 +37,7 @@ class BackupDamagedError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What a backup holds."""
+    """The content of a backup."""
 
     at: WallTime
     """When it was made."""
@@ -46,11 +46,11 @@ class Backup:
     earlier: tuple[tuple[ConfigurationVersion, Configuration], ...] = ()
     """Older versions, oldest first; some may be missing."""
     hidden: tuple[str, ...] = ()
-    """Parameters whose values were left out because they are secret, as `RESOURCE NAME`."""
+    """Parameters whose secret values were left out, as `RESOURCE NAME`."""
 
 
 def state_of(cib: Cib, configuration: Configuration) -> Cib:
-    """Return what of a CIB goes into a backup, with this configuration in the place of its own."""
+    """Return the part of a CIB that goes into a backup, with this configuration instead of its own."""
     return Cib(
         cluster_uuid=cib.cluster_uuid,
         cluster_name=cib.cluster_name,
@@ -83,7 +83,7 @@ def write_backup(backup: Backup, bytes_max: int) -> str:
 
 
 def read_backup(text: str) -> Backup:
-    """Read what `write_backup` wrote; raise BackupDamagedError for everything else."""
+    """Read what `write_backup` wrote; raises BackupDamagedError for anything else."""
     documents = list(_documents(text))
     if not documents:
         raise BackupDamagedError(1, "the file is empty")

@@ -1,6 +1,6 @@
 """What one applied command changed, as values for watchers, logs and the history.
 
-Changes only wake; every decision reads the whole CIB (architecture: "Level, not edge").
+Changes only wake; every decision reads the whole CIB (architecture: "Level-triggered, not edge-triggered").
 """
 
 from collections.abc import Iterator
@@ -16,34 +16,34 @@ from haclusterd.model.records import dataclass, fields
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a change says as data, beside its text; empty: it says nothing of the kind."""
+    """A change as data, beside its text; empty fields do not apply."""
 
     action: str = ""
-    """Of the resource's agent, or of the fence device."""
+    """The action, of the resource's agent or of the fence device."""
     outcome: str = ""
     """How the action ended: ok, failed, running, not-running, not-begun or unknown; of fencing, a FenceOutcome."""
     cause: str = ""
-    """Of what failed, the agent's answer (`not_running`); of a service that is not up, and of a node, a
+    """The cause: of a failure, the agent's answer (`not_running`); of a service that is not up, and of a node, a
     `model.availability.Cause`."""
     order: str = ""
-    """The key of the order that it is about."""
+    """The key of the order concerned."""
     reason: str = ""
     """Why it was ordered."""
     interval: str = ""
-    """Of a recurring monitor, in ms."""
+    """Of a recurring monitor, its interval in ms."""
     role: str = ""
-    """Of a service: `promoted`, or nothing."""
+    """Of a service: `promoted`, or empty."""
     state: str = ""
     """Of a service: `model.availability.ServiceState`."""
     was: str = ""
-    """What a service was before."""
+    """Of a service: its state before."""
     was_cause: str = ""
     since: str = ""
-    """From when on it is so, in ms, where that is not when it was found."""
+    """Since when it holds, in ms, if not since the entry itself."""
     was_since: str = ""
 
     def said(self) -> Iterator[tuple[str, str]]:
-        """Yield the names and values of what is not empty."""
+        """Yield (name, value) of the fields that are not empty."""
         return ((name, value) for name in FACT_NAMES if (value := getattr(self, name)))
 
 
@@ -53,7 +53,7 @@ NO_FACTS = Facts()
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that happened, in words a person can read, and as data."""
+    """One event, as text for users and as data."""
 
     kind: ChangeKind
     node: NodeName | None
@@ -61,7 +61,7 @@ class Change:
     text: str
     facts: Facts = NO_FACTS
     incident: str = ""
-    """The id of the incident that it belongs to; empty: to none."""
+    """The id of the incident that it belongs to; empty: none."""
 
 
 class RefusalCode(StrEnum):
@@ -72,9 +72,9 @@ class RefusalCode(StrEnum):
     NEEDS_UPGRADE = "needs-upgrade"
     """A node reads less than the cluster's feature level, or a command needs a higher one."""
     MEMBERS_NOT_NOW = "members-not-now"
-    """The members cannot be changed like this at present; asking again may help."""
+    """The members cannot be changed like this at present; a later attempt may succeed."""
     MEMBERS_CONFLICT = "members-conflict"
-    """They were changed by someone else meanwhile, or the change is not allowed at all."""
+    """The members were changed by someone else meanwhile, or the change is not allowed at all."""
     OLD_TERM = "old-term"
     OLD_INCARNATION = "old-incarnation"
     HELD_FENCING_IN_FLIGHT = "held-fencing-in-flight"
@@ -98,7 +98,7 @@ class RefusalCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A command that had no effect, equally on every node."""
+    """A command without effect, equally on every node."""
 
     code: RefusalCode
     text: str
@@ -114,6 +114,6 @@ class Applied:
     changes: tuple[Change, ...] = ()
     refusal: Refusal | None = None
     facts: tuple[Fact, ...] = ()
-    """By which the changes are remembered, one for each."""
+    """The facts by which the history remembers the changes, one for each."""
     is_repetition: bool = False
-    """The request was answered before; `refusal` is what it was answered then."""
+    """The request was applied before; `refusal` is the answer of that time."""

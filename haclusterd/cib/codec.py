@@ -2,15 +2,15 @@
 
 Equal values have equal bytes, on every node and in every process: compact JSON in UTF-8, in the order of
 `wire.shapes`. A document starts with its format number (how to read it) and its feature level (which fields and types
-it may hold). A node refuses what is newer than itself, whole: leaving out what one does not know would make two nodes
+it may hold). A node refuses any document that is newer than itself: skipping what it does not know would make nodes
 differ. A command is written at the lowest level that can express it, a CIB at the level that all members read
 (`cib.levels`).
 
 An envelope is one object. A CIB is a sequence of lines, each `[address, value]` with a value small enough that no call
-into the JSON library works on more than about 256 KiB: such a call stops every other thread of the process for as long
-as it lasts. Reading puts the values back at their addresses and then reads the whole by its type.
+into the JSON library handles more than about 256 KiB: such a call stops every other thread of the process while it
+runs. Reading puts the values back at their addresses and then converts the whole by its type.
 
-Nothing here may raise on any bytes except `CodecError`. A new field or type raises `FEATURE_LEVEL`; files of every
+Nothing here raises on any bytes except `CodecError`. A new field or type raises `FEATURE_LEVEL`; files of every
 released level are kept in tests/upgrade.
 """
 
@@ -49,9 +49,9 @@ FEATURE_LEVEL: Final = 3
 _ITEMS_PER_LINE: Final = 1000
 _STEP_BYTES: Final = 64 * 1024
 _LINE_COSTS: Final = 512
-"""A line takes as long as so many bytes of it, whatever it holds."""
+"""Overhead of a line, as a number of bytes that take as long."""
 _PARTS_PER_STEP: Final = 64
-"""Parts, of a few hundred bytes each, that are read from plain data in one step."""
+"""Number of parts, of a few hundred bytes each, that are converted in one step."""
 
 _ENVELOPE = REPLICATED.shape_of(Envelope)
 _KINDS: Final[Mapping[bytes, type]] = {tag.encode(): kind for kind, tag in COMMANDS.items()}
@@ -59,7 +59,7 @@ _TAG: Final = re.compile(
     rb'\{"format":\d+,"level":\d+,"envelope":\{"request":"(?:[^"\\]|\\.)*","proposer":"(?:[^"\\]|\\.)*","at":-?\d+,'
     rb'"command":\{"([A-Za-z]+)":'
 )
-"""How an envelope begins in the canonical form, up to the tag of its command."""
+"""The beginning of an envelope in the canonical form, up to the tag of its command."""
 
 SPREAD: Final[Mapping[type, frozenset[str]]] = {
     Cib: frozenset({"members", "configuration", "status", "requests", "refused", "staged"}),
@@ -67,7 +67,7 @@ SPREAD: Final[Mapping[type, frozenset[str]]] = {
     Status: frozenset({"nodes", "fence_orders", "abandoned_fencings", "fencing_history", "proofs"}),
     NodeStatus: frozenset({"attributes", "histories", "probed", "unverified", "orders"}),
 }
-"""Fields whose parts stand on lines of their own; all others are small."""
+"""Fields whose parts have lines of their own; all others are small."""
 
 _TOGETHER: Final = {
     kind: tuple(entry for entry in REPLICATED.fields_of(kind) if entry.name not in apart)
@@ -88,16 +88,16 @@ def encode_envelope(envelope: Envelope) -> bytes:
 
 
 def decode_envelope(data: bytes) -> Envelope:
-    """Read what `encode_envelope` wrote; raise CodecError for everything else."""
+    """Read what `encode_envelope` wrote; raises CodecError for anything else."""
     document = _parse(data)
     _check_version(document, {"format", "level", "envelope"})
     return cast(Envelope, _read(_ENVELOPE, document["envelope"]))
 
 
 def kind_of(data: bytes) -> type | None:
-    """Return the type of an envelope's command by the tag at its place, without reading the command; None: unreadable.
+    """Return the type of an envelope's command by its tag, without reading the command; None: unreadable.
 
-    What is not written as `encode_envelope` writes it is read whole.
+    Only an envelope that is not in the canonical form of `encode_envelope` is read whole.
     """
     found = _TAG.match(data)
     kind = _KINDS.get(found[1]) if found is not None else None
@@ -122,12 +122,12 @@ def iter_fragments(cib: Cib) -> Iterator[bytes]:
 
 
 def decode_cib(data: bytes) -> Cib:
-    """Read what `encode_cib` wrote; raise CodecError for everything else."""
+    """Read what `encode_cib` wrote; raises CodecError for anything else."""
     return outcome_of(decode_cib_in_steps(data))
 
 
 def decode_cib_in_steps(data: bytes) -> Steps[Cib]:
-    """Do what `decode_cib` does, in steps of a few milliseconds; to be driven to its end, where it returns the CIB."""
+    """Do what `decode_cib` does, in steps of a few milliseconds; the last one returns the CIB."""
     lines = _lines(data)
     _check_version(_parse(next(lines, b"")), {"format", "level"})
     root: dict[str, Any] = {}
@@ -154,7 +154,7 @@ def decode_cib_in_steps(data: bytes) -> Steps[Cib]:
 
 
 def digest(cib: Cib) -> str:
-    """Return the SHA-256 of a CIB's canonical bytes, in hexadecimal digits; which version wrote them does not count."""
+    """Return the SHA-256 of a CIB's canonical bytes, in hexadecimal digits, without the version that wrote them."""
     total = hashlib.sha256()
     for fragment in _value_lines(cib):
         total.update(fragment)

@@ -1,7 +1,7 @@
 """Everything that can change the CIB: a closed union of frozen values.
 
-A command carries whatever its effect depends on: ids, times and random choices are its proposer's. Adding or changing
-one needs a codec case, an upgrade file and a note in docs/design.
+A command carries everything its effect depends on: ids, times and random choices are made by its proposer. Adding or
+changing one needs a codec case, an upgrade file and a note in docs/design.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ from haclusterd.model.watchdog import Watchdog
 
 @dataclass(frozen=True, slots=True)
 class FormCluster:
-    """The first command of a cluster: who it is and who belongs to it."""
+    """The first command of a cluster: its identity and its members."""
 
     cluster_uuid: str
     cluster_name: str
@@ -42,23 +42,23 @@ class FormCluster:
 
 @dataclass(frozen=True, slots=True)
 class ChangeMembers:
-    """The members from now on. Raft counts votes by them as soon as this stands in the log (Raft thesis §4.1).
+    """Set the members. Raft counts votes by them as soon as this is in the log (Raft thesis §4.1).
 
-    The leader puts it into force only when `version` is the next one, at most one voter more or less votes, everybody
-    who is online follows the version before, and a node that is dropped is retired; otherwise it is refused.
+    The leader puts it into force only if `version` is the next one, at most one voter is added or removed, every online
+    node follows the version before, and a node that is dropped is retired; otherwise it is refused.
     """
 
     version: int
     members: tuple[Member, ...]
     revoked: tuple[str, ...]
-    """Fingerprints of certificates that are not accepted any more; those revoked earlier stay so."""
+    """Fingerprints of certificates that are no longer accepted; those revoked earlier stay revoked."""
     author: str
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Retire:
-    """A member will never join again; it is dropped next."""
+    """Exclude a member for good; it is dropped next."""
 
     node: NodeName
     author: str
@@ -67,11 +67,11 @@ class Retire:
 
 @dataclass(frozen=True, slots=True)
 class RequestCertificate:
-    """A member is to get another certificate: a person wants it, or (with `request`) the member asks for it."""
+    """A member is to get another certificate, at an administrator's request or (with `request`) its own."""
 
     node: NodeName
     request: str
-    """PKCS #10 with a signature of the key in force, as text; empty: the member is to make it."""
+    """PKCS #10, signed with the key in force, as text; empty: the member is to make one."""
     author: str
     reason: str = ""
 
@@ -101,16 +101,16 @@ class Join:
     node: NodeName
     incarnation: Incarnation
     watchdog: Watchdog | None = None
-    """The device that resets this node unless it is fed; survivors count on its timeout (safety.md §2)."""
+    """The device that resets this node unless it is fed; survivors rely on its timeout (safety.md §2)."""
     feature_level: int = FIRST_FEATURE_LEVEL
-    """What the daemon can read (`cib.levels`)."""
+    """The feature level that the daemon can read (`cib.levels`)."""
     secret_key: str = ""
-    """The public key for which the cluster's secrets are sealed for it; empty: it has none."""
+    """The public key for which secrets are sealed for this node; empty: it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishWatchdog:
-    """What a node's Join said of its watchdog device is no longer so."""
+    """The watchdog device in a node's Join has changed."""
 
     node: NodeName
     incarnation: Incarnation
@@ -119,7 +119,7 @@ class PublishWatchdog:
 
 @dataclass(frozen=True, slots=True)
 class PublishLoad:
-    """A node's load leaves it room for so many actions at once, or (0) for any number (`load-threshold`)."""
+    """By its load a node may run this many actions at once; 0: any number (`load-threshold`)."""
 
     node: NodeName
     incarnation: Incarnation
@@ -128,12 +128,12 @@ class PublishLoad:
 
 @dataclass(frozen=True, slots=True)
 class PublishDevices:
-    """What a node's watcher sees of its devices has changed; these are all of them."""
+    """A node's devices have changed; these are all of them."""
 
     node: NodeName
     incarnation: Incarnation
     devices: tuple[Device, ...]
-    """In order of their ids, each once."""
+    """Sorted by id, each once."""
     driver: str = ""
     trouble: str = ""
     """See `NodeDevices.trouble`."""
@@ -141,17 +141,17 @@ class PublishDevices:
 
 @dataclass(frozen=True, slots=True)
 class ProvenClaim:
-    """A claim that is over, and whose device its resource uses no more."""
+    """A claim that is over, and whose device its resource no longer uses."""
 
     device: DeviceId
     resource: ResourceId
     order: OrderKey
-    """Of the claim that the proof is about: what was claimed since stays."""
+    """The key of the claim that is proven: a later claim on the device stays."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseDevices:
-    """A node has proven of claims that are over that nothing uses their devices any more."""
+    """A node has proven that nothing uses the devices of these ended claims any more."""
 
     node: NodeName
     incarnation: Incarnation
@@ -159,20 +159,20 @@ class ReleaseDevices:
 
 
 class DeviceChange(StrEnum):
-    """What a person wants of a device."""
+    """What an administrator decides about a device."""
 
     ACCEPT = "accept"
-    """It may be used, though the node's first report did not have it."""
+    """Accept it, although the node's first report did not contain it."""
     DRAIN = "drain"
     CLEAR = "clear"
-    """It is not drained any more."""
+    """End its draining."""
     FORGET = "forget"
-    """It is missing and does not come back."""
+    """Forget it: it is missing and does not come back."""
 
 
 @dataclass(frozen=True, slots=True)
 class SteerDevice:
-    """A person decides about a device."""
+    """An administrator's decision about a device."""
 
     node: NodeName
     device: DeviceId
@@ -183,7 +183,7 @@ class SteerDevice:
 
 @dataclass(frozen=True, slots=True)
 class BeginRecovery:
-    """A person, or by policy its node, wants a device recovered: the intent, before anything is done."""
+    """Recover a device, at an administrator's or its node's (by policy) request: the intent before any action."""
 
     node: NodeName
     device: DeviceId
@@ -191,11 +191,11 @@ class BeginRecovery:
     author: str
     reason: str = ""
     is_automatic: bool = False
-    """By policy: budgets and the breaker count."""
+    """Whether policy asks for it: budgets and the breaker count then."""
 
 
 class RecoveryOutcome(StrEnum):
-    """What a node has to say of a recovery."""
+    """The result of a recovery, as its node reports it."""
 
     NOT_BEGUN = "not-begun"
     """Nothing was done: something uses the device."""
@@ -203,27 +203,27 @@ class RecoveryOutcome(StrEnum):
     FAILED = "failed"
     """It could not be done, or did not help."""
     INTERRUPTED = "interrupted"
-    """The life of the node that was to act is over: it may have been done or not."""
+    """The incarnation that was to act is over: it may have been done or not."""
     PROVEN = "proven"
-    """The device was well for long enough, passed the test, and nothing uses it."""
+    """The device was healthy for long enough, passed the test, and nothing uses it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordRecovery:
-    """What a node did about a device, or found."""
+    """A node's report of an action on a device, or of its state."""
 
     node: NodeName
     incarnation: Incarnation
     device: DeviceId
     number: int
-    """Of the recovery that it is about."""
+    """The number of the recovery concerned."""
     outcome: RecoveryOutcome
     detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class EndDeviceStorm:
-    """A person has looked at what befell so many devices: policies may act again."""
+    """An administrator has dealt with a storm of device failures: policies may act again."""
 
     author: str
     reason: str = ""
@@ -231,7 +231,7 @@ class EndDeviceStorm:
 
 @dataclass(frozen=True, slots=True)
 class RequestLeave:
-    """A daemon wants to be drained, so that it can leave."""
+    """A daemon asks to be drained, so that it can leave."""
 
     node: NodeName
     incarnation: Incarnation
@@ -239,17 +239,17 @@ class RequestLeave:
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """A daemon has stopped everything that is managed and leaves."""
+    """A daemon has stopped everything that is managed, and leaves."""
 
     node: NodeName
     incarnation: Incarnation
     unmanaged: tuple[ResourceId, ...] = ()
-    """What may be active there and stays so, because the administrator has it in hand."""
+    """Resources that may stay active there, because they are unmanaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Nobody in the DC's quorum hears a node's incarnation, or its brain is gone for too long."""
+    """No node in the DC's quorum hears a node's incarnation, or its daemon is gone for too long."""
 
     node: NodeName
     incarnation: Incarnation | None
@@ -257,16 +257,16 @@ class Lost:
     dc_term: Term
     reason: str
     ages_ms: Mapping[NodeName, int] = field(default_factory=dict)
-    """How long ago each voter of the quorum heard it."""
+    """How many ms ago each voter of the quorum heard it."""
     causes: tuple[FailedOperation, ...] = ()
-    """The failures on it for which it is to be fenced though it is heard; refused where that would end the quorum."""
+    """Failed operations for which it is fenced although it is heard; refused where that would end the quorum."""
     is_pending: bool = False
-    """It was away, and is heard in another life, which does not join (`node-pending-timeout`)."""
+    """It was away, and is heard under another incarnation, which does not join (`node-pending-timeout`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFence:
-    """A person wants a node fenced: it is declared lost, whatever it says."""
+    """An administrator wants a node fenced: it is declared lost, whatever its state."""
 
     node: NodeName
     incarnation: Incarnation | None
@@ -276,7 +276,7 @@ class RequestFence:
 
 @dataclass(frozen=True, slots=True)
 class IssueOrders:
-    """The DC's intent; refused when its term is not the CIB's."""
+    """The DC's orders; refused when its term is not the CIB's."""
 
     dc_term: Term
     orders: tuple[Order, ...]
@@ -284,20 +284,20 @@ class IssueOrders:
 
 @dataclass(frozen=True, slots=True)
 class JudgeRules:
-    """Which blocks under rules on dates are in force from now on; whatever is not named is not."""
+    """The blocks under rules on dates that are in force from now on; all others are not."""
 
     dc_term: Term
     epoch: int
-    """Of the configuration that was judged."""
+    """The version of the configuration that was judged."""
     at: WallTime
-    """What the rules were judged by: the DC's clock."""
+    """The time by which the rules were judged: the DC's clock."""
     in_force: tuple[str, ...]
     """Keys of `model.dated_blocks`."""
 
 
 @dataclass(frozen=True, slots=True)
 class VoidOrders:
-    """The DC no longer wants these orders; the executors answer for what they have begun."""
+    """The DC no longer wants these orders; the executors still answer those that they have started."""
 
     dc_term: Term
     keys: tuple[OrderKey, ...]
@@ -306,7 +306,7 @@ class VoidOrders:
 
 @dataclass(frozen=True, slots=True)
 class RecordResults:
-    """What an executor did."""
+    """An executor's results."""
 
     node: NodeName
     incarnation: Incarnation
@@ -315,14 +315,14 @@ class RecordResults:
 
 @dataclass(frozen=True, slots=True)
 class IssueFence:
-    """The DC's intent to fence."""
+    """The DC's fence order."""
 
     order: FenceOrder
 
 
 @dataclass(frozen=True, slots=True)
 class RecordFenceAgent:
-    """What the fence agent answered; success is believed only after `Fenced`."""
+    """The fence agent's result; a success counts only after `Fenced`."""
 
     key: FenceKey
     outcome: FenceOutcome
@@ -331,7 +331,7 @@ class RecordFenceAgent:
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """An incarnation is dead: its fence agent succeeded and nobody heard it since, or a person confirms it."""
+    """An incarnation is dead: its fence agent succeeded and it was silent since, or an administrator confirms it."""
 
     node: NodeName
     incarnation: Incarnation | None
@@ -342,7 +342,7 @@ class Fenced:
 
 @dataclass(frozen=True, slots=True)
 class RecordFenceFailure:
-    """A fence order ended without success: the agent failed, lied, or is gone with its executor."""
+    """A fence order ended without success: the agent failed, the target was heard later, or its executor is gone."""
 
     key: FenceKey
     outcome: FenceOutcome
@@ -351,14 +351,14 @@ class RecordFenceFailure:
 
 @dataclass(frozen=True, slots=True)
 class EndAbandonedFencing:
-    """The fence agent of a lost executor has certainly ended: so much time has passed."""
+    """The fence agent of a lost executor must have ended by now."""
 
     key: FenceKey
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetFencings:
-    """Forget the ended fencings of a node, or of all; what failed counts no more towards `fencing-max-attempts`."""
+    """Forget the ended fencings of a node, or of all; earlier failures no longer count for `fencing-max-attempts`."""
 
     node: NodeName | None
     author: str
@@ -376,7 +376,7 @@ class RecordProof:
 
 @dataclass(frozen=True, slots=True)
 class PutNode:
-    """Add or replace what is configured about a node."""
+    """Add or replace the configuration of a node."""
 
     entry: NodeEntry
 
@@ -418,7 +418,7 @@ class PutAlert:
 
 @dataclass(frozen=True, slots=True)
 class PutAccess:
-    """Add or replace a role, or what roles a user or group has."""
+    """Add or replace a role, or the roles of a user or group."""
 
     access: AclRole | AclTarget | AclGroup
 
@@ -451,7 +451,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Arrange:
-    """Put the objects of one kind into this order (all their ids are named)."""
+    """Sort the objects of one kind into this order (all their ids are named)."""
 
     kind: str
     ids: tuple[str, ...]
@@ -472,16 +472,16 @@ class ChangeConfiguration:
     author: str
     reason: str
     expected_request: RequestId = RequestId("")
-    """The request that made that version. A change may be made against one that is not committed yet; a number alone
-    would then also fit what somebody else committed under it. Empty: whichever."""
+    """The request that made that version. A change may be made against one that is not committed yet; the number alone
+    would also fit another change committed under it. Empty: any."""
     round_trip_ms: int = 0
-    """What the network takes from the proposer to the farthest voter and back at least; 0: not known. A lease that does
-    not hold on such a network is refused."""
+    """Lower bound of the round trip from the proposer to the farthest voter, in ms; 0: not known. A lease that does not
+    hold on such a network is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageChange:
-    """One part of a change that is larger than one log entry (`cib.staging` cuts it); parts come in their order."""
+    """One part of a change that is larger than one log entry (`cib.staging` splits it); parts come in order."""
 
     transaction: str
     number: int
@@ -496,7 +496,7 @@ class ActivateStaged:
     transaction: str
     parts: int
     digest: str
-    """SHA-256 of the parts' data, put together, in hexadecimal digits."""
+    """SHA-256 of the concatenated data of the parts, in hexadecimal digits."""
     expected_epoch: int
     author: str
     reason: str
@@ -504,7 +504,7 @@ class ActivateStaged:
 
 @dataclass(frozen=True, slots=True)
 class CleanUp:
-    """Forget failures (and with `reprobe` the whole history) of a resource, or of all, on a node, or on all."""
+    """Forget failures (with `reprobe` the whole history) of a resource, or of all, on a node, or on all."""
 
     resource: ResourceId | None
     node: NodeName | None
@@ -516,7 +516,7 @@ class CleanUp:
 
 @dataclass(frozen=True, slots=True)
 class ForgetHistory:
-    """Forget what is recorded of a resource that is not active on a node: it is no longer configured, or as another."""
+    """Forget the history of a resource that is not active on a node and is no longer configured, or in another way."""
 
     node: NodeName
     resource: ResourceId
@@ -532,12 +532,12 @@ class SetTransientAttribute:
     author: str = ""
     reason: str = ""
     is_private: bool = False
-    """For agents alone: no rule, plan or CIB in XML shows it."""
+    """Whether it is for agents only: no rule, plan or CIB in XML shows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Nobody needs to remember any more what entries up to `through` did; refused when the term is not the CIB's."""
+    """Drop the history of entries up to `through` on every node; refused when the term is not the CIB's."""
 
     dc_term: Term
     through: int
@@ -558,7 +558,7 @@ class TicketChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SetTicket:
-    """Grant a ticket to this cluster, or take it away; a person or booth decides that no other cluster has it."""
+    """Grant a ticket to this cluster, or revoke it; an administrator or booth ensures that no other cluster has it."""
 
     ticket: str
     change: TicketChange
@@ -568,18 +568,18 @@ class SetTicket:
 
 @dataclass(frozen=True, slots=True)
 class RecordAlerts:
-    """How far the DC of `term` has delivered alerts; refused when the term is not the CIB's."""
+    """The progress of the DC of `term` in delivering alerts; refused when the term is not the CIB's."""
 
     term: Term
     delivered: Mapping[str, int]
-    """By recipient: the sequence number of the newest event up to which it has everything."""
+    """By recipient: the sequence number up to which it has every event."""
     tests: Mapping[str, AlertTest] = field(default_factory=dict)
-    """How tests of recipients have ended."""
+    """Results of tests of recipients."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestAlertTest:
-    """A person wants a test event sent to recipients; refused where one of them is not configured."""
+    """An administrator wants a test event sent to recipients; refused if one of them is not configured."""
 
     recipients: tuple[str, ...]
     """By `AlertTarget.key`."""
@@ -593,24 +593,24 @@ class RestartResource:
 
     resource: ResourceId
     limit_ms: int
-    """After so long it may run again, whatever has not stopped."""
+    """After this time it may run again, even if something has not stopped."""
     author: str
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class EndRestart:
-    """A restart has gone on for long enough."""
+    """End a restart that has taken too long."""
 
     resource: ResourceId
     at: WallTime
-    """When it began: it names which one is meant."""
+    """When the restart began: it identifies it."""
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class AddApiToken:
-    """A program may ask from now on; refused when there is a token of that name."""
+    """A program may send requests from now on; refused if there is a token of that name."""
 
     token: ApiToken
     author: str
@@ -619,7 +619,7 @@ class AddApiToken:
 
 @dataclass(frozen=True, slots=True)
 class RevokeApiToken:
-    """A token is not accepted any more, and is forgotten."""
+    """A token is no longer accepted, and is forgotten."""
 
     name: str
     author: str
@@ -628,13 +628,13 @@ class RevokeApiToken:
 
 @dataclass(frozen=True, slots=True)
 class PutSecret:
-    """A secret has this value from now on; refused when the secrets are not at `expected_version`."""
+    """Set the value of a secret; refused when the secrets are not at `expected_version`."""
 
     expected_version: int
     name: str
     sealed: str = field(repr=False)
     key_id: str
-    """By which key it is sealed: the one in force, or the first one, which `keys` then has for the members."""
+    """The key that seals it: the one in force, or the first one, which `keys` then holds for the members."""
     author: str
     reason: str = ""
     keys: Mapping[NodeName, WrappedKey] = field(default_factory=dict)
@@ -651,9 +651,9 @@ class DeleteSecret:
 
 @dataclass(frozen=True, slots=True)
 class RotateSecrets:
-    """All secrets are sealed by another key, which only those have who are members now.
+    """Seal all secrets with another key, which only the present members get.
 
-    A secret that `values` does not have is forgotten: nobody could open it any more.
+    A secret that is not in `values` is forgotten: nobody could open it any more.
     """
 
     expected_version: int
@@ -666,7 +666,7 @@ class RotateSecrets:
 
 @dataclass(frozen=True, slots=True)
 class ShareSecretKey:
-    """Members that do not have the secret key in force get it, sealed for each."""
+    """Give members the secret key in force, sealed for each."""
 
     key_id: str
     keys: Mapping[NodeName, WrappedKey]
@@ -674,7 +674,7 @@ class ShareSecretKey:
 
 @dataclass(frozen=True, slots=True)
 class NoteSecretShown:
-    """Somebody is about to be shown the value of a secret: the history has it before they do."""
+    """A user is about to be shown the value of a secret: the history records it before."""
 
     name: str
     author: str
@@ -683,7 +683,7 @@ class NoteSecretShown:
 
 @dataclass(frozen=True, slots=True)
 class RequestLeader:
-    """A person wants another voter to lead; the leader at the time when this is applied hands over."""
+    """An administrator wants another voter to lead; the leader at the time when this is applied hands over."""
 
     node: NodeName
     author: str
@@ -692,7 +692,7 @@ class RequestLeader:
 
 @dataclass(frozen=True, slots=True)
 class ReadBarrier:
-    """Changes nothing: a node that sees it applied has seen everything that was acknowledged before it was proposed."""
+    """Change nothing: a node that applies it has applied everything that was acknowledged before it was proposed."""
 
 
 Command = (
@@ -752,7 +752,7 @@ Command = (
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A command with who proposed it, when, and under which request id."""
+    """A command with its proposer, time and request id."""
 
     request: RequestId
     proposer: NodeName

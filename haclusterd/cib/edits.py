@@ -1,10 +1,10 @@
-"""Edits of a configuration: what turns one version into another, and the turning.
+"""Edits of a configuration: the difference of two versions, and its application.
 
-Invariant: `apply_edits(old, difference(old, new)) == new`, the order of the mappings included, because the scheduler's
+Invariant: `apply_edits(old, difference(old, new)) == new`, including the order of the mappings, because the scheduler's
 results depend on it. `apply_edits` is total: it is part of the fold over the log, where nothing may be refused in the
-middle. An edit that does not fit (deleting what is not there, arranging unknown ids, an unknown kind or section)
-changes nothing of what it names; whether edits make sense is judged before they are proposed, by verification of the
-whole.
+middle. An edit that does not fit (a deletion of something unknown, an arrangement of unknown ids, an unknown kind or
+section) changes nothing that it names; whether edits make sense is judged before they are proposed, by verification of
+the whole.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -98,7 +98,7 @@ def _arrangement(kind: str, old: Mapping[_Key, object], new: Mapping[_Key, objec
 
 
 def apply_edits(configuration: Configuration, edits: Iterable[Edit]) -> Configuration:
-    """Return the configuration with the edits made one after the other; the given one is not changed.
+    """Return the configuration after the edits, in order; the given one is not changed.
 
     Each mapping is copied once, however many edits there are.
     """
@@ -139,14 +139,14 @@ MAPPINGS: Final = {
     "acl_target": "acl_targets",
     "acl_group": "acl_groups",
 }
-"""Where the objects of a kind stand."""
+"""The field of the configuration for each kind of object."""
 
 
 _Put = PutNode | PutTemplate | PutResource | PutConstraint | PutTag | PutAlert | PutAccess
 
 
 def object_of(edit: _Put) -> tuple[str, str, object]:
-    """Return kind, key and object of what is put."""
+    """Return kind, key and object of a Put edit."""
     match edit:
         case PutNode(entry):
             return "node", entry.name, entry
@@ -177,7 +177,7 @@ def _put_sets(configuration: Configuration, section: str, sets: tuple[AttributeS
 
 
 def _in_order(objects: Mapping[_Key, _Value], keys: Sequence[str]) -> dict[_Key, _Value]:
-    """Put the named ones first, in that order; the others keep theirs and follow."""
+    """Put the named objects first, in that order; the others follow in their present order."""
     ranks: dict[str, int] = {}
     for key in keys:
         ranks.setdefault(key, len(ranks))

@@ -1,15 +1,15 @@
-"""Feature levels: what nodes of two versions can say to each other while a cluster is upgraded node by node.
+"""Feature levels: what nodes of two versions can exchange while a cluster is upgraded node by node.
 
-Each node publishes at its Join which level it can read; the cluster's level is the lowest that any member ever
-published, and rises by itself when the last one is upgraded. A command is written at the lowest level that can express
-it. Above the cluster's level it is not proposed, and where it stands in the log nevertheless it has no effect on any
-node: an older one cannot read it, and a newer one must come to the same CIB. A rise is for good: a node that reads less
-is refused at its Join.
+Each node publishes in its Join which level it can read; the cluster's level is the lowest that any member published,
+and rises by itself when the last one is upgraded. A command is written at the lowest level that can express it. Above
+the cluster's level it is not proposed, and if it is in the log nevertheless it has no effect on any node: an older one
+cannot read it, and a newer one must come to the same CIB. A level never falls: a node that reads less is refused at its
+Join.
 
-What appears first in a later level than `FIRST_FEATURE_LEVEL` is named in `SINCE`, a type or a (type, field); a test
-compares it with the samples of the released levels. A rule of `apply` is named there too, as (SafetyRules, field): what
-it would refuse, an older member accepts, and replicas that decide differently over one entry are found apart
-(docs/design/0002-store.md, "Replicas that differ"). So it decides from the entry on that follows the rise.
+Everything that first appears in a level above `FIRST_FEATURE_LEVEL` is listed in `SINCE`, as a type or (type, field); a
+test compares it with the samples of the released levels. A rule of `apply` is listed there too, as (SafetyRules,
+field): an older member would accept what it refuses, and replicas that decide differently about an entry are detected
+as different (docs/design/0002-store.md, "Replicas that differ"). So it applies from the entry after the rise on.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ from haclusterd.model.records import MISSING, fields, is_dataclass, replace
 from haclusterd.model.rules_in_force import SafetyRules
 
 SINCE: dict[type | tuple[type, str], int] = {}
-"""By type, or (type, field): the level in which it appeared, when that is above the first."""
+"""By type, or (type, field): the level in which it first appeared, if above the first."""
 
 
 def level_of(command: Command) -> int:

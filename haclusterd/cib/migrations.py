@@ -1,9 +1,9 @@
-"""What the orders of a live migration say about the node at the other end (safety.md §1, "Live migration").
+"""What the orders of a live migration imply for the node at the other end (safety.md §1, "Live migration").
 
-The order of a migration is open on one node, and the resource may be active on two. So the other node is `unverified`
-from the moment in which the order is committed. The doubt is its own: it stays when the order ends, and when the node
-that had it is fenced, restarts or is removed. No probe takes it away while the order is open, because the resource may
-arrive after the answer.
+The order of a migration is open on one node, and the resource may be active on two. So on the other node it is
+`unverified` from the commit of the order on. This doubt is independent of the order: it stays when the order ends, and
+when the node with the order is fenced, restarts or is removed. No probe removes it while the order is open, because the
+resource may arrive after the answer.
 """
 
 from haclusterd.cib.verdict import Entry, with_node
@@ -23,7 +23,7 @@ def with_doubt(status: NodeStatus, order: Order) -> NodeStatus:
     """Return a node's status in which the resource of a migration, ordered on another node, may be active."""
     history = status.histories.get(order.resource) or history_of(order)
     if order.action is ActionName.MIGRATE_TO and started_as(status, order.resource) is None:
-        # What is recorded there is over: what may arrive is what the order goes by.
+        # Records of an earlier definition no longer count: what may arrive is defined by the order.
         parameters, definition = order.lasting_parameters, order.definition
         history = replace(
             history, agent=order.agent, parameters=parameters, definition=definition, devices=order.devices
@@ -37,10 +37,10 @@ def with_doubt(status: NodeStatus, order: Order) -> NodeStatus:
 
 
 def with_expected_arrival(status: NodeStatus, history: ResourceHistory, order: Order) -> ResourceHistory:
-    """Return a history that says of a migration, ordered here or on the other node, that the resource may come.
+    """Return a history in which the resource of a migration, ordered here or on the other node, may arrive.
 
-    What was recorded before, such as a stop, or a probe that found nothing, says nothing any more: a probe that could
-    not look must not fall back on it. It is Pacemaker's record of a `migrate_from` that has not ended.
+    Earlier records, such as a stop or a probe that found nothing, no longer count: a probe that could not find out must
+    not fall back on them. The record corresponds to Pacemaker's record of a `migrate_from` that has not ended.
     """
     if history_says_active(history):
         return history
@@ -52,7 +52,7 @@ def with_expected_arrival(status: NodeStatus, history: ResourceHistory, order: O
 def _received(
     status: NodeStatus, source: NodeName | None, state: ExecutionStatus, reason: str, at: WallTime
 ) -> OperationRecord:
-    """Return a record of a `migrate_from` whose end nobody knows; it is newer than whatever is recorded here."""
+    """Return a record of a `migrate_from` of unknown outcome, newer than all other records."""
     return OperationRecord(
         operation=ActionName.MIGRATE_FROM,
         interval_ms=0,
@@ -69,10 +69,10 @@ def _received(
 
 
 def with_undecided(cib: Cib, order: Order, reason: str, at: WallTime) -> Cib:
-    """Return the CIB after a `migrate_to` that was cut off in the middle, by whatever killed its agent.
+    """Return the CIB after a `migrate_to` that was interrupted, by whatever killed its agent.
 
-    What a probe finds on the target then may be a part that never became whole: it has to be stopped, as after a
-    `migrate_from` that failed (Pacemaker Explained, "Migrating Resources").
+    What a probe then finds on the target may be an incomplete copy: it has to be stopped, as after a `migrate_from`
+    that failed (Pacemaker Explained, "Migrating Resources").
     """
     target = cib.status.nodes.get(order.other_node) if order.other_node is not None else None
     if order.action is not ActionName.MIGRATE_TO or target is None or target.state not in HOLDING:
@@ -86,7 +86,7 @@ def with_undecided(cib: Cib, order: Order, reason: str, at: WallTime) -> Cib:
 
 
 def without_orders_of(cib: Cib, dead: NodeStatus, reason: str, entry: Entry) -> Cib:
-    """Return the CIB after the open orders of a life that has ended were dropped: its migrations are undecided."""
+    """Return the CIB without the open orders of an ended incarnation; the outcome of its migrations is unknown."""
     if entry.rules.migration_counts_on_both:
         for order in dead.orders.values():
             cib = with_undecided(cib, order, reason, entry.at)

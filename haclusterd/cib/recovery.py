@@ -1,7 +1,7 @@
-"""What a cluster that continues another one begins with.
+"""The first state of a cluster that continues another one.
 
-The state that one node's log comes to, when the others are lost: every entry counts, committed or not. And its
-configuration: of what the other cluster has left running, on machines that nobody has booted, no record says anything.
+When the other nodes are lost, one node's log gives the state: every entry counts, committed or not. The configuration
+must have every node probed: no record says what the other cluster left running on machines that were not rebooted.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ STARTUP_PROBES = "enable-startup-probes"
 
 
 def asking_what_runs(configuration: Configuration) -> Configuration:
-    """Return a configuration without `enable-startup-probes`: every node is asked before anything starts."""
+    """Return a configuration without `enable-startup-probes`: every node is probed before anything starts."""
     blocks = tuple(
         replace(block, pairs=tuple((name, value) for name, value in block.pairs if name != STARTUP_PROBES))
         for block in configuration.properties
@@ -26,9 +26,9 @@ def asking_what_runs(configuration: Configuration) -> Configuration:
 
 
 def folded(snapshot: bytes | None, entries: Iterable[tuple[bytes, int, Term, bool]]) -> Cib:
-    """Fold entries, each with index, term and whether it changes the voters, onto a snapshot.
+    """Fold entries, each with index, term and whether it changes the voters, onto a snapshot; return the CIB.
 
-    Raises CodecError where the snapshot cannot be read; an entry that cannot is refused, as every replica does.
+    Raises CodecError if the snapshot cannot be read; an unreadable entry is refused, as on every replica.
     """
     cib = Cib() if snapshot is None else decode_cib(snapshot)
     for entry, index, term, is_in_force in entries:

@@ -1,7 +1,7 @@
-"""A change of the configuration that is larger than one log entry, cut into parts and put together again.
+"""A change of the configuration that is larger than one log entry, split into parts and joined again.
 
-Invariant: parts are compressed, so that their number and the memory they take stay small; what they unpack to is
-limited too, and everything that cannot be read is one CodecError.
+Invariant: parts are compressed, so that their number and the memory they take stay small; their unpacked size is
+limited too, and unreadable parts of any kind raise a CodecError.
 """
 
 import base64
@@ -19,16 +19,16 @@ from haclusterd.model.steps import Steps, outcome_of
 from haclusterd.wire.shapes import CodecError
 
 PART_CHARACTERS: Final = 40_000
-"""Of one part: with everything around it, well below the store's limit of an entry."""
+"""Size of one part: with everything around it, well below the store's limit of an entry."""
 UNPACKED_BYTES_MAX: Final = 32 * 1024 * 1024
 
 PutTogether = Callable[[Sequence[str]], tuple[Edit, ...]]
-"""What `put_together` is."""
+"""The type of `put_together`."""
 
 _STEP_CHARACTERS: Final = 64 * 1024
-"""Of what is read in one step; a multiple of four."""
+"""Characters that are decoded in one step; a multiple of four."""
 _EDIT_COSTS: Final = 1024
-"""An edit takes as long as so many characters of it, whatever it holds."""
+"""Overhead of an edit, as a number of characters that take as long."""
 _SPACES: Final = re.compile(r"[ \t\n\r]*")
 
 _EDITS = REPLICATED.shape_of(tuple[Edit, ...])
@@ -38,7 +38,7 @@ _decoder = json.JSONDecoder()
 
 
 def staged(command: ChangeConfiguration, transaction: str) -> tuple[StageChange | ActivateStaged, ...]:
-    """Return the commands that together do what `command` does; `transaction` must be new."""
+    """Return the commands that together do what `command` does; `transaction` must be unique."""
     text = json.dumps(_EDITS.write(command.edits), separators=(",", ":"), ensure_ascii=False, check_circular=False)
     data = base64.b64encode(zlib.compress(text.encode(), 6)).decode()
     parts = [data[start : start + PART_CHARACTERS] for start in range(0, len(data), PART_CHARACTERS)]
@@ -49,7 +49,7 @@ def staged(command: ChangeConfiguration, transaction: str) -> tuple[StageChange 
 
 
 def digest_of(parts: Sequence[str]) -> str:
-    """Return the SHA-256 of the parts put together."""
+    """Return the SHA-256 of the concatenated parts, in hexadecimal digits."""
     total = hashlib.sha256()
     for part in parts:
         total.update(part.encode())
@@ -57,7 +57,7 @@ def digest_of(parts: Sequence[str]) -> str:
 
 
 def put_together(parts: Sequence[str]) -> tuple[Edit, ...]:
-    """Return the edits of a change; raise CodecError when they cannot be read."""
+    """Return the edits of a change; raises CodecError when they cannot be read."""
     return outcome_of(put_together_in_steps(parts))
 
 
@@ -74,7 +74,7 @@ def put_together_in_steps(parts: Sequence[str]) -> Steps[tuple[Edit, ...]]:
 
 
 class AlreadyPutTogether:
-    """`put_together` for parts that were put together before; others it puts together now."""
+    """`put_together` with a result that was prepared; for other parts it does the work now."""
 
     def __init__(self, parts: Sequence[str], outcome: tuple[Edit, ...] | CodecError) -> None:
         self._parts = list(parts)
@@ -90,7 +90,7 @@ class AlreadyPutTogether:
 
 
 def prepare_in_steps(parts: Sequence[str]) -> Steps[AlreadyPutTogether]:
-    """Put parts together in steps of a few milliseconds, before the whole is asked for at once."""
+    """Put parts together in steps of a few milliseconds, before the result is needed at once."""
     try:
         return AlreadyPutTogether(parts, (yield from put_together_in_steps(parts)))
     except CodecError as error:
@@ -98,7 +98,7 @@ def prepare_in_steps(parts: Sequence[str]) -> Steps[AlreadyPutTogether]:
 
 
 def _from_base64(text: str) -> Steps[bytes]:
-    """Decode as if it were done at once: padding in the middle is an error."""
+    """Decode base64, with the same result as at once: padding in the middle is an error."""
     decoded = []
     for start in range(0, len(text), _STEP_CHARACTERS):
         piece = text[start : start + _STEP_CHARACTERS]
@@ -131,7 +131,7 @@ def _unpacked(packed: bytes) -> Steps[str]:
 
 
 def _edits_of(text: str) -> Steps[tuple[Edit, ...]]:
-    """Read a JSON array of edits one by one: a call into the JSON library stops every other thread while it lasts."""
+    """Parse a JSON array of edits one by one: a call into the JSON library stops every other thread while it lasts."""
     edits: list[Edit] = []
     position = _past_spaces(text, 0)
     if text[position : position + 1] != "[":

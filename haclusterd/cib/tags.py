@@ -1,8 +1,8 @@
-"""The tags of replicated classes: how a class that stands in a union is called in the log and in snapshots.
+"""The tags of replicated classes: the names of the members of unions in the log and in snapshots.
 
 Tags are part of the format. A class may be renamed; its tag stays, since entries and snapshots of every released level
-are read for ever (tests/upgrade). A class in a union without a tag is refused when the codec is imported; a tag that
-was released is never given to another class.
+must stay readable (tests/upgrade). A class in a union without a tag is refused when the codec is imported; a released
+tag is never given to another class.
 """
 
 from collections.abc import Mapping
@@ -96,7 +96,7 @@ PARTS: Final[Mapping[type, str]] = {
     rules.ResourceExpression: "ResourceExpression",
     rules.OperationExpression: "OperationExpression",
 }
-"""Of a configuration."""
+"""Tags of the classes of a configuration."""
 
 REPLICATED: Final = Shapes(tags={**COMMANDS, **EDITS, **PARTS}, is_sparse=True)
 """The shapes of everything that is replicated."""

@@ -1,4 +1,4 @@
-"""What the handlers of `apply` share: the entry they judge by, and the answer they give."""
+"""What the handlers of `apply` share: information on the entry, and the answer."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from haclusterd.model.rules_in_force import SafetyRules
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Where a command stands in the log, and when its proposer made it."""
+    """A command's place in the log, and its circumstances."""
 
     at: WallTime
     proposer: NodeName
@@ -21,15 +21,15 @@ class Entry:
     term: Term
     rules: SafetyRules
     is_in_force: bool = False
-    """A change of members that Raft follows already."""
+    """Whether it is a change of members that Raft follows already."""
     request: RequestId = RequestId("")
     put_together: PutTogether = put_together
-    """Reads a staged change; a node that has read these very parts before need not do so again."""
+    """Reads a staged change; a node that has prepared these very parts need not do so again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The CIB after a command, what changed, or why nothing did."""
+    """The CIB after a command, and either the changes or the refusal."""
 
     cib: Cib
     changes: tuple[Change, ...] = ()
@@ -37,12 +37,12 @@ class Verdict:
 
 
 def refuse(cib: Cib, code: RefusalCode, text: str) -> Verdict:
-    """Leave the CIB as it is, and say why."""
+    """Return a verdict that leaves the CIB as it is, with the reason."""
     return Verdict(cib, (), Refusal(code, text))
 
 
 def accept(cib: Cib, *changes: Change) -> Verdict:
-    """Answer with a new CIB."""
+    """Return a verdict with a new CIB."""
     return Verdict(cib, changes)
 
 
@@ -54,27 +54,27 @@ def change(
     resource: ResourceId | None = None,
     facts: Facts = NO_FACTS,
 ) -> Change:
-    """Say what happened."""
+    """Return a change, as text and data."""
     return Change(kind, node, resource, text, facts)
 
 
 def by(author: str, reason: str) -> str:
-    """Say who wanted it and why, as the end of a text; empty when nobody did."""
+    """Return the author and the reason as the end of a text; empty when there are none."""
     if not author:
         return ""
     return f" by {author}" + (f": {reason}" if reason else "")
 
 
 def with_status(cib: Cib, status: Status) -> Cib:
-    """Replace the status."""
+    """Return the CIB with another status."""
     return replace(cib, status=status)
 
 
 def with_node(cib: Cib, node: NodeStatus) -> Cib:
-    """Replace one node's status."""
+    """Return the CIB with another status of one node."""
     return with_nodes(cib, {node.name: node})
 
 
 def with_nodes(cib: Cib, nodes: Mapping[NodeName, NodeStatus]) -> Cib:
-    """Replace several nodes' status."""
+    """Return the CIB with another status of several nodes."""
     return with_status(cib, replace(cib.status, nodes={**cib.status.nodes, **nodes}))

@@ -1,1 +1,1 @@
-"""What follows from applied entries for people, and decides nothing: facts of the history, alerts, availability."""
+"""Derived from applied entries for users, without influence on decisions: history, alerts, availability."""

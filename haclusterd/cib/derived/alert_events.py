@@ -1,7 +1,7 @@
-"""What an applied entry adds to the alerts that are to be delivered (docs/design/0013-alerts.md).
+"""The alerts that follow from an applied entry (docs/design/0013-alerts.md).
 
-Events are read off the CIB before and after the entry, so that they have its order, and every node has the same.
-Nothing here may refuse or delay a command; without alerts in the configuration nothing is kept.
+Events are derived from the CIB before and after the entry, so that they are in log order and equal on every node.
+Nothing here may refuse or delay a command; without alerts in the configuration nothing is stored.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ from haclusterd.model.records import replace
 
 TEST = "test"
 MEMBER, LOST = "member", "lost"
-"""What `CRM_alert_desc` says of a node."""
+"""The text of `CRM_alert_desc` for an event of a node."""
 
 _CODES: Mapping[ExitCode, str] = {
     ExitCode.OK: "ok", ExitCode.ERROR: "error", ExitCode.ARGUMENTS: "invalid parameter",
@@ -32,7 +32,7 @@ _CODES: Mapping[ExitCode, str] = {
     ExitCode.UNKNOWN: "unknown",
 }  # fmt: skip
 _ANSWERED = frozenset({ExecutionStatus.DONE, ExecutionStatus.ERROR})
-"""The agent has answered: its exit code says what."""
+"""Statuses in which the agent has answered: the exit code tells the result."""
 _ENDS: Mapping[FenceOutcome, str] = {
     FenceOutcome.FENCED: "OK", FenceOutcome.CONFIRMED: "OK", FenceOutcome.UNFENCED: "OK",
     FenceOutcome.TIMEOUT: "Timed out", FenceOutcome.FAILED: "Generic fencing error",
@@ -41,7 +41,7 @@ _ENDS: Mapping[FenceOutcome, str] = {
 
 
 def with_alerts(before: Cib, after: Cib, command: Command, at: WallTime, incident: str = "") -> Cib:
-    """Return the CIB after an entry with the events that it made."""
+    """Return the CIB after an entry, with the entry's events."""
     if not after.configuration.alerts and not before.configuration.alerts:
         return after
     queue = _with_targets(after)
@@ -56,7 +56,7 @@ def with_alerts(before: Cib, after: Cib, command: Command, at: WallTime, inciden
 
 
 def with_test(cib: Cib, command: RequestAlertTest, at: WallTime) -> Cib:
-    """Return a CIB with a test event for some recipients, which look as an event of a node does."""
+    """Return a CIB with a test event for some recipients; it looks like an event of a node."""
     controller = cib.status.controller
     term, node = (Term(0), "") if controller is None else (controller.term, str(controller.node))
     text = f"{TEST}{by(command.author, command.reason)}"
@@ -67,7 +67,7 @@ def with_test(cib: Cib, command: RequestAlertTest, at: WallTime) -> Cib:
 
 
 def with_one_dropped(cib: Cib, at: WallTime) -> Cib:
-    """Return a CIB in which one event more is counted that no recipient will get.
+    """Return a CIB that counts one more event that no recipient will get.
 
     The DC logs it, and `crm alert list` shows it.
     """
@@ -77,13 +77,13 @@ def with_one_dropped(cib: Cib, at: WallTime) -> Cib:
 
 
 def trimmed(queue: AlertQueue) -> AlertQueue:
-    """Return the queue without the events that every recipient had."""
+    """Return the queue without the events that every recipient has got."""
     through = min(queue.delivered.values(), default=queue.last)
     return replace(queue, pending=tuple(event for event in queue.pending if event.sequence > through))
 
 
 def _with_targets(cib: Cib) -> AlertQueue:
-    """Begin with what is newest where a recipient is new; forget one that is configured no more."""
+    """Return the queue with new recipients, starting at the newest event, and without those no longer configured."""
     queue = cib.status.alerts
     keys = {target.key for target in targets(cib.configuration)}
     if keys == queue.delivered.keys():
@@ -100,7 +100,7 @@ def _with_events(queue: AlertQueue, events: list[AlertEvent]) -> AlertQueue:
 
 
 def _bounded(queue: AlertQueue, at: WallTime) -> AlertQueue:
-    """Drop the oldest events, and count them for those who had not got them."""
+    """Drop the oldest events above the limit, and count them for the recipients that had not got them."""
     if len(queue.pending) <= PENDING_MAX:
         return queue
     kept = queue.pending[-PENDING_MAX:]
@@ -113,7 +113,7 @@ def _bounded(queue: AlertQueue, at: WallTime) -> AlertQueue:
 
 
 def _events(before: Cib, after: Cib, command: Command, at: WallTime) -> Iterator[AlertEvent]:
-    """Yield what happened, without numbers yet."""
+    """Yield the events of an entry, without numbers yet."""
     controller = after.status.controller
     term = Term(0) if controller is None else controller.term
     yield from _of_nodes(before, after, at, term)
@@ -138,7 +138,7 @@ def _of_nodes(before: Cib, after: Cib, at: WallTime, term: Term) -> Iterator[Ale
 
 
 def _of_devices(before: Cib, after: Cib, at: WallTime, term: Term) -> Iterator[AlertEvent]:
-    """Yield what a person has to look at: a storm, and each device that its recovery has not helped."""
+    """Yield events that need an administrator: a storm, and each device that its recovery has not helped."""
     storm = after.status.device_storm
     if storm is not None and storm != before.status.device_storm and not storm.is_over:
         node = "" if after.status.controller is None else str(after.status.controller.node)
@@ -175,7 +175,7 @@ def _of_record(record: FencingRecord, at: WallTime, term: Term) -> AlertEvent:
 
 
 def _is_recorded(after: Cib, node: NodeName, result: OperationResult) -> bool:
-    """Tell whether a result says something: it was not overtaken by a later one, and is about the resource itself."""
+    """Return whether a result counts: it was not overtaken by a later one, and is about the resource itself."""
     if result.operation == ActionName.NOTIFY or result.kind is ResultKind.NOT_BEGUN:
         return False
     if result.kind is ResultKind.UNKNOWN:

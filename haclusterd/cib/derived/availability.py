@@ -1,7 +1,7 @@
-"""What an applied entry says of the availability of services, and to which incident it belongs (0016-availability.md).
+"""The availability of services after an applied entry, and the incident that it belongs to (0016-availability.md).
 
-States are read off the CIB before and after the entry, so that every node comes to the same. Nothing here may refuse
-or delay a command, and nothing decides by it.
+States are derived from the CIB before and after the entry, so that every node gets the same. Nothing here may refuse
+or delay a command, and no decision depends on it.
 """
 
 from collections.abc import Mapping
@@ -50,30 +50,30 @@ _TRIGGERS: Final[Mapping[ChangeKind, Cause | None]] = {
     ChangeKind.FENCING_ORDERED: None,
     ChangeKind.ORDER_ISSUED: None,
 }
-"""What begins an incident, and the cause that it gives."""
+"""Changes that begin an incident, with the cause that they give."""
 _PARTS: Final = frozenset({
     *_TRIGGERS, ChangeKind.NODE_FENCED, ChangeKind.NODE_UNFENCED, ChangeKind.FENCING_AGENT_SUCCEEDED,
     ChangeKind.FENCING_FAILED, ChangeKind.FENCE_AGENT_ENDED, ChangeKind.ORDER_VOIDED, ChangeKind.ORDER_NOT_BEGUN,
     ChangeKind.OPERATION_SUCCEEDED, ChangeKind.RESTART_ENDED,
 })  # fmt: skip
-"""What belongs to an incident that goes on, and lets it go on."""
+"""Changes that belong to an open incident, and prolong it."""
 _ENDING: Final = frozenset({ActionName.STOP, ActionName.DEMOTE})
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What is known of one service at one moment."""
+    """The known state of one service at one moment."""
 
     state: ServiceState
     node: NodeName | None = None
-    """Where it is up, or what is known of it comes from."""
+    """The node where it is up, or from which the knowledge comes."""
 
 
 _NOWHERE: Final = _Seen(ServiceState.DOWN)
 
 
 def with_availability(before: Cib, verdict: Verdict, command: commands.Command, entry: Entry) -> Verdict:
-    """Return a verdict with what it says of services, and its changes with the incident that they belong to."""
+    """Return a verdict with changes of services added, and each change with its incident."""
     cib, known, changes = verdict.cib, before.status.availability, verdict.changes
     present = _incident(before, changes, command, entry)
     incident = present or known.incident
@@ -98,7 +98,7 @@ def with_availability(before: Cib, verdict: Verdict, command: commands.Command, 
 
 
 def with_mark(cib: Cib, at: WallTime) -> Cib:
-    """Return a CIB in which the cluster is known to have had a quorum at this time."""
+    """Return a CIB that records a quorum at this time."""
     known = cib.status.availability
     if at <= known.seen_at:
         return cib
@@ -111,7 +111,7 @@ def with_mark(cib: Cib, at: WallTime) -> Cib:
 def _incident(
     before: Cib, changes: tuple[Change, ...], command: commands.Command, entry: Entry
 ) -> Incident | None:
-    """Return the incident that an entry belongs to, as it is with it; None: to none."""
+    """Return the incident of an entry, updated by it; None: it belongs to none."""
     at, present = entry.at, before.status.availability.incident
     if present is not None:
         is_at_work = _is_at_work(before) and at - present.since < INCIDENT_LONGEST_MS
@@ -143,7 +143,7 @@ def _cause_given(change: Change, command: commands.Command) -> Cause | None:
 
 
 class _Accounts:
-    """The accounts after one entry."""
+    """The availability accounts after one entry."""
 
     def __init__(
         self, before: Cib, after: Cib, command: commands.Command, entry: Entry, incident: Incident | None
@@ -158,7 +158,7 @@ class _Accounts:
     def updated(
         self, touched: Mapping[ResourceId, bool]
     ) -> tuple[Mapping[str, ServiceAccount], Mapping[str, Spans], list[Change]]:
-        """Return the accounts, the outages that have ended, and what changed, from what may have."""
+        """Return the accounts, the ended outages, and the changes, given the services that may have changed."""
         services, outages, news = dict(self._known.services), dict(self._known.outages), []
         for resource, is_numbered in touched.items():
             if resource not in self._after.configuration.resources:
@@ -180,7 +180,7 @@ class _Accounts:
         return (services if is_changed else self._known.services), outages, news
 
     def _accounts(self, service: "_Service", was: ServiceAccount | None) -> tuple[ServiceAccount, ...]:
-        """Return what became of an account, step by step; nothing where it is as it was."""
+        """Return the successive states of an account; empty if it has not changed."""
         seen = self._seen(self._after, service)
         at = self._entry.at
         if was is None:
@@ -215,9 +215,9 @@ class _Accounts:
         return (was.becomes(ServiceState.DOWN, cause, WallTime(at - heard_ms)),)
 
     def _doubted(self, was: ServiceAccount) -> ServiceAccount:
-        """Return the account of a service that was up, and of which it is not known since when it is not.
+        """Return the account of a service that was up and is down since an unknown time.
 
-        A node that joins soon after an election may have been away for as long as nobody wrote to the log.
+        A node that joins soon after an election may have been away for as long as nothing was written to the log.
         """
         at = self._entry.at
         if not self._is_after_election() or was.since >= self._known.elected_at:
@@ -230,7 +230,7 @@ class _Accounts:
     # -- why ---------------------------------------------------------------------------------------------------------
 
     def _cause(self, service: "_Service", place: NodeName | None) -> Cause:
-        """Return why a service is not up any more, which was up on a node."""
+        """Return why a service that was up on a node is no longer up."""
         status = self._after.status.nodes.get(place) if place is not None else None
         if place is not None and status is not None:
             if status.state in (NodeState.LOST, NodeState.FENCED):
@@ -248,7 +248,7 @@ class _Accounts:
         return self._incident.cause if self._incident is not None else Cause.OTHER
 
     def _cause_while_down(self, service: "_Service", was: ServiceAccount) -> Cause | None:
-        """Return why a service is down that was down already: another wish, or a failure, begins another part of it."""
+        """Return why a service that was down is still down: another wish or failure begins a new part of the outage."""
         wish = self._wishes.why_not(service.resource, None, is_promoted=service.is_promoted)
         if wish is not None:
             return wish
@@ -303,7 +303,7 @@ class _Service:
 
 
 def _touched(before: Cib, after: Cib) -> dict[ResourceId, bool]:
-    """Return the primitives of which something changed, and whether instances of theirs may have numbers."""
+    """Return the primitives with changes, and for each whether its instances may have numbers."""
     found: set[ResourceId] = set()
     old, new = before.status.nodes, after.status.nodes
     if old is not new:
@@ -350,7 +350,7 @@ def resource_base(name: ResourceId) -> ResourceId:
 
 
 def instance_state(status: NodeStatus, name: ResourceId, *, is_promoted: bool) -> ServiceState:
-    """Return what is known of one instance on one node, or of its being promoted."""
+    """Return the state of one instance on one node, or of its promotion."""
     history = status.histories.get(name)
     if status.state is not NodeState.ONLINE:
         is_left_running = status.has_detached and history is not None and history_says_active(history)
@@ -370,7 +370,7 @@ def instance_state(status: NodeStatus, name: ResourceId, *, is_promoted: bool) -
 
 
 def _is_failed(history: ResourceHistory) -> bool:
-    """Tell whether something that stands in a history says that the resource does not serve."""
+    """Return whether a record in a history shows that the resource does not serve."""
     return any(record.is_failure and record.operation in _TELLING for record in history.records.values())
 
 
@@ -381,7 +381,7 @@ _TELLING: Final = frozenset({
 
 
 def _news(service: _Service, was: ServiceAccount | None, now: ServiceAccount, entry: Entry) -> Change:
-    """Say what became of a service."""
+    """Return the change that describes a service's new state."""
     resource, is_promoted = service.resource, service.is_promoted
     role = PROMOTED if is_promoted else ""
     what = f"{resource} is {PROMOTED} nowhere" if is_promoted else f"{resource} is down"

@@ -1,7 +1,7 @@
-"""The facts by which one applied entry is remembered: one for each change, with its author and reason.
+"""The facts by which the history remembers an applied entry: one for each change, with its author and reason.
 
-The facts of an entry become one link of the history's chain, on every node alike; so nothing here may look at anything
-but the entry and what it changed.
+The facts of an entry become one link of the history's chain, equal on every node; so nothing here may depend on
+anything but the entry and its changes.
 """
 
 import json
@@ -14,8 +14,8 @@ from haclusterd.model.cluster import HistoryMark
 from haclusterd.model.history_chain import Fact, chained
 
 Detail = dict[str, str]
-"""What a row says beside its text, as far as it is known: `author`, `reason`, `heard` (how long ago each voter heard a
-lost node), `version` (of the configuration), `incident`, and the names of `changes.Facts`."""
+"""Keys of a row's data beside its text: `author`, `reason`, `heard` (how long ago each voter heard a lost node),
+`version` (of the configuration), `incident`, and the names of `changes.Facts`."""
 _encoder: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
 
@@ -24,7 +24,7 @@ def facts_of(envelope: commands.Envelope | None, changes: tuple[Change, ...]) ->
     if not changes:
         return ()
     if changes[0].kind is ChangeKind.REFUSED and changes[0].node is None:
-        envelope = None  # Somewhere it cannot be read: then its time is known nowhere.
+        envelope = None  # Some node cannot read it, so its time must be unknown to all.
     at = envelope.at if envelope is not None else 0
     command = envelope.command if envelope is not None else None
     return tuple(
@@ -34,7 +34,7 @@ def facts_of(envelope: commands.Envelope | None, changes: tuple[Change, ...]) ->
 
 
 def marked(mark: HistoryMark, index: int, facts: tuple[Fact, ...]) -> HistoryMark:
-    """Return the mark after an entry."""
+    """Return the history's mark after an entry."""
     return HistoryMark(chained(mark.digest, index, facts), mark.forgotten, mark.forgotten_digest)
 
 
@@ -43,7 +43,7 @@ def _written(detail: Detail) -> str:
 
 
 def _details(command: commands.Command | None, changes: tuple[Change, ...]) -> Iterator[Detail]:
-    """Yield the detail of each change; of a refused command, which may be anything, only its refusal is yielded."""
+    """Yield the detail of each change; for a refused command, whose content may be anything, only the refusal."""
     if any(change.kind is ChangeKind.REFUSED for change in changes):
         yield from ({} for _ in changes)
         return
@@ -54,7 +54,7 @@ def _details(command: commands.Command | None, changes: tuple[Change, ...]) -> I
 
 
 def _wanted(command: commands.Command) -> Detail:
-    """Return who wanted it and why, as far as the command says."""
+    """Return the author and reason of a command, if it has them."""
     match command:
         case commands.ChangeConfiguration() | commands.ActivateStaged():
             version = str(command.expected_epoch + 1)

@@ -1,6 +1,6 @@
-"""What people want of a resource: not to run, or to be left alone; as far as the account of its availability asks.
+"""What administrators want of a resource: not to run, or to be left alone; for the account of its availability.
 
-The scheduler decides what is done. This only tells, afterwards, whether a person has asked for it.
+The scheduler decides what is done. This only finds out, afterwards, whether an administrator asked for it.
 """
 
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ _UNPROMOTED: Final = frozenset({"slave", "unpromoted"})
 
 
 class Wishes:
-    """Those of one configuration, as it is in force."""
+    """The wishes in one configuration, as it is in force."""
 
     def __init__(self, cib: Cib) -> None:
         self._cib = cib
         self._parents: dict[ResourceId, ResourceId] | None = None
 
     def why_not(self, resource: ResourceId, node: NodeName | None, *, is_promoted: bool) -> Cause | None:
-        """Return by which wish a resource is not to run, or not to be promoted, at all or on a node; None: by none."""
+        """Return the wish by which a resource must not run or be promoted, at all or on a node; None: there is none."""
         restarts = self._cib.status.restarts
         if restarts and any(resource in parts_of(self._cib.configuration, each) for each in restarts):
             return Cause.RESTART
@@ -41,14 +41,14 @@ class Wishes:
         return Cause.MAINTENANCE if self._flag(node, "maintenance") else None
 
     def is_unmanaged(self, resource: ResourceId, node: NodeName) -> bool:
-        """Tell whether a person has taken a resource out of the cluster's hands."""
+        """Return whether an administrator has made a resource unmanaged."""
         if ClusterProperties(self._cib.in_force).boolean("maintenance-mode") or self._flag(node, "maintenance"):
             return True
         is_managed = self._meta(resource, "is-managed")
         return _is_true(self._meta(resource, "maintenance")) or bool(is_managed and not _is_true(is_managed))
 
     def _meta(self, resource: ResourceId, name: str) -> str:
-        """Return a meta-attribute, the resource's own or that of the next thing that contains it."""
+        """Return a meta-attribute, of the resource itself or of the innermost container that sets it."""
         configuration = self._cib.in_force
         for each in self._upwards(resource):
             known = configuration.resources.get(each)

@@ -1,1 +1,1 @@
-"""Secrets in the replicated state: what becomes of them by commands, and who needs them or their key."""
+"""Secrets in the replicated state: the commands that change them, and who needs them or their key."""

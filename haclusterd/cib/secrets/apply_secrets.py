@@ -1,7 +1,7 @@
 """`apply` for secrets: sealed values, the key that seals them, and who has it (docs/design/0017-secrets.md).
 
-Nothing here can open anything: which text is sealed is the proposer's word. What is decided here is order: no change is
-made over another one, and no value is forgotten by which something may still run.
+Nothing here can open a sealed text, so its content is as the proposer says. What is decided here is the sequence: no
+change overwrites another one, and no value is forgotten with which something may still run.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,11 +30,11 @@ from haclusterd.model.secrets import (
 )
 
 KEY_CHARACTERS_MAX = 1024
-"""Of a key's id, a public key, or a key that is sealed."""
+"""Maximum size of a key's id, a public key, or a sealed key."""
 
 
 def put_secret(cib: Cib, command: PutSecret, entry: Entry) -> Verdict:
-    """Give a secret its value; the values by which something may still run are kept beside it."""
+    """Set the value of a secret; values with which something may still run are kept beside it."""
     secrets = cib.secrets
     if command.expected_version != secrets.version:
         return _conflict(cib, command.expected_version)
@@ -63,7 +63,7 @@ def put_secret(cib: Cib, command: PutSecret, entry: Entry) -> Verdict:
 
 
 def delete_secret(cib: Cib, command: DeleteSecret, entry: Entry) -> Verdict:
-    """Forget a secret that nobody needs; one that is not known is forgotten already."""
+    """Forget a secret that is not in use; an unknown one is accepted as forgotten."""
     name, secrets = command.name, cib.secrets
     if name not in secrets.values:
         return accept(cib)
@@ -81,7 +81,7 @@ def delete_secret(cib: Cib, command: DeleteSecret, entry: Entry) -> Verdict:
 
 
 def rotate_secrets(cib: Cib, command: RotateSecrets, entry: Entry) -> Verdict:
-    """Seal everything by another key; no value and no revision changes."""
+    """Seal everything with another key; values and revisions stay the same."""
     secrets = cib.secrets
     if command.expected_version != secrets.version:
         return _conflict(cib, command.expected_version)
@@ -107,7 +107,7 @@ def rotate_secrets(cib: Cib, command: RotateSecrets, entry: Entry) -> Verdict:
 
 
 def share_secret_key(cib: Cib, command: ShareSecretKey, entry: Entry) -> Verdict:
-    """Give members the key in force; what another node has done already is left as it is."""
+    """Give members the key in force; keys that another node has given already stay."""
     secrets = cib.secrets
     if command.key_id != secrets.key_id:
         return refuse(cib, RefusalCode.UNKNOWN_KEY, "this secret key is not in force any more")
@@ -124,7 +124,7 @@ def share_secret_key(cib: Cib, command: ShareSecretKey, entry: Entry) -> Verdict
 
 
 def note_secret_shown(cib: Cib, command: NoteSecretShown, entry: Entry) -> Verdict:
-    """Leave in the history who is shown a value."""
+    """Record in the history who is shown a value."""
     if command.name not in cib.secrets.values:
         return refuse(cib, RefusalCode.UNKNOWN_KEY, f"there is no secret {command.name[:64]}")
     text = f"secret {command.name} shown{by(command.author, command.reason)}"
@@ -132,7 +132,7 @@ def note_secret_shown(cib: Cib, command: NoteSecretShown, entry: Entry) -> Verdi
 
 
 def without_keys_of(cib: Cib, dropped: Iterable[NodeName]) -> Cib:
-    """Return a CIB in which nodes that are members no more cannot open what is sealed from now on."""
+    """Return a CIB in which former members cannot open what is sealed from now on."""
     gone = set(dropped) & set(cib.secrets.keys)
     if not gone:
         return cib
@@ -141,7 +141,7 @@ def without_keys_of(cib: Cib, dropped: Iterable[NodeName]) -> Cib:
 
 
 def lacks_key(cib: Cib) -> Iterator[tuple[NodeName, str]]:
-    """Yield the members that cannot open the secrets, each with its public key; those without one cannot be helped."""
+    """Yield the members that cannot open the secrets, with their public keys; those without one are left out."""
     for name in sorted(cib.members):
         status = cib.status.nodes.get(name)
         wanted = status.secret_key if status is not None else ""
@@ -151,7 +151,7 @@ def lacks_key(cib: Cib) -> Iterator[tuple[NodeName, str]]:
 
 
 def used_by(configuration: Configuration, name: str) -> tuple[str, ...]:
-    """Return what refers to a secret, as `RESOURCE PARAMETER`."""
+    """Return the references to a secret, as `RESOURCE PARAMETER`."""
     return tuple(dict.fromkeys(
         f"{owner} {parameter}"
         for _, owner, _, blocks in parameter_blocks(configuration)
@@ -166,7 +166,7 @@ def _conflict(cib: Cib, expected: int) -> Verdict:
 
 
 def _sound(cib: Cib, keys: Mapping[NodeName, WrappedKey]) -> dict[NodeName, WrappedKey]:
-    """Return those keys that are for members, and of a size that a key can have."""
+    """Return the keys that are for members, and of a plausible size."""
     return {
         name: each
         for name, each in sorted(keys.items())
@@ -175,14 +175,14 @@ def _sound(cib: Cib, keys: Mapping[NodeName, WrappedKey]) -> dict[NodeName, Wrap
 
 
 def _still_used(cib: Cib, name: str, known: Secret) -> dict[str, str]:
-    """Return those values of a secret, by revision, by which something may run, or is about to."""
+    """Return the values of a secret, by revision, with which something may run, or is about to."""
     held = {**known.earlier, str(known.revision): known.sealed}
     used = {str(revision) for _, _, found, revision in _in_use(cib) if found == name}
     return {revision: sealed for revision, sealed in held.items() if revision in used}
 
 
 def _in_use(cib: Cib) -> Iterator[tuple[NodeName, str, str, int | None]]:
-    """Yield by what secrets something may run: node, resource, secret, revision."""
+    """Yield the secrets with which something may run: node, resource, secret, revision."""
     for node, status in cib.status.nodes.items():
         parameters: list[tuple[str, Mapping[str, str]]] = [
             (order.resource, {**order.parameters, **order.lasting_parameters}) for order in status.orders.values()
