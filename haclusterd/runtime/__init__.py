@@ -1,1 +1,1 @@
-"""The shell that turns events into steps and effects into port calls."""
+"""The shell around the machines: turns events into steps, and effects into port calls."""

@@ -1,10 +1,10 @@
-"""The installed agents, for verbs: all names at once, facts as they are asked for.
+"""The installed agents, for verbs: all names at once, further facts only when they are asked for.
 
 Reading meta-data runs the agent, and there may be hundreds. So a verb is first run with the names alone; the catalogue
-notes whose facts it looked at, they are read, and the verb is run again. What agents of this node say of parameters
-(validate-all) is asked in the same way.
+notes whose facts it looked up, they are read, and the verb is run again. An agent's own check of its parameters
+(validate-all) is obtained in the same way.
 
-Invariant: a request asks so few, and waits so briefly for each, that it is answered in time whatever agents do.
+Invariant: a request asks so few agents, and waits so briefly for each, that it is answered in time whatever they do.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +18,7 @@ from haclusterd.model.records import dataclass
 from haclusterd.ports.agents import AgentMetadata, AgentRunner
 
 READ_AT_ONCE = 8
-"""Agents that are asked for their meta-data at a time: each is a process."""
+"""Number of agents that are asked for their meta-data at a time: each is a process."""
 
 
 class AgentCatalogue(Mapping[str, AgentFacts]):
@@ -36,7 +36,8 @@ class AgentCatalogue(Mapping[str, AgentFacts]):
         return self._names
 
     def _is_here(self, name: str) -> bool:
-        """Tell whether an agent is installed, under this name: a unit has several, and instances that no list has."""
+        """Return whether an agent is installed by this name: units have aliases, and instances that no list
+        contains."""
         known = self._by_name()
         if name not in known and name.count(":") == 1:
             agent = AgentReference.parse(name)
@@ -59,19 +60,19 @@ class AgentCatalogue(Mapping[str, AgentFacts]):
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing was looked at that is not known."""
+        """Whether everything that was looked up is known."""
         return not self._wanted
 
     def noted(self) -> Json:
-        """Return what was looked at and is not known."""
+        """Return, as JSON, what was looked up and is not known."""
         return sorted(self._wanted)
 
     def note(self, noted: Any) -> None:
-        """Take what `noted` returned in an image of this process."""
+        """Take what `noted` returned in a forked image of this process."""
         self._wanted = {name for name in noted if self._is_here(name)}
 
     def read(self, done: Callable[[], None]) -> None:
-        """Read the facts that were looked at, a few at a time; call `done` when all are known."""
+        """Read the facts that were looked up, a few at a time; call `done` when all are known."""
         wanted, self._wanted = sorted(self._wanted), set()
         waiting = set(wanted)
         not_begun = iter(wanted)
@@ -109,13 +110,13 @@ class Limits:
 
 
 THOROUGH: Final = Limits(24, 6_000)
-"""Of the verb that is there to ask."""
+"""For the verb whose purpose is to ask."""
 BESIDE_A_CHANGE: Final = Limits(ASKED_AT_ONCE, 2_000)
-"""Of a verb that changes the configuration: somebody waits for the change itself."""
+"""For a verb that changes the configuration: its user waits for the change itself."""
 
 
 class AgentValidations:
-    """The answers as one request sees them; see `commands.context.Validations`."""
+    """The agents' answers as one request sees them; see `commands.context.Validations`."""
 
     def __init__(self, agents: AgentRunner, limits: Limits = THOROUGH) -> None:
         self._agents = agents
@@ -124,7 +125,7 @@ class AgentValidations:
         self._wanted: dict[ValidationQuestion, None] = {}
 
     def answer(self, question: ValidationQuestion) -> Validation | None:
-        """Return what the agent said; None: it must be asked first."""
+        """Return the agent's answer; None: it has not been asked yet."""
         known = self._known.get(question)
         most = self._limits.most
         if known is None and len(self._known) + len(self._wanted) >= most and question not in self._wanted:
@@ -135,18 +136,18 @@ class AgentValidations:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing was looked at that is not known."""
+        """Whether everything that was looked up is known."""
         return not self._wanted
 
     def noted(self) -> Json:
-        """Return what was looked at and is not known."""
+        """Return, as JSON, what was looked up and is not known."""
         return [
             [each.resource, str(each.agent), [[name, value] for name, value in each.parameters]]
             for each in self._wanted
         ]
 
     def note(self, noted: Any) -> None:
-        """Take what `noted` returned in an image of this process."""
+        """Take what `noted` returned in a forked image of this process."""
         self._wanted = {
             ValidationQuestion(
                 ResourceId(resource), AgentReference.parse(agent), tuple((name, value) for name, value in parameters)
@@ -155,7 +156,7 @@ class AgentValidations:
         }
 
     def read(self, done: Callable[[], None]) -> None:
-        """Ask what was looked at, a few at a time; call `done` when all have answered, or had their time."""
+        """Ask the agents that were looked up, a few at a time; call `done` when all have answered or timed out."""
         waiting, self._wanted = set(self._wanted), {}
         not_begun = iter(sorted(waiting, key=lambda each: each.resource))
 

@@ -1,15 +1,15 @@
 """This node's changes of the configuration that are proposed and not yet committed.
 
 A change is made against one version of the configuration. If each waited for the one before it, a daemon would commit
-as many in a second as its disk and the network have round trips; if all were made against the committed version, one of
-them would be made and the others refused. So each is made against the one before it, which is taken for committed.
+only as many per second as its disk and the network have round trips; if all were made against the committed version,
+one would be accepted and the others refused. So each is made against the one before it, as if that were committed.
 
-Invariant: a change that was made against another fits nothing but that very one (`expected_request`): when it does not
-come to be, all behind it are refused and decided upon again. What a verb answers without proposing exactly one change
-rests on committed versions only.
+Invariant: a change that was made against another fits only that very one (`expected_request`): if that is not
+accepted, all later ones are refused and decided again. Verbs that do not propose exactly one change are answered from
+committed versions only.
 
-Deciding a change of a large configuration takes long, and is done beside the main loop. One such at a time, and while
-it lasts no other such is begun: each would find the configuration changed when it is decided.
+Deciding a change of a large configuration takes long, and is done in the background. Only one such decision is under
+way at a time: for another one, the configuration would have changed by the time it is done.
 """
 
 from collections import deque
@@ -24,30 +24,30 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.records import replace
 
 CHAIN_MAX = 32
-"""Changes under way at once: half of what a proposer has in flight, so that orders and results have room."""
+"""Maximum number of changes under way: half of a proposer's window, so that orders and results have room."""
 
 
 class ChangesUnderWay:
-    """The chain of changes, and who waits for it to become shorter, or to end."""
+    """The chain of changes, and the requests that wait for it to become shorter, or to end."""
 
     def __init__(self) -> None:
         self._chain: dict[str, None] = {}
         self._versions: set[tuple[int, RequestId]] = set()
-        """What the committed version may be while the chain holds: its base, and each change of it."""
+        """The versions that may be the committed one while the chain holds: its base, and each change in it."""
         self._newest: tuple[Configuration, ConfigurationVersion] | None = None
         self._waiting: deque[tuple[bool, Callable[[], None]]] = deque()
         self._is_deciding = False
 
     def must_wait(self, *, is_long: bool) -> bool:
-        """Tell whether a new change has to queue; `is_long`: deciding it takes long."""
+        """Return whether a new change has to queue; `is_long`: deciding it takes long."""
         return bool(self._waiting) or len(self._chain) >= CHAIN_MAX or (is_long and self._is_deciding)
 
     def wait(self, go_on: Callable[[], None], *, for_end: bool = False) -> None:
-        """Call `go_on` when there is room in the chain, or only when nothing is under way; nobody decides then."""
+        """Call `go_on` once there is room in the chain (`for_end`: nothing under way), and no decision either."""
         self._waiting.append((for_end, go_on))
 
     def deciding(self, *, is_deciding: bool) -> None:
-        """Note that a long decision begins, or has ended."""
+        """Note that a long decision has started or ended."""
         self._is_deciding = is_deciding
 
     def base(self, cib: Cib) -> Cib:
@@ -67,7 +67,7 @@ class ChangesUnderWay:
         self._chain[key] = None
 
     def ended(self, key: str, *, is_made: bool) -> None:
-        """Note what became of a change; whatever was made against one that is not made will be refused."""
+        """Note the result of a change; if it was not accepted, all changes made against it will be refused."""
         if key not in self._chain:
             return
         del self._chain[key]
@@ -75,7 +75,7 @@ class ChangesUnderWay:
             self._break()
 
     def go_on(self) -> None:
-        """Let those go on for whom there is room now."""
+        """Call the waiting requests for which there is room now."""
         while self._waiting and self._may_go_on(for_end=self._waiting[0][0]):
             self._waiting.popleft()[1]()
 

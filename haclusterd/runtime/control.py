@@ -1,4 +1,4 @@
-"""The administrator's way into one daemon: who asks, what they may, and how many requests are carried out at once."""
+"""Requests of administrators to one daemon: who asks, what they may do, and how many requests run at once."""
 
 from haclusterd.commands import registry
 from haclusterd.commands.api_tokens import bearer_of, known_as
@@ -14,16 +14,16 @@ from haclusterd.runtime.requests import Answer, Caller, HangUp, RequestServices,
 from haclusterd.verbs.verb import Permission
 
 REQUESTS_MAX = 128
-"""Requests that are carried out at once."""
+"""Maximum number of requests carried out at once."""
 REQUESTS_OF_OTHERS_MAX = 96
-"""Of them, those of all users together who neither are root nor run the daemon."""
+"""Maximum of them by users other than root and the daemon's own, together."""
 
 
 class ControlService:
-    """The administrator's way into one daemon."""
+    """Takes requests from the control socket and runs a dialogue for each."""
 
     def __init__(self, runtime: NodeRuntime, enrolment: EnrolmentService | None = None) -> None:
-        """`enrolment`: how this daemon lets new nodes in; None where it cannot."""
+        """`enrolment`: how this daemon admits new nodes; None where it cannot."""
         self._runtime = runtime
         self._services = RequestServices(runtime, enrolment)
         self._serial = 0
@@ -31,9 +31,9 @@ class ControlService:
         self._of_others = 0
 
     def handle(self, request: Request, caller: Caller, answer: Answer) -> HangUp:
-        """Carry out a request; `answer` gets progress and then one response, on the main loop.
+        """Carry out a request; `answer` gets progress messages and then one response, on the main loop.
 
-        Return what is to be called when the client goes before that.
+        Return the function to call if the client disconnects before that.
         """
         if caller.objection is not None:
             answer(response(request, (caller.objection,)))
@@ -57,13 +57,14 @@ class ControlService:
         return dialogue.hang_up
 
     def caller(self, author: str, *, is_trusted: bool, groups: tuple[str, ...] = ()) -> Caller:
-        """Return who asks, of those who may use the control socket; `groups` are theirs, by name."""
+        """Return the caller as known from the socket; `groups` are the names of the user's groups."""
         user = author.partition("@")[0]
         is_superuser = is_trusted or user == SUPERUSER
         return Caller(author, Principal(user, groups, is_superuser=is_superuser), is_trusted=is_trusted)
 
     def bearer(self, credential: str) -> Caller:
-        """Return what somebody may who shows an API token, no matter who passes it on; root gets no more by it."""
+        """Return the caller whom an API token identifies, by whichever program it is passed on; root gains nothing by a
+        token."""
         runtime = self._runtime
         found = bearer_of(runtime.cib, credential, runtime.ports.clock.wall())
         if isinstance(found, ReportItem):

@@ -1,6 +1,6 @@
-"""The dampening of node attributes on the clock of one daemon: waits, writes, and writes again what could not be.
+"""The dampening of node attributes by the clock of one daemon: waits, writes, and retries failed writes.
 
-The values live in this process only. A daemon that ends forgets what waited; agents publish again at their next
+The values are in this process only. A daemon that ends forgets pending ones; agents publish again at their next
 monitor.
 """
 
@@ -24,7 +24,7 @@ class DampenedAttributes:
         self._timer: Timer | None = None
 
     def put(self, command: SetTransientAttribute, span_ms: int) -> None:
-        """Take a value in; with a span of 0 it is written by somebody else at once, and nothing waits any more."""
+        """Take a value; with a span of 0 the caller writes it at once, and a pending one is dropped."""
         if span_ms:
             self._dampening.put(command, span_ms, self._runtime.ports.clock.now(), self._runtime.cib)
         else:
@@ -33,7 +33,7 @@ class DampenedAttributes:
         self._arm()
 
     def values(self) -> dict[tuple[NodeName, str], str | None]:
-        """Return what is wanted and not written; None: to be deleted."""
+        """Return the pending values; None: to be deleted."""
         return self._dampening.values()
 
     def _write(self) -> None:

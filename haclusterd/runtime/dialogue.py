@@ -1,8 +1,8 @@
 """One request on the control socket: decide, propose, wait, answer.
 
-A verb decides over the newest applied CIB; its commands are proposed in order and each must be applied before the next.
-A configuration that changed meanwhile makes the verb run again, a few times. What was proposed is finished even when
-the client has gone away; everything else of its request ends then.
+A verb decides by the newest applied CIB; its commands are proposed in order, and each must be applied before the next.
+If the configuration changes meanwhile, the verb runs again, a few times. What was proposed is finished even when the
+client has disconnected; everything else of its request ends then.
 
 Invariant: every wait and every repetition of a request has a named bound, after which it is answered with a code
 (docs/design/0010-requests.md lists them). A request has one time, that of its arrival, however often its verb runs.
@@ -48,31 +48,31 @@ COMMIT_WAIT_MS = 15_000
 NO_LEADER_WAIT_MS = 5_000
 DEFAULT_WAIT_MS = 60_000
 CATCH_UP_WAIT_MS = 3_000
-"""How long a request waits for a daemon that still reads what was decided while it was away."""
+"""How long a request waits for a daemon that is still catching up with the log."""
 MEMBERS_WAIT_MS = 60_000
 """How long a change of the members waits for its turn."""
 MEMBERS_PAUSE_MS = 250
 PROGRESS_MS = 1000
 LARGE_RESOURCES = 200
-"""From so many resources on, what costs Cost.WHOLE is not done on the main loop."""
+"""From this number of resources on, work of Cost.WHOLE is not done on the main loop."""
 LARGE_EDITS = 500
-"""So many edits fit into no entry of the log."""
+"""This number of edits certainly exceeds one log entry."""
 LONG_TEXT = 4 * 1024
-"""Characters of an argument that take long to read: YAML takes 7 ms for each 1024, on a machine with nothing to do."""
+"""An argument of this many characters takes long to parse: YAML takes 7 ms per 1024, on an idle machine."""
 CONFLICT_RETRY_MS = 5_000
-"""How long a change is decided upon again and again because others were faster."""
+"""How long a change is decided again and again because other changes were committed first."""
 READINGS_MAX = 32
-"""How often a verb may ask for something that must be read first, and be run again."""
+"""How often a verb may run again after something it looked up was read."""
 READING_WAIT_MS = 25_000
-"""How long one reading may take: less than a client listens to silence."""
+"""Time limit of one reading: less than the silence that a client accepts."""
 
 MUST_READ, ANSWERED = b"R", b"A"
-"""What a verb that was run in another process answers."""
+"""The answers of a verb that was run in another process."""
 IS_MET, IS_NOT_MET = b"1", b"0"
 
 
 class Stage(StrEnum):
-    """How far a request has come."""
+    """The state of a request."""
 
     NEW = "new"
     CATCHING_UP = "waits until this daemon knows what the others know"
@@ -89,7 +89,7 @@ class Stage(StrEnum):
 
 
 class StageEvent(StrEnum):
-    """What brings it further."""
+    """What changes that state."""
 
     IS_BEHIND = "this daemon has just started"
     MUST_CONFIRM = "it must be consistent"
@@ -127,7 +127,7 @@ STAGES: Final = TransitionTable(
         Transition((Stage.PROPOSING, Stage.FOLLOWING), StageEvent.AWAIT, Stage.WAITING),
         Transition((Stage.WAITING,), StageEvent.LOOK, Stage.LOOKING),
         Transition((Stage.LOOKING,), StageEvent.NOT_YET, Stage.WAITING),
-        # A wait may end in the midst of a look, whose answer is not wanted any more.
+        # A wait may end during a check, whose result is then dropped.
         Transition((Stage.WAITING, Stage.LOOKING), StageEvent.WAITED, Stage.FOLLOWING),
         Transition(tuple(stage for stage in Stage if stage is not Stage.OVER), StageEvent.END, Stage.OVER),
     ),
@@ -136,7 +136,7 @@ _AWAITS = (Stage.WAITING, Stage.LOOKING)
 
 
 class Dialogue:
-    """One request on its way."""
+    """One request from its arrival to its answer."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class Dialogue:
         *,
         ended: Callable[[], None],
     ) -> None:
-        """`answer` gets progress and then one response; `ended` is called once, when nothing is left to do."""
+        """`answer` gets progress messages and then one response; `ended` is called once, when nothing is left to do."""
         self._services = services
         self._runtime = services.runtime
         self._ended = ended
@@ -158,19 +158,19 @@ class Dialogue:
         self._answer = answer
         self._began_at = self._runtime.ports.clock.now()
         self._asked_at = self._runtime.ports.clock.wall()
-        """The verb's `now`. What it looks up may depend on it, and must be found again when the verb runs again."""
+        """The verb's `now`. It stays the same when the verb runs again, because lookups may depend on it."""
         self._attempts = 0
         self._readings = 0
         self._has_proposed = False
         self._is_deserted = False
-        """Whether the client has gone."""
+        """Whether the client has disconnected."""
         self._stage = Stage.NEW
         self._may_decide_again = True
         self._is_change = _may_change(request)
         verb = registry.find(request.verb)
         self._cost = Cost.LIGHT if verb is None else verb.cost_of(request.arguments)
         self._base = self._runtime.cib
-        """What the verb decided over."""
+        """The CIB by which the verb decided."""
         self._agents = AgentCatalogue(self._runtime.ports.agents)
         is_asking = request.verb == VALIDATES
         self._validations = AgentValidations(self._runtime.ports.agents, THOROUGH if is_asking else BESIDE_A_CHANGE)
@@ -180,15 +180,15 @@ class Dialogue:
         )
         self._reports: tuple[ReportItem, ...] = ()
         self._confirmed: tuple[ReportItem, ...] = ()
-        """How fresh a consistent read is."""
+        """The report on the freshness of a consistent read."""
         self._timer: Timer | None = None
         self._unwatch: Callable[[], None] = nothing
         self._wait_until = NEVER
-        """While it is awaited what was asked for: when the time is over."""
+        """The end of the wait for the requested condition."""
         self._must_follow = False
-        """Whether something is to be done when the waiting has ended."""
+        """Whether something is to be done when the wait has ended."""
         self._stop_apart: Callable[[], None] = nothing
-        """Ends what is done in another process for this request."""
+        """Ends the work that is done in another process for this request."""
 
     @property
     def _is_over(self) -> bool:
@@ -198,7 +198,7 @@ class Dialogue:
         self._stage = STAGES.after(self._stage, event)
 
     def hang_up(self) -> None:
-        """End what only the client waited for; what was proposed is finished, and what must follow it is done."""
+        """End what only the client waited for; finish what was proposed, and what must follow it."""
         self._is_deserted = True
         self._answer = _ignore
         is_only_waiting = self._stage in _AWAITS and not self._must_follow
@@ -215,7 +215,7 @@ class Dialogue:
         self._ended()
 
     def begin(self) -> None:
-        """Wait until a daemon that has just started knows what the others know; then run the verb."""
+        """Wait until a daemon that has just started has caught up; then run the verb."""
         if not self._runtime.is_catching_up:
             self._confirm()
             return
@@ -234,7 +234,7 @@ class Dialogue:
         self._confirm()
 
     def _confirm(self) -> None:
-        """For a read that must be consistent, let an entry that means nothing go through the log before it."""
+        """For a consistent read, first have a read barrier applied."""
         if not self._request.options.is_consistent:
             self._run()
             return
@@ -291,7 +291,7 @@ class Dialogue:
 
     @property
     def _knows_all(self) -> bool:
-        """Whether nothing was looked at that must be read first."""
+        """Whether everything that was looked up is known."""
         return all(each.is_complete for each in self._catalogues)
 
     @property
@@ -308,11 +308,11 @@ class Dialogue:
 
     @property
     def _is_restricted(self) -> bool:
-        """Whether the whole CIB is judged by access control lists for this request: their XPaths may take seconds."""
+        """Whether access control lists are applied to the whole CIB for this request: their XPaths may take seconds."""
         return access_of(self._runtime.cib.in_force, self._caller.principal).rules is not None
 
     def _decided_beside(self, outcome: AnyOutcome) -> None:
-        """A change that was decided over what has changed meanwhile is decided again, for a while."""
+        """Take a background decision; if the configuration has changed meanwhile, decide again, for a limited time."""
         changes = self._services.changes
         changes.deciding(is_deciding=False)
         if self._is_over:
@@ -331,7 +331,7 @@ class Dialogue:
     # -- in another process -----------------------------------------------------------------------------------------
 
     def _do_apart(self, work: Callable[[], bytes], done: Callable[[bytes | WorkFailed], None], what: str) -> None:
-        """Do work in another process, and let the client hear that it is waited for."""
+        """Do work in another process, and send the client progress messages meanwhile."""
         began_at = self._now()
 
         def tell() -> None:
@@ -348,7 +348,7 @@ class Dialogue:
         self._stop_apart = self._runtime.ports.background.apart(work, ended, self._caller.whose)
 
     def _answer_or_reads(self, work: Callable[[], AnyOutcome]) -> bytes:
-        """Run the verb; return what it must know first, as JSON, or the frame of its answer."""
+        """Run the verb; return what must be read first, as JSON, or the frame of its answer."""
         outcome = work()
         if not self._knows_all:
             return MUST_READ + json.dumps([each.noted() for each in self._catalogues]).encode()
@@ -398,7 +398,7 @@ class Dialogue:
         self._propose(outcome, 0)
 
     def _read(self, read: Callable[[Callable[[], None]], None]) -> None:
-        """Read what the verb looked at and run it again, unless it has been so often, or takes too long."""
+        """Read what the verb looked up and run it again; fail if that was done too often, or takes too long."""
         self._happened(StageEvent.MUST_READ)
         self._readings += 1
         number = self._readings
@@ -422,11 +422,11 @@ class Dialogue:
 
     @property
     def _is_ahead(self) -> bool:
-        """Whether the verb decided over changes that are under way."""
+        """Whether the verb decided by changes that are not committed yet."""
         return self._base.version != self._runtime.cib.version
 
     def _wait_for_changes(self) -> None:
-        """Decide again over what is committed, once nothing is under way."""
+        """Decide again by the committed version, once nothing is under way."""
         self._happened(StageEvent.MUST_QUEUE)
         self._attempts -= 1
         self._services.changes.wait(self._decide, for_end=True)
@@ -465,7 +465,7 @@ class Dialogue:
         self._call_in(wait_ms, lambda: self._unanswered(key))
 
     def _propose_in_parts(self, outcome: AnyOutcome, position: int) -> None:
-        """Put the parts of a change that is larger than one entry in its place, and go on with them."""
+        """Replace a change that is larger than one entry by its parts, and continue with them."""
         command = outcome.commands[position]
         if not isinstance(command, ChangeConfiguration):
             self._fail(report(Code.TOO_LARGE, what="this change", limit=f"{MAX_ENTRY_BYTES // 1024} KiB"))
@@ -491,7 +491,7 @@ class Dialogue:
             self._fail(report(Code.REFUSED, problem=refusal.text))
 
     def _may_begin_again(self, outcome: AnyOutcome, position: int, refusal: Refusal) -> bool:
-        """Tell whether the configuration changed meanwhile, and nothing was done yet but to stage this change."""
+        """Return whether the configuration has changed meanwhile, and nothing was done yet but to stage this change."""
         is_untouched = all(isinstance(command, StageChange) for command in outcome.commands[:position])
         is_conflict = refusal.code is RefusalCode.CONFIGURATION_CONFLICT
         may_retry = self._now() - self._began_at < CONFLICT_RETRY_MS
@@ -501,7 +501,7 @@ class Dialogue:
         return self._runtime.ports.clock.now()
 
     def _unanswered(self, key: str) -> None:
-        """What became of the command is not known: never say that it failed."""
+        """Answer that the outcome of a command is unknown: never that it failed."""
         self._runtime.forget(key)
         self._services.changes.ended(key, is_made=False)
         self._services.changes.go_on()
@@ -525,7 +525,7 @@ class Dialogue:
             self._finish(outcome)
             return
         if not is_awaited:
-            # What the verb does in the end is done whether or not anybody waits for it.
+            # The verb's final action is done even if the client has disconnected.
             self._answer(
                 response(self._request, self._reports, outcome.data, outcome.exit_status, self._basis())
             )
@@ -539,7 +539,7 @@ class Dialogue:
         self._look(outcome)
 
     def _look(self, outcome: AnyOutcome) -> None:
-        """Find out whether what is waited for is so; that may take a plan."""
+        """Check whether the awaited condition holds; that may take a plan."""
         if self._stage is not Stage.WAITING:
             return
         assert outcome.until is not None
@@ -588,7 +588,7 @@ class Dialogue:
         self._follow(outcome, is_met=is_met)
 
     def _follow(self, outcome: AnyOutcome, *, is_met: bool) -> None:
-        """Find out what is to be done now that the waiting has ended; that may take a plan."""
+        """Find out what is to be done now that the wait has ended; that may take a plan."""
         assert self._stage is Stage.FOLLOWING
         cib = self._runtime.cib
         assert outcome.afterwards is not None
@@ -666,14 +666,14 @@ def _no_answer(failure: WorkFailed) -> ReportItem:
 
 
 def _is_one_change(outcome: AnyOutcome) -> bool:
-    """Tell whether an outcome proposes exactly one change of the configuration, against the version decided over."""
+    """Return whether an outcome proposes exactly one change, against the configuration that it was decided by."""
     return not outcome.is_refused and len(outcome.commands) == 1 and isinstance(
         outcome.commands[0], ChangeConfiguration
     )
 
 
 def _outcome_of(request: Request, context: Context, knows_all: Callable[[], bool]) -> AnyOutcome:
-    """Decide; what turns out to be unknown yet is noted in the catalogues."""
+    """Decide; note in the catalogues what turns out to be unknown."""
     outcome = registry.run(request.verb, request.arguments, context)
     if request.options.dry_run and knows_all():
         return gate.cleaned(context, request.arguments, preview(context, outcome))
@@ -681,7 +681,7 @@ def _outcome_of(request: Request, context: Context, knows_all: Callable[[], bool
 
 
 def _in_parts(work: Callable[[], AnyOutcome], transaction: str) -> AnyOutcome:
-    """Decide, and cut what is sure to be larger than one entry: that takes long too."""
+    """Decide, and split what is sure to exceed one entry: that takes long too."""
     outcome = work()
     commands: list[Command] = []
     for number, command in enumerate(outcome.commands):

@@ -1,8 +1,8 @@
-"""Lets new nodes in: invitations of this daemon, and what becomes of those who come with a token.
+"""Admits new nodes: this daemon's invitations, and requests with a token.
 
-An invitation lives in this daemon's memory only, and what is kept of its secret is not the secret. It is for one node:
-the first request that proves the secret is the only one that it ever admits; the same request may be repeated, because
-an answer can get lost. Every attempt is logged, with why it failed, and never with what it brought.
+An invitation is in this daemon's memory only, and its secret is not stored in clear. It is for one node: the first
+request that proves the secret is the only one that it admits; the same request may be repeated, because an answer can
+get lost. Every attempt is logged with the reason of its failure, never with what it carried.
 """
 
 from functools import partial
@@ -35,16 +35,16 @@ from haclusterd.runtime.node import NodeRuntime
 from haclusterd.verbs.answers.cluster import Invitation
 
 PORT_OFFSET = 1
-"""From the port of Raft to that of the listener."""
+"""Offset from the Raft port to the listener's."""
 CLOCKS_MAX_MS = 300_000
-"""Clocks that differ by more make certificates and histories worthless."""
+"""Maximum difference of clocks: a greater one would spoil certificates and histories."""
 REPEAT_MS = 60_000
 """How long an admitted node may ask again: the answer may have been lost."""
 WRONG_PROOFS_MAX = 5
-"""After so many an invitation is withdrawn."""
+"""Number of wrong proofs after which an invitation is withdrawn."""
 INVITATIONS_MAX = 32
 READ_MAX = 256
-"""Certificates that are kept read."""
+"""Number of parsed certificates that are cached."""
 
 
 @dataclass(slots=True)
@@ -72,10 +72,10 @@ class EnrolmentService:
         self._invitations: dict[str, _Invitation] = {}
         self._read: dict[str, CertificateFacts | None] = {}
         self.is_certificate_wanted = False
-        """Members that were made without showing their certificates are to show them: a new node needs them."""
+        """Whether members whose certificates are not in the CIB are to publish them: a new node needs them."""
 
     def certificates(self) -> dict[NodeName, CertificateFacts]:
-        """Return what is known of the certificates of the members, this node's own as it is in use."""
+        """Return the facts of the members' certificates; for this node, of the one in use."""
         members = self._runtime.cib.members
         shown = {name: member.certificate for name, member in members.items() if member.certificate}
         shown[self._runtime.settings.node] = self._authority.own_certificate()
@@ -92,7 +92,7 @@ class EnrolmentService:
     # -- inviting ---------------------------------------------------------------------------------------------------
 
     def invite(self, terms: InvitationTerms, author: str) -> tuple[tuple[ReportItem, ...], Invitation | None]:
-        """Open the listener; return the token, which is shown once and kept nowhere."""
+        """Open the listener; return the invitation with its token, which is shown once and not stored."""
         runtime = self._runtime
         try:
             _, pin = self._authority.certificate(terms.authority)
@@ -134,7 +134,7 @@ class EnrolmentService:
         )
 
     def withdraw(self) -> int:
-        """Take all invitations back; return how many there were."""
+        """Withdraw all invitations; return how many there were."""
         count = len(self._invitations)
         self._invitations.clear()
         self._listener.close()
@@ -142,7 +142,7 @@ class EnrolmentService:
         return count
 
     def _tidy(self) -> None:
-        """Forget invitations that are over, and close the listener when nobody is invited any more."""
+        """Forget expired invitations, and close the listener when none is left."""
         now = self._runtime.ports.clock.now()
         for name, invitation in list(self._invitations.items()):
             if now >= invitation.expires_at and not invitation.is_busy:
@@ -151,7 +151,7 @@ class EnrolmentService:
         if not self._invitations:
             self._listener.close()
 
-    # -- those who come ---------------------------------------------------------------------------------------------
+    # -- applications -----------------------------------------------------------------------------------------------
 
     def _greeting(self, directory: str) -> Hello:
         cib, clock = self._runtime.cib, self._runtime.ports.clock
@@ -198,7 +198,7 @@ class EnrolmentService:
     def _objection(
         self, invitation: _Invitation | None, applicant: Applicant, hello: Hello, application: Apply
     ) -> ReportItem | None:
-        """Return why somebody is not let in; nothing is said of the cluster before the secret is proven."""
+        """Return why an applicant is refused; before the secret is proven, that reveals nothing about the cluster."""
         if invitation is None:
             problem = "this invitation is not known here: it is over, withdrawn, or the daemon was started again"
             return report(Code.NOT_ADMITTED, problem=problem, remedy="crm cluster invite, for another token")
@@ -235,7 +235,7 @@ class EnrolmentService:
     def _wish(
         self, invitation: _Invitation, application: Apply, cib: Cib
     ) -> ChangeMembers | Wait | InForce | ReportItem:
-        """Return the change that makes the applicant a learner; the vote comes when it has caught up."""
+        """Return the change that makes the applicant a learner; it becomes a voter when it has caught up."""
         known = cib.members.get(application.node)
         if known is not None and known.certificate == invitation.certificate:
             return InForce()
@@ -265,7 +265,7 @@ class EnrolmentService:
     ) -> None:
         invitation.is_busy = False
         if problem is not None:
-            # Nobody was let in, so the invitation is as good as before.
+            # Nobody was admitted, so the invitation stays valid.
             invitation.admitted, invitation.certificate = None, ""
             self._deny(applicant, application.node, problem)
             return

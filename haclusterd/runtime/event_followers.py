@@ -1,8 +1,8 @@
-"""Those who wait for what happens next in this node's history: they are answered when it has happened.
+"""Requests that wait for the next events in this node's history: they are answered when there are some.
 
-Invariant: each waits for a bounded time, so many wait at once, and no entry of the log costs the main loop more than
-one question to the history for each of them in PAUSE_MS. What an answer holds is bounded by the question; nothing is
-kept for anybody between two questions.
+Invariant: each waits for a bounded time, the number of waiting ones is bounded, and no log entry costs the main loop
+more than one query of the history for each of them in PAUSE_MS. The query bounds the answer; nothing is stored for a
+waiting request between two queries.
 """
 
 from collections import Counter
@@ -18,18 +18,18 @@ from haclusterd.ports.clock import Clock, Timer
 from haclusterd.ports.history import History
 
 FOLLOWERS_MAX = 32
-"""That wait at once."""
+"""Maximum number of waiting requests."""
 FOLLOWERS_OF_CALLER_MAX = 8
 PAUSE_MS = 50
-"""After something has happened, so that a burst is answered together."""
+"""Pause after an event, so that a burst is answered together."""
 COMPLETE_WAIT_MS = 5_000
-"""For what peers are asked for, and for a history that ends before the position; then it is named as missing."""
+"""How long peers are asked for missing parts, or a history ends before the position; then that is reported."""
 LOOK_AGAIN_MS = 250
-"""Meanwhile."""
+"""Pause between two queries meanwhile."""
 
 
 class Follow(StrEnum):
-    """How one that waits stands."""
+    """The state of a waiting request."""
 
     WAITING = "waits for news, and looks again after a while"
     LOOKS_SOON = "there is news; the burst that it belongs to is waited for"
@@ -39,7 +39,7 @@ class Follow(StrEnum):
 
 
 class FollowEvent(StrEnum):
-    """What happens to it."""
+    """What changes that state."""
 
     NEWS = "something has happened"
     LOOK = "it is time to look"
@@ -57,7 +57,7 @@ FOLLOWS: Final = TransitionTable(
         Transition((Follow.WAITING, Follow.LOOKS_SOON), FollowEvent.LOOK, Follow.ASKING),
         Transition((Follow.ASKING,), FollowEvent.ANSWERED, Follow.WAITING),
         Transition((Follow.ASKING_WITH_NEWS,), FollowEvent.ANSWERED, Follow.LOOKS_SOON),
-        # The history answers also one that has gone meanwhile.
+        # The history answers even if the request has ended meanwhile.
         Transition((Follow.OVER,), FollowEvent.ANSWERED, Follow.OVER),
         Transition(tuple(Follow), FollowEvent.END, Follow.OVER),
     ),
@@ -65,10 +65,10 @@ FOLLOWS: Final = TransitionTable(
 
 
 class EventFollowers:
-    """All of one daemon."""
+    """All waiting requests of one daemon."""
 
     def __init__(self, clock: Clock, history: History, is_current: Callable[[], bool]) -> None:
-        """`is_current`: whether this node knows what the cluster decides now."""
+        """`is_current`: whether this node is up to date with the cluster."""
         self.clock = clock
         self.history = history
         self.is_current = is_current
@@ -76,14 +76,14 @@ class EventFollowers:
         self._of_caller: Counter[str] = Counter()
 
     def recorded(self) -> None:
-        """Something has happened."""
+        """Note that something was recorded."""
         for follower in tuple(self._waiting):
             follower.recorded()
 
     def follow(
         self, query: FollowQuery, wait_ms: int, caller: str, done: Callable[[FollowAnswer], None]
     ) -> Callable[[], None]:
-        """Answer with what comes after a position, as soon as there is something; return what ends the waiting."""
+        """Answer with what follows a position, once there is something; return the function that ends the wait."""
         if len(self._waiting) >= FOLLOWERS_MAX or self._of_caller[caller] >= FOLLOWERS_OF_CALLER_MAX:
             problem = f"{FOLLOWERS_MAX} requests wait for events, or {FOLLOWERS_OF_CALLER_MAX} of {caller}"
             done(FollowAnswer((), query.after or Position(0), problem=problem, is_refused=True))
@@ -95,7 +95,7 @@ class EventFollowers:
         return lambda: self.leave(follower)
 
     def leave(self, follower: "_Follower") -> None:
-        """One has been answered, or has gone."""
+        """Forget a request that was answered, or has ended."""
         follower.end()
         caller = self._waiting.pop(follower, None)
         if caller is not None:
@@ -104,7 +104,7 @@ class EventFollowers:
 
 
 class _Follower:
-    """One that waits."""
+    """One waiting request."""
 
     def __init__(
         self, owner: EventFollowers, query: FollowQuery, wait_ms: int, done: Callable[[FollowAnswer], None]
@@ -122,20 +122,20 @@ class _Follower:
         self._state = FOLLOWS.after(self._state, event)
 
     def recorded(self) -> None:
-        """Look soon, or after the present look."""
+        """Query soon, or after the present query."""
         was = self._state
         self._happened(FollowEvent.NEWS)
         if was is Follow.WAITING:
             self._call_at(after(self._owner.clock.now(), PAUSE_MS))
 
     def look(self) -> None:
-        """Ask the history."""
+        """Query the history."""
         self._timer = None
         self._happened(FollowEvent.LOOK)
         self._owner.history.follow(self._query, self._found)
 
     def end(self) -> None:
-        """Wait no more."""
+        """End the wait."""
         self._happened(FollowEvent.END)
         if self._timer is not None:
             self._timer.cancel()
@@ -153,7 +153,7 @@ class _Follower:
             self.look()
             return
         is_news = bool(answer.rows or answer.missing or answer.is_refused)
-        # A position to wait behind, in the place of "from now on": what comes until the next look must not be passed.
+        # "From now on" becomes a position: what is recorded before the next query must not be missed.
         self._query = replace(self._query, after=answer.next, since=None)
         last = self._complete_until if answer.is_incomplete else self._until
         if is_news or now >= last:

@@ -1,7 +1,7 @@
-"""Keeps the long memory of all nodes within its bounds: the DC finds how far back it may end, and lets the log say so.
+"""Keeps the history of all nodes within its bounds: the DC finds how far back it may end, and proposes that.
 
-What is forgotten is decided by one replicated command, so every node forgets the same (safety.md §7, "History"). It
-looks once an hour, and after each change of the configuration.
+What is dropped follows from one replicated command, so every node drops the same (safety.md §7, "History"). The DC
+checks once an hour, and after each change of the configuration.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ SOON_MS = 1_000
 
 
 class HistoryKeeper:
-    """One node's part in it: nothing unless this node is DC."""
+    """One node's part: idle unless this node is DC."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class HistoryKeeper:
         self._timer: Timer | None = None
 
     def look_soon(self) -> None:
-        """Look once the present burst of changes is over, and every hour from then on."""
+        """Check once the present burst of changes is over, and every hour from then on."""
         self._arm(SOON_MS)
 
     def stop(self) -> None:
-        """End."""
+        """Stop."""
         if self._timer is not None:
             self._timer.cancel()
 

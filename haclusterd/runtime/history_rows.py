@@ -1,6 +1,6 @@
-"""What one applied entry leaves in the history: a row for each change, and the configuration version that it made.
+"""The history rows of one applied entry: one for each change, and the configuration version that it made.
 
-Invariant: rows and versions follow from the log alone, so that every node keeps the same; nothing here is decided.
+Invariant: rows and versions follow from the log alone, so that every node keeps the same.
 """
 
 import json
@@ -33,12 +33,12 @@ def version_of(cib: Cib) -> NewVersion | None:
 
 
 def read_version(content: bytes) -> Configuration:
-    """Read a version's content; raise CodecError for everything else."""
+    """Parse a version's content; raises CodecError for anything else."""
     return decode_cib(content).configuration
 
 
 def read_detail(text: str) -> Detail:
-    """Read a row's detail, which another version of this program may have written."""
+    """Parse a row's detail, which another version of this program may have written."""
     try:
         document = json.loads(text) if text else {}
     except ValueError:

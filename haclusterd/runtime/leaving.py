@@ -1,8 +1,8 @@
-"""How a daemon ends: it drains its node (SIGTERM), the node was removed from the cluster, or it is stopped at once.
+"""How a daemon ends: it drains its node (SIGTERM), its node was removed from the cluster, or it is stopped at once.
 
-While it drains it hopes for a leader for a while, and others may move its resources for a while.
+While it drains it waits some time for a leader, and gives other nodes some time to take over its resources.
 
-Invariant: the way out is bounded (safety.md §4). Without a leader for a lease, or after `shutdown-escalation`, the node
+Invariant: draining is bounded (safety.md §4). After a lease without a leader, or after `shutdown-escalation`, the node
 stops by itself what it still runs.
 """
 
@@ -14,7 +14,7 @@ from haclusterd.model.state_tables import Transition, TransitionTable
 
 
 class Presence(StrEnum):
-    """How far a daemon has come on its way out."""
+    """The state of a daemon on its way out."""
 
     STAYING = "takes part"
     DRAINING = "others move its resources away, or it stops them by itself"
@@ -24,7 +24,7 @@ class Presence(StrEnum):
 
 
 class PresenceEvent(StrEnum):
-    """What brings it further."""
+    """What changes that state."""
 
     DRAIN = "SIGTERM"
     EMPTY = "nothing runs here any more"
@@ -37,9 +37,9 @@ PRESENCES: Final = TransitionTable(
     "That a node has left is reported once, and that it was removed, too.",
     (Presence.STAYING,),
     (
-        # Who asks twice gives others more time, or less; the time counts from the first.
+        # A second request gives the other nodes more time, or less, counted from the first.
         Transition((Presence.STAYING, Presence.DRAINING), PresenceEvent.DRAIN, Presence.DRAINING),
-        # A signal may come while the process is ending.
+        # A signal may arrive while the process is ending.
         Transition((Presence.LEFT,), PresenceEvent.DRAIN, Presence.LEFT),
         Transition((Presence.REMOVED,), PresenceEvent.DRAIN, Presence.REMOVED),
         Transition((Presence.STOPPED,), PresenceEvent.DRAIN, Presence.STOPPED),
@@ -51,48 +51,48 @@ PRESENCES: Final = TransitionTable(
 
 
 class Leaving:
-    """How one daemon stands."""
+    """The state of one daemon; see the module."""
 
     def __init__(self, leaderless_until: Instant) -> None:
         self._leaderless_until = leaderless_until
         self._presence = Presence.STAYING
         self._drained_since = self._asked_at = NEVER
-        """`_asked_at`: when it was asked last whether to give up."""
+        """`_asked_at`: when `why_to_give_up` was last asked."""
         self._span_ms = 0
 
     @property
     def presence(self) -> Presence:
-        """How far it has come."""
+        """The state."""
         return self._presence
 
     def _happened(self, event: PresenceEvent) -> None:
         self._presence = PRESENCES.after(self._presence, event)
 
     def drain(self, span_ms: int, now: Instant) -> None:
-        """Begin to leave; others have `span_ms` to move away what runs here."""
+        """Start leaving; other nodes have `span_ms` to take over what runs here."""
         if self._presence is Presence.STAYING:
             self._drained_since = self._asked_at = now
         self._happened(PresenceEvent.DRAIN)
         self._span_ms = span_ms
 
     def left(self) -> None:
-        """Nothing runs here any more."""
+        """Note that nothing runs here any more."""
         self._happened(PresenceEvent.EMPTY)
 
     def removed(self) -> None:
-        """The cluster has removed this node."""
+        """Note that the cluster has removed this node."""
         self._happened(PresenceEvent.REMOVE)
 
     def stop(self) -> None:
-        """The process ends."""
+        """Note that the process ends."""
         self._happened(PresenceEvent.STOP)
 
     def leader_changed(self, lease_ms: int, now: Instant) -> None:
-        """A leader is known, or known no more: for a lease, another one may come."""
+        """Note that a leader is known, or none any more: for a lease, another one may be elected."""
         self._leaderless_until = after(now, lease_ms)
 
     def why_to_give_up(self, *, is_led: bool, now: Instant) -> str:
-        """Say why this node must stop by itself what it runs; empty when it need not."""
+        """Return why this node must stop by itself what it runs; empty when it need not."""
         if self._presence is not Presence.DRAINING:
             return ""
         self._asked_at = now
@@ -103,7 +103,7 @@ class Leaving:
         return ""
 
     def deadline(self, *, is_led: bool) -> Instant:
-        """Return when to ask again; that is over where a bound was reached since it was asked last."""
+        """Return when to ask again; it is in the past if a bound was reached since the last time."""
         if self._presence is not Presence.DRAINING:
             return NEVER
         bounds = [after(self._drained_since, self._span_ms), NEVER if is_led else self._leaderless_until]

@@ -1,4 +1,4 @@
-"""What a daemon knows beside the CIB, as verbs see it."""
+"""What a daemon knows beyond the CIB, as verbs see it."""
 
 from haclusterd.commands.context import HeardFrom, Hold, LiveView, TransitionProgress
 from haclusterd.model.ids import NodeName
@@ -10,17 +10,17 @@ from haclusterd.runtime.node import NodeRuntime
 
 
 def voters(runtime: NodeRuntime) -> tuple[NodeName, ...]:
-    """Return who votes: by the CIB, or by the settings of a cluster that does not exist yet."""
+    """Return the voters: by the CIB, or by the settings of a cluster that does not exist yet."""
     return runtime.cib.voters() or tuple(member.name for member in runtime.settings.members if member.is_voter)
 
 
 def other_voters(runtime: NodeRuntime) -> tuple[NodeName, ...]:
-    """Return the voters but this node."""
+    """Return the voters except this node."""
     return tuple(name for name in voters(runtime) if name != runtime.settings.node)
 
 
 def live_view(runtime: NodeRuntime) -> LiveView:
-    """Return what this daemon knows beside the CIB."""
+    """Return what this daemon knows beyond the CIB."""
     moment = runtime.moment()
     node = runtime.settings.node
     all_voters = voters(runtime)
@@ -60,7 +60,7 @@ def live_view(runtime: NodeRuntime) -> LiveView:
 
 
 def known_of_the_dc(runtime: NodeRuntime) -> DcBulletin:
-    """Return what the DC knows beside the CIB: on the DC what is so now, on other nodes what it has written last."""
+    """Return what the DC knows beyond the CIB: on the DC as of now, on other nodes by its newest bulletin."""
     term = runtime.leadership.term
     if runtime.controller.leads:
         return bulletin_of(runtime.controller, term)
@@ -71,7 +71,7 @@ def known_of_the_dc(runtime: NodeRuntime) -> DcBulletin:
 
 
 def stale_ms(runtime: NodeRuntime, now: Instant) -> int:
-    """Return how long nobody has led, as far as this node knows: so old its copy may be."""
+    """Return for how many ms no leader has been known here: the maximum age of this copy."""
     since = runtime.leaderless_since
     return 0 if since is None else max(1, now - since)
 

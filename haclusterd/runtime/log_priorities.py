@@ -1,4 +1,5 @@
-"""How urgent a line about a change of the CIB is (docs/howto/read-the-log.md has the table for people)."""
+"""The priority of a log line about a change of the CIB (docs/howto/read-the-log.md has the table for
+administrators)."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -42,5 +43,5 @@ _PRIORITIES: Final[Mapping[ChangeKind, Priority]] = MappingProxyType({
 
 
 def priority_of(kind: ChangeKind, *, is_replayed: bool = False) -> Priority:
-    """Return the priority; what a daemon reads again at its start is no news, whatever it was then."""
+    """Return the priority; entries that a daemon replays at its start are not reported as new."""
     return Priority.DEBUG if is_replayed else _PRIORITIES.get(kind, Priority.INFO)

@@ -1,8 +1,8 @@
-"""One change of the members, from the wish to the entry in force.
+"""One change of the members, from the request to the entry in force.
 
-Only one change is under way at a time in a cluster, and each waits until every node that is online follows the one
-before. So a wish is made into a command over the newest CIB, proposed, and made again when it came too early or
-somebody else was faster; until it is in force, refused for good, or its time is over.
+Only one change is under way at a time in a cluster, and each waits until every online node follows the one before. So
+a request is turned into a command by the newest CIB, proposed, and made again when it was too early or another change
+came first; until it is in force, refused for good, or its time is over.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,29 +25,29 @@ from haclusterd.runtime.node import NodeRuntime
 WISH_MS = 60_000
 PAUSE_MS = 200
 ANSWER_MS = 5_000
-"""How long a proposal may be in flight before what is missing is reported."""
+"""How long a proposal may be in flight before the user is informed what is missing."""
 
 TOO_EARLY = frozenset({RefusalCode.MEMBERS_NOT_NOW, RefusalCode.MEMBERS_CONFLICT})
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Not yet; this is waited for."""
+    """Not possible yet; `text` names what is awaited."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """It is so already."""
+    """The requested state already holds."""
 
 
 Wish = Callable[[Cib], ChangeMembers | Wait | InForce | ReportItem]
-"""What a CIB must become; a report says why it never will."""
+"""Returns, by a CIB, the command to propose; a report says why the change can never be made."""
 
 
 class ChangeState(StrEnum):
-    """Where a change of the members stands."""
+    """The state of a change of the members."""
 
     WAITING = "waits for its turn"
     CONSIDERED = "is made into a command"
@@ -56,7 +56,7 @@ class ChangeState(StrEnum):
 
 
 class ChangeEvent(StrEnum):
-    """What happens to it."""
+    """What changes that state."""
 
     CONSIDER = "its turn has come"
     PROPOSE = "it may be made now"
@@ -80,7 +80,7 @@ CHANGES: Final = TransitionTable(
 
 
 class MemberChange:
-    """See the module."""
+    """One change; see the module."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class MemberChange:
         done: Callable[[ReportItem | None], None],
         waiting: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """`done` is called once, with what went wrong, or None; `waiting` with what is waited for, when it changes."""
+        """`done` is called once, with the problem or None; `waiting` with what is awaited, when that changes."""
         self._runtime = runtime
         self._key = key
         self._wish = wish
@@ -107,7 +107,7 @@ class MemberChange:
         self._state = CHANGES.after(self._state, event)
 
     def begin(self) -> None:
-        """Make the change; `done` may be called at once."""
+        """Start the change; `done` may be called at once."""
         self._happened(ChangeEvent.CONSIDER)
         cib = self._runtime.cib
         wanted = self._wish(cib)
@@ -158,7 +158,7 @@ class MemberChange:
         self._call_in(PAUSE_MS, self.begin)
 
     def _unanswered(self) -> None:
-        """Say what is missing, and go on: the proposal is repeated until its time is over."""
+        """Report what is missing, and continue: the proposal is repeated until its time is over."""
         if self._clock.now() < self._until:
             self._happened(ChangeEvent.SILENCE)
             self._tell("a majority does not answer")
@@ -197,5 +197,5 @@ def with_members(
 
 
 def with_certificate(cib: Cib, member: Member, certificate: str, author: str) -> ChangeMembers:
-    """Return the change by which the others see a member's certificate."""
+    """Return the change by which the others get a member's certificate."""
     return with_members(cib, {member.name: replace(member, certificate=certificate)}, author, "")

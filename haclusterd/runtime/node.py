@@ -1,8 +1,8 @@
-"""One daemon: events into the machines, their effects into the ports.
+"""One daemon: passes events to the machines and performs their effects through the ports.
 
-Nothing is decided here. Every event only wakes; a wake runs each machine once over the newest applied CIB and performs
-what they answer, in their order. Wakes coalesce: however many entries were applied, one wake follows. All of it happens
-on the main loop; the store's thread is met only through the store port.
+Nothing is decided here. Every event only causes a wake; a wake steps each machine once with the newest applied CIB and
+performs the effects in order. Wakes coalesce: however many entries were applied, one wake follows. Everything happens
+on the main loop; the store's thread is reached through the store port only.
 """
 
 from collections.abc import Callable, Sequence
@@ -92,7 +92,8 @@ HISTORY_STOP_MS = 1000
 """How long the end of this daemon may wait for its history."""
 
 EXPECTED = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED})
-"""What a monitor finds. Whether that was expected is the scheduler's to say: what was not is logged as a failure."""
+"""Ordinary results of a monitor. Whether one was expected is decided by the scheduler; others are logged as
+failures."""
 
 
 class NodeRuntime:
@@ -150,28 +151,28 @@ class NodeRuntime:
         self._links: tuple[NodeName, ...] = ()
         self._pacer_news = PacerNews(settings)
         self.round_trips = RoundTrips()
-        """What the network takes to the peers and back."""
+        """The round-trip times to the peers."""
         self.tally = Tally()
         self.copied_nodes = CopiedNodes()
-        """Who must not be talked to, because it only shows a peer's certificate."""
+        """Peers to refuse, because they are copies of members."""
         self._hand_over, self._safe_mode = HandOver(), SafeMode()
         self._appended: int | None = None
-        """The newest entry of this leader's log that was shown before its commit, and is not considered yet."""
+        """The newest entry of this leader's log that was shown before its commit and is not considered yet."""
         self._leaving = Leaving(after(now, self._timing.lease_ms))
         self._learnt_agents: set[str] = set()
         self._watchers: list[Callable[[], None]] = []
         self._history_watchers: list[Callable[[], None]] = []
         self._monitors: set[str] = set()
-        """Keys of monitors that are being run; they are many, and mostly no news."""
+        """Keys of running monitors: they are many, and rarely worth a log line."""
         self._keeper = HistoryKeeper(node, ports.clock, ports.history, lambda: self._cib, self._propose)
         self.dc_bulletins = DcBulletins(node, ports.clock, ports.peer_messages)
-        """What the DC writes to its peers, and what came of it here."""
+        """The exchange of what the DC knows beyond the CIB."""
         self._alerts = AlertDelivery(node, self._incarnation, ports, propose=self._propose, wake=self._wake)
 
-    # -- life -------------------------------------------------------------------------------------------------------
+    # -- start and end ----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin; raises StoreDamagedError or StoreRefusedError when the store must not run."""
+        """Start; raises StoreDamagedError or StoreRefusedError when the store must not run."""
         ports = self._ports
         self._log("daemon.start", incarnation=str(self._incarnation), cluster=self._settings.cluster_name)
         self._judge_crashes()
@@ -184,7 +185,7 @@ class NodeRuntime:
             self._log("agent.adopted", key=action.key, resource=str(action.resource), action=action.action)
         self._executor.adopted(adopted)
         ports.store.start(self._store_event)
-        # The store has shown every entry that may yet declare a loss: the withdrawn set is whole again.
+        # The store has shown every entry that may still declare a loss: the withdrawn set is complete.
         ports.pacer.withdrawals_known()
         ports.devices.watch(self._devices_reported)
         self._keeper.look_soon()
@@ -204,7 +205,7 @@ class NodeRuntime:
         self._ports.pacer.stop()
 
     def drain(self) -> None:
-        """Move everything away, leave the cluster, then call `left` (SIGTERM)."""
+        """Have everything moved away, leave the cluster, then call `left` (SIGTERM)."""
         self._log("daemon.drain")
         properties = ClusterProperties(self._cib.in_force)
         self._leaving.drain(properties.duration_ms("shutdown-escalation"), self._ports.clock.now())
@@ -212,7 +213,7 @@ class NodeRuntime:
         self._wake()
 
     def crashed(self, detail: str) -> None:
-        """Remember an uncaught error of the main loop; the process ends right afterwards."""
+        """Record an uncaught error of the main loop; the process ends right afterwards."""
         self._ports.crashes.add(
             CrashRecord(self._ports.clock.now(), self._cib.version.epoch, self._controller.is_dc, detail)
         )
@@ -223,7 +224,7 @@ class NodeRuntime:
         if self._safe_mode.reason:
             self._log("safe-mode.entered", Priority.ERROR, reason=self._safe_mode.reason)
 
-    # -- what others may ask ----------------------------------------------------------------------------------------
+    # -- state for others -------------------------------------------------------------------------------------------
 
     @property
     def cib(self) -> Cib:
@@ -232,12 +233,12 @@ class NodeRuntime:
 
     @property
     def settings(self) -> NodeSettings:
-        """The settings that this daemon got at its start."""
+        """The settings that this daemon was started with."""
         return self._settings
 
     @property
     def ports(self) -> NodePorts:
-        """What this daemon asks of the world."""
+        """The ports of this daemon."""
         return self._ports
 
     @property
@@ -247,7 +248,7 @@ class NodeRuntime:
 
     @property
     def incarnation(self) -> Incarnation:
-        """The present life of this daemon."""
+        """The present incarnation of this daemon."""
         return self._incarnation
 
     @property
@@ -262,22 +263,22 @@ class NodeRuntime:
 
     @property
     def controller(self) -> ControllerMachine:
-        """This node's controller, for showing what it does."""
+        """This node's controller, for display."""
         return self._controller
 
     @property
     def joining(self) -> JoiningMachine:
-        """This node's membership, for showing where it stands."""
+        """This node's membership, for display."""
         return self._joining
 
     @property
     def executor(self) -> ExecutorMachine:
-        """This node's executor, for showing what it does."""
+        """This node's executor, for display."""
         return self._executor
 
     @property
     def is_catching_up(self) -> bool:
-        """Whether this daemon has not yet seen its own Join, and may soon: what it knows may be old."""
+        """Whether this daemon has not yet seen its own Join, and may soon: its state may be old."""
         is_young = elapsed_ms(self._began_at, self._ports.clock.now()) < CATCH_UP_MS
         is_led = self._leadership.leader is not None
         return self._joining.state is JoinState.OUTSIDE and (is_led or is_young)
@@ -289,11 +290,11 @@ class NodeRuntime:
 
     @property
     def safe_mode_remedy(self) -> str:
-        """What gives this node a controller again."""
+        """How this node gets a controller again."""
         return self._safe_mode.remedy
 
     def moment(self) -> Moment:
-        """Return the present."""
+        """Return the present time and lease."""
         clock = self._ports.clock
         return Moment(clock.now(), clock.wall(), self._ports.pacer.lease_until())
 
@@ -306,16 +307,16 @@ class NodeRuntime:
         return self._proposer.request_of(key)
 
     def forget(self, key: str) -> None:
-        """Repeat an administrator's command no more."""
+        """Stop repeating an administrator's command."""
         self._proposer.forget(key)
 
     def watch(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """Call `changed` after each wake; return what ends it."""
+        """Call `changed` after each wake; return the function that ends this."""
         self._watchers.append(changed)
         return lambda: self._watchers.remove(changed) if changed in self._watchers else None
 
     def watch_history(self, recorded: Callable[[], None]) -> None:
-        """Call `recorded` after each entry that left something in the history."""
+        """Call `recorded` after each entry that added to the history."""
         self._history_watchers.append(recorded)
 
     # -- events -----------------------------------------------------------------------------------------------------
@@ -564,11 +565,14 @@ class NodeRuntime:
             self._perform_all(self._executor.ticked(self.moment()))
         self._perform_all(self._fencer.ticked(self.moment()))
         if self._executor.has_acted_alone and not had_acted_alone:
-            # Where nothing had to be stopped, no end of an agent shows that this life is over.
+            # Where nothing had to be stopped, no agent's end triggers the next step of the membership.
             self._wake()
 
     def _show_cib(self) -> bool:
-        """Show executor and fencer the newest applied CIB, if it is new: what they begin must still be wanted in it."""
+        """Pass the newest applied CIB to executor and fencer, if it is new; return whether it was.
+
+        What they start must still be wanted in it.
+        """
         is_cib_new, self._is_cib_new = self._is_cib_new, False
         if is_cib_new:
             self._perform_all(self._executor.cib_changed(self._cib, self.moment()))
@@ -600,7 +604,7 @@ class NodeRuntime:
             self._left()
 
     def _finish_retirement(self) -> None:
-        """End when this node was removed: what it would do from now on, nobody would agree to."""
+        """End when this node was removed: nothing that it did from now on would be accepted."""
         node, cib = self._settings.node, self._cib
         status = cib.status.nodes.get(node)
         is_retired = node in cib.membership.retired or (status is not None and status.is_retired)
@@ -633,7 +637,7 @@ class NodeRuntime:
             self._timer = self._ports.clock.call_at(max(due, after(moment.now, 1)), self._wake)
 
     def _stamp(self) -> None:
-        """Show the pacer that the main loop lives, with each of its reports; whatever blocks it ends the stamps."""
+        """Stamp the pacer's page to show that the main loop runs; whatever blocks the loop ends the stamps."""
         if self._leaving.presence is Presence.STOPPED:
             return
         if self._stamp_timer is not None:
@@ -736,7 +740,7 @@ class NodeRuntime:
         self._perform_all(self._controller.applied(command, applied.refusal, applied.cib, self.moment()))
 
     def _hand_over_as_wanted(self) -> None:
-        """Let whom a person wants lead."""
+        """Hand over to the leader that an administrator requested."""
         wanted = self._hand_over.wanted(self._leadership.leader, self._ports.clock.now())
         if wanted is not None and self._leadership.is_self:
             self._transfer(wanted)
@@ -750,14 +754,14 @@ class NodeRuntime:
     # -- settings ---------------------------------------------------------------------------------------------------
 
     def _learn_fence_agents(self) -> None:
-        """Read what the fence agents say of themselves while there is time: a fencing would wait for it."""
+        """Read the fence agents' metadata in advance: a fencing would have to wait for it."""
         wanted = {device.agent.type for device in fence_devices(self._cib.in_force)} - self._learnt_agents
         for agent in sorted(wanted):
             self._learnt_agents.add(agent)
             self._ports.fence_agents.metadata(agent, lambda _metadata: None)
 
     def _retime(self) -> None:
-        """Derive the timers again when the administrator has changed the two numbers they come from."""
+        """Derive the timers again if the administrator has changed node-timeout or brain-timeout."""
         properties = ClusterProperties(self._cib.in_force)
         timing = derive(properties.duration_ms("node-timeout"), properties.duration_ms("brain-timeout"))
         if timing == self._timing or not self._cib.version.epoch:
@@ -770,7 +774,7 @@ class NodeRuntime:
         self._ports.pacer.configure(self._pacer_settings())
 
     def _follow_members(self) -> None:
-        """Let pacer and links follow the members, when they have changed; then the next change may come."""
+        """Let pacer and links follow changed members; then the next change may be made."""
         version = self._cib.membership.version
         if version <= self._followed:
             return
@@ -779,7 +783,7 @@ class NodeRuntime:
         self._log("daemon.members", Priority.NOTICE, version=version, members=",".join(each.name for each in members))
         own = self._cib.members.get(self._settings.node)
         if own is not None and own.certificate and self._settings.adopt(own.certificate):
-            # Before pacer and links: the others reckon with the key of the new certificate from this entry on.
+            # Before pacer and links: the others expect the key of the new certificate from this entry on.
             self._log("certificate.renewed", Priority.NOTICE)
         self._ports.pacer.configure(self._pacer_settings())
         addresses = {member.name: member.addresses for member in members}

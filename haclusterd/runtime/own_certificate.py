@@ -1,7 +1,7 @@
-"""Shows this node's certificate to the other members, when somebody needs it.
+"""Publishes this node's certificate to the other members when an invitation or a renewal needs it.
 
-Members that were made by `crm cluster setup` know each other's heartbeat keys from files; a node that joins later has
-only what stands in the CIB. It must never take the place of a certificate that is shown already.
+Members set up by `crm cluster setup` know each other's heartbeat keys from files; a node that joins later has only
+what is in the CIB. A certificate that is already published must never be replaced here.
 """
 
 from collections.abc import Callable
@@ -15,11 +15,11 @@ from haclusterd.runtime.member_change import InForce, MemberChange, Wait, with_c
 from haclusterd.runtime.node import NodeRuntime
 
 PAUSE_MS = 10_000
-"""After an attempt that failed."""
+"""Pause after a failed attempt."""
 
 
 class OwnCertificate:
-    """See the module."""
+    """This node's certificate in the CIB; see the module."""
 
     def __init__(self, runtime: NodeRuntime, own: Callable[[], str], is_wanted: Callable[[], bool]) -> None:
         """`own` reads this node's certificate (PEM); `is_wanted`: somebody was invited here."""

@@ -1,4 +1,4 @@
-"""What the brain sends its pacer, and what it reads from the pacer's report about the watchdog device."""
+"""What the daemon sends its pacer, and what it reads from the pacer's report about the watchdog device."""
 
 from collections.abc import Sequence
 
@@ -12,16 +12,16 @@ from haclusterd.runtime.settings import NodeSettings
 
 
 def members_of(settings: NodeSettings, cib: Cib) -> Sequence[Member]:
-    """Return the members as the CIB has them; until it does, as in this daemon's settings."""
+    """Return the members by the CIB; before it has any, by this daemon's settings."""
     return tuple(cib.members.values()) or settings.members
 
 
 def pacer_settings(settings: NodeSettings, cib: Cib, incarnation: Incarnation, timing: Timing) -> PacerSettings:
-    """Return the settings for this node's pacer now."""
+    """Return the present settings for this node's pacer."""
     own = settings.member(settings.node)
     assert own is not None
     members = members_of(settings, cib)
-    # A node that is a member no more votes for nobody.
+    # A node that is no longer a member votes for nobody.
     me = next((each for each in members if each.name == own.name), replace(own, is_voter=False))
     keys = {member.name: _key_of(settings, member) for member in members if member.name != me.name}
     peers = tuple(
@@ -47,7 +47,7 @@ def _key_of(settings: NodeSettings, member: Member) -> bytes | None:
 
 
 def device_state(settings: NodeSettings, report: PacerReport | None) -> DeviceState:
-    """Return how the watchdog device stands, where one is configured."""
+    """Return the state of the watchdog device, where one is configured."""
     if settings.watchdog is None:
         return NO_DEVICE
     if report is None:

@@ -1,7 +1,7 @@
-"""What happened, and the versions of the configuration, for verbs: read from the history as they are asked for.
+"""Past events and versions of the configuration, for verbs: read from the history when they are asked for.
 
-A verb is first run without them; the catalogue notes what it looked at, that is read, and the verb is run again. Where
-the verb is run apart from the main loop, what it looked at travels to it as JSON.
+A verb is first run without them; the catalogue notes what it looked up, that is read, and the verb is run again. If
+the verb runs in another process, what it looked up is passed as JSON.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class PastCatalogue:
     def __init__(
         self, history: History, followers: EventFollowers, peers: tuple[NodeName, ...], caller: str
     ) -> None:
-        """`peers` are the other nodes whose histories can be compared with this one's; `caller` is who asks."""
+        """`peers` are the nodes whose histories can be compared with this one's; `caller` is who asks."""
         self._history = history
         self._followers = followers
         self._peers = peers
@@ -47,7 +47,7 @@ class PastCatalogue:
         self._leave: Callable[[], None] = _nothing
 
     def recall(self, query: HistoryQuery) -> Recollection:
-        """Return the newest events that fit."""
+        """Return the newest events that match."""
         found = self._found.get(query)
         if found is not None:
             return Recollection(tuple(map(event_of, found.rows)), found.left_out, found.problem, found.end)
@@ -56,7 +56,7 @@ class PastCatalogue:
         return Recollection()
 
     def follow(self, query: FollowQuery, wait_ms: int) -> Followed:
-        """Return what comes after a position; a request follows one."""
+        """Return what follows a position; a request can follow one position only."""
         found = self._followed
         if found is None:
             self._follow_wanted = query, wait_ms
@@ -78,11 +78,11 @@ class PastCatalogue:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing was looked at that is not known."""
+        """Whether everything that was looked up is known."""
         return not (self._wanted or self._is_comparison_wanted or self._follow_wanted)
 
     def noted(self) -> Json:
-        """Return what was looked at and is not known."""
+        """Return, as JSON, what was looked up and is not known."""
         follow = self._follow_wanted
         return {
             "queries": [asdict(query) for query in self._wanted],
@@ -91,7 +91,7 @@ class PastCatalogue:
         }
 
     def note(self, noted: Any) -> None:
-        """Take what `noted` returned in an image of this process."""
+        """Take what `noted` returned in a forked image of this process."""
         fields = ("resources", "kinds")
         self._wanted = [
             HistoryQuery(**{**query, **{name: tuple(query[name]) for name in fields}}) for query in noted["queries"]
@@ -104,7 +104,7 @@ class PastCatalogue:
             self._follow_wanted = FollowQuery(**query), wait_ms
 
     def read(self, done: Callable[[], None]) -> None:
-        """Read one thing of what was looked at; call `done` when it is known."""
+        """Read one of the things that were looked up; call `done` when it is known."""
         if self._follow_wanted is not None:
             self._follow(*self._follow_wanted, done)
             return
@@ -135,7 +135,7 @@ class PastCatalogue:
         self._leave = self._followers.follow(query, wait_ms, self._caller, followed)
 
     def leave(self) -> None:
-        """Wait no more for what happens."""
+        """Stop waiting for events."""
         self._leave()
 
 
@@ -144,7 +144,7 @@ def _nothing() -> None:
 
 
 def event_of(row: HistoryRow) -> Event:
-    """Read a row of the history."""
+    """Parse a row of the history."""
     detail = read_detail(row.detail_json)
     facts = Facts(**{name: detail[name] for name in FACT_NAMES if name in detail})
     change = Change(_kind(row.kind), row.node, row.resource, row.text, facts, detail.get("incident", ""))
@@ -153,7 +153,7 @@ def event_of(row: HistoryRow) -> Event:
 
 
 def _kind(text: str) -> ChangeKind:
-    """Read a kind from the history, which another version of this program may have written."""
+    """Parse a kind in the history, which another version of this program may have written."""
     try:
         return ChangeKind(text)
     except ValueError:
@@ -169,7 +169,7 @@ class VersionCatalogue:
         self._is_wanted = False
         self._listed: tuple[ListedVersion, ...] = ()
         self._contents: dict[int, bytes | None] = {}
-        """As they are kept: reading a large one takes long, and is left to where the verb runs."""
+        """In encoded form: parsing a large one takes long, and is left to the process that runs the verb."""
         self._wanted: set[int] = set()
         self._problem = ""
 
@@ -185,24 +185,24 @@ class VersionCatalogue:
         return self._decoded(number, self._contents.get(number))
 
     def problem(self) -> str:
-        """Return what keeps the history from being whole; empty when nothing does."""
+        """Return why the history is incomplete; empty when it is complete."""
         return self._problem
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing was looked at that is not known."""
+        """Whether everything that was looked up is known."""
         return not (self._is_wanted or self._wanted)
 
     def noted(self) -> Json:
-        """Return what was looked at and is not known."""
+        """Return, as JSON, what was looked up and is not known."""
         return {"numbers": sorted(self._wanted), "list": self._is_wanted}
 
     def note(self, noted: Any) -> None:
-        """Take what `noted` returned in an image of this process."""
+        """Take what `noted` returned in a forked image of this process."""
         self._wanted, self._is_wanted = set(noted["numbers"]), noted["list"]
 
     def read(self, done: Callable[[], None]) -> None:
-        """Read what was looked at; call `done` when it is known."""
+        """Read what was looked up; call `done` when it is known."""
         wanted, self._wanted = tuple(sorted(self._wanted)), set()
         self._is_wanted = False
 

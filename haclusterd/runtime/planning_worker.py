@@ -1,8 +1,7 @@
-"""What the planning worker does, without its process: follow the log, and plan when asked.
+"""What the planning worker does, without its process: it follows the log, and plans on request.
 
-It folds the same entries as every replica, so its CIB at an index is the daemon's; only its memory is its own. A
-scheduler that fails is an answer. Being asked about another index than its own is a programmer's error and ends it: the
-daemon begins a new one.
+It folds the same entries as every replica, so its CIB at an index is the daemon's. A scheduler that fails is an answer.
+A request for another index than its own is a programmer's error and ends the worker: the daemon starts a new one.
 """
 
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ from haclusterd.scheduler.schedule import schedule
 
 
 class PlanningWorker:
-    """One worker's state."""
+    """The state of one worker."""
 
     def __init__(self) -> None:
         self._folding = Folding()
@@ -38,11 +37,11 @@ class PlanningWorker:
 
     @property
     def cib(self) -> Cib:
-        """The CIB that it has followed to."""
+        """The CIB at the newest entry that it has followed."""
         return self._cib
 
     def take(self, message: Message) -> Iterator[Message]:
-        """Take a message in, and yield what is to be answered."""
+        """Take a message, and yield the answers."""
         match message:
             case Fragment(data=data):
                 self._pieces.append(data)

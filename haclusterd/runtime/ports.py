@@ -1,4 +1,4 @@
-"""Everything a node's runtime needs of the world, in one value."""
+"""All ports of a node's runtime, in one value."""
 
 from haclusterd.model.records import dataclass
 from haclusterd.ports.agents import AgentRunner
@@ -21,7 +21,7 @@ from haclusterd.ports.store import Store
 
 @dataclass(frozen=True, slots=True)
 class NodePorts:
-    """What one daemon asks of the world."""
+    """The ports of one daemon."""
 
     clock: Clock
     entropy: Entropy

@@ -1,7 +1,8 @@
-"""Gets intents into the log: exactly one effect each, however often the network swallows them.
+"""Gets proposals into the log: each takes effect exactly once, however often messages are lost.
 
-An intent has a key. While one with a key is in flight, the same key is not proposed again; it is repeated under its
-request id until this node sees it applied. What a failed proposal did is unknown, so nothing is ever taken for lost.
+A proposal has a key. While one with a key is in flight, the same key is not proposed again; it is repeated under its
+request id until this node sees it applied. The effect of an unanswered proposal is unknown, so none is given up as
+lost.
 """
 
 from collections.abc import Callable
@@ -16,10 +17,10 @@ from haclusterd.model.records import dataclass
 from haclusterd.ports.store import MAX_ENTRY_BYTES, Store
 
 REPEAT_MS = 600
-"""After how long an unanswered proposal is repeated: a new leader needs about this long."""
+"""Time after which an unanswered proposal is repeated: a new leader needs about this long."""
 FULL_PAUSE_MS = 50
 IN_FLIGHT_MAX = 64
-"""Fewer than the request ids that the CIB remembers of a proposer."""
+"""Maximum in flight: fewer than the request ids that the CIB remembers of a proposer."""
 
 
 class EntryTooLargeError(Exception):
@@ -45,7 +46,7 @@ class _Pending:
     envelope: Envelope
     entry: bytes
     term: Term | None
-    """In which alone it counts."""
+    """The only term in which it may be appended; None: any."""
     done: Done | None
     send_at: Instant
     scope: Scope
@@ -56,7 +57,7 @@ class Proposer:
     """This node's proposals; see the module."""
 
     def __init__(self, node: NodeName, session: str, store: Store) -> None:
-        """`session` names this process's life."""
+        """`session` identifies this process."""
         self._node = node
         self._session = session
         self._store = store
@@ -79,7 +80,8 @@ class Proposer:
     ) -> bool:
         """Propose a command, unless its key is in flight; return whether it was new.
 
-        Raises EntryTooLargeError, and proposes nothing, when no entry can hold the command.
+        `done` is called when it is applied. Raises EntryTooLargeError, and proposes nothing, when no entry can hold the
+        command.
         """
         if key in self._pending:
             return False
@@ -114,20 +116,20 @@ class Proposer:
             pending.send_at = after(now, REPEAT_MS)
 
     def leader_changed(self, now: Instant) -> None:
-        """Repeat everything now: what was in flight to the old leader may be gone."""
+        """Repeat everything now: what was in flight to the old leader may be lost."""
         for pending in self._pending.values():
             pending.send_at = now
         self.step(now)
 
     def applied(self, applied: Applied) -> str | None:
-        """Take note of an applied entry; return its key when it was one of these."""
+        """Note an applied entry; return its key if it is one of these proposals, else None."""
         if applied.envelope is None:
             return None
         pending = self._by_request.pop(applied.envelope.request, None)
         if pending is None:
             return None
         del self._pending[pending.key]
-        # There is room for one more: it need not sit out its pause.
+        # There is room for one more: it is sent without its pause.
         waiting = next((each for each in self._pending.values() if not each.is_sent and each.send_at), None)
         if waiting is not None:
             waiting.send_at = Instant(0)
@@ -136,24 +138,24 @@ class Proposer:
         return pending.key
 
     def forget(self, key: str) -> None:
-        """Repeat this no more: its reason is gone. It may still be applied."""
+        """Stop repeating a proposal that is no longer needed. It may still be applied."""
         pending = self._pending.pop(key, None)
         if pending is not None:
             del self._by_request[pending.request]
 
     def forget_scope(self, scope: Scope) -> None:
-        """Repeat no more what was proposed in this scope, which has ended. It may still be applied."""
+        """Stop repeating the proposals of a scope that has ended. They may still be applied."""
         for key in [key for key, pending in self._pending.items() if pending.scope is scope]:
             self.forget(key)
 
     def deadline(self) -> Instant:
-        """Return when `step` is wanted next."""
+        """Return when `step` must be called next."""
         return min((pending.send_at for pending in self._pending.values()), default=NEVER)
 
 
 def _only_term(command: Command) -> Term | None:
-    """Return the only term in whose log a command may stand; None: any.
+    """Return the only term in whose log a command may be; None: any.
 
-    Orders may rest on results that stand before them in their leader's log and are not committed yet.
+    Orders may rest on results that precede them in their leader's log and are not committed yet.
     """
     return command.dc_term if isinstance(command, IssueOrders) else None

@@ -1,8 +1,8 @@
-"""Another certificate for a member, by way of the log: the member asks, and the node with the authority's key answers.
+"""A new certificate for a member, through the log: the member asks, and the node with the authority's key answers.
 
-What the member asks for is signed with the key that it has now, so that nobody else can ask in its name. Its new key
-never leaves it. The answer changes the members; the member takes the new key into use when it applies that change, and
-once its links use it, the old certificate is revoked.
+The member signs its request with its present key, so that nobody else can ask in its name. Its new key never leaves
+it. The answer changes the members; the member starts using the new key when it applies that change, and once its links
+use it, the old certificate is revoked.
 """
 
 from functools import partial
@@ -19,14 +19,14 @@ from haclusterd.runtime.member_change import InForce, MemberChange, Wait, with_c
 from haclusterd.runtime.node import NodeRuntime
 
 REVOKE_AFTER_MS = 10_000
-"""Until then every link has been made again."""
+"""Time in which every link has been established again."""
 PAUSE_MS = 10_000
-"""After an attempt that failed."""
+"""Pause after a failed attempt."""
 AUTHORITY = "the authority"
 
 
 class RenewalService:
-    """This daemon's part in renewals: as the member that asks, and as the one that has the authority's key."""
+    """This daemon's part in renewals: as the member that asks, and as the node that has the authority's key."""
 
     def __init__(self, runtime: NodeRuntime, authority: Authority) -> None:
         self._runtime = runtime
@@ -35,11 +35,11 @@ class RenewalService:
         self._is_busy = False
         self._retry_at = Instant(0)
         self._refused: tuple[NodeName, str] | None = None
-        """What was asked for last and cannot be granted."""
+        """The newest request that cannot be granted."""
         runtime.watch(self._look)
 
     def adopt(self, certificate: str) -> bool:
-        """Take this node's new certificate into use, and let the old one be revoked soon; False: it is not new."""
+        """Start using this node's new certificate, and have the old one revoked soon; return whether it was new."""
         old = self._authority.own_certificate()
         if certificate == old or not self._authority.adopt(certificate):
             return False
@@ -64,7 +64,7 @@ class RenewalService:
                     return
 
     def _ask(self, node: NodeName) -> None:
-        """Make the request; a member that does not show its certificate yet does so first."""
+        """Make the request; a member whose certificate is not in the CIB yet publishes it first."""
         if not self._runtime.cib.members[node].certificate:
             return
         request = self._authority.begin_renewal(node)

@@ -1,8 +1,8 @@
-"""The state machine that the store drives: entries are envelopes, the state is the CIB.
+"""The state machine behind the store: entries are envelopes, the state is the CIB.
 
-It runs on the Raft thread. Its only contact with the world is the withdrawn set: before this node acknowledges an entry
-that declares a node lost, its pacer stops echoing that node, and goes on again when the node's next Join is applied
-(safety.md §2, "Withdrawal").
+It runs on the Raft thread. Its only side effect is on the withdrawn set: before this node acknowledges an entry that
+declares a node lost, its pacer stops echoing that node, and resumes when the node's next Join is applied (safety.md §2,
+"Withdrawal").
 """
 
 from collections import Counter
@@ -35,19 +35,19 @@ T = TypeVar("T", ActivateStaged, ChangeMembers)
 
 
 class Withdrawals(Protocol):
-    """The part of the pacer that the Raft thread may touch."""
+    """The part of the pacer port that the Raft thread may use."""
 
     def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
         """Stop echoing a node."""
         ...
 
     def reinstate(self, node: NodeName, incarnation: Incarnation) -> None:
-        """Echo it again, as far as this incarnation goes."""
+        """Echo it again, as far as this incarnation is concerned."""
         ...
 
 
 class Folding:
-    """From entries and snapshots to states: it keeps nothing, so one may do it for many replicas."""
+    """Folds entries and reads snapshots: without state, so one object may serve many replicas."""
 
     def fold(
         self,
@@ -60,7 +60,7 @@ class Folding:
         is_in_force: bool = False,
         read_staged: PutTogether = put_together,
     ) -> Applied:
-        """Return what an entry makes of the CIB before it."""
+        """Return the result of an entry for the CIB before it."""
         try:
             envelope = decode_envelope(entry)
         except CodecError as error:
@@ -70,7 +70,7 @@ class Folding:
         )
 
     def prepare(self, cib: Cib, entry: bytes) -> Steps[PutTogether] | None:
-        """Return the part of `fold` that may take long, in steps; None for nearly all entries, and quickly so."""
+        """Return the part of `fold` that may take long, in steps; None, which is found quickly, for most entries."""
         command = _decoded(entry, ActivateStaged)
         if command is None:
             return None
@@ -78,7 +78,7 @@ class Folding:
         return prepare_in_steps(parts) if len(parts) == command.parts else None
 
     def write(self, cib: Cib) -> bytes:
-        """Return a snapshot of a CIB."""
+        """Return the snapshot of a CIB."""
         return encode_cib(cib)
 
     def read(self, snapshot: bytes) -> Steps[Cib]:
@@ -97,21 +97,21 @@ class Replica:
         self._folding = folding or Folding()
         self._cib = Cib()
         self._read_staged: PutTogether = put_together
-        """Knows the staged change that the next entry makes, once it was prepared."""
+        """Reads staged changes; knows the one that the next entry makes, once that was prepared."""
         self._announced: Counter[Loss] = Counter()
         """Losses in the log that are not applied yet."""
         self._decided: set[Loss] = set()
-        """Losses that were applied and are not ended by a later Join."""
+        """Losses that are applied and not ended by a later Join."""
 
     def appended(self, entry: bytes) -> None:
-        """See an entry that is about to be acknowledged."""
+        """Note an entry that is about to be acknowledged."""
         loss = _declared_loss(entry)
         if loss is not None and self._rules.withdraw_echo:
             self._announced[loss] += 1
             self._withdrawals.withdraw(*loss)
 
     def is_awaited(self, entry: bytes) -> bool:
-        """Tell whether the DC can go on from it: what an executor did makes the next orders possible."""
+        """Return whether the DC can continue from it: an executor's results make the next orders possible."""
         return kind_of(entry) is RecordResults
 
     def removed(self, entry: bytes) -> None:
@@ -121,7 +121,7 @@ class Replica:
             self._settle(loss)
 
     def prepare(self, entry: bytes) -> Steps[None] | None:
-        """Read the staged change that the next entry makes."""
+        """Prepare the staged change that the next entry makes; None when there is none."""
         steps = self._folding.prepare(self._cib, entry)
         return None if steps is None else self._keep(steps)
 
@@ -153,22 +153,22 @@ class Replica:
         return applied
 
     def incarnation_of(self, node: NodeName) -> Incarnation | None:
-        """Return under which incarnation a node joined last; None: it has not."""
+        """Return the incarnation of a node's newest Join; None: it has not joined."""
         status = self._cib.status.nodes.get(node)
         return status.incarnation if status is not None else None
 
     def voter_set(self) -> VoterSet | None:
-        """Return the voters as the CIB has them; None before the cluster is formed."""
+        """Return the voters by the CIB; None before the cluster is formed."""
         cib = self._cib
         return _voters_of(cib.membership.version, cib.members.values()) if cib.members else None
 
     def proposed_voters(self, entry: bytes) -> VoterSet | None:
-        """Return the voters that a change of the members asks for."""
+        """Return the voters that a change of the members asks for; None for any other entry."""
         command = _change_of_members(entry)
         return _voters_of(command.version, command.members) if command is not None else None
 
     def may_change_voters(self, entry: bytes) -> bool:
-        """Tell whether the CIB allows a change of the members now."""
+        """Return whether the CIB allows a change of the members now."""
         command = _change_of_members(entry)
         return (
             command is not None
@@ -177,15 +177,15 @@ class Replica:
         )
 
     def snapshot(self) -> Callable[[], bytes]:
-        """Return a function that encodes the CIB as it is now."""
+        """Return a function that encodes the CIB as of now."""
         return partial(self._folding.write, self._cib)
 
     def read(self, data: bytes) -> Steps[Cib]:
-        """Read a snapshot's CIB."""
+        """Read the CIB of a snapshot, in steps."""
         return self._folding.read(data)
 
     def restore(self, state: object) -> Cib:
-        """Replace the CIB by a snapshot's."""
+        """Replace the CIB by that of a snapshot."""
         assert isinstance(state, Cib)
         self._cib = state
         self._read_staged = put_together
@@ -211,14 +211,14 @@ class Replica:
                 self._decided.add(loss)
             self._settle(loss)
         elif isinstance(command, Join) and _is_in_force(applied.cib, command):
-            # A loss that is announced behind this Join in the log stays: at a replay it is known before its time.
+            # A loss that follows this Join in the log stays: during replay it is known in advance.
             ended = sorted(loss for loss in self._decided if loss[0] == command.node)
             self._decided.difference_update(ended)
             for loss in ended:
                 self._reinstate_unless_given_up(loss)
 
     def _settle(self, loss: Loss) -> None:
-        """One announcement of a loss has been applied or taken back."""
+        """Note that one declaration of a loss was applied or taken back."""
         self._announced[loss] -= 1
         if self._announced[loss] <= 0:
             del self._announced[loss]
@@ -230,7 +230,7 @@ class Replica:
 
 
 def _is_in_force(cib: Cib, join: Join) -> bool:
-    """Tell whether a Join took effect: it may have been refused, or be the late repetition of an older life's."""
+    """Return whether a Join took effect: it may be refused, or a late repetition by an earlier incarnation."""
     status = cib.status.nodes.get(join.node)
     return status is not None and status.state is NodeState.ONLINE and status.incarnation == join.incarnation
 
@@ -240,7 +240,7 @@ def _change_of_members(entry: bytes) -> ChangeMembers | None:
 
 
 def _decoded(entry: bytes, kind: type[T]) -> T | None:
-    """Return the command of an entry if it is of this kind; any other is passed over without decoding."""
+    """Return the command of an entry if it is of this kind, else None, without decoding it."""
     if kind_of(entry) is not kind:
         return None
     try:

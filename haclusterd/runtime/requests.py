@@ -1,4 +1,4 @@
-"""Who asks a daemon, and what all requests to it share."""
+"""Who sends requests to a daemon, and what all requests share."""
 
 from collections.abc import Callable
 
@@ -28,38 +28,38 @@ WIDEN = (
     "be root; or root lets the whole group haclient do it, on every node: "
     "crm configure property control-group-permission={}"
 )
-"""What to do about a missing permission, for a user of this machine."""
+"""Remedy for a missing permission, for a user of this machine."""
 OTHER_TOKEN = "use a token of role {0}; one is made with: crm api token add NAME --role {0}"
 
 GRANT = "be root; or root gives you a role that may: crm configure acl_target USER ROLE; see: crm acl whoami"
-"""Likewise where access control lists are in force."""
+"""The same where access control lists are in force."""
 SUPER = Principal("root", is_superuser=True)
 
 Answer = Callable[[Progress | Response | EncodedResponse], None]
 HangUp = Callable[[], None]
-"""Called when the client has gone; harmless after the answer."""
+"""Called when the client has disconnected; harmless after the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, as the socket's credentials or a token tell."""
+    """Who asks, by the socket's credentials or a token."""
 
     author: str
     principal: Principal = SUPER
     is_trusted: bool = True
-    """Whether this is root, or who runs the daemon."""
+    """Whether this is root, or the user that runs the daemon."""
     objection: ReportItem | None = None
-    """Why nothing is done for them at all."""
+    """Why every request is refused; empty: it is not."""
 
     def remedy(self, access: Access, needed: Permission) -> str:
-        """Return what to do about a missing permission."""
+        """Return the remedy for a missing permission."""
         if self.principal.token:
             return OTHER_TOKEN.format(ROLE_FOR[needed])
         return f"{WIDEN.format(needed)}, or gives you a role, see: crm acl whoami" if access.rules is None else GRANT
 
     @property
     def whose(self) -> str:
-        """For whom `Background.apart` works."""
+        """The user for whom `Background.apart` works."""
         return "" if self.is_trusted else self.author
 
 
@@ -76,7 +76,7 @@ class RequestServices:
         runtime.watch_history(self.followers.recorded)
 
     def invite(self, outcome: AnyOutcome, author: str) -> AnyOutcome:
-        """Do what only a daemon does; return the outcome with what came of it."""
+        """Do the part of a verb that only a daemon can do; return the outcome with its result."""
         if self._enrolment is None or outcome.invite is None:
             return replace(outcome, reports=(report(Code.NOT_OFFLINE, what="an invitation"),))
         if outcome.invite == "withdraw":
@@ -97,7 +97,7 @@ class RequestServices:
         past: PastCatalogue,
         validations: AgentValidations | None = None,
     ) -> Context:
-        """Return what a verb may look at, with `cib` as the state it decides over, asked at `now`."""
+        """Return what a verb may look at: `cib` is the state it decides by, `now` when it was asked."""
         return Context(
             cib=cib,
             now=now,
@@ -123,7 +123,7 @@ class RequestServices:
 
 
 def _author(request: Request, caller: Caller) -> str:
-    """Return who the history says it was: the user or token, and by what if it was not crm."""
+    """Return the author for the history: the user or token, and the interface if it was not crm."""
     tool = request.arguments.get("tool") if request.verb == "tool.run" else None
     origin = request.origin or (tool if isinstance(tool, str) and ORIGIN.match(tool) else "")
     return f"{caller.author}{VIA}{origin}" if origin else caller.author
@@ -141,6 +141,6 @@ def response(
     status: int | None = None,
     basis: Basis | None = None,
 ) -> Response:
-    """Return the answer to a request, whose exit status is that of its first error, or else `status`."""
+    """Return the answer to a request; its exit status is that of its first error, or else `status`."""
     found = int(exit_status(reports))
     return Response(request.id, found or (status or 0), tuple(shown_report(item) for item in reports), data, basis)

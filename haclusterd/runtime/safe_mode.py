@@ -1,6 +1,6 @@
-"""Safe mode: a daemon whose controller crashes again and again at one configuration runs without it (safety.md §4).
+"""Safe mode: a daemon whose controller crashes repeatedly with one configuration runs without it (safety.md §4).
 
-Raft, apply, pacer and monitors go on. It ends with the next configuration, and never by itself.
+Raft, apply, pacer and monitors go on. It ends with the next version of the configuration, and never by itself.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ AFTER_DIFFERENCE = (
     "let every voter come back: a majority says who is right. Where there is none, stop haclusterd on all nodes; "
     "then, on the one that is right: crm cluster recover"
 )
-"""What to do while nobody can say which replica is right; a restart changes nothing."""
+"""Remedy while it is unknown which replica is right; a restart changes nothing."""
 CRASH_LOOP_COUNT = 3
 CRASH_LOOP_WINDOW_MS = 600_000
 
@@ -29,13 +29,13 @@ class SafeMode:
 
     @property
     def remedy(self) -> str:
-        """What ends it; empty when there is a controller."""
+        """What ends safe mode; empty when there is a controller."""
         if not self.reason:
             return ""
         return AFTER_DIFFERENCE if self._is_held else AFTER_CRASHES
 
     def judge(self, crashes: Iterable[CrashRecord], now: Instant) -> None:
-        """Enter it at the third crash as controller at one configuration in ten minutes."""
+        """Enter it at the third crash as controller with one configuration in ten minutes."""
         recent = [each for each in crashes if each.was_controller and now - each.at < CRASH_LOOP_WINDOW_MS]
         same = [each for each in recent if each.epoch == recent[-1].epoch]
         if len(same) >= CRASH_LOOP_COUNT:
@@ -43,14 +43,14 @@ class SafeMode:
             self.reason = f"the controller crashed {len(same)} times at configuration {self._epoch}: {same[-1].detail}"
 
     def hold(self, why: str) -> None:
-        """Enter it because nobody can say which replica is right; empty: leave what was entered so."""
+        """Enter it because it is unknown which replica is right; with an empty `why`, leave it if it was entered so."""
         if why:
             self._is_held, self.reason = True, why
         elif self._is_held:
             self._is_held, self.reason = False, ""
 
     def is_over_at(self, epoch: int) -> bool:
-        """Tell whether this version of the configuration ends it; 0, that none is known yet, does not."""
+        """Return whether this version of the configuration ends it; 0 (none known yet) does not."""
         if not self.reason or self._is_held or epoch in (0, self._epoch):
             return False
         self.reason = ""

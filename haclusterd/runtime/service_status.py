@@ -1,11 +1,11 @@
-"""Where this node stands, in one line: what `systemctl status` shows (STATUS= of sd_notify(3))."""
+"""The state of this node in one line, for `systemctl status` (STATUS= of sd_notify(3))."""
 
 from haclusterd.machines.joining import JoinState
 from haclusterd.runtime.node import NodeRuntime
 
 
 def standing(runtime: NodeRuntime) -> str:
-    """Return the line; it changes only when what it says does."""
+    """Return the line."""
     joining, leader = runtime.joining, runtime.leadership.leader
     if joining.held_because:
         return f"not in the cluster: {joining.held_because}"

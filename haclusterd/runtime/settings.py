@@ -1,4 +1,4 @@
-"""What a daemon gets from outside: who it is, who its peers are, and where its files live.
+"""The settings of a daemon: who it is, who its peers are, and where its files are.
 
 `NodeSettings` is all that `NodeRuntime` knows. `Installation` is what the composition root reads from `haclusterd.yaml`
 beside the node's certificates.
@@ -30,7 +30,7 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """Everything about one daemon that is not asked of a port."""
+    """All settings of one daemon that do not come from a port."""
 
     node: NodeName
     cluster_uuid: str
@@ -40,18 +40,18 @@ class NodeSettings:
     keys: Mapping[NodeName, bytes] = field(repr=False)
     """Heartbeat keys, one for each peer."""
     timing: Timing = field(default_factory=lambda: derive(2000))
-    """Until the CIB says otherwise."""
+    """Used until the CIB says otherwise."""
     watchdog: WatchdogSettings | None = None
     actions_max: int = 16
-    """Agents that run at once, recurring monitors not counted."""
+    """Maximum number of agents running at once, without recurring monitors."""
     rules: SafetyRules = ALL_RULES
     feature_level: int = FEATURE_LEVEL
-    """What this daemon reads (`cib.levels`)."""
+    """The feature level that this daemon reads (`cib.levels`)."""
     derive_key: Callable[[NodeName, str], bytes | None] = field(default=lambda _node, _certificate: None, repr=False)
-    """The heartbeat key that this node shares with a member, from that member's certificate (PEM)."""
+    """Returns the heartbeat key that this node shares with a member, from that member's certificate (PEM)."""
 
     adopt: Callable[[str], bool] = field(default=lambda _: False, repr=False)
-    """Take this node's own certificate, as the members have it now, into use, if it is a new one; tell whether."""
+    """Starts using this node's certificate as the CIB has it, if it is new; returns whether it is."""
 
     def member(self, node: NodeName) -> Member | None:
         """Return a member by name."""
@@ -60,10 +60,10 @@ class NodeSettings:
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What `haclusterd.yaml` says."""
+    """The content of `haclusterd.yaml`."""
 
     directory: Path
-    """Of the file: certificates and keys lie beside it."""
+    """The directory of the file: certificates and keys are beside it."""
     node: NodeName
     cluster_uuid: str
     cluster_name: str
@@ -75,17 +75,17 @@ class Installation:
     node_timeout_ms: int
     watchdog: WatchdogSettings | None = None
     machine_id_file: Path | None = None
-    """Names this machine, before all that the kernel tells of it; None: there is none."""
+    """An identifier of this machine that precedes all that the kernel reports; None: there is none."""
     gpus: int = 0
-    """How many GPUs this node should have: fewer are a trouble. 0: it is not said, and the PCI bus counts."""
+    """How many GPUs this node should have: fewer are reported. 0: not specified, and the PCI bus counts."""
 
     def boot_id(self) -> str:
-        """Read the boot id."""
+        """Return the boot id of this machine."""
         return self.boot_id_file.read_text().strip()
 
 
 def render(installation: Installation) -> str:
-    """Write the configuration file."""
+    """Return the text of the configuration file."""
     document: dict[str, Any] = {
         "cluster": {"name": installation.cluster_name, "uuid": installation.cluster_uuid},
         "node": str(installation.node),
@@ -117,7 +117,7 @@ def render(installation: Installation) -> str:
 
 
 def load(path: Path) -> Installation:
-    """Read the configuration file; raise SettingsError naming what is wrong and what to do."""
+    """Read the configuration file; raises SettingsError, which names the problem and the remedy."""
     try:
         document = yaml.safe_load(path.read_text())
     except OSError as error:

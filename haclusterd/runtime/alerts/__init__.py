@@ -1,1 +1,1 @@
-"""Alerts in a daemon: how the agents are called, and what becomes of a call."""
+"""Alerts in a daemon: starts the agents' calls, and reports their results."""

@@ -1,6 +1,6 @@
-"""Alerts on the clock of one daemon: begins the calls that the machine wants, and proposes how far they have come.
+"""Delivers alerts by the clock of one daemon: starts the calls that the machine returns, and proposes its progress.
 
-What goes wrong with an agent is a line in the log, never anybody else's wait.
+A failure of an agent is a line in the log, and delays nothing else.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from haclusterd.runtime.ports import NodePorts
 
 
 class AlertDelivery:
-    """One node's part in it: nothing unless this node is DC."""
+    """One node's delivery: idle unless this node is DC."""
 
     def __init__(
         self,
@@ -37,11 +37,11 @@ class AlertDelivery:
         self._wake = wake
 
     def reincarnated(self, incarnation: Incarnation) -> None:
-        """Begin a new life of this node."""
+        """Start a new incarnation of this node."""
         self._machine.reincarnated(incarnation)
 
     def step(self, cib: Cib) -> None:
-        """Look what is to be delivered."""
+        """Start the calls that are due."""
         step = self._machine.step(cib, self._clock.now())
         for call in step.calls:
             self._agents.call(call, partial(self._finished, call))
@@ -51,7 +51,7 @@ class AlertDelivery:
             self._propose(Scope.DC, f"alerts:{step.record.term}", step.record)
 
     def deadline(self) -> Instant:
-        """Return when to step again although nothing happens."""
+        """Return when to call `step` again if nothing happens before."""
         return self._machine.deadline()
 
     def _finished(self, call: AlertCall, result: AlertCallResult) -> None:

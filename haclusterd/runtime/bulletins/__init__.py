@@ -1,1 +1,1 @@
-"""What the DC knows beside the CIB, written to its peers and shown on every node; nothing is decided by it."""
+"""What the DC knows beyond the CIB, sent to its peers and shown on every node; no decision depends on it."""

@@ -1,7 +1,7 @@
-"""What the DC knows beside the CIB, on every node: the DC writes it to its peers, and they show it in `crm status`.
+"""The DC sends its peers what it knows beyond the CIB, and they show it in `crm status`.
 
-Invariant: nothing is decided by it. A message may be lost, so each is repeated, and what is not repeated is shown no
-more; one that comes from anybody but the present leader, or is of another term, is never shown.
+Invariant: no decision depends on it. A message may be lost, so each is repeated, and one that is not repeated is no
+longer shown; a message of another node than the present leader, or of another term, is never shown.
 """
 
 from collections.abc import Iterable
@@ -16,41 +16,41 @@ from haclusterd.ports.store import LeadershipChanged
 from haclusterd.protocol.dc_bulletin import KIND, SINCE_LEVEL, BulletinRefusedError, DcBulletin, decode, encode
 
 SPACING_MS = 250
-"""Between two looks at what is new: a transition in progress changes with every action."""
+"""Pause between two checks for news: a transition in progress changes with every action."""
 REPEAT_MS = 5_000
-"""Between two that do not: so late a lost one is made good."""
+"""Time between two identical messages: a lost one is made up for this late."""
 SHOWN_MS = 3 * REPEAT_MS
-"""How long a bulletin is shown that is not repeated, and how long a new DC may be silent before that is said."""
+"""How long an unrepeated bulletin is shown, and how long a new DC may be silent before that is reported."""
 
 
 class DcBulletins:
-    """One node's part: it writes where it is DC, and listens where it is not."""
+    """One node's part: it sends while it is DC, and listens while it is not."""
 
     def __init__(self, node: NodeName, clock: Clock, peer_messages: PeerMessages) -> None:
         self._node = node
         self._clock = clock
         self._peer_messages = peer_messages
         self._sent: dict[NodeName, tuple[DcBulletin, Instant]] = {}
-        """What each peer was sent last, since it has been reachable."""
+        """The newest message sent to each peer since it became reachable."""
         self._looked_at: Instant | None = None
-        """When it was last looked whether the peers know the newest."""
+        """When it was last checked whether the peers have the newest message."""
         self._due: Instant = NEVER
         self._came: dict[NodeName, tuple[bytes, Instant]] = {}
         """The newest message of each peer; written on a thread of the adapter."""
         self._read: tuple[bytes, DcBulletin | None] = (b"", None)
         self._awaited: tuple[NodeName | None, Term] = (None, Term(0))
-        """Whose bulletins are to be shown: the leader's, of its term."""
+        """Whose bulletins are to be shown: the leader and its term."""
         self._awaited_since: Instant = clock.now()
 
     def start(self) -> None:
-        """Begin to listen."""
+        """Start listening."""
         self._peer_messages.open(KIND, self._message_came)
 
     def _message_came(self, peer: NodeName, message: bytes) -> None:
         self._came[peer] = (message, self._clock.now())
 
     def step(self, cib: Cib, leadership: LeadershipChanged, controller: ControllerMachine) -> None:
-        """Take note of who leads; on the DC, write what is due."""
+        """Note who leads; on the DC, send what is due."""
         now = self._clock.now()
         awaited = (leadership.leader, leadership.term)
         if self._awaited != awaited:
@@ -83,11 +83,11 @@ class DcBulletins:
                 if peer in nodes and nodes[peer].feature_level >= SINCE_LEVEL]  # fmt: skip
 
     def deadline(self) -> Instant:
-        """Return when `step` is to be called though nothing happens."""
+        """Return when to call `step` again if nothing happens before."""
         return self._due
 
     def shown(self) -> DcBulletin | None:
-        """Return what the present DC has written of late; None: nothing, or this node is it."""
+        """Return the newest bulletin of the present DC; None: there is no recent one, or this node is the DC."""
         leader, term = self._awaited
         message, at = self._came.get(leader, (b"", Instant(0))) if leader is not None else (b"", Instant(0))
         if not message or leader == self._node or elapsed_ms(at, self._clock.now()) >= SHOWN_MS:
@@ -98,7 +98,7 @@ class DcBulletins:
         return bulletin if bulletin is not None and bulletin.term == term else None
 
     def silent(self) -> NodeName | None:
-        """Return the leader, if it has led for long enough and yet nothing of it could be shown; else None."""
+        """Return the leader, if it has led for some time without any bulletin from it; else None."""
         leader, _ = self._awaited
         if leader in (None, self._node) or elapsed_ms(self._awaited_since, self._clock.now()) < SHOWN_MS:
             return None
@@ -106,7 +106,7 @@ class DcBulletins:
 
 
 def bulletin_of(controller: ControllerMachine, term: Term) -> DcBulletin:
-    """Return what a controller that is DC knows beside the CIB."""
+    """Return what the controller of a DC knows beyond the CIB."""
     return DcBulletin(term, controller.warnings, controller.failure, controller.transition_progress())
 
 

@@ -1,1 +1,1 @@
-"""Secrets in a daemon: agents get their values, members that cannot open them the key."""
+"""Secrets in a daemon: agents get the values, and members that lack the secret key get it."""

@@ -1,9 +1,7 @@
 """What a node does with the cluster's secrets (docs/design/0017-secrets.md).
 
-A member that cannot open the cluster's secrets gets their key from one that can.
-
-Level, not edge: who lacks the key is found in the CIB. Of the members that are online and have it, the first by name
-gives it, so that one entry of the log does it.
+A member that lacks the secret key gets it from one that has it. Level-triggered: the CIB shows who lacks the key. Of
+the online members that have it, the first by name gives it, so that one log entry is enough.
 """
 
 import hashlib
@@ -20,7 +18,7 @@ from haclusterd.runtime.secrets.values import SecretAgents, SecretFenceAgents, S
 
 
 class NodeSecrets:
-    """Everything that one node does with secrets: its agents get their values, other members the key."""
+    """One node's use of secrets: its agents get their values, other members the key."""
 
     def __init__(
         self,
@@ -29,22 +27,22 @@ class NodeSecrets:
         cib: Callable[[], Cib],
         propose: Callable[[Scope, str, Command], None],
     ) -> None:
-        """`ports` of this value are those by which agents are to be run from now on."""
+        """The attribute `ports` has the ports through which agents must be run from now on."""
         self._node = node
         self._keeper = ports.secrets
         self._cib = cib
         self._propose = propose
         self._given = ""
-        """What was proposed last; what stays as it was cannot be helped."""
+        """The newest proposal; while it stays the same, it cannot be granted."""
         self._version = 0
-        """At which what waits for the key was looked at last."""
+        """The CIB's secrets at the last check of actions that wait for the key."""
         values = SecretValues(ports.secrets, lambda: cib().secrets, ports.background)
         self._agents = SecretAgents(ports.agents, values, ports.clock)
         fence_agents = SecretFenceAgents(ports.fence_agents, values, ports.clock)
         self.ports = replace(ports, agents=self._agents, fence_agents=fence_agents)
 
     def step(self, incarnation: Incarnation) -> None:
-        """Take in the newest applied CIB."""
+        """Take the newest applied CIB."""
         cib = self._cib()
         self._share(cib, incarnation)
         if cib.secrets.version != self._version:
@@ -52,7 +50,7 @@ class NodeSecrets:
             self._agents.look_again()
 
     def _share(self, cib: Cib, incarnation: Incarnation) -> None:
-        """Give the key to who lacks it, if that is this node's part."""
+        """Give the key to members that lack it, if that is this node's part."""
         secrets = cib.secrets
         if not secrets.key_id:
             return

@@ -1,4 +1,4 @@
-"""Agents get the values of secrets, in the place of references, and their words come back without them.
+"""Agents get the values of secrets in place of references, and their output comes back without them.
 
 A value exists from here to the agent's environment or standard input, and nowhere else: what is committed, logged,
 recorded and planned with has the reference. Source: docs/design/0017-secrets.md; agents-and-fencing.md §1.5, §3.1.
@@ -22,12 +22,12 @@ from haclusterd.ports.secrets import SecretKeeper
 KEY_WAIT_MS = 5_000
 """How long an action waits until another member has given this one the secret key."""
 TRACES = ("trace_ra", "trace_dir")
-"""Parameters by which an agent writes every word that it computes with into a file."""
+"""Parameters that make an agent write its variables to a trace file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """Parameters with values in the place of references."""
+    """Parameters with values in place of references."""
 
     parameters: Mapping[str, str]
     """Without those that have no value."""
@@ -35,9 +35,9 @@ class Resolved:
     problem: str = ""
     """Why a parameter has no value; empty: each has one."""
     is_unknown: bool = False
-    """Whether there is no such secret, on any node."""
+    """Whether the secret exists on no node."""
     may_come: bool = False
-    """Whether this node only does not have the key yet."""
+    """Whether it is only that this node does not have the key yet."""
 
 
 class SecretValues:
@@ -49,7 +49,7 @@ class SecretValues:
         self._background = background
 
     def resolve(self, resource: str, parameters: Mapping[str, str], done: Callable[[Resolved], None]) -> None:
-        """Call `done` with the parameters, at once unless files of Pacemaker have to be read."""
+        """Call `done` with the parameters: at once, unless Pacemaker's secret files have to be read."""
         if PACEMAKERS not in parameters.values():
             done(self._resolved(parameters, {}))
             return
@@ -105,7 +105,7 @@ class _Held:
 
 
 class SecretAgents:
-    """An `AgentRunner` whose agents get values in the place of references."""
+    """An `AgentRunner` whose agents get values in place of references."""
 
     def __init__(self, inner: AgentRunner, values: SecretValues, clock: Clock) -> None:
         self._inner = inner
@@ -124,7 +124,7 @@ class SecretAgents:
             self._inner.run(call, done)
 
     def look_again(self) -> None:
-        """Try what waits for the key; called when the secrets have changed."""
+        """Retry the actions that wait for the key; called when the secrets have changed."""
         for key, held in tuple(self._held.items()):
             held.timer.cancel()
             del self._held[key]
@@ -145,7 +145,7 @@ class SecretAgents:
             at = after(self._clock.now(), KEY_WAIT_MS)
             self._held[call.key] = _Held(call, done, self._clock.call_at(at, lambda: self._give_up(call.key)))
         elif found.problem and call.action != ActionName.STOP:
-            # Nobody else can do it either where there is no such secret; else this node alone cannot.
+            # If there is no such secret, no other node can do it either; otherwise only this one cannot.
             code = ExitCode.NOT_CONFIGURED if found.is_unknown else ExitCode.ARGUMENTS
             self._answer(call, done, int(code), ExecutionStatus.DONE, found.problem)
         else:
@@ -191,7 +191,7 @@ class SecretAgents:
         self._inner.metadata(agent, done)
 
     def validate(self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]) -> None:
-        """See `AgentRunner.validate`; an agent is not asked of parameters that have no value."""
+        """See `AgentRunner.validate`; an agent is not asked about parameters that have no value."""
         parameters = dict(question.parameters)
         if not _refers(parameters):
             self._inner.validate(question, timeout_ms, done)
@@ -224,7 +224,7 @@ class SecretAgents:
 
 
 class SecretFenceAgents:
-    """`FenceAgents` that get values in the place of references; without a value the call has failed."""
+    """`FenceAgents` that get values in place of references; without a value the call fails."""
 
     def __init__(self, inner: FenceAgents, values: SecretValues, clock: Clock) -> None:
         self._inner = inner
