@@ -36,8 +36,7 @@ class AgentCatalogue(Mapping[str, AgentFacts]):
         return self._names
 
     def _is_here(self, name: str) -> bool:
-        """Return whether an agent is installed by this name: units have aliases, and instances that no list
-        contains."""
+        """Return whether an agent is installed by this name: units have aliases, and unlisted instances."""
         known = self._by_name()
         if name not in known and name.count(":") == 1:
             agent = AgentReference.parse(name)

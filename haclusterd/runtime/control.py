@@ -63,8 +63,7 @@ class ControlService:
         return Caller(author, Principal(user, groups, is_superuser=is_superuser), is_trusted=is_trusted)
 
     def bearer(self, credential: str) -> Caller:
-        """Return the caller whom an API token identifies, by whichever program it is passed on; root gains nothing by a
-        token."""
+        """Return the caller of an API token, whichever program passes it on; root gains nothing by a token."""
         runtime = self._runtime
         found = bearer_of(runtime.cib, credential, runtime.ports.clock.wall())
         if isinstance(found, ReportItem):
