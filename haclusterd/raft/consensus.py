@@ -1,11 +1,11 @@
-"""What this node decides as follower, candidate and leader; the library below counts votes and copies.
+"""What this node decides as follower, candidate and leader; the library below counts votes and acknowledged copies.
 
-Replaced, because the library does it wrong as shipped (docs/design/0002-store.md): the follower's half of AppendEntries
+Replaced, because the library as shipped does it wrong (docs/design/0002-store.md): the follower's half of AppendEntries
 (Raft Fig. 2), the leader's replication, snapshots, applying, the command queue. Added: pre-vote (Raft thesis §9.6), one
 vote per peer and term, terms on acknowledgements.
 
-Invariant: entries are sent only where the logs are known to agree; a new link or a refusal makes the leader compare
-first. What a peer acknowledged counts in the term in which it did, and no entry counts before it is synced here too.
+Invariant: entries are sent only from where the logs are known to agree; after a new link or a refusal the leader
+compares first. An acknowledgement counts only in its term, and no entry counts before it is synced here too.
 """
 
 from collections import deque
@@ -23,16 +23,16 @@ from haclusterd.raft.library import MakeLibrary
 from haclusterd.raft.settings import RaftSettings
 
 BATCH_BYTES = 256 * 1024
-"""Commands in one message."""
+"""Maximum number of commands in one message."""
 WINDOW_BYTES = 2 * 1024 * 1024
-"""Commands sent to one peer and not yet acknowledged."""
+"""Maximum number of commands sent to one peer and not yet acknowledged."""
 
 
 class Host(Protocol):
-    """What the consensus asks of the core around it: clock, chance, the way out, the log's meaning."""
+    """What the consensus needs of the core around it: clock, randomness, sending, the meaning of entries."""
 
     def clock(self) -> Instant:
-        """Return the instant."""
+        """Return the present instant."""
         ...
 
     def fraction(self) -> float:
@@ -40,31 +40,31 @@ class Host(Protocol):
         ...
 
     def transmit(self, peer: NodeName, message: Message) -> None:
-        """Send, or hold back until what the message shows is synced."""
+        """Send a message, or hold it back until what it shows is synced."""
         ...
 
     def may_vote(self) -> bool:
-        """Tell whether this node may vote and campaign already: peers may yet know that its data is too old."""
+        """Return whether this node may vote and campaign yet: peers may still report that its data is too old."""
         ...
 
     def remind(self, peer: NodeName) -> None:
-        """Send a peer what this node remembers of it: it lacks what it acknowledged to this leader."""
+        """Tell a peer what this node remembers of it, because it lacks what it acknowledged to this leader."""
         ...
 
     def kind_of(self, entry: bytes) -> int:
-        """Tell, as leader, as what a proposal enters the log: REGULAR, or VOTERS when it changes who votes."""
+        """Return, as leader, the kind of a proposal in the log: REGULAR, or VOTERS if it changes the voters."""
         ...
 
     def appended(self, entry: LogEntry) -> None:
-        """An entry was added to the log."""
+        """Called when an entry was added to the log."""
         ...
 
     def removed(self, entries: Sequence[LogEntry]) -> None:
-        """Entries were truncated."""
+        """Called when entries were truncated."""
         ...
 
     def is_prepared(self, entry: LogEntry) -> bool:
-        """Tell whether the next entry may be applied; if not, it will be later."""
+        """Return whether the next entry may be applied; if not, it will be later."""
         ...
 
     def apply(self, entry: LogEntry) -> None:
@@ -84,32 +84,32 @@ class Host(Protocol):
         ...
 
     def violated(self, what: str) -> None:
-        """An invariant of Raft does not hold; end the process."""
+        """End the process: an invariant of Raft does not hold."""
         ...
 
 
 @dataclass(slots=True)
 class Progress:
-    """What a leader knows of one peer: where to go on, and how much is under way.
+    """What a leader knows of one peer: where to continue, and how much is in flight.
 
-    It advances on nothing but an acknowledgement of this leader's term.
+    It advances only on acknowledgements in this leader's term.
     """
 
     next: int
     answered_at: Instant
-    """When the peer answered last; before it did, when this node began to lead."""
+    """When the peer last answered; before its first answer, when this leader's term began."""
     advanced_at: Instant
-    """When the peer acknowledged a further entry last, or lacked none."""
+    """When the peer last acknowledged a further entry, or lacked none."""
     match: int = 0
-    """The newest entry that the peer has acknowledged: here it agrees, and is on the peer's disk."""
+    """The newest entry that the peer has acknowledged: up to it the logs agree, and it is on the peer's disk."""
     is_probing: bool = True
-    """Until the first acknowledgement only empty messages are sent, to find where the logs agree."""
+    """Whether the logs are still compared: until the first acknowledgement only empty messages are sent."""
     in_flight: deque[tuple[int, int]] = field(default_factory=deque)
-    """Last index and bytes of each message with entries that was sent and not acknowledged."""
+    """Last index and size in bytes of each message with entries that is not acknowledged."""
     in_flight_bytes: int = 0
 
     def restart(self, next_index: int) -> None:
-        """Compare again, from `next_index` on."""
+        """Compare the logs again, from `next_index` on."""
         self.next = next_index
         self.is_probing = True
         self.in_flight.clear()
@@ -122,7 +122,7 @@ class Progress:
         self.in_flight_bytes += size
 
     def acknowledged(self, index: int) -> None:
-        """Note that the peer holds all up to `index`."""
+        """Note that the peer holds all entries up to `index`."""
         self.match = index
         self.is_probing = False
         self.next = max(self.next, index + 1)
@@ -131,7 +131,7 @@ class Progress:
 
 
 class Consensus:
-    """One Raft node; every call comes from `RaftCore`, or from the library during `step` and `handle`."""
+    """One Raft node; called only by `RaftCore`, and by the library during `step` and `handle`."""
 
     def __init__(
         self, settings: RaftSettings, journal: Journal, host: Host, applied_index: int, make_library: MakeLibrary
@@ -153,11 +153,11 @@ class Consensus:
         self._verified: tuple[NodeName, int, int] | None = None
         """The leader, its term, and the entry up to which this log is known to agree with the leader's."""
         self.heartbeat_at: Instant | None = None
-        """When this node, as leader, last sent something to every connected peer."""
+        """When this node, as leader, last sent heartbeats to every connected peer."""
         self._shown_commit = 0
-        """As leader: the index up to which the followers know that all is committed."""
+        """As leader: the commit index that the followers know."""
         self.waiting: deque[tuple[bytes, int | None]] = deque()
-        """Proposals, each with the term in which alone this node may append it, as its leader; None: any."""
+        """Proposals, each with the only term in which this node may append it as leader; None: any."""
         self.library = make_library(settings, journal, self)
         self.library.applied(applied_index)
         self.follow_voters(settings.voter_set)
@@ -185,27 +185,27 @@ class Consensus:
 
     @property
     def has_committed_in_term(self) -> bool:
-        """Whether this leader knows what is committed: only then may it change the voters."""
+        """Whether this leader has committed an entry of its term: only then may it change the voters."""
         return self.is_leader and self._journal.term_at(self.commit_index) == self.term
 
     def acknowledged(self, peer: NodeName) -> int:
-        """Return, as leader, the newest committed entry that a peer has acknowledged; 0 when there is none."""
+        """Return, as leader, the newest committed entry that a peer has acknowledged; 0: there is none."""
         is_followed = self.is_leader and peer in self._targets
         return min(self._progress[peer].match, self.commit_index) if is_followed else 0
 
     def led(self, peer: NodeName) -> tuple[int, int]:
-        """Return, as leader, the term and the newest entry that a peer has acknowledged in it; zeros otherwise."""
+        """Return, as leader, the term and the newest entry that a peer has acknowledged in it; otherwise zeros."""
         return (self.term, self._progress[peer].match) if self.is_leader and peer in self._targets else (0, 0)
 
     def lag(self, peer: NodeName) -> int:
-        """Return how many entries a peer is not known to have, as far as this leader knows."""
+        """Return how many entries a peer lacks, as far as this leader knows."""
         progress = self._progress.get(peer)
         return self._journal.last_index - (0 if progress is None else progress.match)
 
     def followers_behind(self, timeout_ms: int) -> tuple[Follower, ...]:
-        """Return, as leader, who has not answered for so long, or has for so long lacked what is committed.
+        """Return, as leader, the followers that have not answered, or have lacked committed entries, for `timeout_ms`.
 
-        A peer that is sent a snapshot has not fallen behind: how long it takes to read one depends on the state.
+        A peer that is being sent a snapshot is not behind: how long it takes to read one depends on the state.
         """
         now = Instant(self._host.clock())
         behind = []
@@ -219,12 +219,12 @@ class Consensus:
         return tuple(behind)
 
     def forget_silence(self) -> None:
-        """Count the silence of all peers from now on: this node stood still itself."""
+        """Measure the silence of all peers from now on: this node itself stood still."""
         now = Instant(self._host.clock())
         for progress in self._progress.values():
             progress.answered_at = progress.advanced_at = now
 
-    # What the core asks.
+    # Called by the core.
 
     @property
     def term(self) -> int:
@@ -233,7 +233,7 @@ class Consensus:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this node believes to lead."""
+        """Whether this node believes that it leads."""
         return self.library.is_leader
 
     @property
@@ -243,7 +243,7 @@ class Consensus:
 
     @property
     def leadership(self) -> tuple[int, NodeName | None, bool]:
-        """Term, leader, and whether this node is it."""
+        """Term, leader, and whether that is this node."""
         library = self.library
         return library.term, library.leader, library.is_leader
 
@@ -259,14 +259,14 @@ class Consensus:
 
     @property
     def due_ms(self) -> int:
-        """When `step` has something to do by itself."""
+        """When `step` next has something to do without an event."""
         if not self.is_leader:
             return self.library.next_election_ms()
         heartbeat, heard = self.library.next_heartbeat_ms(), self.library.majority_heard_ms()
         return heartbeat if heard is None else min(heartbeat, heard + self._settings.timers.fallback_ms)
 
     def connected(self, peer: NodeName) -> None:
-        """A link is up: what was sent on an older one may be lost."""
+        """Note that a link is up: what was sent on an earlier one may be lost."""
         self.library.connected(peer)
         progress = self._progress.get(peer)
         if self.is_leader and progress is not None and peer in self._targets:
@@ -274,11 +274,11 @@ class Consensus:
             self._probe_from_end(progress)
 
     def disconnected(self, peer: NodeName) -> None:
-        """A link is gone."""
+        """Note that a link is gone."""
         self.library.disconnected(peer)
 
     def step(self) -> None:
-        """Do what is due; most messages leave nothing to do."""
+        """Do what is due; after most messages there is nothing to do."""
         if self._is_idle():
             self._host.compact()
             return
@@ -286,7 +286,7 @@ class Consensus:
         self.library.tick()
 
     def _is_idle(self) -> bool:
-        """Whether a tick would change nothing: nothing is due, and there is nothing to send, to commit or to apply."""
+        """Whether a tick would change nothing: nothing is due, to be sent, committed or applied."""
         library = self.library
         if self.waiting or library.applied_index < library.commit_index:
             return False
@@ -317,12 +317,12 @@ class Consensus:
             self.waiting.append((message["command"], None))
 
     def began(self) -> None:
-        """A write has begun: what it makes durable here goes to the others meanwhile (Raft thesis §10.2.1)."""
+        """Note that a write has begun: its entries are sent to the others meanwhile (Raft thesis §10.2.1)."""
         if self.is_leader:
             self._send_to_all(is_heartbeat=False)
 
     def synced(self) -> None:
-        """A write became durable: count it, or answer those that wait for it."""
+        """Note that a write became durable: count it, or send the acknowledgements that wait for it."""
         if self.is_leader:
             for peer in self._targets:
                 self._count(peer)
@@ -330,23 +330,24 @@ class Consensus:
             self._acknowledge()
 
     def installed(self, index: int) -> None:
-        """The state was replaced by a snapshot that ends at `index`, and the journal begins there."""
+        """Note that the state was replaced by a snapshot up to `index`, and the journal begins there."""
         self.library.applied(index)
         if self.commit_index < index:
             self.library.committed(index)
             self._journal.setRaftCommitIndex(index)
 
     def transfer(self, to: NodeName) -> None:
-        """Ask `to` to campaign, if this node leads and `to` has all that anybody else can have of its log.
+        """Ask `to` to campaign, if this node leads and `to` has every entry that was sent to anyone.
 
-        What is not being written here was sent to nobody; asking for it would keep a leader whose disk stands still.
+        Entries that are not even being written were sent to nobody; requiring them would keep a leader whose disk
+        hangs.
         """
         is_candidate = self.is_leader and to != self._settings.node and to in self._voters
         if is_candidate and self._progress[to].match >= self._journal.begun_index:
             self._host.transmit(to, {"type": "timeout_now", "term": self.term})
 
     def retime(self, settings: RaftSettings) -> None:
-        """Take other timers; a follower counts its election timeout from zero."""
+        """Take other timers; a follower's election timeout starts again."""
         self._settings = settings
         self.library.retime(settings.timers)
 
@@ -359,9 +360,9 @@ class Consensus:
         return timers.election_min_ms + span * self._host.fraction()
 
     def _prepare_election(self) -> None:
-        """Ask for pre-votes when the election timer has run out; the library campaigns only after a majority of them.
+        """Ask for pre-votes when the election timer has expired; the library campaigns only after a majority of them.
 
-        Without this a voter that was cut off would raise the term, and depose a healthy leader, at its return.
+        Otherwise a voter that was cut off would raise the term on its return, and depose a healthy leader.
         """
         if self.is_leader or not self.library.is_election_due():
             return
@@ -430,7 +431,7 @@ class Consensus:
         self._pre_voters = set()
 
     def begin_to_lead(self) -> None:
-        """See `LibraryOwner.begin_to_lead`: what the peers have is compared from the end of this log on."""
+        """See `LibraryOwner.begin_to_lead`: the peers' logs are compared from the end of this log on."""
         self._progress = {peer: self._new_progress() for peer in self._targets}
         for peer in self._targets:
             self._count(peer)
@@ -439,7 +440,7 @@ class Consensus:
     # The follower's half.
 
     def follow(self, peer: NodeName, term: int) -> bool:
-        """Accept `peer` as the leader of `term`; False when the term is over."""
+        """Accept `peer` as the leader of `term`; return False when the term is over."""
         if term < self.term:
             self._answer(peer, next_index=self._journal.last_index + 1, refused_index=0)
             return False
@@ -465,7 +466,7 @@ class Consensus:
         if previous > self._journal.last_index:
             self._answer(peer, next_index=self._journal.last_index + 1, refused_index=previous)
             return
-        # What lies below the base is covered by a snapshot, so it is committed and agrees with any leader's log.
+        # Entries below the base are covered by a snapshot, so they are committed and agree with any leader's log.
         if previous >= base_index and self._journal.term_at(previous) != message["prevLogTerm"]:
             hint = self._first_of_term(previous)
             if self._remove_from(previous):
@@ -474,7 +475,7 @@ class Consensus:
         if not self._take_entries(message["entries"]):
             return
         verified = max(previous + len(message["entries"]), base_index)
-        # Raft Fig. 2: nothing behind the last entry of this message is known to agree with the leader's log.
+        # Raft Fig. 2: entries after the last one of this message are not known to agree with the leader's log.
         committed = min(message["commit_index"], verified)
         if committed > self.commit_index:
             self.library.committed(committed)
@@ -483,7 +484,7 @@ class Consensus:
         self._acknowledge()
 
     def _take_entries(self, entries: Sequence[Sequence[Any]]) -> bool:
-        """Add what is new; entries that are here already stay, with all behind them (a message may come twice)."""
+        """Add new entries; those that are here already stay, with all after them (a message may arrive twice)."""
         for command, index, term in entries:
             own_term = self._journal.term_at(index)
             if index <= self._journal.base[0] or own_term == term:
@@ -505,21 +506,21 @@ class Consensus:
         self._host.appended((command, index, term))
 
     def _first_of_term(self, index: int) -> int:
-        """Return the first entry of the term of the entry at `index`: where it is worth to compare next."""
+        """Return the first entry of the term of the entry at `index`: the next one worth comparing."""
         term = self._journal.term_at(index)
         while index > self.commit_index + 1 and self._journal.term_at(index - 1) == term:
             index -= 1
         return index
 
     def _acknowledge(self) -> None:
-        """Tell the leader how much of its log is here and synced; the rest follows after the sync."""
+        """Report to the leader how much of its log is here and synced; the rest follows after the sync."""
         if self._verified is None or self._verified[1] != self.term:
             return
         leader, _, verified = self._verified
         self._answer(leader, next_index=min(verified, self._journal.synced_index) + 1, refused_index=None)
 
     def acknowledge_installed(self, peer: NodeName, index: int) -> None:
-        """Tell the leader that all up to `index` is here."""
+        """Report to the leader that all entries up to `index` are here."""
         self._verified = (peer, self.term, index)
         self._acknowledge()
 
@@ -530,7 +531,7 @@ class Consensus:
     # The leader's half.
 
     def answered(self, peer: NodeName, term: int) -> bool:
-        """Note a sign of life of a follower; False when it is not for the leader of this term."""
+        """Note an answer of a follower; return False when it is not to the leader of this term."""
         if term > self.term:
             self._step_down(term)
         if not self.is_leader or term != self.term:
@@ -561,14 +562,14 @@ class Consensus:
             self._host.remind(peer)
 
     def _count(self, peer: NodeName) -> None:
-        """Let the library count a peer's copies, as far as this node has them on its own disk as well.
+        """Let the library count a peer's copies, as far as this node has the entries on its own disk too.
 
-        It takes the leader for one of those who have an entry, from the moment it is appended.
+        The library counts the leader's own copy from the moment an entry is appended.
         """
         self.library.has_copies(peer, min(self._progress[peer].match, self._journal.synced_index))
 
     def send_heartbeats(self) -> None:
-        """See `LibraryOwner.send_heartbeats`: to every connected peer what it lacks, or an empty message."""
+        """See `LibraryOwner.send_heartbeats`: send each connected peer what it lacks, or an empty message."""
         self.library.heartbeats_sent()
         self._shown_commit = self.commit_index
         self.heartbeat_at = Instant(self._host.clock())
@@ -580,12 +581,12 @@ class Consensus:
                 self._replicate(peer, is_heartbeat=is_heartbeat)
 
     def _probe_from_end(self, progress: Progress) -> None:
-        """Begin to compare at the end of the log when nothing is known, as at an election."""
+        """Start comparing at the end of the log if nothing is known, as after an election."""
         if progress.match == 0:
             progress.next = self._journal.begun_index + 1
 
     def _replicate(self, peer: NodeName, *, is_heartbeat: bool) -> None:
-        """Send what the peer lacks and the window allows, as far as it is on this node's disk or on its way there."""
+        """Send what the peer lacks and the window allows, as far as it is on this node's disk or being written."""
         progress = self._progress[peer]
         if progress.next <= self._journal.base[0]:
             self._host.send_snapshot(peer)
@@ -602,7 +603,7 @@ class Consensus:
             self._send_append(peer, min(progress.next - 1, self._journal.begun_index), [])
 
     def _batch(self, index: int) -> list[LogEntry]:
-        """Return entries from `index` on that are synced or being written, at least one if there is one."""
+        """Return entries from `index` on that are synced or being written, at least one if there is any."""
         first, last = self._journal.base[0], self._journal.begun_index
         size, end = 0, index
         while end <= last and size < BATCH_BYTES:
@@ -616,7 +617,7 @@ class Consensus:
             {
                 "type": "append_entries",
                 "term": self.term,
-                # A voter alone counts its own copy before it is synced; learners must not.
+                # The only voter counts its own copy before it is synced; learners must not.
                 "commit_index": min(self.commit_index, self._journal.synced_index),
                 "prevLogIdx": previous,
                 "prevLogTerm": self._journal.term_at(previous),
@@ -641,7 +642,7 @@ class Consensus:
     # Applying, snapshots.
 
     def apply_committed(self) -> bool:
-        """Apply what is committed and synced here, as far as the main loop has room; return whether anything was."""
+        """Apply entries that are committed and synced here, while the main loop has room; return whether any was."""
         applied = self.applied_index
         until = min(self.commit_index, self._journal.synced_index, applied + self._host.room())
         if until <= applied:

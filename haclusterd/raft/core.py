@@ -1,8 +1,8 @@
-"""One Raft node without threads, sockets or clocks: everything it touches is injected.
+"""One Raft node without threads, sockets or clocks: all of these are injected.
 
 The real adapter drives it from a thread with TLS sockets and real files, the simulator on a virtual clock; both run
-this class. It joins the consensus (consensus.py) with the library below it, journal, snapshot and state machine, and
-holds the barrier: nothing that shows an unsynced entry, term or vote leaves before the sync
+this class. It joins the consensus (consensus.py) and the library below it with journal, snapshots and state machine,
+and keeps the barrier: no message that shows an unsynced entry, term or vote leaves before the sync
 (docs/design/0002-store.md).
 
 It must never block, start a thread, read a clock, draw a random number or write a log by itself.
@@ -63,18 +63,18 @@ from haclusterd.raft.snapshot_transfer import SnapshotReceiver, SnapshotSender
 from haclusterd.raft.worker import Worker, catching
 
 HELD_MAX = 1024
-"""Messages held back for a sync; more are dropped, as a link may drop them."""
+"""Maximum number of messages held back for a sync; further ones are dropped, as a link may drop them."""
 READY_LAG = 100
 """A learner that lacks fewer entries is ready to vote (safety.md §7)."""
 JOURNAL_BYTES_MAX = 16 * 1024 * 1024
-"""Commands in the journal after which a snapshot is taken before its time."""
+"""Size of the commands in the journal that makes a snapshot due early."""
 
 _ENDED = object()
 
 
 @dataclass(frozen=True, slots=True)
 class RaftStatus:
-    """The core's state, for a person or a test; no decision may rest on it (guard 11)."""
+    """The core's state, for display and tests; no decision may depend on it (guard 11)."""
 
     term: Term
     leader: NodeName | None
@@ -88,18 +88,18 @@ class RaftStatus:
 
 @dataclass(slots=True)
 class _Incoming:
-    """A snapshot that came whole from the leader."""
+    """A complete snapshot from the leader."""
 
     peer: NodeName
     index: int
     image: bytes
     snapshot: Snapshot | None = None
-    """Once it was found right, and is durable."""
+    """The decoded snapshot, once it was checked and is durable."""
 
 
 @dataclass(slots=True)
 class _Announced:
-    """What the main loop knows already."""
+    """What the main loop was already told."""
 
     leadership: tuple[int, NodeName | None, bool] | None = None
     links: tuple[NodeName, ...] | None = None
@@ -109,8 +109,9 @@ class _Announced:
 class RaftCore:
     """One node of the replicated log.
 
-    Call `open` once, then `tick` whenever `due` has come (and at least every 100 ms), `receive` for every frame. All
-    calls come from one thread. After `fail` was called the core is dead: every call returns at once, nothing is sent.
+    Call `open` once, then `tick` when `due` has come (and at least every 100 ms), and `receive` for every frame. All
+    calls come from one thread. After a call of `fail` the core is dead: every call returns at once, and nothing is
+    sent.
     """
 
     def __init__(
@@ -129,11 +130,11 @@ class RaftCore:
         fail: Callable[[str], None],
         complain: Callable[[str], None],
     ) -> None:
-        """Keep what is injected; nothing is read before `open`.
+        """Store what is injected; nothing is read before `open`.
 
-        `send` hands one frame to the link of a connected peer, in order; it must not call back into a core. `room`
-        says how many entries may be delivered now. `fail` ends the process (exit code 75) with a reason; `complain`
-        writes one line to the log, and this node goes on. `fraction` returns a random number in [0, 1).
+        `send` passes one frame to the link of a connected peer, in order; it must not call back into a core. `room`
+        returns how many entries may be delivered now. `fail` ends the process (exit code 75) with a reason; `complain`
+        writes one line to the log, and this node continues. `fraction` returns a random number in [0, 1).
         """
         self._settings = settings
         self._files = files
@@ -161,29 +162,29 @@ class RaftCore:
         self._receiver = SnapshotReceiver()
         self._incoming: _Incoming | None = None
         self._reading: Steps[object] | None = None
-        """Of the incoming snapshot, once it is durable."""
+        """Reading of the incoming snapshot, once it is durable."""
         self._preparing: Steps[None] | None = None
-        """Of the next entry to apply."""
+        """Preparation of the next entry to apply."""
         self._prepared_index = FIRST_INDEX
-        """The entry that was prepared last: only then it may be applied."""
+        """The newest prepared entry: only a prepared one may be applied."""
         self._links: tuple[NodeName, ...] = ()
-        """Those that are connected, by name."""
+        """Connected peers, sorted by name."""
         self._announced = _Announced()
         self._followers = Followers(Instant(0))
-        """The followers that were reported last."""
+        """The followers in the newest report."""
         self._looked_at: Instant | None = None
-        """When the followers were looked at last; None while this node does not lead."""
+        """When the followers were last checked; None while this node does not lead."""
         self._voter_sets = [(FIRST_INDEX, settings.voter_set)]
-        """Those that the log holds, oldest first, each with its index; the newest counts."""
+        """The voter sets in the log, oldest first, each with its index; the newest counts."""
         self._journal: Journal
         self._promises: Promises
         self._digests = Digests(settings.node)
         self._captured: tuple[int, Term, Callable[[], bytes]] | None = None
-        """The state at an agreed index, of which the next snapshot is taken."""
+        """The state at an agreed index, from which the next snapshot is made."""
         self._is_contested = False
         self._raft: Consensus
 
-    # Life.
+    # Start and end.
 
     def open(self) -> None:
         """Lock and load the data; calls `restore` and `appended` on the machine.
@@ -220,7 +221,7 @@ class RaftCore:
             self._deliver(Restored(snapshot.index, outcome))
             self._restored_voters(snapshot.index)
             if snapshot.index % settings.snapshot_every == 0:
-                # The process may have ended between the snapshot and the note of its digest.
+                # The process may have ended after the snapshot and before its digest was recorded.
                 self._digests.note(settings.node, snapshot.index, hashlib.sha256(snapshot.payload).digest())
         for entry in self._journal.entries_from(self._snapshot_index + 1):
             self.appended(entry)
@@ -232,7 +233,7 @@ class RaftCore:
         self._follow_voters()
 
     def _remember_digest(self, kept: KeptDigest) -> None:
-        """Go on where the process before ended: a restart must not forget that the replicas differ."""
+        """Continue from the previous process: a restart must not forget that the replicas differ."""
         if kept.entry:
             self._digests.note(self._settings.node, kept.entry, kept.digest)
         if kept.is_contested:
@@ -240,7 +241,7 @@ class RaftCore:
             self._deliver(ReplicasDiffer(f"the replicas differed at entry {kept.entry}, and no majority agreed since"))
 
     def _note_digest(self) -> None:
-        """Keep durably what a restart must not forget."""
+        """Make durable what a restart must not forget."""
         newest = self._digests.newest_own()
         if newest is not None:
             self._journal.note_digest(KeptDigest(newest[0], self._is_contested, newest[1]))
@@ -255,7 +256,7 @@ class RaftCore:
         create_journal(self._files, self._settings.cluster, self._settings.node)
 
     def stop(self) -> None:
-        """End: nothing is sent, written or delivered any more. What was not synced was promised to nobody."""
+        """Stop: nothing is sent, written or delivered any more. What was not synced was promised to nobody."""
         self._is_dead = True
 
     def tick(self) -> None:
@@ -265,12 +266,12 @@ class RaftCore:
         self._take_step()
         self._settle()
         if self._sync_began is not None and self.clock() - self._sync_began > self.timers.disk_timeout_ms:
-            # Heartbeats need no disk, so nobody else would ever campaign; and nothing commits here.
+            # Heartbeats need no disk, so no other node would ever campaign; and nothing commits here.
             self.hand_over()
 
     @property
     def is_at_long_work(self) -> bool:
-        """Whether every tick takes a step of something long."""
+        """Whether every tick takes one step of a long task."""
         return not self._is_dead and (self._preparing is not None or self._reading is not None)
 
     @property
@@ -279,7 +280,7 @@ class RaftCore:
         return self._raft.heartbeat_at if self._raft.is_leader else None
 
     def due(self) -> Instant:
-        """Return the earliest instant at which `tick` would do something by itself."""
+        """Return the earliest instant at which `tick` has something to do without an event."""
         if self.is_at_long_work:
             return self.clock()
         return Instant(min(self._raft.due_ms, self._answer.due()))
@@ -301,7 +302,7 @@ class RaftCore:
     # Links.
 
     def peer_connected(self, peer: NodeName) -> None:
-        """A link to `peer` is up; frames to and from it are in order until `peer_disconnected`."""
+        """Note a link to `peer`; its frames are in order until `peer_disconnected`."""
         if self._is_dead:
             return
         self._drop_link(peer)
@@ -315,7 +316,7 @@ class RaftCore:
         self._settle()
 
     def peer_disconnected(self, peer: NodeName) -> None:
-        """The link to `peer` is gone, with whatever was under way on it."""
+        """Note that the link to `peer` is gone, with everything in flight on it."""
         if self._is_dead:
             return
         self._drop_link(peer)
@@ -329,7 +330,7 @@ class RaftCore:
         self._held = deque(item for item in self._held if item[0] != peer)
 
     def receive(self, peer: NodeName, frame: bytes) -> bool:
-        """Handle one frame of a connected peer; False when it is not a valid message (close that link)."""
+        """Handle one frame of a connected peer; return False when it is not a valid message (close that link)."""
         if self._is_dead or peer not in self._connected:
             return True
         message = decode_frame(frame)
@@ -356,7 +357,7 @@ class RaftCore:
             self._end_for_good(why)
 
     def _end_for_good(self, why: str) -> None:
-        """Stop, and do not start again with this data: what this node holds is not what it promised."""
+        """Stop, and do not start again with this data: this node no longer holds what it promised."""
         try:
             mark_refused(self._files, require_identity(self._files, self._settings.cluster, self._settings.node), why)
         except (OSError, StoreDamagedError, StoreRefusedError) as error:
@@ -366,9 +367,9 @@ class RaftCore:
     # Requests.
 
     def propose(self, entry: bytes, term: Term | None = None) -> bool:
-        """Append `entry` as leader, or pass it to the leader; False when too much waits.
+        """Append `entry` as leader, or pass it to the leader; return False when too much is waiting.
 
-        With `term` it is dropped, unless this node leads that term when its turn comes.
+        With `term` it is dropped unless this node leads that term when its turn comes.
         """
         if self._is_dead or len(self._raft.waiting) >= self._settings.waiting_max:
             return False
@@ -376,7 +377,7 @@ class RaftCore:
         return True
 
     def considered(self, index: int) -> None:
-        """What follows from the entries shown as `Appended` up to `index` is proposed: no write waits for it."""
+        """Note that all that follows from `Appended` entries up to `index` is proposed: no write waits for it."""
         self._answer.considered(index)
 
     def transfer_leadership(self, to: NodeName) -> None:
@@ -397,11 +398,11 @@ class RaftCore:
 
     @property
     def main_loop_timeout_ms(self) -> int:
-        """How long a leader's main loop may show no life before another node should lead."""
+        """How long a leader's main loop may be silent before another node should lead, in ms."""
         return self._settings.timers.silence_ms
 
     def hand_over(self) -> None:
-        """As leader, ask the connected peers in turn to campaign, one in each longest election."""
+        """As leader, ask the connected peers in turn to campaign, one per maximum election time."""
         now = self.clock()
         if self._is_dead or not self._raft.is_leader or now < self._hand_over_after or not self._connected:
             return
@@ -415,16 +416,16 @@ class RaftCore:
     # One step.
 
     def _take_step(self) -> None:
-        """Go on with long work by one of its steps: ticks and messages in between keep this node's place."""
+        """Continue a long task by one step: ticks and messages in between keep this node's role."""
         if self._reading is not None:
-            # First, because it makes the preparation of an older entry void.
+            # First, because it invalidates the preparation of an older entry.
             self._read_on(self._reading)
         elif self._preparing is not None and next(self._preparing, _ENDED) is _ENDED:
             self._preparing = None
             self._prepared_index = self._raft.applied_index + 1
 
     def _settle(self) -> None:
-        """Let the library do what follows from the event, then write and tell."""
+        """Let the library do what follows from the event, then write and report."""
         if self._is_dead:
             return
         self._raft.step()
@@ -475,9 +476,10 @@ class RaftCore:
         self._tell_followers()
 
     def _tell_followers(self) -> None:
-        """Say now and then who has fallen behind, and once that nobody has any more.
+        """Report now and then which followers are behind, and once that none is any more.
 
-        After a standstill of this thread the silence of the others counts from now on: it may have been its own.
+        After a stall of this thread the silence of the others is measured from now on: it may have been this thread's
+        own.
         """
         if not self._raft.is_leader:
             if self._looked_at is not None:
@@ -501,7 +503,7 @@ class RaftCore:
             return ()
         return tuple(peer for peer in learners if peer in self._connected and self._raft.lag(peer) < READY_LAG)
 
-    # What the consensus asks (`consensus.Host`).
+    # Called by the consensus (`consensus.Host`).
 
     def transmit(self, peer: NodeName, message: Message) -> None:
         """Send, or hold back while term and vote are not synced."""
@@ -520,17 +522,17 @@ class RaftCore:
             self._send(peer, encode_frame(message))
 
     def may_vote(self) -> bool:
-        """Tell whether this node may vote and campaign already (promises.py)."""
+        """Return whether this node may vote and campaign yet (promises.py)."""
         return self._promises.may_vote(self.clock())
 
     def remind(self, peer: NodeName) -> None:
-        """Tell a peer what this node remembers of it; one that lacks it ends."""
+        """Tell a peer what this node remembers of it; a peer that lacks it ends."""
         self.transmit(peer, self._promises.recall(peer, self._raft.led(peer)))
 
     def kind_of(self, entry: bytes) -> int:
-        """Let a proposal change the voters when everything allows it (Raft thesis §4.1, with a committed entry first).
+        """Return VOTERS for a permitted change of the voters (Raft thesis §4.1, with a committed entry first).
 
-        Otherwise it is an ordinary entry, which `apply` refuses with a reason, alike on every node.
+        Otherwise it is an ordinary entry, which `apply` refuses with a reason, equally on every node.
         """
         proposed = self._machine.proposed_voters(entry)
         if proposed is None:
@@ -550,13 +552,13 @@ class RaftCore:
         return self._settings.node in proposed.voters
 
     def _is_one_step(self, proposed: VoterSet) -> bool:
-        """Whether every majority of the voters before has a voter in common with every majority of those after."""
+        """Whether every majority of the previous voters shares a voter with every majority of the proposed ones."""
         current = self.voter_set
         is_next = proposed.version == current.version + 1
         return is_next and len({*proposed.voters} ^ {*current.voters}) <= 1
 
     def _has_own_commit(self) -> bool:
-        """Whether nothing of an earlier term can still be committed by voters that this leader does not count."""
+        """Whether no entry of an earlier term can still be committed by voters that this leader does not count."""
         return self._raft.has_committed_in_term
 
     def _is_last_change_applied(self) -> bool:
@@ -564,11 +566,11 @@ class RaftCore:
 
     @property
     def voter_set(self) -> VoterSet:
-        """Whose votes count now: the newest set in the log, committed or not."""
+        """The voter set in force: the newest in the log, committed or not."""
         return self._voter_sets[-1][1]
 
     def appended(self, entry: LogEntry) -> None:
-        """Show an entry to the machine; votes are counted by what it says from now on."""
+        """Pass an entry to the state machine; votes are counted by its voter set from now on."""
         command, index, term = entry
         if command[0] != NO_OP:
             self._machine.appended(command[1:])
@@ -582,7 +584,7 @@ class RaftCore:
             self._follow_voters()
 
     def _show(self, event: Appended) -> None:
-        """Let the main loop of a leader see what it can go on from before the entry is committed."""
+        """Show an entry to a leader's main loop before its commit, if that can continue from it."""
         if self._is_open and self._raft.is_leader and self.room() and self._machine.is_awaited(event.entry):
             self._deliver(event)
             self._answer.shown(event.index, self.clock())
@@ -597,7 +599,7 @@ class RaftCore:
             self._follow_voters()
 
     def _restored_voters(self, index: int) -> None:
-        """Take the voters of a snapshot; what the journal holds behind it is shown afterwards."""
+        """Take the voters of a snapshot; the entries that follow it in the journal are passed on afterwards."""
         restored = self._machine.voter_set()
         self._voter_sets = [(index, restored if restored is not None else self._settings.voter_set)]
 
@@ -607,7 +609,7 @@ class RaftCore:
             self._journal.forget_promises({*self.voter_set.voters, *self.voter_set.learners})
 
     def is_prepared(self, entry: LogEntry) -> bool:
-        """Tell whether the next entry may be applied now; otherwise it is being prepared, one step in each tick."""
+        """Return whether the next entry may be applied now; otherwise it is being prepared, one step per tick."""
         command, index, _ = entry
         if command[0] == NO_OP or self._prepared_index == index:
             return True
@@ -628,14 +630,14 @@ class RaftCore:
             self._captured = (index, Term(term), self._machine.snapshot())
 
     def violated(self, what: str) -> None:
-        """Stop for ever: memory and disk, or this node and its peers, disagree."""
+        """Stop for good: memory and disk, or this node and its peers, disagree."""
         self._is_dead = True
         self._fail(what)
 
     # Snapshots of this node.
 
     def compact(self) -> None:
-        """Take a snapshot when enough was applied since the last one."""
+        """Take a snapshot when enough entries were applied since the last one."""
         if self._is_snapshot_job_running or self._incoming is not None:
             return
         captured, self._captured = self._captured, None
@@ -661,7 +663,7 @@ class RaftCore:
         self._worker.run(catching(work), lambda result: self._compacted(index, result))
 
     def _compare(self, node: NodeName, index: int, digest: bytes) -> None:
-        """Take a node's digest, and end when a majority of the voters has another one than this node."""
+        """Take a node's digest, and end the process when a majority of the voters has another one than this node."""
         self._digests.note(node, index, digest)
         comparison = self._digests.compare(index, self.voter_set.voters, self._connected)
         if comparison is Comparison.WRONG:
@@ -690,13 +692,13 @@ class RaftCore:
     # Snapshots for a peer.
 
     def send_snapshot(self, peer: NodeName) -> None:
-        """Send what the window allows of the newest snapshot; an empty chunk serves as heartbeat."""
+        """Send as much of the newest snapshot as the window allows; an empty chunk serves as a heartbeat."""
         sender = self._senders.get(peer)
         now = self.clock()
         if sender is None or sender.index < self._journal.base[0]:
             image = self._files.read(SNAPSHOT_NAME)
             assert image is not None
-            # The file may be newer than the last snapshot this thread knows of.
+            # The file may be newer than the newest snapshot that this thread knows.
             stuck_after_ms = self._settings.timers.election_max_ms
             sender = SnapshotSender(index_of(image), image, stuck_after_ms=stuck_after_ms, now=now)
             self._senders[peer] = sender
@@ -749,7 +751,7 @@ class RaftCore:
         if incoming is None or incoming.snapshot is not None or self._is_snapshot_job_running:
             return
         if incoming.index <= self._raft.applied_index:
-            # Ordinary entries overtook it.
+            # Ordinary entries were faster.
             self._incoming = None
             return
         self._is_snapshot_job_running = True
@@ -779,7 +781,7 @@ class RaftCore:
         self._settle()
 
     def _finish_incoming(self) -> None:
-        """Begin to read the leader's snapshot once it is durable; it may be overtaken by ordinary entries."""
+        """Start reading the leader's snapshot once it is durable; ordinary entries may have overtaken it."""
         self._write_incoming()
         if self._is_dead or self._incoming is None or self._incoming.snapshot is None:
             return
@@ -792,7 +794,7 @@ class RaftCore:
             self._read_on(self._reading)
 
     def _read_on(self, reading: Steps[object]) -> None:
-        """Take a step; replace the state after the last one."""
+        """Take one step; replace the state after the last one."""
         assert self._incoming is not None
         assert self._incoming.snapshot is not None
         if self.room() == 0:

@@ -1,13 +1,13 @@
-"""Replicas compared at run time: digests of the state at agreed indexes.
+"""Comparison of replicas at run time: digests of the state at agreed indexes.
 
-Every node folds the same entries, so all states are equal, byte for byte. What breaks that (a bit that flips in memory,
-a program that is not the same, an `apply` that looks at its machine) would otherwise go unnoticed until the replicas
-order different things. Every node takes its snapshot at the same indexes, so the digest costs nothing more than a hash
-of bytes that are written anyway; it tells every member, and each compares (docs/design/0002-store.md, "Replicas that
+Every node folds the same entries, so all states are equal, byte for byte. A violation (a flipped bit in memory, a
+different program, an `apply` that depends on its machine) would otherwise go unnoticed until the replicas order
+different things. Every node takes its snapshots at the same indexes, so a digest costs only a hash of bytes that are
+written anyway; each node sends it to every member, and each compares (docs/design/0002-store.md, "Replicas that
 differ").
 
-Invariant: a node is found wrong only by a majority of the voters that agree with each other. It must never decide who
-is right where there is none.
+Invariant: a node counts as wrong only if a majority of the voters agree on another digest. Without such a majority,
+nothing here may decide who is right.
 """
 
 from collections.abc import Collection
@@ -16,11 +16,11 @@ from enum import Enum
 from haclusterd.model.ids import NodeName
 
 KEPT = 4
-"""Indexes that are remembered, the newest ones."""
+"""Number of indexes that are remembered, the newest ones."""
 
 
 class Comparison(Enum):
-    """What the digests at one index say."""
+    """The result of comparing the digests at one index."""
 
     OPEN = "too few have reported theirs"
     EQUAL = "a majority agrees with this node"
@@ -29,14 +29,14 @@ class Comparison(Enum):
 
 
 class Digests:
-    """What each member reported of its state, at the newest indexes."""
+    """The members' digests at the newest indexes."""
 
     def __init__(self, node: NodeName) -> None:
         self._node = node
         self._reported: dict[int, dict[NodeName, bytes]] = {}
 
     def note(self, node: NodeName, index: int, digest: bytes) -> None:
-        """Remember what a node's state is at an index."""
+        """Remember a node's digest at an index."""
         self._reported.setdefault(index, {})[node] = digest
         for old in sorted(self._reported)[:-KEPT]:
             del self._reported[old]
@@ -47,7 +47,7 @@ class Digests:
         return (max(own), self._reported[max(own)][self._node]) if own else None
 
     def compare(self, index: int, voters: Collection[NodeName], linked: Collection[NodeName]) -> Comparison:
-        """Compare what is known of an index; `linked` are the members that this node has a session with."""
+        """Compare the known digests at an index; `linked` are the members that this node has a session with."""
         digests = self._reported.get(index, {})
         if self._node not in digests:
             return Comparison.OPEN
@@ -60,7 +60,7 @@ class Digests:
         return Comparison.CONTESTED if differs and is_complete else Comparison.OPEN
 
     def describe(self, index: int) -> str:
-        """Say who has which digest, for a person."""
+        """Return a text that says who has which digest, for administrators."""
         digests = self._reported.get(index, {})
         parts = ", ".join(f"{name} {digests[name].hex()[:12]}" for name in sorted(digests))
         return f"the replicas differ at entry {index}: {parts}"

@@ -1,8 +1,8 @@
 """Raft messages as bytes: msgpack arrays of a fixed shape per type, with limits.
 
 Invariant: `decode_frame` returns a message of a listed type whose every field has its type and range, or None; it never
-raises and never builds anything but numbers, booleans, bytes and lists of these. A message is a dict, as the library
-uses it; its names are the library's where it has one.
+raises and never builds anything but numbers, booleans, bytes and lists of these. A message is a dict, as in the
+library, with the library's field names where it has them.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,13 +15,13 @@ from haclusterd.raft.settings import MAX_ENTRY_BYTES, MAX_FRAME_BYTES, MAX_SNAPS
 Message = dict[str, Any]
 
 REGULAR, NO_OP, VOTERS = 0, 1, 2
-"""The kinds of entries: the first byte of a command. VOTERS is an ordinary one that also changes who votes."""
+"""The kinds of entries: the first byte of a command. VOTERS is an ordinary one that also changes the voters."""
 
 CHUNK_BYTES = 128 * 1024
-"""Snapshot bytes in one message."""
+"""Maximum number of snapshot bytes in one message."""
 
 DIGEST_BYTES = 32
-"""Of a SHA-256."""
+"""Bytes of a SHA-256."""
 
 _LARGEST = 2**62
 
@@ -75,7 +75,7 @@ _SHAPES: Mapping[str, tuple[tuple[str, _Check], ...]] = {
     "response_vote": (("term", _is_number),),
     # Would you vote for me in this term, which is one above mine? (Raft thesis §9.6)
     "request_pre_vote": (("term", _is_number), ("last_log_index", _is_number), ("last_log_term", _is_number)),
-    # `term` is the sender's own, `asked_term` the one that was asked for.
+    # `term` is the sender's own, `asked_term` the one of the request.
     "response_pre_vote": (("term", _is_number), ("asked_term", _is_number), ("granted", _is_flag)),
     "append_entries": (
         ("term", _is_number),
@@ -85,7 +85,7 @@ _SHAPES: Mapping[str, tuple[tuple[str, _Check], ...]] = {
         ("entries", _is_entries),
     ),
     # success: everything below `next_node_idx` is here and synced. Otherwise `refused_index` is the prevLogIdx that did
-    # not fit, and `next_node_idx` where to try next; a refusal at index 0 only shows a newer term.
+    # not match, and `next_node_idx` the next one to try; a refusal at index 0 only shows a newer term.
     "next_node_idx": (
         ("term", _is_number),
         ("next_node_idx", _is_number),
@@ -111,11 +111,11 @@ _SHAPES: Mapping[str, tuple[tuple[str, _Check], ...]] = {
 _TYPES = tuple(_SHAPES)
 _NUMBERS = {kind: number for number, kind in enumerate(_TYPES)}
 _FIRST_BUFFER_BYTES = 4096
-"""Most messages fit; the packer enlarges its buffer for the others."""
+"""Initial buffer size: most messages fit, and the packer enlarges its buffer for the others."""
 
 
 def encode_frame(message: Message) -> bytes:
-    """Return the bytes of a message; a message of another shape is a programmer's error."""
+    """Return the bytes of a message; an unknown shape is a programmer's error."""
     kind = message["type"]
     fields = [message[name] for name, _ in _SHAPES[kind]]
     frame: bytes = msgpack.Packer(buf_size=_FIRST_BUFFER_BYTES).pack([_NUMBERS[kind], *fields])
@@ -146,7 +146,7 @@ def decode_frame(frame: bytes) -> Message | None:
 
 
 def _is_coherent(message: Message) -> bool:
-    """Whether the entries follow each other and the entry before them, in index and term."""
+    """Return whether the entries follow each other and the entry before them, in index and term."""
     index, term = message["prevLogIdx"], message["prevLogTerm"]
     for _, entry_index, entry_term in message["entries"]:
         if entry_index != index + 1 or entry_term < term:

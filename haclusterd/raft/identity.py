@@ -1,12 +1,12 @@
-"""Who this data directory belongs to.
+"""The owner of a data directory.
 
 A voter that lost its disk but kept its name would vote and acknowledge a second time for what it promised before
 (0002-store.md, S11: amnesia). So set-up writes an identity file once, the first start marks it as started, and from
-then on a missing journal is a reason to refuse. A directory without identity was wiped or never set up: it is refused
-too, and the node returns under a new name.
+then on a missing journal is a reason to refuse. A directory without an identity was wiped or never set up: it is
+refused too, and the node returns under a new name.
 
-It also keeps by what its machine is known. On a machine that shows something else it is a copy until a person says that
-it is not (docs/design/safety.md §5, "A copied disk"): nothing but that tells a copy from a node that was started again.
+The identity also records which machine it is on. On another machine it is taken for a copy until an administrator says
+that it is not (docs/design/safety.md §5, "A copied disk"): nothing else distinguishes a copy from a restarted node.
 
 It must never create an identity by itself.
 """
@@ -28,7 +28,7 @@ REJOIN = (
     "Remove it, on another node: crm cluster remove NAME. Then make a new node of this machine: move /etc/haclusterd "
     "and /var/lib/haclusterd away, and: crm cluster join, with a new token and another name."
 )
-"""What a member does that has lost what it must remember (docs/design/0002-store.md)."""
+"""The remedy for a member that has lost what it must remember (docs/design/0002-store.md)."""
 
 ANOTHER_MACHINE = (
     "{path} belongs to the machine with {known}, and this one has {found}. If this is a copy of that machine's disk, "
@@ -41,7 +41,7 @@ ANOTHER_MACHINE = (
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The owner of a data directory."""
+    """The identity in a data directory."""
 
     cluster: str
     node: NodeName
@@ -50,8 +50,8 @@ class Identity:
     refused: str = ""
     """Why this data must not be used any more; empty: it may be."""
     machine: MachineMark | None = None
-    """By what the machine is known on which it was opened last; None: nothing was to be read, or an older version of
-    the program has written it."""
+    """The mark of the machine on which it was last opened; None: no mark could be read, or an older version of the
+    program has written it."""
 
 
 def create_identity(files: Files, cluster: str, node: NodeName) -> None:
@@ -83,9 +83,9 @@ def require_identity(files: Files, cluster: str, node: NodeName) -> Identity:
 
 
 def require_machine(files: Files, identity: Identity, found: Sequence[MachineMark]) -> None:
-    """Raise StoreRefusedError when the directory was used on a machine that is known by something else.
+    """Raise StoreRefusedError when the directory was used on another machine.
 
-    `found` is all that names this machine: hardware may show more than when the directory was opened last, or less.
+    `found` are all marks of this machine: hardware may show more or fewer than when the directory was last opened.
     """
     if identity.machine is None or identity.machine in found:
         return
@@ -99,17 +99,17 @@ def require_machine(files: Files, identity: Identity, found: Sequence[MachineMar
 
 
 def adopt_machine(files: Files, identity: Identity, found: Sequence[MachineMark]) -> None:
-    """Remember durably that the directory belongs to this machine, which a person has said; raises OSError."""
+    """Record durably that the directory belongs to this machine, as an administrator has said; raises OSError."""
     _write(files, replace(identity, machine=found[0] if found else None))
 
 
 def mark_refused(files: Files, identity: Identity, why: str) -> None:
-    """Remember durably why this data must not be used any more; raises OSError."""
+    """Record durably why this data must not be used any more; raises OSError."""
     _write(files, replace(identity, refused=why))
 
 
 def mark_started(files: Files, identity: Identity, found: Sequence[MachineMark] = ()) -> None:
-    """Remember durably that a journal exists from now on, and by the surest mark on which machine."""
+    """Record durably that a journal exists from now on, and the most reliable mark of this machine."""
     started = replace(identity, is_started=True, machine=found[0] if found else identity.machine)
     if started != identity:
         _write(files, started)

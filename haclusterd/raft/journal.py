@@ -8,25 +8,25 @@ body. A body is a row of records = type u8, length u32, content:
     ENTRY     index u64, term u64, command
     TRUNCATE  index u64                         this entry and all after it are no longer in the log
     VOTE      term u64, node name or nothing    current term and vote in it
-    COMMIT    index u64                         a hint: this much was committed
-    PADDING   zeros                             means nothing
-    PROMISE   term u64, index u64, node name    what another member showed that it holds (promises.py)
-    DIGEST    index u64, contested u8, SHA-256  this node's newest digest, and whether nobody had a majority since
+        COMMIT    index u64                         a hint: entries up to here were committed
+        PADDING   zeros                             without meaning
+        PROMISE   term u64, index u64, node name    what another member showed that it holds (promises.py)
+        DIGEST    index u64, contested u8, SHA-256  this node's newest digest, and whether no majority has agreed since
 
 The header with the first frame, and every later frame, fill whole pages of 4096 bytes. The kernel and most devices
-write no less than a page, and a page that loses power in the middle may be ruined whole: so a write can ruin no frame
-but its own.
+write no less than a page, and a power loss may corrupt the whole page that is being written: so a write can damage no
+frame but its own.
 
-One frame is one group commit: a frame is written only after the one before it was synced. So a damaged frame that
-another valid frame follows, or that lies within the sealed length (what an atomic rewrite left), was once whole and
+One frame is one group commit: a frame is written only after the one before it was synced. So a damaged frame that is
+followed by a valid one, or is within the sealed length (the result of an atomic rewrite), was once complete and
 acknowledged: the node must not start. A damaged frame at the end is a torn write that was never acknowledged, and is
-cut.
+cut off.
 
 Format 1 had no padding; it is read, and written as format 2 by the first start.
 
-Invariant: after `open_journal` memory holds a prefix of what was put, and all of what was synced, and the file was
-written again and synced as a new one: after an fsync that failed, reading and syncing the old file proves nothing.
-It must never repair.
+Invariant: after `open_journal` memory holds a prefix of what was appended, including all that was synced, and the file
+was rewritten and synced as a new one: after a failed fsync, reading and syncing the old file proves nothing. It must
+never repair.
 """
 
 import struct
@@ -50,7 +50,7 @@ FIRST_INDEX: Final = 1
 """Every log begins after a base entry with this index and term 0."""
 
 NO_OPERATION = b"\x01"
-"""Command bytes of an entry that means nothing, as the library writes it."""
+"""Command bytes of an entry without effect, as the library writes it."""
 
 BASE, ENTRY, TRUNCATE, VOTE, COMMIT, PADDING, PROMISE, DIGEST = 1, 2, 3, 4, 5, 6, 7, 8
 
@@ -62,11 +62,11 @@ _ONE = struct.Struct("<Q")
 _DIGEST = struct.Struct("<QB32s")
 
 LogEntry = tuple[bytes, int, int]
-"""Command, index, term: the shape the library works with."""
+"""Command, index, term: the library's form of an entry."""
 
 
 class KeptDigest(NamedTuple):
-    """What this node knew of its own state, and of its peers' (digests.py)."""
+    """What this node knew about its own digest and those of its peers (digests.py)."""
 
     entry: int = 0
     """The newest agreed index at which it has a digest; 0: none."""
@@ -77,23 +77,24 @@ class KeptDigest(NamedTuple):
 
 @dataclass(slots=True)
 class JournalContent:
-    """What a journal file says, read front to back."""
+    """The content of a journal file."""
 
     entries: list[LogEntry] = field(default_factory=list)
-    """The base first."""
+    """The entries, with the base first."""
     term: int = 0
     vote: NodeName | None = None
     commit: int = FIRST_INDEX
     promises: dict[NodeName, tuple[int, int]] = field(default_factory=dict)
-    """Of other members: the newest term and the newest committed entry that they showed."""
+    """By other member: the newest term and the newest committed entry that it showed."""
     digest: KeptDigest = KeptDigest()
 
 
 class Journal:
     """The log in memory, and the records that are not on disk yet.
 
-    Memory changes at once; `begin_write` hands out the write that makes everything put so far durable, and `written`
-    tells that it has happened. One write at a time. The camel-case methods are the interface the library calls.
+    Memory changes at once; `begin_write` returns the write that makes everything so far durable, and `written` says
+    that it is done. Only one write is under way at a time. The camel-case methods are the interface that the library
+    calls.
     """
 
     def __init__(self, files: Files, header_names: bytes, content: JournalContent) -> None:
@@ -112,12 +113,12 @@ class Journal:
         self._synced_index = content.entries[-1][1]
         self._writing: tuple[int, int] | None = None
         self.size_bytes = 0
-        """Bytes of commands in memory."""
+        """Total bytes of commands in memory."""
         self._count_bytes()
 
     @property
     def base(self) -> tuple[int, int]:
-        """Index and term of the entry before the first that is kept."""
+        """Index and term of the entry before the first one in the log."""
         return self._content.entries[0][1], self._content.entries[0][2]
 
     @property
@@ -132,22 +133,22 @@ class Journal:
 
     @property
     def synced_index(self) -> int:
-        """The newest entry up to which this log is on stable storage."""
+        """The index up to which this log is on stable storage."""
         return self._synced_index
 
     @property
     def begun_index(self) -> int:
-        """The newest entry up to which this log is on stable storage, or being written there."""
+        """The index up to which this log is on stable storage, or being written there."""
         return self._synced_index if self._writing is None else max(self._synced_index, self._writing[1])
 
     @property
     def is_vote_synced(self) -> bool:
-        """Whether term and vote, as they are now, are on stable storage."""
+        """Whether the present term and vote are on stable storage."""
         return self._vote_sequence <= self._synced_sequence
 
     @property
     def is_synced(self) -> bool:
-        """Whether nothing waits to be written."""
+        """Whether nothing is waiting to be written."""
         return self._sequence == self._synced_sequence and not self._is_rewrite_due and self._writing is None
 
     def term_at(self, index: int) -> int | None:
@@ -157,12 +158,12 @@ class Journal:
         return entries[position][2] if 0 <= position < len(entries) else None
 
     def entries_from(self, index: int) -> list[LogEntry]:
-        """Return the entries at `index` (after the base) and behind."""
+        """Return the entries from `index` (after the base) on."""
         entries = self._content.entries
         return entries[max(1, index - entries[0][1]) :]
 
     def compact(self, index: int) -> None:
-        """Forget entries up to `index`, which a durable snapshot covers; the file is rewritten by the next write."""
+        """Drop entries up to `index`, which a durable snapshot covers; the next write rewrites the file."""
         position = index - self._content.entries[0][1]
         if position <= 0:
             return
@@ -173,9 +174,9 @@ class Journal:
         self._count_bytes()
 
     def install(self, index: int, term: int) -> None:
-        """Begin the log after a durable snapshot from the leader (Raft §7).
+        """Let the log begin after a durable snapshot from the leader (Raft §7).
 
-        Entries behind the snapshot are kept when this log holds the snapshot's own last entry.
+        Entries after the snapshot are kept if this log holds the snapshot's own last entry.
         """
         if self.term_at(index) == term:
             self.compact(index)
@@ -188,9 +189,9 @@ class Journal:
         self._count_bytes()
 
     def begin_write(self) -> Callable[[], None] | None:
-        """Return the write that makes durable what was put so far; None when there is nothing or one is under way.
+        """Return the write that makes everything so far durable; None when there is nothing, or one is under way.
 
-        The returned function touches nothing but the file and may run on another thread; it raises OSError.
+        The returned function touches only the file and may run on another thread; it raises OSError.
         """
         if self._writing is not None:
             return None
@@ -213,7 +214,7 @@ class Journal:
         return write
 
     def written(self) -> None:
-        """Note that the write that was begun is on stable storage."""
+        """Note that the write under way is on stable storage."""
         assert self._writing is not None
         self._synced_sequence, index = self._writing
         self._synced_index = max(self._synced_index, index)
@@ -228,11 +229,11 @@ class Journal:
 
     @property
     def promises(self) -> Mapping[NodeName, tuple[int, int]]:
-        """Of other members: the newest term and the newest committed entry that they showed."""
+        """By other member: the newest term and the newest committed entry that it showed."""
         return self._content.promises
 
     def note_promise(self, node: NodeName, term: int, index: int) -> None:
-        """Remember what another member showed; it goes to disk with the next records, or after a second."""
+        """Remember what another member showed; it is written with the next records, or after a second."""
         known = self._content.promises.get(node, (0, 0))
         newest = (max(known[0], term), max(known[1], index))
         if newest != known:
@@ -241,23 +242,23 @@ class Journal:
 
     @property
     def digest(self) -> KeptDigest:
-        """What was noted last."""
+        """The newest recorded digest."""
         return self._content.digest
 
     def note_digest(self, kept: KeptDigest) -> None:
-        """Remember how this node's state compares; it goes to disk with the next write."""
+        """Remember how this node's state compares; it is written with the next records."""
         if kept != self._content.digest:
             self._content.digest = kept
             self._put(DIGEST, _DIGEST.pack(*kept))
 
     def forget_promises(self, members: Collection[NodeName]) -> None:
-        """Forget what was remembered of those that are no members any more: their names never come back."""
+        """Drop what was remembered of nodes that are no longer members: their names never come back."""
         for node in [each for each in self._content.promises if each not in members]:
             del self._content.promises[node]
             self._dirty_promises.discard(node)
 
     def truncate(self, index: int) -> list[LogEntry]:
-        """Remove the entry at `index` and all behind it; return them."""
+        """Remove the entry at `index` and all after it; return them."""
         position = index - self._content.entries[0][1]
         assert position > 0
         removed = self._content.entries[position:]
@@ -302,11 +303,11 @@ class Journal:
         return self._content.term
 
     def getVotedForNodeId(self) -> NodeName | None:  # noqa: N802 (the library\'s name)
-        """Return whom this node voted for in the current term."""
+        """Return the node that this node voted for in the current term; None: it did not vote."""
         return self._content.vote
 
     def setRaftCommitIndex(self, raftCommitIndex: int) -> None:  # noqa: N802, N803 (the library\'s name)
-        """Note the commit index; it goes to disk with the next records, or after a second."""
+        """Note the commit index; it is written with the next records, or after a second."""
         if raftCommitIndex != self._content.commit:
             self._content.commit = raftCommitIndex
             self._is_commit_dirty = True
@@ -316,7 +317,7 @@ class Journal:
         return self._content.commit
 
     def onOneSecondTimer(self) -> None:  # noqa: N802 (the library\'s name)
-        """Let a changed commit index, and what others showed, go to disk although nothing else does."""
+        """Have a changed commit index and promises written even if nothing else is."""
         self._is_hint_due = self._is_commit_dirty or bool(self._dirty_promises)
 
 
@@ -340,16 +341,16 @@ class _Rewrite:
 
 
 def create_journal(files: Files, cluster: str, node: NodeName, term: int = 0) -> None:
-    """Write the empty journal of a new member, durably; its first term comes behind `term`. Raises OSError."""
+    """Write the empty journal of a new member, durably; its first term is above `term`. Raises OSError."""
     content = JournalContent(entries=[(NO_OPERATION, FIRST_INDEX, 0)], term=term)
     files.replace(JOURNAL_NAME, encode_journal(_names(cluster, node), content))
 
 
 def open_journal(files: Files, cluster: str, node: NodeName, snapshot: tuple[int, int] | None) -> Journal:
-    """Read the journal and write what is kept of it into a new file, durably: from then on it counts.
+    """Read the journal and write what is kept of it into a new file, durably: from then on that counts.
 
-    What an earlier life wrote and did not sync may be in memory alone, also where an fsync succeeds now: after one
-    that failed, Linux takes the pages for clean. Raises OSError, and what `read_journal` raises.
+    What an earlier process wrote and did not sync may be in memory alone, even if an fsync succeeds now: after a failed
+    one, Linux marks the pages as clean. Raises OSError, and what `read_journal` raises.
     """
     content = read_journal(files, cluster, node, snapshot)
     names = _names(cluster, node)
@@ -372,7 +373,7 @@ def read_journal(files: Files, cluster: str, node: NodeName, snapshot: tuple[int
 
 
 def read_entries(files: Files, cluster: str, node: NodeName) -> list[bytes]:
-    """Return the commands of a journal that a running store may be writing, and change nothing of it.
+    """Return the commands of a journal that a running store may be writing, without changing it.
 
     Raises StoreRefusedError for another's journal, StoreDamagedError for an untrustworthy one.
     """
@@ -384,7 +385,7 @@ def read_entries(files: Files, cluster: str, node: NodeName) -> list[bytes]:
 
 
 def encode_journal(names: bytes, content: JournalContent) -> bytes:
-    """Return a whole file, sealed to its end."""
+    """Return a complete file, sealed to its end."""
     base = content.entries[0]
     records = [_record(BASE, _PAIR.pack(base[1], base[2]))]
     records += [_record(ENTRY, _PAIR.pack(index, term) + command) for command, index, term in content.entries[1:]]
@@ -400,7 +401,7 @@ def encode_journal(names: bytes, content: JournalContent) -> bytes:
 
 
 def decode_journal(data: bytes, names: bytes, path: str) -> tuple[JournalContent, int]:
-    """Return what the file says, and how many of its bytes are good; raises StoreDamagedError, StoreRefusedError."""
+    """Return the content, and how many bytes are valid; raises StoreDamagedError, StoreRefusedError."""
     offset, sealed = _read_header(data, names, path)
     content = JournalContent()
     while offset < len(data):
@@ -420,7 +421,7 @@ def decode_journal(data: bytes, names: bytes, path: str) -> tuple[JournalContent
 
 
 def _read_header(data: bytes, names: bytes, path: str) -> tuple[int, int]:
-    """Return where the frames begin, and up to where the file is sealed."""
+    """Return the offset of the first frame, and the sealed length."""
     if len(data) < _PREFIX.size:
         raise _damaged(path, 0, "no header")
     magic, version, length, sealed = _PREFIX.unpack_from(data)
@@ -449,7 +450,7 @@ def _read_frame(data: bytes, offset: int) -> bytes | None:
 
 
 def _has_frame_after(data: bytes, offset: int) -> bool:
-    """Whether a whole frame begins anywhere behind `offset`."""
+    """Return whether a valid frame begins anywhere after `offset`."""
     found = data.find(FRAME_MARK, offset + 1)
     while found >= 0:
         if _read_frame(data, found) is not None:
@@ -541,7 +542,7 @@ def _promise(name: NodeName, promise: tuple[int, int]) -> bytes:
 
 
 def _padded_frame(body: bytes, behind: int = 0) -> bytes:
-    """Return a frame that ends with a page, when it begins `behind` bytes after the beginning of one."""
+    """Return a frame padded to the end of a page, if it begins `behind` bytes after the start of one."""
     size = behind + _FRAME.size + len(body)
     padding = -size % PAGE_BYTES
     if 0 < padding < _RECORD.size:

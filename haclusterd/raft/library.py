@@ -1,8 +1,8 @@
-"""What this room asks of the Raft library, and what the library asks back.
+"""The interface between this room and the Raft library, in both directions.
 
-The library counts votes and copies, commits and falls back (docs/design/0002-store.md, "The library"). It keeps term,
-vote, leader, commit index and its timers; everything else is decided by `Consensus`. No object of the library is seen
-on this side: members are names, times are milliseconds of the owner's clock.
+The library counts votes and copies, commits, and steps down (docs/design/0002-store.md, "The library"). It keeps term,
+vote, leader, commit index and its timers; everything else is decided by `Consensus`. No object of the library is
+visible on this side: members are names, times are milliseconds of the owner's clock.
 """
 
 from collections.abc import Collection
@@ -16,14 +16,14 @@ from haclusterd.raft.settings import RaftSettings, RaftTimers
 
 
 class LibraryOwner(Protocol):
-    """What the library asks while it ticks or handles a message; it owns the clock by which it does."""
+    """What the library calls while it ticks or handles a message; the owner has the clock."""
 
     def clock(self) -> Instant:
-        """Return the instant."""
+        """Return the present instant."""
         ...
 
     def election_timeout_ms(self) -> float:
-        """Return how long to wait for a leader this time."""
+        """Return the election timeout for this time."""
         ...
 
     def transmit(self, peer: NodeName, message: Message) -> None:
@@ -35,15 +35,15 @@ class LibraryOwner(Protocol):
         ...
 
     def send_heartbeats(self) -> None:
-        """Heartbeats are due, or a commit index is to be shown."""
+        """Heartbeats are due, or a commit index is to be sent."""
         ...
 
     def apply_committed(self) -> bool:
-        """Apply what may be applied; return whether the followers should learn of it at once."""
+        """Apply what may be applied; return whether the followers should be informed at once."""
         ...
 
     def take_waiting(self) -> None:
-        """Append the proposals that wait, or pass them on."""
+        """Append the waiting proposals, or pass them to the leader."""
         ...
 
     def compact(self) -> None:
@@ -52,7 +52,7 @@ class LibraryOwner(Protocol):
 
 
 class Library(Protocol):
-    """One node of the library. Nothing here blocks, and nothing is sent but through the owner."""
+    """One node of the library. Nothing here blocks, and everything is sent through the owner."""
 
     @property
     def term(self) -> int:
@@ -61,7 +61,7 @@ class Library(Protocol):
 
     @property
     def is_leader(self) -> bool:
-        """Whether this node believes to lead."""
+        """Whether this node believes that it leads."""
         ...
 
     @property
@@ -81,11 +81,11 @@ class Library(Protocol):
 
     @property
     def is_transferring(self) -> bool:
-        """Whether a leader has asked this node to campaign, which it has not done yet."""
+        """Whether a leader has asked this node to campaign, and it has not done so yet."""
         ...
 
     def tick(self) -> None:
-        """Do what is due: campaign, commit, apply, send, fall back."""
+        """Do what is due: campaign, commit, apply, send, step down."""
         ...
 
     def handle(self, peer: NodeName, message: Message) -> None:
@@ -93,11 +93,11 @@ class Library(Protocol):
         ...
 
     def committed(self, index: int) -> None:
-        """Take an entry for committed that the leader says is."""
+        """Take an entry as committed because the leader says so."""
         ...
 
     def applied(self, index: int) -> None:
-        """All up to an entry was applied, one by one or with a snapshot."""
+        """Note that all entries up to `index` were applied, one by one or by a snapshot."""
         ...
 
     # Terms and leaders.
@@ -107,25 +107,25 @@ class Library(Protocol):
         ...
 
     def step_down(self) -> None:
-        """Be a follower of nobody."""
+        """Become a follower without a leader."""
         ...
 
     def follow(self, leader: NodeName) -> None:
-        """Be a follower of `leader`."""
+        """Become a follower of `leader`."""
         ...
 
     def forget_leader(self) -> None:
-        """Know of no leader any more; the role stays."""
+        """Forget the leader; the role stays."""
         ...
 
     def end_transfer(self) -> None:
-        """Forget that a leader has asked this node to campaign: another one leads."""
+        """Forget the request to campaign: another node leads."""
         ...
 
     # Members and links.
 
     def count_among(self, others: Collection[NodeName]) -> None:
-        """Count the votes and copies of this node and of these from now on."""
+        """Count the votes and copies of this node and of `others` from now on."""
         ...
 
     def has_copies(self, peer: NodeName, index: int) -> None:
@@ -133,19 +133,19 @@ class Library(Protocol):
         ...
 
     def heard(self, peer: NodeName) -> None:
-        """A voter has answered this leader."""
+        """Note that a voter has answered this leader."""
         ...
 
     def connected(self, peer: NodeName) -> None:
-        """A link is up."""
+        """Note that a link is up."""
         ...
 
     def disconnected(self, peer: NodeName) -> None:
-        """A link is gone."""
+        """Note that a link is gone."""
         ...
 
     def is_connected(self, peer: NodeName | None) -> bool:
-        """Tell whether there is a link to a peer."""
+        """Return whether there is a link to a peer."""
         ...
 
     # Timers.
@@ -155,45 +155,45 @@ class Library(Protocol):
         ...
 
     def is_election_due(self) -> bool:
-        """Tell whether this follower has waited for a leader long enough."""
+        """Return whether this follower's election timeout has passed."""
         ...
 
     def wait_for_leader(self) -> None:
-        """Wait for a leader, for a new election timeout from now on."""
+        """Start a new election timeout."""
         ...
 
     def campaign(self) -> None:
-        """Stand for election at the next tick."""
+        """Start an election at the next tick."""
         ...
 
     def is_heartbeat_due(self) -> bool:
-        """Tell whether this leader's next heartbeats are due."""
+        """Return whether this leader's next heartbeats are due."""
         ...
 
     def heartbeats_sent(self) -> None:
-        """This leader's next heartbeats are due one period from now."""
+        """Note that heartbeats were sent: the next ones are due one period from now."""
         ...
 
     def is_second_over(self) -> bool:
-        """Tell whether the journal's timer of one second is due."""
+        """Return whether the journal's timer of one second is due."""
         ...
 
     def next_election_ms(self) -> int:
-        """Return when a follower's tick has something to do by itself."""
+        """Return when a follower's tick next has something to do without an event."""
         ...
 
     def next_heartbeat_ms(self) -> int:
-        """Return when a leader's tick has something to send by itself."""
+        """Return when a leader's tick next has something to send without an event."""
         ...
 
     def majority_heard_ms(self) -> int | None:
-        """Return when the answer came that completes the newest majority of this leader; None: it leads nobody."""
+        """Return when the answer came that completes this leader's newest majority; None: it does not lead."""
         ...
 
 
 class MakeLibrary(Protocol):
-    """Makes the library's node of a store, in the state that a journal holds."""
+    """Makes the library's node of a store, in the state of a journal."""
 
     def __call__(self, settings: RaftSettings, journal: Journal, owner: LibraryOwner) -> Library:
-        """Return it; the owner is asked for its clock and an election timeout at once."""
+        """Return the node; it calls the owner's `clock` and `election_timeout_ms` at once."""
         ...

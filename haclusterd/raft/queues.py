@@ -1,8 +1,8 @@
 """Where the Raft thread and the main loop meet: two bounded queues of immutable values, and nothing else.
 
-`QueuePair` is the meeting point. `MainSide` is the `Store` that the main loop holds, `RaftSide` drives a `RaftCore`
-with what came over. Neither knows threads: both wake-ups are injected, so the simulator runs these very classes with a
-seeded interleaving, and `adapters/raft/thread.py` runs them with a real thread.
+`QueuePair` holds the queues. `MainSide` is the `Store` of the main loop, `RaftSide` drives a `RaftCore` with the
+requests. Neither knows threads: both wake-ups are injected, so the simulator runs these very classes with a seeded
+interleaving, and `adapters/raft/thread.py` runs them with a real thread.
 
 Invariant: each deque is appended to by one side and popped by the other (each operation is atomic), and no other value
 is shared. Never call into the core from the main loop, or into the main loop from the Raft thread.
@@ -24,7 +24,7 @@ EVENTS_RESERVE = 16
 
 @dataclass(frozen=True, slots=True)
 class Propose:
-    """Ask for an entry, with `term` only in that one."""
+    """Append an entry; with `term` only in that one."""
 
     entry: bytes
     term: Term | None = None
@@ -32,14 +32,14 @@ class Propose:
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """Tell what was looked at."""
+    """See `Store.considered`."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class TransferLeadership:
-    """Ask for a hand-over."""
+    """See `Store.transfer_leadership`."""
 
     to: NodeName
 
@@ -53,7 +53,7 @@ class Retime:
 
 @dataclass(frozen=True, slots=True)
 class FollowPlaces:
-    """Reach peers there."""
+    """See `Store.follow_places`."""
 
     places: PeerPlaces
 
@@ -64,8 +64,8 @@ Request = Propose | Considered | TransferLeadership | Retime | FollowPlaces
 class QueuePair:
     """Requests from the main loop, events from the Raft thread.
 
-    `wake_raft` and `wake_main` are called when there is something new for that side, at most once until it has taken;
-    each is called on the opposite side and must not run the other side inside the call.
+    `wake_raft` and `wake_main` are called when there is something new for that side, at most once until it has taken
+    it; each is called on the other side's thread and must not run its side within the call.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class QueuePair:
         self._raft_is_starved = False
 
     def request(self, request: Request) -> bool:
-        """Pass a request on (main loop); False when the queue is full. What is passed on once has room."""
+        """Queue a request (main loop); return False when the queue is full. Rare requests always have room."""
         if len(self._requests) >= self._requests_max and not isinstance(request, Retime | FollowPlaces):
             return False
         self._requests.append(request)
@@ -106,7 +106,7 @@ class QueuePair:
         """Return how many applied entries may be delivered now (Raft thread)."""
         room = self._free()
         if room == 0:
-            # The flag first and then a second look: what the main loop takes in between would wake nobody.
+            # First the flag and then a second look: otherwise what the main loop takes in between would wake nobody.
             self._raft_is_starved = True
             room = self._free()
         return room
@@ -115,7 +115,7 @@ class QueuePair:
         return max(0, self._events_max - EVENTS_RESERVE - len(self._events))
 
     def deliver(self, event: StoreEvent) -> None:
-        """Pass an event on (Raft thread). Entries are delivered within `room`."""
+        """Queue an event (Raft thread). Entries are delivered within `room`."""
         assert len(self._events) < self._events_max
         self._events.append(event)
         if not self._main_is_woken:
@@ -144,10 +144,10 @@ def _take(queue: deque[T], count: int) -> list[T]:
 
 
 class MainSide:
-    """The `Store` as the main loop holds it."""
+    """The `Store` of the main loop."""
 
     BATCH = 64
-    """Events handled before other work of the main loop gets its turn."""
+    """Maximum number of events handled before other work of the main loop gets its turn."""
 
     def __init__(self, pair: QueuePair, *, begin: Callable[[], None], end: Callable[[], None]) -> None:
         """`begin` opens the core and starts the Raft side (it may raise as `RaftCore.open` does); `end` stops it."""
@@ -189,14 +189,14 @@ class MainSide:
         self._end()
 
     def pump(self) -> None:
-        """Deliver what came; called on the main loop after a wake-up."""
+        """Deliver the events; called on the main loop after a wake-up."""
         for event in self._pair.take_events(self.BATCH):
             if self._deliver is not None:
                 self._deliver(event)
 
 
 class RaftSide:
-    """The core, fed with requests."""
+    """Drives the core with the requests."""
 
     def __init__(
         self,
@@ -208,11 +208,11 @@ class RaftSide:
         retimed: Callable[[RaftTimers], None] = lambda _: None,
         follow_places: Callable[[PeerPlaces], None] = lambda _: None,
     ) -> None:
-        """`alive` is called at every tick: the stamp that tells the pacer that this thread lives.
+        """`alive` is called at every tick: the stamp that shows the pacer that this thread runs.
 
-        `main_silence_ms` tells how long ago the main loop showed life. A leader whose main loop hangs would lead for
-        ever, and nobody would be DC: it hands over instead. `retimed` gets new timers, once the core has them;
-        `follow_places` where the transport reaches its peers.
+        `main_silence_ms` returns how long ago the main loop last showed that it runs. A leader whose main loop hangs
+        would lead forever without being DC: it hands over instead. `retimed` gets new timers once the core has them;
+        `follow_places` gets the peers' addresses for the transport.
         """
         self._pair = pair
         self._core = core

@@ -1,7 +1,7 @@
-"""What a stopped node's log says, and a log with which a node of another cluster begins.
+"""Reading a stopped node's log, and starting a log for a node of a recovered cluster.
 
-Agents of the lost cluster may still be at work where the new one begins, known by their orders' keys. No key recurs:
-each has a part of its cluster's uuid, and a recovered cluster's terms go on.
+Agents of the lost cluster may still be at work where the new one starts; they are known by their orders' keys. No key
+recurs: each has a part of its cluster's uuid, and a recovered cluster continues the terms.
 """
 
 from typing import Final
@@ -16,24 +16,24 @@ from haclusterd.raft.journal import FIRST_INDEX, create_journal, read_journal
 from haclusterd.raft.snapshot import Snapshot, load_snapshot, write_snapshot
 
 INITIAL_INDEX: Final = FIRST_INDEX + 1
-"""Behind the base of an empty log: a node that begins without the state lacks an entry, and is sent the snapshot."""
+"""Above the base of an empty log: a node that starts without the state lacks an entry, and is sent the snapshot."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogRead:
-    """What one node's log says, committed or not."""
+    """The content of one node's log, committed or not."""
 
     snapshot: bytes | None
     entries: tuple[tuple[bytes, int, Term, bool], ...]
-    """Behind the snapshot: each with its index, its term, and whether it changes the voters."""
+    """Entries after the snapshot: each with its index, its term, and whether it changes the voters."""
     uncommitted: int
-    """Entries behind the newest of which this node knows that it was committed."""
+    """Number of entries after the newest one that this node knows to be committed."""
     term: Term
-    """The newest that the node has seen."""
+    """The newest term that the node has seen."""
 
 
 def read_log(files: Files, cluster: str, node: NodeName) -> LogRead:
-    """Read what a stopped node's data directory holds; raises StoreRefusedError, StoreDamagedError, OSError."""
+    """Read a stopped node's data directory; raises StoreRefusedError, StoreDamagedError, OSError."""
     try:
         files.lock()
     except BlockingIOError:
@@ -54,6 +54,6 @@ def read_log(files: Files, cluster: str, node: NodeName) -> LogRead:
 
 
 def begin_log(files: Files, cluster: str, node: NodeName, state: bytes, term: Term) -> None:
-    """Let an empty data directory begin with a state, that of `INITIAL_INDEX`, and behind a term; raises OSError."""
+    """Write a state, as of `INITIAL_INDEX`, and a term into an empty data directory; raises OSError."""
     create_journal(files, cluster, node, term)
     write_snapshot(files, Snapshot(INITIAL_INDEX, Term(0), state), cluster)

@@ -1,7 +1,7 @@
-"""What a Raft node must know, and the timers that follow from node-timeout.
+"""The settings of a Raft node, and the timers that follow from node-timeout.
 
-Everything here is plain data, made at the composition root or by a test. Invariant: all timers derive from the one
-number the administrator sets, so that no two of them can contradict each other (safety.md §7).
+Everything here is plain data, made at the composition root or by a test. Invariant: all timers are derived from the one
+number that the administrator sets, so that no two of them can contradict each other (safety.md §7).
 """
 
 from haclusterd.model.ids import NodeName
@@ -12,7 +12,7 @@ from haclusterd.ports.store import MAX_ENTRY_BYTES as MAX_ENTRY_BYTES
 from haclusterd.ports.store import VoterSet
 
 MAX_SNAPSHOT_BYTES = 64 * 1024 * 1024
-"""Largest snapshot file; twice the limit of the encoded state, so that the state's own check speaks first."""
+"""Largest snapshot file; twice the limit of the encoded state, so that the state's own check comes first."""
 
 MAX_FRAME_BYTES = 1024 * 1024
 """Largest message on the wire."""
@@ -20,7 +20,7 @@ MAX_FRAME_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RaftTimers:
-    """The times of one Raft node, in milliseconds."""
+    """The timers of one Raft node, in milliseconds."""
 
     tick_ms: int
     election_min_ms: int
@@ -28,17 +28,17 @@ class RaftTimers:
     append_ms: int
     """Between two heartbeats of a leader."""
     fallback_ms: int
-    """A leader that was not answered by a majority for this long steps down, before another can be elected."""
+    """A leader that gets no answer from a majority for this long steps down, before another can be elected."""
     ping_ms: int
     """Between two pings of the transport on an idle link."""
     silence_ms: int
-    """A link on which nothing came for this long is closed."""
+    """A link on which nothing arrives for this long is closed."""
 
     @property
     def disk_timeout_ms(self) -> int:
-        """How long a leader's disk may stand still, so that nothing commits, before another node should lead.
+        """How long a leader's disk may hang, so that nothing commits, before another node should lead.
 
-        Far longer than an election: a disk under load makes others wait too, and must not cost elections.
+        It is far longer than an election: a disk under load delays other nodes too, and must not cause elections.
         """
         return 20 * self.election_min_ms
 
@@ -65,22 +65,22 @@ class RaftSettings:
     """The cluster's uuid, as text."""
     node: NodeName
     voters: tuple[NodeName, ...]
-    """Who votes while neither log nor snapshot says otherwise."""
+    """The voters while neither log nor snapshot says otherwise."""
     timers: RaftTimers
     learners: tuple[NodeName, ...] = ()
-    """Who else is a member, likewise."""
+    """The other members, likewise."""
     boot_id: str = ""
-    """In which boot of its machine it runs: its peers know it, so that a copy of it does not pass for it."""
+    """The boot of its machine: peers know it, so that a copy is not taken for this node."""
     machine: tuple[MachineMark, ...] = ()
-    """All that names its machine, the surest first: a data directory of another one is refused."""
+    """All marks of its machine, the most reliable first: a data directory of another machine is refused."""
     snapshot_every: int = 1000
     """Applied entries between two snapshots."""
     retained_entries: int = 200
-    """Entries kept in the journal behind a snapshot, so that a slow voter need not receive the whole state."""
+    """Entries kept in the journal before a snapshot's end, so that a slow voter need not receive the whole state."""
     in_flight_max: int = 512
-    """Entries a leader appends before the oldest of them is applied; more proposals wait."""
+    """Entries that a leader appends before the oldest of them is applied; further proposals wait."""
     waiting_max: int = 256
-    """Proposals that wait for a leader, or for room in flight; more are refused."""
+    """Proposals that wait for a leader, or for room in flight; further ones are refused."""
 
     def __post_init__(self) -> None:
         assert self.node in (*self.voters, *self.learners)
@@ -88,7 +88,7 @@ class RaftSettings:
 
     @property
     def voter_set(self) -> VoterSet:
-        """The voters with which an empty log begins."""
+        """The voter set with which an empty log begins."""
         return VoterSet(0, tuple(sorted(self.voters)), tuple(sorted(self.learners)))
 
     @property

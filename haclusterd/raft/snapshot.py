@@ -1,10 +1,10 @@
 """The snapshot file: the whole state as of one committed entry.
 
 Layout (little endian): magic 8 bytes, format u16, cluster uuid 36 bytes, index u64, term u64, payload length u64,
-sha256 32 bytes over all of these and the payload, payload. The same bytes go to a voter that lags too far behind.
+sha256 32 bytes over all of these and the payload, payload. The same bytes are sent to a voter that lags too far behind.
 
-Invariant: what `load` and `decode_snapshot` return is bit for bit what was written; anything else is an error, never
-an empty state.
+Invariant: what `load_snapshot` and `decode_snapshot` return is bit for bit what was written; anything else is an error,
+never an empty state.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ _DIGEST_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The state after the entry at `index`, which was proposed in `term`."""
+    """The state after the entry at `index`, which was appended in `term`."""
 
     index: int
     term: Term
@@ -41,7 +41,7 @@ def encode_snapshot(snapshot: Snapshot, cluster: str) -> bytes:
 
 
 def decode_snapshot(data: bytes, cluster: str) -> Snapshot:
-    """Read what `encode_snapshot` wrote; raises ValueError with the reason otherwise."""
+    """Read what `encode_snapshot` wrote; raises ValueError with the reason for anything else."""
     start = _FIELDS.size + _DIGEST_BYTES
     if len(data) < start:
         raise ValueError(f"{len(data)} bytes are too few for a header")
@@ -59,7 +59,7 @@ def decode_snapshot(data: bytes, cluster: str) -> Snapshot:
 
 
 def index_of(data: bytes) -> int:
-    """Return the index a snapshot claims, unchecked."""
+    """Return the index that a snapshot states, unchecked."""
     index: int = _FIELDS.unpack_from(data)[3]
     return index
 

@@ -1,18 +1,18 @@
-"""How a snapshot file travels to a voter that lags too far: numbered chunks, a window, and an answer for each.
+"""Sends a snapshot file to a voter that lags too far: numbered chunks, a window, and an answer for each.
 
 Invariant: what `SnapshotReceiver` assembles is a contiguous run of what one sender sent for one index; whether it is a
-snapshot is decided afterwards by its checksum. Neither side ever waits: each message also serves as a heartbeat and
+snapshot is decided afterwards by its checksum. Neither side ever waits: each message also serves as a heartbeat, and
 each answer as a sign of life.
 """
 
 from haclusterd.raft.frames import CHUNK_BYTES
 
 WINDOW_BYTES = 8 * CHUNK_BYTES
-"""Bytes sent and not yet answered."""
+"""Maximum number of bytes sent and not yet answered."""
 
 
 class SnapshotSender:
-    """One snapshot on its way to one peer."""
+    """One snapshot being sent to one peer."""
 
     def __init__(self, index: int, image: bytes, *, stuck_after_ms: int, now: int) -> None:
         self.index = index
@@ -47,7 +47,7 @@ class SnapshotSender:
 
 
 class SnapshotReceiver:
-    """The snapshot that is coming in, if any."""
+    """The snapshot that is being received, if any."""
 
     def __init__(self) -> None:
         self._source: tuple[str, int, int] | None = None
@@ -55,7 +55,7 @@ class SnapshotReceiver:
 
     @property
     def offset(self) -> int:
-        """Bytes held."""
+        """Number of bytes held."""
         return len(self._data)
 
     def accept(self, peer: str, index: int, total: int, offset: int, data: bytes) -> bytes | None:
@@ -74,6 +74,6 @@ class SnapshotReceiver:
         return image
 
     def drop(self) -> None:
-        """Forget what came so far."""
+        """Drop what was received so far."""
         self._source = None
         self._data = bytearray()

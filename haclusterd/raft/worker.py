@@ -1,7 +1,7 @@
 """Blocking work beside the Raft thread: syncs and snapshot files.
 
-Invariant: an error of the world is a result here, never an exception on another thread; who gets it decides what it
-means. Work touches files and nothing of the Raft thread's.
+Invariant: an error of the outside world is a result here, never an exception on another thread; the receiver decides
+what it means. Work touches files, and nothing that belongs to the Raft thread.
 """
 
 from collections.abc import Callable
@@ -12,16 +12,16 @@ class Worker(Protocol):
     """Runs blocking work. At most one sync and one snapshot job are under way at a time."""
 
     def run(self, work: Callable[[], object], done: Callable[[object], None]) -> None:
-        """Run `work` on another thread and later call `done(result)` on the Raft thread, never inside this call.
+        """Run `work` on another thread and later call `done(result)` on the Raft thread, never within this call.
 
-        The simulator runs `work` and `done` together at the completion event: what a crash prevents before it was
-        never synced.
+        The simulator runs `work` and `done` together at the completion event: what a crash before it prevents was never
+        synced.
         """
         ...
 
 
 def catching(work: Callable[[], object]) -> Callable[[], object]:
-    """Return `work` with the world's error as its result."""
+    """Return `work` with an OSError as its result."""
 
     def run() -> object:
         try:
