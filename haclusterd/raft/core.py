@@ -99,7 +99,7 @@ class _Incoming:
 
 @dataclass(slots=True)
 class _Announced:
-    """What the main loop was already told."""
+    """What was already reported to the main loop."""
 
     leadership: tuple[int, NodeName | None, bool] | None = None
     links: tuple[NodeName, ...] | None = None
