@@ -1,4 +1,4 @@
-"""What authors of resource agents work with (`crm agent`): one action by hand, lint, the matrix of trials, scaffolds.
+"""Tools for authors of resource agents (`crm agent`): running one action, lint, the matrix of trials, scaffolds.
 
-No daemon is asked and none has to run.
+They work without a daemon.
 """

@@ -1,8 +1,8 @@
-"""The processes that agents leave behind, found as the descendants of this very process.
+"""The processes that agents leave behind, found as descendants of this very process.
 
 This process becomes the subreaper (prctl(2)) of its descendants, so that a daemon whose parents have ended is still one
-of them. What an agent asks another daemon to start (systemd, docker, libvirt) is not. A subreaper has to reap its
-orphans, as init does: to an agent that asks `kill -0`, a service that ended and was not reaped is still running.
+of them. Processes that another daemon starts for an agent (systemd, docker, libvirt) are not. A subreaper has to reap
+its orphans, as init does: for an agent that calls `kill -0`, a service that ended and was not reaped still runs.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ REAP_S = 0.003
 
 
 def adopt_orphans() -> None:
-    """Make this process the subreaper of its descendants, for the rest of its life.
+    """Make this process the subreaper of its descendants, for the rest of its incarnation.
 
     Raises OSError when the kernel refuses.
     """
@@ -50,9 +50,9 @@ def _libc() -> ctypes.CDLL:
 
 
 def wait(process: "subprocess.Popen[bytes]", timeout_s: float) -> bool:
-    """Wait for a child at most `timeout_s` seconds; return whether it has ended.
+    """Wait for a child for at most `timeout_s` seconds; return whether it has ended.
 
-    A subreaper reaps meanwhile every other child that ends; any other process leaves its children to those who
+    A subreaper also reaps every other child that ends meanwhile; any other process leaves its children to those who
     started them.
     """
     if not _is_subreaper():

@@ -1,4 +1,4 @@
-"""What lint finds."""
+"""The findings of lint."""
 
 from enum import StrEnum
 
@@ -6,25 +6,25 @@ from haclusterd.model.records import dataclass
 
 
 class Severity(StrEnum):
-    """How bad a finding is."""
+    """The severity of a finding."""
 
     ERROR = "error"
     """The cluster will do something wrong, or nothing."""
     WARNING = "warning"
-    """It does harm under some circumstances, or leaves people in the dark."""
+    """It does harm under some circumstances, or leaves users without information."""
     NOTE = "note"
     """It could be better."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong with an agent."""
+    """One defect of an agent."""
 
     severity: Severity
     code: str
     message: str
     line: int = 0
-    """Of the program; 0: it is about all of it, or about its meta-data."""
+    """Line of the program; 0: the whole program, or its meta-data."""
 
 
 def error(code: str, message: str, line: int = 0) -> Finding:

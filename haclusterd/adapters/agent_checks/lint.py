@@ -1,6 +1,6 @@
-"""`crm agent lint`: what is wrong with an agent that can be seen without starting anything.
+"""`crm agent lint`: the defects of an agent that can be seen without starting anything.
 
-Of the agent's program only `meta-data` and an action that there is not are run; the rest is read.
+Of the agent's program only `meta-data` and a nonexistent action are run; the rest is read.
 """
 
 import os
@@ -21,7 +21,7 @@ READ_BYTES = 1024 * 1024
 
 
 def lint(program: Program) -> list[Finding]:
-    """Return everything that is wrong with an agent, by line. Raises OSError when its file cannot be read."""
+    """Return all defects of an agent, by line. Raises OSError when its file cannot be read."""
     with program.path.open("rb") as file:
         text = file.read(READ_BYTES).decode(errors="replace")
     found: list[Finding] = []
@@ -41,7 +41,7 @@ def lint(program: Program) -> list[Finding]:
 
 
 def _asked(program: Program, declared: list[str], actions: list[str]) -> Iterator[Finding]:
-    """Yield what is wrong with its answers; fill in the parameters and the actions that its meta-data names."""
+    """Yield the defects of its answers; fill in the parameters and the actions in its meta-data."""
     answer = perform(program, "meta-data", TIMEOUT_MS)
     if answer.code != 0:
         yield error("meta-data", f"meta-data ends with {answer.name}")

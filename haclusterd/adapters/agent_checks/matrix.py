@@ -1,9 +1,9 @@
-"""The matrix of trials that an agent goes through in `crm agent test`: what the cluster relies on, tried for real.
+"""The matrix of trials of `crm agent test`: everything that the cluster relies on, tried with the real agent.
 
 Each trial begins with a stopped resource (OCF Resource Agent API 1.1; agents-and-fencing.md §1).
 
-Every trial ends with the resource stopped and its processes killed, whatever it found. A trial that cannot be made says
-why it is skipped; it is never counted as passed.
+Every trial ends with the resource stopped and its processes killed, whatever its result. A trial that cannot be made is
+skipped with a reason; it is never counted as passed.
 """
 
 import os
@@ -32,13 +32,13 @@ RECURRING: Mapping[str, str] = {"interval": "10000"}
 PROBE: Mapping[str, str] = {"interval": "0"}
 ODD_INSTANCE = "odd-name.of_it:0"
 ODD_TEXT = "a b'c d'\"e f\" é"
-"""Blanks, both quotes, a letter beyond ASCII."""
+"""A value with blanks, both quotes, and a non-ASCII letter."""
 LISTENS_AFTER_S = 1.0
-"""How long after its start a service may take until it listens."""
+"""How long after its start a service may take to listen."""
 
 
 class Verdict(StrEnum):
-    """How a trial ended."""
+    """The result of a trial."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -55,7 +55,7 @@ class TrialSkippedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One trial and how it ended."""
+    """One trial and its result."""
 
     name: str
     what: str
@@ -71,15 +71,15 @@ class Trial:
     program: Program
     metadata: AgentMetadata
     directory: Path
-    """Of the trial alone; what is written there proves that a parameter was carried out as a command."""
+    """Directory of this trial; a file that appears there proves that a parameter was executed as a command."""
     levels: tuple[str, ...] = ("0",)
     """OCF_CHECK_LEVEL of the monitors that its meta-data advises."""
     scores: Callable[[], Mapping[str, str]] = dict
     """Attributes of the stand-in cluster's node."""
     timeout_ms: int | None = None
-    """In the place of what the agent advises."""
+    """Timeout in ms that replaces those in the meta-data."""
     longest: dict[str, int] = field(default_factory=dict)
-    """Of each action, in ms."""
+    """The longest duration of each action so far, in ms."""
 
     @property
     def is_promotable(self) -> bool:
@@ -87,7 +87,7 @@ class Trial:
         return "promote" in self.metadata.actions
 
     def timeout_of(self, action: str) -> int:
-        """Return how long an action may take, in ms."""
+        """Return the timeout of an action, in ms."""
         advised = self.metadata.actions.get(action)
         return self.timeout_ms or (advised.timeout_ms if advised else None) or USUAL_TIMEOUT_MS
 
@@ -95,7 +95,7 @@ class Trial:
         self, action: str, *, level: str | None = None, program: Program | None = None,
         meta: Mapping[str, str] | None = None,
     ) -> Answer:
-        """Run an action; a monitor is a recurring one, unless it is given the meta-attributes of a probe."""
+        """Run an action; a monitor is a recurring one, unless it gets the meta-attributes of a probe."""
         given = meta if meta is not None else RECURRING if action == "monitor" else {}
         answer = perform(program or self.program, action, self.timeout_of(action), level, given)
         self.longest[action] = max(self.longest.get(action, 0), answer.wall_ms)
@@ -117,15 +117,15 @@ class Trial:
         return family.members()
 
     def nobody_left(self, after: str) -> None:
-        """Look for processes that should be gone."""
+        """Fail if processes are left that should be gone."""
         left = family.lasting()
         if left:
             raise TrialFailedError(f"{after}, {family.names(left)} still runs")
 
     def skip_passing(self) -> None:
-        """Skip a trial of processes that are not the service: they end by themselves, and it is active without them.
+        """Skip a trial of processes if they are not the service: they end by themselves, and it is active without them.
 
-        So do those with which IPaddr2 announces its address.
+        An example are those with which IPaddr2 announces its address.
         """
         self.clean()
         self.begin()
@@ -194,7 +194,7 @@ def _start_twice(trial: Trial) -> str:
     trial.expect("start", 0, after="of what runs")
     trial.expect("monitor", 0)
     if before and before != {process.pid for process in family.members()[:1]}:
-        # The first monitor may have come before the end of a process that the second start killed.
+        # The first monitor may have run before the end of a process that the second start killed.
         trial.expect("monitor", 0)
         trial.skip_passing()
         raise TrialFailedError("a second start put another process in the first one's place")
@@ -341,7 +341,7 @@ def _is_program(text: str) -> bool:
 
 
 def _odd_values(trial: Trial) -> str:
-    """Ask about values with shell's signs in them: nothing of them may be carried out."""
+    """Try values with shell metacharacters: nothing in them may be executed."""
     names = [name for name, facts in trial.metadata.parameters.items() if facts.content_type == "string"]
     if not names:
         raise TrialSkippedError("it has no parameter that is a text")
@@ -363,7 +363,7 @@ def _odd_values(trial: Trial) -> str:
 
 
 def _complaint(stderr: str) -> str:
-    """Return what a shell or an interpreter says when it stumbles over its own words."""
+    """Return the error message of a shell or an interpreter about the program's own text."""
     signs = ("syntax error", "unexpected operator", "too many arguments", "binary operator expected",
              "unary operator expected", "traceback (most recent", "unterminated quoted")  # fmt: skip
     return next((line.strip() for line in stderr.splitlines() if any(sign in line.lower() for sign in signs)), "")
@@ -386,7 +386,7 @@ def _reload(trial: Trial) -> str:
     trial.expect("reload-agent", 0)
     trial.expect("monitor", 0)
     if before[:1] != [process.pid for process in family.members()][:1]:
-        # The first monitor may have come before the end of a process that reload-agent killed.
+        # The first monitor may have run before the end of a process that reload-agent killed.
         trial.expect("monitor", 0)
         raise TrialFailedError("reload-agent put another process in the first one's place")
     return ""
@@ -398,7 +398,7 @@ def _promotable(trial: Trial) -> None:
 
 
 def _skip_where_promotion_is_not_configured(trial: Trial) -> None:
-    """Skip trials of promotion where the parameters rule it out, as they may; say what is missing."""
+    """Skip trials of promotion if the parameters rule it out, as they may; say what is missing."""
     answer = trial.ask("promote")
     if answer.code == ExitCode.NOT_CONFIGURED:
         reason = answer.reason or "it does not say why"
@@ -456,7 +456,7 @@ def _notify(trial: Trial) -> str:
 
 
 def _notification(trial: Trial, when: str, operation: str) -> dict[str, str]:
-    """Return what the cluster says of an operation on the other node's instance; empty lists are a blank."""
+    """Return the variables of a notification about the other node's instance; empty lists are a blank."""
     node, other = trial.program.surroundings.node, "node-b"
     names = ("start", "stop", "promote", "demote", "promoted", "unpromoted", "inactive")
     lists: dict[str, list[str]] = {name: [] for name in names}
@@ -525,7 +525,7 @@ CHECKS = (
 
 
 def run(trial: Trial, only: Sequence[str] = ()) -> Iterator[Row]:
-    """Make the trials one after the other; of those that need a start none when the resource does not start."""
+    """Make the trials in order; if the resource does not start, none of those that need a start."""
     has_started: bool | None = None
     for check in CHECKS:
         if only and check.name not in only:

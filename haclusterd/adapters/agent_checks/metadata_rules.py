@@ -1,4 +1,4 @@
-"""What is wrong with an agent's meta-data, by the rules of OCF's schema and by what administrators need of it
+"""The defects of an agent's meta-data, by the rules of OCF's schema and by what administrators need of it
 (OCF Resource Agent API 1.1, "Meta-data").
 """
 
@@ -11,7 +11,7 @@ from haclusterd.adapters.agent_checks.finding import Finding, error, note, warni
 from haclusterd.adapters.agents.metadata import read_duration_ms
 
 CONTENT_TYPES = frozenset({"string", "integer", "boolean", "second", "time", "select"})
-"""Of OCF's schema and DTD, together."""
+"""Elements and attributes of OCF's schema and DTD, together."""
 BOOLEANS = frozenset({"0", "1", "true", "false", "yes", "no", "on", "off"})
 MANDATORY = ("start", "stop", "monitor", "meta-data")
 KNOWN_ACTIONS = frozenset({
@@ -25,7 +25,7 @@ NO_SECRET = re.compile(r"file|path|dir|name\Z|timeout|ttl|_env\Z|length|opts", r
 
 
 def metadata_findings(root: Element, type_: str) -> Iterator[Finding]:
-    """Yield what is wrong with meta-data; `type_` is the name of the agent's file."""
+    """Yield the defects of meta-data; `type_` is the name of the agent's file."""
     if root.get("name") != type_:
         yield warning("name", f"its meta-data is of {root.get('name', '')!r}, its file is {type_!r}")
     if not (root.findtext("./version") or "").strip():

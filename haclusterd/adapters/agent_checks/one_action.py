@@ -1,7 +1,7 @@
-"""One action of an agent, run as the daemon runs it and without a daemon (agents-and-fencing.md §1.1-1.5).
+"""Runs one action of an agent as the daemon does, but without a daemon (agents-and-fencing.md §1.1-1.5).
 
-The same environment, working directory, standard input, process group, output into files and end at the timeout. What
-is missing is what a daemon alone has: orders, leases, control groups.
+Environment, working directory, standard input, process group, output into files and the end at the timeout are the
+same. What only a daemon has is missing: orders, leases, control groups.
 """
 
 import os
@@ -30,7 +30,7 @@ WITHOUT_INCARNATION = Incarnation("by-hand", "0" * 16)
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """An agent, what surrounds it, and the resource that it is to be."""
+    """An agent, its surroundings, and the resource that it is to manage."""
 
     agent: AgentReference
     path: Path
@@ -38,9 +38,9 @@ class Program:
     instance: str
     parameters: Mapping[str, str] = field(default_factory=dict, repr=False)
     meta: Mapping[str, str] = field(default_factory=dict)
-    """Of each action, as `interval` or `notify_type`."""
+    """Meta-attributes of each action, such as `interval` or `notify_type`."""
     extra: Mapping[str, str] = field(default_factory=dict)
-    """What the environment has besides, or in the place of what the daemon gives."""
+    """Environment variables in addition to those that the daemon sets, or instead of them."""
 
     def call(self, action: str, timeout_ms: int, level: str | None, meta: Mapping[str, str]) -> AgentCall:
         """Return the call that a daemon would make."""
@@ -61,13 +61,13 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How an action ended."""
+    """The result of an action."""
 
     action: str
     code: int | None
     """The exit code; None when it was ended at its timeout, or by a signal."""
     signal: int
-    """That ended it by itself; 0 for none."""
+    """The signal that ended it by itself; 0: none."""
     stdout: str
     stderr: str
     wall_ms: int
@@ -75,12 +75,12 @@ class Answer:
 
     @property
     def reason(self) -> str:
-        """The agent's own words for a failure."""
+        """The agent's own text about a failure."""
         return read_exit_reason(self.stderr) or last_words(self.stderr)
 
     @property
     def name(self) -> str:
-        """The exit code in OCF's words."""
+        """The exit code's name in OCF."""
         if self.is_timeout:
             return "timed out"
         if self.code is None:
@@ -89,7 +89,7 @@ class Answer:
 
 
 def code_name(code: int) -> str:
-    """Return `0 (ok)`, `7 (not running)`; a code that OCF does not define is named as such."""
+    """Return `0 (ok)`, `7 (not running)`; a code that OCF does not define is described as such."""
     try:
         return f"{code} ({ExitCode(code).name.lower().replace('_', ' ')})"
     except ValueError:

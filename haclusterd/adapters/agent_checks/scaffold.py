@@ -1,6 +1,6 @@
-"""The agent that `crm agent new` writes: whole, in the style of the library, and passing every trial as it is.
+"""The agent that `crm agent new` writes: complete, in the style of the library, and passing every trial as it is.
 
-Its service is a command with a harmless default, so that an author changes a thing that works.
+Its service is a command with a harmless default, so that an author starts from something that works.
 """
 
 from pathlib import Path
@@ -190,12 +190,12 @@ agent_notify() {
 
 
 def class_name(name: str) -> str:
-    """Return a class's name for an agent's name: `my-db` is `MyDb`."""
+    """Return the class name for an agent's name: `MyDb` for `my-db`."""
     return "".join(part[:1].upper() + part[1:] for part in name.replace("_", "-").split("-") if part)
 
 
 def scaffold(name: str, language: str, library: Path, *, is_promotable: bool) -> str:
-    """Return the text of a new agent; `library` is where it finds what it is made with outside a cluster."""
+    """Return the text of a new agent; `library` is where it finds the library when it runs outside a cluster."""
     if language == PYTHON:
         errors = "ActionError, NotRunningError, PromotedError, " if is_promotable else "ActionError, "
         return _PYTHON.substitute(

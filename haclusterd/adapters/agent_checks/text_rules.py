@@ -1,7 +1,7 @@
-"""What is wrong with an agent's program, as far as its text says so.
+"""The defects of an agent's program that can be found in its text.
 
-Patterns, not a parser: what is built at run time is not seen. What stands in a comment, in meta-data or in another
-here-document is not taken for code. Each finding names the line.
+They are found by patterns, not by a parser: what is built at run time is not seen. Comments, meta-data and other
+here-documents are not taken for code. Each finding names the line.
 """
 
 import ast
@@ -41,7 +41,7 @@ BASHISMS = (
     (re.compile(r"\bread\s+(?:-r\s+)?-[adnNstu]"), "read with options but -r"),
     (re.compile(r"\becho\s+-e\b"), "echo -e: use printf"),
 )
-"""What dash, which is /bin/sh on Debian and Ubuntu, does not understand."""
+"""Constructs that dash, which is /bin/sh on Debian and Ubuntu, does not support."""
 BY_COMMAND_LINE = re.compile(r"\b(?:pgrep|pkill)\s+(?:-\w+\s+)*-\w*f|\bkillall\b|\bps\b[^|\n]*\|\s*(?:e|f)?grep")
 HARD_CODED = re.compile(rf"(?<![\w.$}}])(?:/usr)?/s?bin/({'|'.join(sorted(map(re.escape, TOOLS)))})\b")
 ENDS_WITH = re.compile(r"(?<![\w$-])(?:exit|return)\s+(-?\d+)\b")
@@ -69,13 +69,13 @@ def language_of(text: str) -> str:
 
 
 def needed_programs(text: str) -> list[str]:
-    """Return the programs that an agent says it needs, in a call of a function that looks for them."""
+    """Return the programs that an agent declares, in calls of a function that checks for them."""
     found = {one or other for one, other in NEEDS.findall(_code("\n".join(text.splitlines()), is_shell=True))}
     return sorted(found)
 
 
 def text_findings(path: Path, text: str, declared: Sequence[str], actions: Sequence[str]) -> Iterator[Finding]:
-    """Yield what the text says; `declared` and `actions` are what its meta-data names, as far as it can be read."""
+    """Yield the defects; `declared` and `actions` are the names in its meta-data, as far as it can be read."""
     language = language_of(text)
     if not language:
         yield error("no-interpreter", "its first line names no interpreter (#!/bin/sh)", 1)
@@ -101,7 +101,7 @@ def _code(text: str, *, is_shell: bool) -> str:
         if end:
             if line.strip() == end:
                 end = ""
-            # What a here-document expands is code: parameters are used in it.
+            # Expansions in a here-document are code: they use parameters.
             lines.append(" ".join(f"${{{each}}}" for each in re.findall(r"\$\{?(\w+)", line)))
             continue
         bare = re.sub(r"(?:^|(?<=\s))#.*$", "", line)
@@ -154,7 +154,7 @@ def _exits(lines: Sequence[str]) -> Iterator[Finding]:
 
 
 def _handled(code: str, actions: Sequence[str]) -> Iterator[Finding]:
-    """Look for the actions of the meta-data in the program."""
+    """Yield the actions of the meta-data that the program does not handle."""
     if DECLARED_BY_LIBRARY.search(code):
         return
     for action in sorted({*actions}):

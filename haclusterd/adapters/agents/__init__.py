@@ -1,4 +1,4 @@
-"""Resource agents and fence agents of every class, and the records of what they were asked to do.
+"""Resource agents and fence agents of every class, and the records of their actions.
 
-They run as processes, units and scripts. What is to be done is decided by the machines.
+They run as processes, units and scripts. The machines decide what is to be done.
 """

@@ -1,7 +1,8 @@
-"""Actions in progress, on disk: how a later incarnation of this boot finds what an earlier one began (safety.md §1).
+"""Actions in progress, on disk: by them a later incarnation of this boot finds what an earlier one started (safety.md
+§1).
 
-One small file for each action in the runtime directory: written before the exec, completed with the process id right
-after it, removed when no process is left. Nothing is synced: the files mean something in this boot only.
+One small file for each action in the runtime directory: written before the exec, completed with the process id just
+after it, removed when no process is left. Nothing is synced: the files are valid in this boot only.
 
 Invariant: whatever an earlier incarnation started and still runs is found here, by process id and start time or, when
 the daemon died before it could write them, by the mark in the agent's environment.
@@ -32,12 +33,12 @@ from haclusterd.model.records import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class ActionRecord:
-    """One action that was about to begin, or began."""
+    """One action that was about to start, or has started."""
 
     key: str
     resource: ResourceId
     action: str
-    """The argument that its program got for it."""
+    """The argument that its program got for the action."""
     incarnation: Incarnation
     path: str
     begun: Instant
@@ -53,13 +54,13 @@ class ActionRecords:
         self._directory = directory
         self._threads = threads
         self._known: dict[str, ActionRecord] = {}
-        """What is on disk, as far as this process wrote or read it."""
+        """The records on disk, as far as this process wrote or read them."""
         self._lock = threading.Lock()
         self._ended: deque[str] = deque()
-        """What a thread of its own removes."""
+        """The records that a thread is about to remove."""
         self._is_removing = False
         self._removing = threading.Lock()
-        """Guards the two; nobody holds it while the file system is asked."""
+        """Guards these two; it is never held during a file system call."""
 
     def write(self, record: ActionRecord) -> None:
         """Write or replace a record, atomically. Raises OSError."""
@@ -68,7 +69,9 @@ class ActionRecords:
             self._put(record)
 
     def write_again(self) -> int:
-        """Write those that were taken away (an emptied run directory); return how many. Raises OSError."""
+        """Write records again whose files were removed by others (an emptied run directory); return how many. Raises
+        OSError.
+        """
         with self._lock:
             missing = [record for key, record in self._known.items() if not self._path(key).exists()]
             for record in missing:
@@ -83,15 +86,15 @@ class ActionRecords:
         os.replace(temporary, path)
 
     def remove(self, key: str) -> None:
-        """Forget an action; nothing happens when it is not known."""
+        """Remove a record; an unknown key is ignored."""
         with self._lock, suppress(OSError):
             self._known.pop(key, None)
             self._path(key).unlink()
 
     def remove_soon(self, key: str) -> None:
-        """Forget an action without waiting for the file system: for the main loop.
+        """Remove a record without waiting for the file system: for the main loop.
 
-        Where the daemon ends before, its next life finds that the process is gone.
+        If the daemon ends before it is removed, its next incarnation finds that the process is gone.
         """
         with self._removing:
             self._ended.append(key)
@@ -113,7 +116,7 @@ class ActionRecords:
             self.remove(key)
 
     def read_all(self) -> tuple[ActionRecord, ...]:
-        """Return all records, ordered by begin and key. What is not a whole record is removed."""
+        """Return all records, ordered by start and key. Incomplete records are removed."""
         records = []
         with suppress(FileNotFoundError):
             for path in self._directory.iterdir():
@@ -133,11 +136,11 @@ class ActionRecords:
 
 
 def find_process(record: ActionRecord) -> ActionRecord | None:
-    """Return the record with the process that runs its action; None when no process does.
+    """Return the record with the process that runs its action; None when there is no such process.
 
-    A service inherits its agent's environment, mark included, so the mark alone is not enough: the agent is the one
-    whose arguments end with its path and action, of a fence agent (which is no resource's) with its path; a subshell of
-    it has the same, so it is the oldest.
+    A service inherits its agent's environment, including the mark, so the mark alone is not enough: the agent is the
+    one whose arguments end with its path and action, for a fence agent (which has no resource) with its path; a
+    subshell of it has the same, so the oldest is chosen.
     """
     if record.pid is not None and record.start_time is not None:
         return record if _is_there(record.pid, record.start_time) else None
@@ -157,7 +160,7 @@ def find_process(record: ActionRecord) -> ActionRecord | None:
 def _is_there(pid: int, start_time: int) -> bool:
     stat = read_stat(pid)
     if stat is not None and stat.start_time == start_time and stat.parent == os.getpid():
-        return True  # Perhaps a zombie; it is ours to reap.
+        return True  # It may be a zombie; it is ours to reap.
     return is_running(pid, start_time)
 
 

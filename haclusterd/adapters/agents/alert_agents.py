@@ -1,6 +1,6 @@
 """Alert agents as processes (Pacemaker Administration, "Alert Agents").
 
-An agent ends with its timeout also when this daemon does not live so long: `timeout` leads its process group.
+An agent is ended at its timeout even if this daemon has died before: `timeout` leads its process group.
 """
 
 import asyncio
@@ -15,9 +15,9 @@ from haclusterd.ports.clock import Clock
 
 THREADS_KEPT = 1
 OUTPUT_MAX = 2_000
-"""Characters of what an agent prints that are kept."""
+"""Characters of an agent's output that are kept."""
 GUARD = "timeout"
-"""Of coreutils."""
+"""The program of coreutils."""
 GUARD_GRACE_MS = 2_000
 _KEPT = ("PATH", "LANG", "TZ", "HOME")
 
@@ -28,12 +28,12 @@ class ProcessAlertAgents:
     def __init__(
         self, clock: Clock, loop: asyncio.AbstractEventLoop, *, own_environment: Mapping[str, str]
     ) -> None:
-        """`own_environment` marks what belongs to this daemon."""
+        """`own_environment` marks the processes that belong to this daemon."""
         self._own_environment = dict(own_environment)
         self._processes = Processes(clock, loop, ReadyThreads(THREADS_KEPT))
 
     def call(self, call: AlertCall, done: Callable[[AlertCallResult], None]) -> None:
-        """Run the agent; deliver how it ended on the main loop."""
+        """Run the agent; deliver its result on the main loop."""
         inherited = {name: os.environ[name] for name in _KEPT if name in os.environ}
         program = Program(
             (*_guard(call.timeout_ms), call.path),

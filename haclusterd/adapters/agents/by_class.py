@@ -1,7 +1,7 @@
-"""One AgentRunner made of several: each agent class has its own.
+"""One AgentRunner over several: each agent class has its own.
 
-It routes by the class in the agent's name and keeps nothing but who runs which key, and which resource. A class that
-nobody handles here is "not installed", never an error of the program.
+It routes by the class in the agent's name and remembers only which runner has which key and resource. A class without a
+runner is "not installed", never an error of the program.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ class AgentsByClass:
         self._each = tuple(dict.fromkeys(runner for _, runner in sorted(self._runners.items())))
         self._by_key: dict[str, AgentRunner] = {}
         self._by_resource: dict[ResourceId, AgentRunner] = {}
-        """Who ran a resource's last action."""
+        """The runner of each resource's last action."""
 
     def run(self, call: AgentCall, done: Callable[[AgentResult], None]) -> None:
         """Execute the action; deliver its result on the main loop."""
@@ -62,7 +62,7 @@ class AgentsByClass:
         return tuple(adopted)
 
     def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:
-        """Watch the service processes of an active resource, which has been acted upon or asked about before."""
+        """Watch the service processes of an active resource, on which an action has run before."""
         self._by_resource[resource].watch(resource, instance, died)
 
     def unwatch(self, resource: ResourceId) -> None:
@@ -91,10 +91,10 @@ class AgentsByClass:
         return tuple(agent for runner in self._each for agent in runner.installed())
 
     def waits(self) -> tuple[str, ...]:
-        """Return what actions wait for before they begin, in words."""
+        """Return descriptions of what actions wait for before they start."""
         return tuple(text for runner in self._each for text in runner.waits())
 
     def exists(self, agent: AgentReference) -> bool:
-        """Tell whether the agent is installed here."""
+        """Return whether the agent is installed here."""
         runner = self._runners.get(agent.standard)
         return runner is not None and runner.exists(agent)

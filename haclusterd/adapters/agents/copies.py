@@ -1,11 +1,11 @@
-"""The daemon's own copy of what agents are made of: an upgrade of the package cannot take it away.
+"""The daemon's own copy of the agents and their files: an upgrade of the package cannot remove it.
 
-`pip install --upgrade` removes the old files before it writes the new ones, and a power cut in between leaves half of
-them. A monitor that finds no agent fails; so does the stop that follows, and the node is fenced. So agents, their tools
-and the library that they share are copied at the daemon's start, and agents are run from there until a reload.
+`pip install --upgrade` removes the old files before it writes the new ones, and a power loss in between leaves half of
+them. A monitor without its agent fails; so does the stop that follows, and the node is fenced. So agents, their tools
+and their library are copied at the daemon's start, and agents run from there until a reload.
 
-Invariant: a copy bears the digest of its content and gets its name by one rename, so under that name it is whole. After
-a loss of power it is read again before it is believed. The copy before it stays: its agents may still run.
+Invariant: a copy is named by the digest of its content and gets its name by one rename, so a copy with its name is
+complete. After a power loss it is read again before it is used. The previous copy stays: its agents may still run.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ _LIBRARY_PLACES: Final = ("python", ".")
 
 
 def copy_agents(share: Path, state_directory: Path) -> Path:
-    """Return the directory of a whole copy of `share`'s agents, which is made unless it is there. Raises OSError."""
+    """Return the directory of a complete copy of `share`'s agents, which is made if there is none. Raises OSError."""
     wanted = dict(_files(share))
     name = _digest(wanted)
     home = state_directory / DIRECTORY
@@ -43,7 +43,7 @@ def copy_agents(share: Path, state_directory: Path) -> Path:
 
 
 def _files(share: Path) -> Iterable[tuple[str, Path]]:
-    """Yield each file's place in the copy, and where it is."""
+    """Yield each file's path in the copy, and its source."""
     for part in _PARTS:
         yield from ((f"{part}/{path.relative_to(share / part)}", path) for path in _below(share / part))
     library = next((share / place for place in _LIBRARY_PLACES if (share / place / _LIBRARY[0]).is_file()), share)

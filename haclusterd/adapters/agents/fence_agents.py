@@ -1,12 +1,13 @@
-"""Fence agents over their standard-input API (FenceAgentAPI; agents-and-fencing.md §3.1-3.2).
+"""Fence agents through their standard-input API (FenceAgentAPI; agents-and-fencing.md §3.1-3.2).
 
-Invariants: parameters travel on standard input only, never in an argument vector, an environment, a log or an error
-text; what an agent prints is cleaned of secret values before it is passed on. An agent that an earlier life of this
-daemon started is killed before a new one is: a late `off` would hit a node that has come back. It ends with `timeout`,
-which leads its process group, also where only that was killed; an answer is given when it has ended. Where no new life
-comes, `timeout` kills it: no agent is at work later than `FENCE_AGENT_GRACE_MS` after its timeout (safety.md §5).
+Invariants: parameters are passed on standard input only, never in an argument vector, an environment, a log or an error
+text; secret values are removed from an agent's output before it is passed on. An agent that an earlier incarnation of
+this daemon started is killed before a new one is started: a late `off` would hit a node that has come back. It ends
+with `timeout`, which leads its process group, even if only that was killed; a result is delivered when it has ended. If
+no new incarnation starts, `timeout` kills it: no agent is at work later than `FENCE_AGENT_GRACE_MS` after its timeout
+(safety.md §5).
 
-`fence_local`, the power switch of local development clusters, exists only where the daemon's configuration allows
+`fence_local`, the power switch of local development clusters, is available only if the daemon's configuration allows
 development.
 """
 
@@ -44,15 +45,15 @@ METADATA_LIMIT = 1024 * 1024
 SECRET_NAME = re.compile(r"pass|secret|token|credential|private|_key\Z|\Akey\Z|community", re.IGNORECASE)
 THREADS_KEPT = 3
 GUARD = "timeout"
-"""Of coreutils; it leads the agent's process group, and kills it."""
+"""The program of coreutils; it leads the agent's process group, and kills it."""
 DYNAMIC = "dynamic"
 """A host parameter with this value is filled in."""
 SHORTEST_SECRET = 3
-"""Values shorter than this are not looked for in an agent's output: they would garble it and protect nothing."""
+"""Shorter values are not removed from an agent's output: that would garble it and protect nothing."""
 
 
 def fitted(call: FenceCall, metadata: FenceMetadata | None) -> FenceCall:
-    """Return a call in the agent's own words; an agent without metadata is taken for one with the usual words."""
+    """Return a call in the agent's own terms; an agent without metadata is assumed to use the usual ones."""
     action = call.action
     if action == "reboot" and metadata is not None and "reboot" not in metadata.actions:
         action = "off"
@@ -95,7 +96,7 @@ class StdinFenceAgents:
     def call(self, call: FenceCall, done: Callable[[FenceCallResult], None]) -> None:
         """Run the agent; deliver its result on the main loop.
 
-        How the agent reads which host is meant, and whether it knows `reboot`, only its metadata says.
+        Only its metadata says how the agent is given the host, and whether it supports `reboot`.
         """
         if call.host is None and call.action != "reboot":
             self._begin(call, done)
@@ -171,19 +172,19 @@ class StdinFenceAgents:
         return {leader.pid} if leader is not None and leader.pid is not None else set()
 
     def _is_own(self, marks: Mapping[str, str]) -> bool:
-        """Tell this node's processes from those of other nodes, and of other local clusters, on the same machine."""
+        """Return whether marks are this node's, not another node's or local cluster's on the same machine."""
         expected = {NODE_MARK: self._node, LOCAL_CLUSTER_MARK: self._own_environment.get(LOCAL_CLUSTER_MARK)}
         return all(marks.get(name) == value for name, value in expected.items())
 
     def _kill_all(self, pids: Collection[int]) -> bool:
-        """Kill processes of an earlier life; return whether there were any."""
+        """Kill processes of an earlier incarnation; return whether there were any."""
         stats = [stat for stat in map(read_stat, sorted(pids)) if stat is not None]
         now = self._clock.now()
         adopted = [self._processes.adopt(stat.pid, stat.start_time, now, lambda: None) for stat in stats]
         return any(adopted)
 
     def exists(self, agent: str) -> bool:
-        """Tell whether the agent is installed here and may be used."""
+        """Return whether the agent is installed here and may be used."""
         path = self._find(agent)
         return path is not None and os.access(path, os.X_OK) and self._guard() is not None
 
@@ -273,7 +274,7 @@ class StdinFenceAgents:
         return shutil.which(GUARD, path=self._environment()["PATH"])
 
     def _killed_after(self, timeout_ms: int) -> tuple[str, ...]:
-        """Return what executes an agent and kills it some time after its timeout, if its daemon has not done so."""
+        """Return the command that runs an agent and kills it after its timeout, if its daemon has not done so."""
         seconds = -(-timeout_ms // 1000) + 1
         return (self._guard() or GUARD, "-s", "KILL", str(seconds))
 

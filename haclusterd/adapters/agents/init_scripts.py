@@ -1,8 +1,8 @@
 """Init scripts as agents: class lsb (Pacemaker Explained, "Linux Standard Base"; LSB Core 5.0, "Init Script Actions").
 
-An init script knows `start`, `stop` and `status`, takes no parameters, and answers in exit codes of its own, which are
-said in OCF's here. What a script must do to be usable: start of what runs and stop of what is stopped succeed, and
-`status` never says 0 of what does not run.
+An init script has the actions `start`, `stop` and `status`, takes no parameters, and has exit codes of its own, which
+are translated to OCF's here. A usable script must succeed in starting what runs and in stopping what is stopped, and
+its `status` must not return 0 for what does not run.
 """
 
 import re
@@ -18,30 +18,30 @@ from haclusterd.model.ocf import ExitCode
 from haclusterd.ports.agents import ActionMetadata, AgentMetadata
 
 SCRIPT_CLASSES: Final = frozenset({"lsb"})
-"""The classes whose agents are called as init scripts, and answer as such."""
+"""The classes whose agents are called as init scripts, and return their exit codes."""
 INIT_SCRIPTS: Final = Path("/etc/init.d")
 HEADER_MAX: Final = 8192
-"""Characters of a script in which its header stands."""
+"""Characters at the beginning of a script that contain its header."""
 _ARGUMENTS: Final = MappingProxyType({"start": "start", "stop": "stop", "monitor": "status"})
 _STATUS_CODES: Final = MappingProxyType({
     0: ExitCode.OK,
-    1: ExitCode.NOT_RUNNING,  # dead, its pid file is there
-    2: ExitCode.NOT_RUNNING,  # dead, its lock file is there
+    1: ExitCode.NOT_RUNNING,  # dead, its pid file exists
+    2: ExitCode.NOT_RUNNING,  # dead, its lock file exists
     3: ExitCode.NOT_RUNNING,
 })  # fmt: skip
-"""Of `status`; every other means that nobody knows."""
+"""Exit codes of `status`; any other means that the state is unknown."""
 _LAST_SHARED_CODE: Final = 7
 """Up to this one, the exit codes of `start` and `stop` are those of OCF."""
 _KEYWORD: Final = re.compile(r"#\s+([A-Za-z-]+):\s*(.*)\Z")
 
 
 def argument_of(action: str) -> str | None:
-    """Return what a script calls an action; None when it has no such action."""
+    """Return a script's name of an action; None when it has no such action."""
     return _ARGUMENTS.get(action)
 
 
 def ocf_code(action: str, exit_status: int) -> ExitCode:
-    """Say a script's exit status in OCF's words."""
+    """Return a script's exit status as OCF's exit code."""
     if action == "monitor":
         return _STATUS_CODES.get(exit_status, ExitCode.ERROR)
     if action == "stop" and exit_status == ExitCode.NOT_RUNNING:
@@ -50,16 +50,16 @@ def ocf_code(action: str, exit_status: int) -> ExitCode:
 
 
 def environment_of(call: AgentCall) -> Mapping[str, str]:
-    """Return what a script's environment has beside the marks of every agent.
+    """Return a script's environment in addition to the marks of every agent.
 
-    Debian's and Red Hat's functions for init scripts hand a call over to `systemctl`, if they are not kept from it. Its
-    job would go on when the call is killed, where nothing of this node watches it.
+    Debian's and Red Hat's functions for init scripts pass a call on to `systemctl` unless they are prevented from it.
+    Its job would go on when the call is killed, and nothing on this node would watch it.
     """
     return {INSTANCE_MARK: call.instance, "SYSTEMCTL_SKIP_REDIRECT": "1"}
 
 
 def read_header(text: str, agent: AgentReference) -> AgentMetadata:
-    """Return what a script's comments say of it (LSB Core 5.0, "Comment Conventions for Init Scripts")."""
+    """Return the meta-data in a script's comments (LSB Core 5.0, "Comment Conventions for Init Scripts")."""
     found: dict[str, str] = {}
     is_header, last = False, ""
     for line in text[:HEADER_MAX].splitlines():

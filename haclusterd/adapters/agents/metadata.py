@@ -1,7 +1,7 @@
-"""Meta-data of resource agents and fence agents: XML from foreign programs, read with care.
+"""Meta-data of resource agents and fence agents: XML from other programs, parsed defensively.
 
-Agents write warnings before the XML, a DOCTYPE, no version; all that is tolerated. An entity declaration is not: it
-serves no agent, and entity expansion can fill the memory. Nothing outside the text is ever fetched.
+Agents write warnings before the XML, a DOCTYPE, no version; all that is tolerated. An entity declaration is not: no
+agent needs one, and entity expansion can fill the memory. Nothing outside the text is ever fetched.
 """
 
 import re
@@ -24,14 +24,14 @@ class MetadataError(ValueError):
 
 
 def read_agent_metadata(text: str, agent: AgentReference) -> AgentMetadata:
-    """Read a resource agent's meta-data (OCF Resource Agent API 1.1). Raises MetadataError."""
+    """Parse a resource agent's meta-data (OCF Resource Agent API 1.1). Raises MetadataError."""
     root = read_root(text)
     parameters = {
         element.get("name", ""): _parameter(element) for element in root.iterfind("./parameters/parameter")
     }
     actions: dict[str, ActionMetadata] = {}
     for element in root.iterfind("./actions/action"):
-        # Several monitors may be advised, for depths and roles: the first one names the defaults.
+        # Several monitors may be advised, for depths and roles: the first one gives the defaults.
         actions.setdefault(element.get("name", ""), _action(element))
     return AgentMetadata(
         agent=agent,
@@ -44,7 +44,7 @@ def read_agent_metadata(text: str, agent: AgentReference) -> AgentMetadata:
 
 
 def read_description(text: str, agent: str, file: str) -> AgentDescription:
-    """Read all that an agent, whose program is `file`, tells people of itself. Raises MetadataError."""
+    """Parse everything that an agent, whose program is `file`, tells users of itself. Raises MetadataError."""
     root = read_root(text)
     return AgentDescription(
         agent=agent,
@@ -70,7 +70,7 @@ def _paragraphs(element: Element) -> str:
 
 
 def read_fence_metadata(text: str, agent: str) -> FenceMetadata:
-    """Read a fence agent's metadata (FenceAgentAPI). Raises MetadataError."""
+    """Parse a fence agent's metadata (FenceAgentAPI). Raises MetadataError."""
     root = read_root(text)
     actions = list(root.iterfind("./actions/action"))
     parameters = frozenset(element.get("name", "") for element in root.iterfind("./parameters/parameter"))
@@ -86,7 +86,7 @@ def read_fence_metadata(text: str, agent: str) -> FenceMetadata:
 
 
 def read_duration_ms(text: str | None) -> int | None:
-    """Read `20`, `20s`, `1min`, `500ms`; a plain number is seconds. None when it is none of these."""
+    """Return `20`, `20s`, `1min`, `500ms` in ms; a plain number is seconds. None when it is none of these."""
     match = DURATION.match((text or "").lower())
     if match is None or match[2] not in UNIT_MS:
         return None
@@ -94,7 +94,7 @@ def read_duration_ms(text: str | None) -> int | None:
 
 
 def read_root(text: str) -> Element:
-    """Read meta-data as XML, whatever is printed around it. Raises MetadataError."""
+    """Parse meta-data as XML, whatever is printed around it. Raises MetadataError."""
     builder = TreeBuilder()
     parser = expat.ParserCreate()
     parser.StartElementHandler = builder.start

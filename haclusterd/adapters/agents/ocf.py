@@ -1,8 +1,8 @@
 """Resource agents that are programs: class ocf, and class lsb (init scripts; see `init_scripts`).
 
 Invariants (agents-and-fencing.md §1.1-1.9): the argument vector is the agent's path and the action, everything else is
-environment; before the exec the action is recorded; a resource's next action waits for processes of the last one that
-SIGKILL did not end at once, and fails when they do not go.
+environment; the action is recorded before the exec; a resource's next action waits for processes of the last one that
+outlived SIGKILL, and fails if they stay.
 """
 
 import asyncio
@@ -52,25 +52,25 @@ VALIDATE = "validate-all"
 STARTS_NOTHING = frozenset({MONITOR, "stop", VALIDATE})
 """Actions that leave no process behind."""
 TAKES_PARAMETERS = frozenset({"start", "migrate_from", RELOAD_ACTION})
-"""Actions after which the resource runs with the parameters that they were given."""
+"""Actions after which the resource runs with the parameters that they got."""
 THREADS_KEPT = 8
-"""For programs that begin at a time, looks for those that are stuck, what is removed, and the scan of processes."""
+"""Threads for starting programs, searching for stuck ones, removing records, and scanning processes."""
 UNDYING_WAIT_MS = 5000
 """How long a resource's next action waits for killed processes of the one before."""
 ENDS_ACTIVITY = frozenset({"stop", "demote", "migrate_to"})
-"""Actions on what runs: its agent was there when it was started."""
+"""Actions on what runs: its agent existed when it was started."""
 ABSENT_WAIT_MS, ABSENT_WAIT_SHORT_MS = 30_000, 5000
-"""How long an action waits for an agent that was there before; the short one where a service is to be started."""
+"""How long an action waits for an agent that existed before; the short one if it would start a service."""
 ABSENT_PAUSES_MS = (50, 1000)
-"""Between two looks: the first pause, which doubles, and the longest."""
+"""Pause between two searches: the first, which doubles, and the longest."""
 BEING_REPLACED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENOEXEC, errno.EACCES, errno.ETXTBSY})
-"""Why an agent cannot be executed while its file is written."""
+"""Errors of the exec while an agent's file is being replaced."""
 PIDLESS_SEARCHES = 10
 PIDLESS_PERIOD_MS = 100
 
 
 def own_marks(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what of this daemon's environment its agents must carry too."""
+    """Return the part of this daemon's environment that its agents must carry too."""
     return {name: value for name, value in environment.items() if name == LOCAL_CLUSTER_MARK}
 
 
@@ -94,10 +94,9 @@ class OcfAgents:
         service_group: Path | None = None,
         spawner: Spawner | None = None,
     ) -> None:
-        """`has_lease` is asked on other threads, right before what makes a resource active is executed.
+        """`has_lease` is called on other threads, just before an activating action is executed.
 
-        `service_group`: the control group that was delegated to this daemon. `spawner`: what agents are cloned of
-        in that group.
+        `service_group`: the control group that was delegated to this daemon. `spawner`: clones agents in that group.
         """
         self._clock = clock
         self._loop = loop
@@ -114,18 +113,18 @@ class OcfAgents:
         self._undying: dict[ResourceId, set[str]] = {}
         self._waiting: dict[ResourceId, list[_Waiting]] = {}
         self._adopted: dict[str, Callable[[], None]] = {}
-        """What kills each agent that an earlier life left running."""
+        """What kills each agent that an earlier incarnation left running."""
         self._searched: dict[str, ActionRecord] = {}
-        """Actions of an earlier life whose process is not found yet."""
+        """Actions of an earlier incarnation whose process is not found yet."""
         self._absent: dict[str, _Waiting] = {}
         """Actions whose agents are missing at the moment."""
         self._executed: set[AgentReference] = set()
         """Agents that have run here."""
         self._reading: dict[AgentReference, list[Callable[[AgentMetadata | None], None]]] = {}
-        """Who waits for meta-data that is being read."""
+        """Callbacks for meta-data that is being read."""
         self._metadata: dict[AgentReference, tuple[tuple[str, int, int], AgentMetadata]] = {}
         self._metadata_asked: set[AgentReference] = set()
-        """Agents whose meta-data was asked for because of an action."""
+        """Agents whose meta-data was requested because of an action."""
         self._groups = ServiceGroups(service_group, node, runtime_directory)
         self._groups.forget_empty()
         local_cluster = directories.own_environment.get(LOCAL_CLUSTER_MARK)
@@ -164,14 +163,14 @@ class OcfAgents:
             self._drop(waiting, ExecutionStatus.CANCELLED, "cancelled before it began")
 
     def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:
-        """Find what earlier incarnations of this boot left running; see the port."""
+        """Find the agents that earlier incarnations of this boot left running; see the port."""
         self._forget_other_boots()
         adopted = []
         processes = set()
         for record in self._records.read_all():
             found = find_process(record)
             if record.pid is None and found is None:
-                # It may be between fork and exec, where nothing tells it from the daemon that died.
+                # It may be between fork and exec, where it cannot be distinguished from the daemon that died.
                 self._undying.setdefault(record.resource, set()).add(record.key)
                 self._searched[record.key] = record
                 self._search(record.key, ended, PIDLESS_SEARCHES)
@@ -187,7 +186,7 @@ class OcfAgents:
         return tuple(adopted)
 
     def keep_records(self) -> int:
-        """Write records of running actions that were taken away; return how many there were. Raises OSError."""
+        """Write again the records of running actions that others removed; return how many. Raises OSError."""
         return self._records.write_again()
 
     def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:
@@ -237,7 +236,7 @@ class OcfAgents:
         self._processes.start(program, Hooks(ended))
 
     def validate(self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]) -> None:
-        """Ask an OCF agent for `validate-all`; an init script has no such action."""
+        """Call an OCF agent's `validate-all`; an init script has no such action."""
         path = self._directories.find(question.agent)
         if path is None or question.agent.standard != "ocf":
             missing = CANNOT_BE_ASKED if path is not None else Validation(None, "it is not installed here")
@@ -265,7 +264,7 @@ class OcfAgents:
         self._processes.start(program, Hooks(ended))
 
     def exists(self, agent: AgentReference) -> bool:
-        """Tell whether the agent is installed here."""
+        """Return whether the agent is installed here."""
         path = self._directories.find(agent)
         return path is not None and os.access(path, os.X_OK)
 
@@ -274,7 +273,7 @@ class OcfAgents:
         return self._directories.listing()
 
     def waits(self) -> tuple[str, ...]:
-        """Return what actions wait for an agent that was there before."""
+        """Return descriptions of actions that wait for an agent that existed before."""
         now = self._clock.now()
         return tuple(
             f"agent {each.call.agent} is missing: {each.call.action} of {each.call.resource} waits for it since"
@@ -336,7 +335,7 @@ class OcfAgents:
         )
 
     def _ended(self, waiting: "_Waiting", begun: Instant, ended: Ended) -> None:
-        """An agent has ended, or could not be executed."""
+        """Take the end of an agent, or the failure to execute it."""
         call = waiting.call
         if ended.still_alive:
             self._undying.setdefault(call.resource, set()).add(call.key)
@@ -362,9 +361,10 @@ class OcfAgents:
         self._drop(waiting, ExecutionStatus.NOT_INSTALLED, reason, ExitCode.NOT_INSTALLED)
 
     def _look_again(self, waiting: "_Waiting") -> bool:
-        """Look for an agent again that was there before: an upgrade may be replacing it; False: that took too long.
+        """Wait for an agent that existed before, as an upgrade may be replacing it; return False when that took too
+        long.
 
-        A stop that fails gets the node fenced, and what runs there cannot be stopped without its agent at all.
+        A stop that fails gets the node fenced, and without its agent the resource cannot be stopped at all.
         """
         call, now = waiting.call, self._clock.now()
         if call.agent not in self._executed and call.action not in ENDS_ACTIVITY:
@@ -388,7 +388,7 @@ class OcfAgents:
         return True
 
     def _prefetch_metadata(self, call: AgentCall) -> None:
-        """Read the meta-data of an agent that has been asked for a state, once: a first start need not wait for it."""
+        """Read an agent's meta-data once, after its first monitor: the first start then need not wait for it."""
         if call.action == MONITOR and call.agent.standard == "ocf" and call.agent not in self._metadata_asked:
             self._metadata_asked.add(call.agent)
             self.metadata(call.agent, lambda _metadata: None)
@@ -396,7 +396,7 @@ class OcfAgents:
     def _add_restart_parameters(
         self, agent: AgentReference, result: AgentResult, done: Callable[[AgentResult], None]
     ) -> None:
-        """Deliver a result with what the agent says of its parameters; if it does not say it soon, without."""
+        """Deliver a result with the parameters that only a restart changes; without them if the agent is slow."""
         delivered: list[bool] = []
 
         def deliver(metadata: AgentMetadata | None) -> None:
@@ -427,7 +427,7 @@ class OcfAgents:
     def _drop(
         self, waiting: "_Waiting", status: ExecutionStatus, reason: str, code: ExitCode = ExitCode.ERROR
     ) -> None:
-        """Deliver a result for an action that never began."""
+        """Deliver a result for an action that was not started."""
         call = waiting.call
         waiting.cancel_timer()
         self._running.pop(call.key, None)
@@ -439,9 +439,9 @@ class OcfAgents:
         self._clock.call_soon(lambda: waiting.done(result))
 
     def _make_state_directory(self) -> None:
-        """Make what agents keep reachable for the accounts of their services, which agents switch to.
+        """Make the agents' state directory, accessible to the accounts of their services, to which agents switch.
 
-        Whatever the daemon's umask and its directory's mode are; that directory's other files have modes of their own.
+        This must not depend on the daemon's umask or its directory's mode; other files there have modes of their own.
         """
         self._state_directory.mkdir(parents=True, exist_ok=True)
         for directory, mode in ((self._state_directory, 0o755), (self._state_directory.parent, 0o711)):
@@ -452,7 +452,7 @@ class OcfAgents:
     # Adoption
 
     def _forget_other_boots(self) -> None:
-        """Drop what belongs to another boot: records, and the agents' state files, as a real /run would be empty."""
+        """Drop records and agents' state files of other boots, as if /run were empty."""
         for record in self._records.read_all():
             if record.incarnation.boot_id != self._incarnation.boot_id:
                 self._records.remove(record.key)
@@ -495,7 +495,7 @@ class OcfAgents:
 
 @dataclass(eq=False, slots=True)
 class _Waiting:
-    """An action asked for and not yet begun."""
+    """An action that was requested and is not started yet."""
 
     call: AgentCall
     done: Callable[[AgentResult], None]
@@ -510,7 +510,7 @@ class _Waiting:
 
 
 def _argument(call: AgentCall) -> str | None:
-    """Return the argument that an agent gets for an action; None when there is none in its class."""
+    """Return an agent's argument for an action; None when its class has no such action."""
     return argument_of(call.action) if call.agent.standard in SCRIPT_CLASSES else call.action
 
 
@@ -531,7 +531,8 @@ def _recurs(call: AgentCall) -> bool:
 
 
 def _restart_parameters(metadata: AgentMetadata | None) -> tuple[str, ...] | None:
-    """Return what `reload-agent` cannot take over (OCF Resource Agent API 1.1, "reloadable"); None without it."""
+    """Return the parameters that `reload-agent` cannot apply; None: no reload (OCF Resource Agent API 1.1,
+    "reloadable")."""
     if metadata is None or RELOAD_ACTION not in metadata.actions:
         return None
     return tuple(sorted(name for name, facts in metadata.parameters.items() if not facts.is_reloadable))

@@ -1,7 +1,7 @@
-"""What a program that has ended says as an agent: exit code by OCF, status, and its reason.
+"""The result of a program that has ended, as an agent's: exit code by OCF, status, and reason.
 
-Nothing here judges an exit code: what was expected is the scheduler's and the executor's business. Those of init
-scripts are translated to OCF's first.
+Exit codes are not judged here: the scheduler and the executor know what was expected. Those of init scripts are first
+translated to OCF's.
 """
 
 import errno
@@ -16,32 +16,32 @@ from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.ports.agents import AgentCall, AgentResult
 
 LAST_WORDS_MAX = 200
-"""Characters of what an agent wrote that stand for its reason."""
+"""Maximum length in characters of an agent's reason."""
 SELF_EXPLAINED = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED})
-"""Exit codes that need no reason; every other says that something is wrong, and not what."""
+"""Exit codes that need no reason; any other says that something is wrong, but not what."""
 
 
 def read_exit_reason(stderr: str) -> str:
-    """Return what follows the last `ocf-exit-reason:` that is followed by anything, up to the end of its line."""
+    """Return the text after the last non-empty `ocf-exit-reason:`, up to the end of its line."""
     lines = [line for line in stderr.splitlines() if EXIT_REASON_PREFIX in line]
     reasons = [line.rpartition(EXIT_REASON_PREFIX)[2].strip() for line in lines]
     return next((reason for reason in reversed(reasons) if reason), "")
 
 
 def last_words(stderr: str) -> str:
-    """Return the last line that an agent wrote, for one that failed and gave no reason; shortened."""
+    """Return the last line that an agent wrote, shortened, as the reason of a failure without one."""
     lines = [line.strip() for line in stderr.splitlines()]
     return next((line[:LAST_WORDS_MAX] for line in reversed(lines) if line), "")
 
 
 def describe_timeout(action: str, timeout_ms: int) -> str:
-    """Return the reason of an action that took too long."""
+    """Return the reason of an action that exceeded its timeout."""
     span = f"{timeout_ms // 1000}s" if timeout_ms % 1000 == 0 else f"{timeout_ms}ms"
     return f"{action} did not complete within {span}"
 
 
 def to_result(call: AgentCall, ended: Ended) -> AgentResult:
-    """Return the result of an action from how its program ended."""
+    """Return the result of an action, given how its program ended."""
     code, status, reason = _classify(call, ended)
     return AgentResult(
         key=call.key,

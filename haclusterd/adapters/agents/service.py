@@ -1,8 +1,9 @@
-"""Resources of class service: whatever this machine has under that name, an init script or else a unit of systemd.
+"""Resources of class service: whatever this machine has by that name, an init script or else a systemd unit.
 
-Invariant: what a service was started as, it is asked for and stopped as, whatever is installed or removed meanwhile.
-Otherwise an init script that comes with an upgrade would say "stopped" of a unit that runs. So the choice is in the
-runtime directory from before the start, or from the first time when the service was found running, until it is stopped.
+Invariant: a service is monitored and stopped as the class that it was started as, whatever is installed or removed
+meanwhile. Otherwise an init script that comes with an upgrade would report a running unit as stopped. So the choice is
+in the runtime directory from before the start, or from the first time the service was found running, until it is
+stopped.
 """
 
 from collections.abc import Callable
@@ -20,11 +21,11 @@ from haclusterd.ports.clock import Clock
 
 STANDARD: Final = "service"
 CHOICES: Final = ("lsb", "systemd")
-"""In this order (Pacemaker Explained, "Resource Classes")."""
+"""In order of preference (Pacemaker Explained, "Resource Classes")."""
 
 
 class ServiceAgents:
-    """AgentRunner for class service, over those of the classes that it stands for."""
+    """AgentRunner for class service, over the runners of the classes that it stands for."""
 
     def __init__(
         self,
@@ -41,12 +42,12 @@ class ServiceAgents:
         self._boot = incarnation.boot_id
         self._runners = {"lsb": scripts, "systemd": units}
         self._choices: dict[str, str] = {}
-        """What is on disk, as far as this life wrote or read it."""
+        """The choices on disk, as far as this process wrote or read them."""
         self._by_key: dict[str, AgentRunner] = {}
         self._by_resource: dict[ResourceId, AgentRunner] = {}
 
     def run(self, call: AgentCall, done: Callable[[AgentResult], None]) -> None:
-        """Execute the action as one of the class that was chosen; deliver its result on the main loop."""
+        """Run the action as one of the chosen class; deliver its result on the main loop."""
         type_ = call.agent.type
         chosen = self._chosen(type_)
         standard = chosen or self._found(type_)
@@ -81,7 +82,8 @@ class ServiceAgents:
             runner.kill(key)
 
     def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:  # noqa: ARG002 (see below)
-        """What earlier incarnations left running is found by the runners that ran it; other boots' choices end."""
+        """Read the choices of this boot, drop those of others; the other runners find actions that were left
+        running."""
         for file in self._directory.glob("[!.]*"):
             standard = self._read(file)
             if standard is not None:
@@ -92,21 +94,21 @@ class ServiceAgents:
         return ()
 
     def keep_records(self) -> int:
-        """Write choices that were taken away; return how many there were. Raises OSError."""
+        """Write again the choices that others removed; return how many. Raises OSError."""
         missing = [type_ for type_ in self._choices if not (self._directory / type_).exists()]
         for type_ in missing:
             self._choose(type_, self._choices[type_])
         return len(missing)
 
     def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:
-        """Watch an active resource as what it is."""
+        """Watch an active resource as the class that it runs as."""
         self._by_resource[resource].watch(resource, instance, died)
 
     def unwatch(self, resource: ResourceId) -> None:
-        """The runners themselves are asked too."""
+        """Do nothing: the runners of the classes are called too."""
 
     def metadata(self, agent: AgentReference, done: Callable[[AgentMetadata | None], None]) -> None:
-        """Ask what stands under that name here; None when nothing does."""
+        """Read the meta-data of what this machine has by that name; None when it has nothing."""
         standard = self._chosen(agent.type) or self._found(agent.type)
         if standard is None:
             self._clock.call_soon(lambda: done(None))
@@ -120,19 +122,19 @@ class ServiceAgents:
     def validate(
         self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]  # noqa: ARG002 (the port has it)
     ) -> None:
-        """Answer that nothing of this class can be asked."""
+        """Answer that agents of this class have no `validate-all`."""
         self._clock.call_soon(lambda: done(CANNOT_BE_ASKED))
 
     def waits(self) -> tuple[str, ...]:
-        """Nothing is waited for here."""
+        """Return nothing: no action waits here."""
         return ()
 
     def exists(self, agent: AgentReference) -> bool:
-        """Tell whether anything stands under that name here."""
+        """Return whether this machine has anything by that name."""
         return self._found(agent.type) is not None
 
     def installed(self) -> tuple[AgentReference, ...]:
-        """Return every init script and every unit, under the names of this class."""
+        """Return every init script and every unit, by the names of this class."""
         names = {agent.type for name in CHOICES for agent in self._runners[name].installed() if agent.standard == name}
         return tuple(AgentReference(STANDARD, None, name) for name in sorted(names))
 
@@ -148,7 +150,7 @@ class ServiceAgents:
                 self._choices.pop(call.agent.type, None)
                 (self._directory / call.agent.type).unlink(missing_ok=True)
             elif call.action == "monitor" and self._chosen(call.agent.type) is None:
-                # It runs: what it is holds for this life even where the disk refuses; `keep_records` writes it later.
+                # It runs: the choice holds for this process even if the disk refuses; `keep_records` writes it later.
                 self._choices[call.agent.type] = standard
                 self._choose(call.agent.type, standard)
 
@@ -156,7 +158,7 @@ class ServiceAgents:
         return self._choices.get(type_)
 
     def _read(self, file: Path) -> str | None:
-        """Return what was chosen in this boot."""
+        """Return the choice made in this boot."""
         try:
             boot, _, standard = file.read_text().strip().rpartition(" ")
         except OSError:
@@ -164,7 +166,7 @@ class ServiceAgents:
         return standard if boot == self._boot and standard in CHOICES else None
 
     def _choose(self, type_: str, standard: str) -> None:
-        """Write a choice, then go by it: a start of which nothing is on disk must not begin. Raises OSError."""
+        """Write a choice, then use it: a start without its choice on disk must not begin. Raises OSError."""
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         temporary = self._directory / f".{type_}.new"
         temporary.write_text(f"{self._boot} {standard}\n")

@@ -1,12 +1,11 @@
-"""A control group for each resource: its processes are known by it, whatever they do to their environment.
+"""A control group for each resource: by it the resource's processes are known, whatever they do to their environment.
 
-Servers that show their state in their title (redis, PostgreSQL, nginx) write over their environment, and with it over
-the marks that services are found by (safety.md §8). Where systemd has delegated this daemon's group to it
-(`Delegate=yes`), an agent that may start something begins in a group of the resource's own
-(adapters/processes/running.py).
+Servers that show their state in their title (redis, PostgreSQL, nginx) overwrite their environment, including the marks
+by which services are found (safety.md §8). If systemd has delegated this daemon's group to it (`Delegate=yes`), an
+agent that may start something runs in a group of the resource from its start on (adapters/processes/running.py).
 
-Invariant: groups are made only below a group that was delegated to this daemon; no controller is enabled, nothing is
-limited, frozen or killed by them. Without delegation there are no groups, and the marks have to do.
+Invariant: groups are made only below a group that was delegated to this daemon; no controller is enabled, and nothing
+is limited, frozen or killed by them. Without delegation there are no groups, and only the marks are used.
 """
 
 import hashlib
@@ -17,7 +16,7 @@ from pathlib import Path
 from haclusterd.model.ids import NodeName, ResourceId
 
 DELEGATED = ("user.delegate", "trusted.delegate")
-"""Extended attributes by which systemd marks what it has delegated (systemd.resource-control(5))."""
+"""Extended attributes by which systemd marks delegated groups (systemd.resource-control(5))."""
 PREFIX = "resource."
 
 
@@ -54,7 +53,7 @@ class ServiceGroups:
         self._base = group / f"haclusterd.{node}.{which}" if group is not None else None
 
     def prepare(self, resource: ResourceId) -> Path | None:
-        """Return the resource's group, which is there now; None when there can be none."""
+        """Make the resource's group, if necessary, and return it; None when there can be none."""
         if self._base is None:
             return None
         group = self._base / f"{PREFIX}{resource}"
@@ -75,7 +74,7 @@ class ServiceGroups:
         return frozenset(int(line) for line in text.split() if line != "0")
 
     def forget_empty(self) -> None:
-        """Remove the groups that nothing is in any more."""
+        """Remove the groups without processes."""
         if self._base is None or not self._base.is_dir():
             return
         for group in sorted(self._base.glob(f"{PREFIX}*")):

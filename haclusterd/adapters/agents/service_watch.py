@@ -1,11 +1,11 @@
 """Deaths of service processes, as events (safety.md §8).
 
-After a successful start or probe the processes that carry the resource's mark in their environment, and this node's,
-or that are in the resource's control group, are looked up in /proc on a thread; the roots among them, at most eight,
-get one pidfd each. An exit is reported at once; it says nothing but "ask the agent".
+After a successful start or probe, the processes that carry the marks of the resource and of this node in their
+environment, or that are in the resource's control group, are searched in /proc on a thread; the roots among them, at
+most eight, get one pidfd each. An exit is reported at once; it only means "ask the agent".
 
-Invariant: an agent at work is never taken for a service, though it carries the same marks. It is known by its order.
-What is on another node of the same kernel is distinguished by the node's mark and by that of its local cluster.
+Invariant: an agent at work is never taken for a service, though it carries the same marks: it is known by its order.
+Processes of other nodes on the same kernel are distinguished by the marks of the node and of its local cluster.
 """
 
 import asyncio
@@ -32,12 +32,12 @@ from haclusterd.ports.clock import Clock
 ROOTS_PER_RESOURCE = 8
 INIT = 1
 RESCAN_AFTER_DEATH_MS = 1000
-"""A service that replaces its own processes is looked at again so long after one of them ended."""
+"""Pause after the end of a process before its service, which may replace processes itself, is searched again."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedProcess:
-    """One process that carries an instance's mark and this node's."""
+    """One process that carries the marks of a resource instance and of this node."""
 
     pid: int
     parent: int
@@ -55,10 +55,9 @@ class _Watched:
 
 
 def scan_marked(node: NodeName, local_cluster: str | None) -> list[MarkedProcess]:
-    """Return all processes that some instance on this node started. Takes milliseconds; not for the main loop.
+    """Return all processes that instances on this node started. Takes milliseconds: not for the main loop.
 
-    `local_cluster` is the mark of the local development cluster that the node belongs to, if it is none of its own
-    machine.
+    `local_cluster` is the mark of the local development cluster that the node belongs to; None: it has its own machine.
     """
     found = []
     for pid in list_pids():
@@ -85,10 +84,10 @@ def find_roots(processes: Collection[MarkedProcess], instance: str, at_work: Col
 
 
 def scan_group(pids: Collection[int], instance: str, marked: Collection[int]) -> list[MarkedProcess]:
-    """Return the roots among the processes of an instance's group that show no mark.
+    """Return the roots among the processes of an instance's group that carry no mark.
 
-    What has its parent in the group is no root, or belongs to an agent; a child of this process is an agent that has
-    not yet got its own environment.
+    A process whose parent is in the group is no root, or belongs to an agent; a child of this process is an agent that
+    does not have its own environment yet.
     """
     found = []
     for pid in sorted(frozenset(pids) - frozenset(marked)):
@@ -124,15 +123,15 @@ class ServiceWatch:
         self._wanted: set[ResourceId] = set()
         self._is_scanning = False
         self._begun_since: set[str] = set()
-        """Keys of actions at work at the beginning of the scan, or begun since: they may have ended meanwhile."""
+        """Keys of actions at work at the beginning of the scan, or started since: they may have ended meanwhile."""
 
     def note_begun(self, key: str) -> None:
-        """Tell that an action begins: if a scan is under way, its processes must not be taken for services."""
+        """Note the start of an action: its processes must not be taken for services by a scan under way."""
         if self._is_scanning:
             self._begun_since.add(key)
 
     def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:
-        """Find and watch the resource's processes; asked again, look for new ones and keep the others."""
+        """Find and watch the resource's processes; called again, search for new ones and keep the others."""
         known = self._watched.get(resource)
         if known is not None and known.instance == instance:
             known.died = died
@@ -159,7 +158,7 @@ class ServiceWatch:
         instances = {each: self._watched[each].instance for each in sorted(wanted & self._watched.keys())}
         try:
             self._threads.do(lambda: self._scan_on_thread(wanted, instances))
-        except RuntimeError:  # No more threads on this machine: the recurring monitor has to do.
+        except RuntimeError:  # No more threads on this machine: the recurring monitor must suffice.
             self._is_scanning = False
 
     def _scan_on_thread(self, wanted: set[ResourceId], instances: Mapping[ResourceId, str]) -> None:

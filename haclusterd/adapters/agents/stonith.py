@@ -1,10 +1,10 @@
-"""Resources of class stonith: fencing devices as resources (agents-and-fencing.md §2).
+"""Resources of class stonith: fence devices as resources (agents-and-fencing.md §2).
 
-start asks the device (`monitor`) and remembers it as registered; a recurring monitor asks it again; stop forgets it. A
-probe is answered from memory and never touches the device. The memory lives as long as the process: after a restart
-every device is stopped, until it is started again.
+start calls the agent's `monitor` and registers the device; a recurring monitor calls it again; stop unregisters it. A
+probe is answered from memory and never touches the device. The memory is the process's: after a restart every device is
+stopped, until it is started again.
 
-This room never fences: that is the fencer's.
+Nothing is fenced here: that is the fencer's task.
 """
 
 from collections.abc import Callable
@@ -21,10 +21,10 @@ from haclusterd.ports.fencing import FenceCall, FenceCallResult
 
 RETRY_PAUSE_MS = 1000
 RETRY_SHARE_PERCENT = 70
-"""No retry after this share of the timeout."""
+"""No retry after this part of the timeout."""
 ATTEMPTS_DEFAULT = 2
 HEALTHY = frozenset({0, 2})
-"""`monitor` of a single-port agent answers like `status`: 2 is a healthy device whose port is off."""
+"""`monitor` of a single-port agent returns the codes of `status`: 2 is a healthy device whose port is off."""
 NOT_FOR_THE_AGENT = frozenset({"action", "provides", "stonith-timeout", "crm_feature_set"})
 
 
@@ -57,32 +57,32 @@ class StonithAgents:
         self._fence_agents.cancel(key)
 
     def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:  # noqa: ARG002 (none survives)
-        """Kill what earlier incarnations asked devices: nobody waits for the answers."""
+        """Kill the agents that earlier incarnations left running: nobody waits for their results."""
         self._fence_agents.kill_left_over()
         return ()
 
     def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:
-        """A device has no process."""
+        """Do nothing: a device has no process."""
 
     def validate(
         self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]  # noqa: ARG002 (the port has it)
     ) -> None:
-        """Answer that nothing of this class can be asked."""
+        """Answer that agents of this class have no `validate-all`."""
         self._clock.call_soon(lambda: done(CANNOT_BE_ASKED))
 
     def waits(self) -> tuple[str, ...]:
-        """Nothing is waited for here."""
+        """Return nothing: no action waits here."""
         return ()
 
     def unwatch(self, resource: ResourceId) -> None:
-        """A device has no process."""
+        """Do nothing: a device has no process."""
 
     def metadata(self, agent: AgentReference, done: Callable[[AgentMetadata | None], None]) -> None:
         """Read the fence agent's metadata; None when there is no such agent."""
         self._fence_agents.agent_metadata(agent, done)
 
     def exists(self, agent: AgentReference) -> bool:
-        """Tell whether the fence agent is installed here and may be used."""
+        """Return whether the fence agent is installed here and may be used."""
         return self._fence_agents.exists(agent.type)
 
     def installed(self) -> tuple[AgentReference, ...]:

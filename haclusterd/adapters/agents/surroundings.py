@@ -1,6 +1,6 @@
-"""Where resource agents are, and the environment that they get (agents-and-fencing.md §1.1, §1.5).
+"""Where resource agents are, and their environment (agents-and-fencing.md §1.1, §1.5).
 
-One place for the daemon, which runs them, and for `crm agent`, which shows and tries what the daemon would do.
+The daemon, which runs them, and `crm agent`, which shows and tries what the daemon would do, share it.
 """
 
 import os
@@ -18,18 +18,18 @@ from haclusterd.ports.agents import AgentCall
 
 EXIT_REASON_PREFIX = "ocf-exit-reason:"
 FEATURE_SET = "3.19.0"
-"""Which Pacemaker's environment the agents are promised: it selects code paths in ocf-shellfuncs."""
+"""The Pacemaker version in the agents' environment: it selects code paths in ocf-shellfuncs."""
 OWN_PROVIDER = "haclusterd"
 FENCE_AGENT_PREFIX = "fence_"
 VISIBLE_ACCELERATORS = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
 CDI_KIND = "nvidia.com/gpu"
-"""By which the Container Device Interface names NVIDIA's GPUs and their instances."""
+"""The kind by which the Container Device Interface names NVIDIA's GPUs and their instances."""
 SYSTEM_PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 
 
 @dataclass(frozen=True, slots=True)
 class AgentDirectories:
-    """Where agents are, and what surrounds them."""
+    """Where agents and their tools are."""
 
     shipped: Path | None = None
     """Agents of provider `haclusterd` that come with the program."""
@@ -41,14 +41,14 @@ class AgentDirectories:
     shims: Path = Path("/usr/lib/haclusterd/shims")
     """HA_SBIN_DIR, and the first entry of PATH: the cluster's tools as agents see them."""
     library: Path = Path("/usr/share/haclusterd/python")
-    """What agents in Python and in shell are made with (`agent_library`)."""
+    """The libraries of agents in Python and in shell (`agent_library`)."""
     control_socket: Path | None = None
     """Where this daemon listens, for those tools."""
     own_environment: Mapping[str, str] = field(default_factory=dict)
-    """What this daemon's own environment hands down, as the mark of a local development cluster."""
+    """Variables that are passed on from this daemon's own environment, as the mark of a local development cluster."""
 
     def candidates(self, agent: AgentReference) -> Iterable[Path]:
-        """Yield the paths where the agent may be, first choice first."""
+        """Yield the paths where the agent may be, in order of preference."""
         if agent.standard == "lsb" and _is_plain(agent.type):
             yield self.init_scripts / agent.type
         if agent.standard != "ocf" or not agent.provider or not _is_plain(agent.provider) or not _is_plain(agent.type):
@@ -59,7 +59,7 @@ class AgentDirectories:
             yield self.shipped / agent.type
 
     def listing(self) -> tuple[AgentReference, ...]:
-        """Return what is there: executable regular files that are not hidden, by provider and type."""
+        """Return the agents that exist: executable regular files that are not hidden, by provider and type."""
         providers = [
             provider
             for root in self.search or (self.ocf_root / "resource.d",)
@@ -85,7 +85,7 @@ class AgentDirectories:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the agents of one node find in their environment."""
+    """The environment of the agents of one node."""
 
     node: str
     directories: AgentDirectories
@@ -93,7 +93,7 @@ class Surroundings:
     """HA_RSCTMP."""
 
     def of_agent(self, agent: AgentReference) -> dict[str, str]:
-        """Return what an agent gets whatever it is asked for; all that it gets with `meta-data`."""
+        """Return the variables that an agent gets for every action; for `meta-data`, all of them."""
         directories = self.directories
         marks = {"LANG": "C.UTF-8", "SHELL": "/bin/bash", **directories.own_environment, NODE_MARK: self.node}
         if agent.standard in SCRIPT_CLASSES:
@@ -148,7 +148,7 @@ class Surroundings:
 
 
 def _visible_accelerators(call: AgentCall) -> dict[str, str]:
-    """Return by which variables CUDA, and NVIDIA's container runtime, let a process see the claimed GPUs alone."""
+    """Return the variables by which CUDA and NVIDIA's container runtime show a process the claimed GPUs only."""
     ids = ",".join(call.accelerators)
     return dict.fromkeys(VISIBLE_ACCELERATORS, ids) if ids else {}
 

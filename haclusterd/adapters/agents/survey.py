@@ -1,7 +1,7 @@
-"""What agents of this machine say of themselves, read by a program that runs no daemon.
+"""The facts of this machine's agents, read without a daemon.
 
-Only `meta-data` is asked of an agent, which changes nothing (OCF Resource Agent API 1.1, "meta-data"). An agent that
-does not answer in time, or answers with something else, counts as installed with nothing known of it.
+Only `meta-data` is called, which changes nothing (OCF Resource Agent API 1.1, "meta-data"). An agent that does not
+answer in time, or not with meta-data, counts as installed, with no facts.
 """
 
 import os
@@ -24,7 +24,7 @@ from haclusterd.model.ids import UNITS, AgentReference
 from haclusterd.model.records import replace
 
 AT_ONCE = 4
-"""Agents that are asked at the same time."""
+"""Number of agents that are asked at the same time."""
 LOOK_AGAIN_S = 0.1
 END_LOOK_S = 0.005
 
@@ -35,7 +35,7 @@ def survey(
     fence_directories: Sequence[Path],
     unit_files: UnitFiles,
 ) -> Mapping[str, AgentFacts]:
-    """Return what is known of those of these agents that are installed here, by `str(AgentReference)`."""
+    """Return the facts of those of these agents that are installed here, by `str(AgentReference)`."""
     wanted = tuple(agents)
     found = [
         (agent, path)
@@ -57,7 +57,7 @@ def _find(agent: AgentReference, directories: AgentDirectories, fence_directorie
 
 
 def _is_service(agent: AgentReference, directories: AgentDirectories, unit_files: UnitFiles) -> bool:
-    """Tell whether there is a program of its class, a unit file, or either of them, for an agent without parameters."""
+    """Return whether an agent without parameters exists: a program of its class, a unit file, or either of them."""
     if agent.standard not in UNITS:
         return False
     if agent.standard in ("service", "systemd") and unit_files.exists(agent.type):
@@ -69,13 +69,13 @@ def _is_service(agent: AgentReference, directories: AgentDirectories, unit_files
 def find_agent(
     agent: AgentReference, directories: AgentDirectories, fence_directories: Sequence[Path]
 ) -> Path | None:
-    """Return an agent's program; None when it has none, or none that can be executed."""
+    """Return an agent's program; None when there is none, or none that can be executed."""
     path = _find(agent, directories, fence_directories)
     return path if path is not None and os.access(path, os.X_OK) else None
 
 
 def metadata_text(agent: AgentReference, path: Path, directories: AgentDirectories) -> str:
-    """Return what an agent prints when it is asked for its meta-data. Raises OSError."""
+    """Return an agent's output for `meta-data`. Raises OSError."""
     command = [str(path), "meta-data"] if agent.standard == "ocf" else [str(path), "-o", "metadata"]
     return _answer(command, environment_of(agent, directories))[0]
 
@@ -83,7 +83,7 @@ def metadata_text(agent: AgentReference, path: Path, directories: AgentDirectori
 def validated(
     agent: AgentReference, path: Path, parameters: Mapping[str, str], directories: AgentDirectories
 ) -> tuple[str, int | None]:
-    """Have an OCF agent judge parameters (`validate-all`); return what it says and its exit code. Raises OSError.
+    """Have an OCF agent judge parameters (`validate-all`); return its output and its exit code. Raises OSError.
 
     None: it did not end in time, or printed more than METADATA_LIMIT.
     """
@@ -92,7 +92,7 @@ def validated(
 
 
 def _ask(agent: AgentReference, path: Path, directories: AgentDirectories) -> AgentFacts:
-    """Return an agent's facts; empty ones when it does not tell them."""
+    """Return an agent's facts; empty ones when it gives none."""
     tools = missing_tools(path, directories.shims) if agent.standard == "ocf" else ()
     try:
         metadata = read_agent_metadata(metadata_text(agent, path, directories), agent)
@@ -104,7 +104,7 @@ def _ask(agent: AgentReference, path: Path, directories: AgentDirectories) -> Ag
 def _answer(
     command: Sequence[str], environment: Mapping[str, str], errors: int = subprocess.DEVNULL
 ) -> tuple[str, int | None]:
-    """Return what a program prints, METADATA_LIMIT bytes at most, and its exit code; its process group ends with it."""
+    """Return a program's output, at most METADATA_LIMIT bytes, and its exit code; its process group ends with it."""
     deadline = time.monotonic() + METADATA_TIMEOUT_MS / 1000
     answer = b""
     with subprocess.Popen(
@@ -123,7 +123,7 @@ def _answer(
                 if not part:
                     break
                 answer += part
-            # One that has printed too much may print without end: nothing more of it is wanted.
+            # It may print without end: once it has printed too much, the rest is ignored.
             while asked.poll() is None and len(answer) < METADATA_LIMIT and time.monotonic() < deadline:
                 time.sleep(END_LOOK_S)
             code = asked.poll()
@@ -134,7 +134,7 @@ def _answer(
 
 
 def environment_of(agent: AgentReference, directories: AgentDirectories) -> Mapping[str, str]:
-    """Return what an agent is given with `meta-data` (agents need OCF_ROOT to find their shell functions)."""
+    """Return an agent's environment for `meta-data` (agents need OCF_ROOT to find their shell functions)."""
     return {
         "PATH": f"{directories.shims}:{os.environ.get('PATH', os.defpath)}",
         "LANG": "C.UTF-8",

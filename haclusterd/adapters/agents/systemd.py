@@ -1,13 +1,13 @@
-"""Resources of class systemd: units, started, stopped and asked for over D-Bus (agents-and-fencing.md §2).
+"""Resources of class systemd: units, started, stopped and monitored over D-Bus (agents-and-fencing.md §2).
 
 Invariants:
 
-* The time limit of an action is kept on the main loop, whatever the bus does. At its end the result is TIMEOUT, and
-  what systemd does with the unit goes on: until the unit is at rest, the next life of this daemon finds a record of it,
-  and no action of this life says "not running".
-* Before a start or a stop is sent, it is in the runtime directory. A later incarnation in the same boot waits until
-  systemd has nothing to do with that unit any more; it sends nothing again.
-* No process is started, by no action.
+* The timeout of an action is kept on the main loop, whatever the bus does. At its end the result is TIMEOUT, and
+  systemd continues its work on the unit: until the unit is at rest, the next incarnation of this daemon finds a record
+  of it, and no action of this one returns "not running".
+* A start or a stop is recorded in the runtime directory before it is sent. A later incarnation in the same boot waits
+  until systemd has finished with that unit; it does not send it again.
+* No action starts a process.
 """
 
 import asyncio
@@ -35,24 +35,24 @@ STANDARD: Final = "systemd"
 RECORDED: Final = frozenset({"start", "stop"})
 DESCRIPTION_TIMEOUT_MS: Final = 2000
 ADVICE_RESERVE_MS: Final = 5000
-"""What an action should have beyond the unit's own time limit, so that systemd has given up before we do."""
+"""Time that an action should have beyond the unit's own time limit, so that systemd gives up before us."""
 AWAY_SHOWN_S: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class SystemdPlaces:
-    """Where systemd is found on this machine."""
+    """The places of systemd on this machine."""
 
     bus_address: str
     runtime_units: Path = Path("/run/systemd/system")
-    """Drop-ins of this boot; it is there where systemd is process 1 (sd_booted(3))."""
+    """Drop-ins of this boot; it exists if systemd is process 1 (sd_booted(3))."""
     unit_files: tuple[Path, ...] = DIRECTORIES
     control_groups: Path = Path("/sys/fs/cgroup")
 
 
 @dataclass(eq=False, slots=True)
 class _Action:
-    """An action that was asked for and has not been answered."""
+    """An action that was requested and has not been answered."""
 
     call: AgentCall
     done: Callable[[AgentResult], None]
@@ -75,7 +75,7 @@ class SystemdAgents:
         places: SystemdPlaces,
         has_lease: Callable[[], bool],
     ) -> None:
-        """`has_lease` is asked on the bus's thread, right before a start is sent and right after it was."""
+        """`has_lease` is called on the bus's thread, just before a start is sent and just after it."""
         self._clock = clock
         self._loop = loop
         self._incarnation = incarnation
@@ -87,10 +87,10 @@ class SystemdAgents:
         self._units = Units(self._bus, places.runtime_units, places.control_groups)
         self._actions: dict[str, _Action] = {}
         self._adopted: dict[str, Callable[[str], None]] = {}
-        """Who is called when systemd has done what an earlier life asked for."""
+        """Called when systemd has done what an earlier incarnation requested."""
         self._unit_of: dict[ResourceId, str] = {}
         self._remarks: dict[ResourceId, tuple[str, ...]] = {}
-        """Of the units that are watched, what does not suit a resource."""
+        """For each watched unit: settings that are unsuitable for a resource."""
 
     # AgentRunner
 
@@ -130,9 +130,9 @@ class SystemdAgents:
             self._look_at_settings(call.resource)
 
     def kill(self, key: str) -> None:
-        """Wait for the action no more; its result is CANCELLED. What systemd was asked to do goes on.
+        """Stop waiting for the action; its result is CANCELLED. systemd continues what it was asked to do.
 
-        So it does when an earlier life asked for it: a stop takes its place.
+        The same holds for a request of an earlier incarnation: a stop replaces it.
         """
         self._end_adopted(key)
         action = self._actions.get(key)
@@ -140,7 +140,7 @@ class SystemdAgents:
             self._give_up(action, Answer(ExitCode.ERROR, "cancelled", ExecutionStatus.CANCELLED))
 
     def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:
-        """Find what earlier incarnations of this boot asked systemd for, and wait until it has done it."""
+        """Find the requests to systemd by earlier incarnations of this boot, and wait until they are done."""
         adopted = []
         for record in self._records.read_all():
             if record.incarnation.boot_id != self._incarnation.boot_id:
@@ -159,15 +159,15 @@ class SystemdAgents:
             self._clock.call_soon(lambda: ended(key))
 
     def keep_records(self) -> int:
-        """Write records of running actions that were taken away; return how many there were. Raises OSError."""
+        """Write again the records of running actions that others removed; return how many. Raises OSError."""
         return self._records.write_again()
 
     def stop(self) -> None:
-        """End the connection; nothing may be asked of this object any more."""
+        """End the connection; this object must not be used any more."""
         self._bus.stop()
 
     def watch(self, resource: ResourceId, instance: str, died: Callable[[ResourceId], None]) -> None:  # noqa: ARG002 (the port has it)
-        """Watch the unit of an active resource, and call `died` whenever it is not active any more."""
+        """Watch the unit of an active resource, and call `died` whenever it is no longer active."""
 
         def changed(state: str) -> None:
             if state not in RUNNING:
@@ -196,7 +196,7 @@ class SystemdAgents:
         self._bus.do(look)
 
     def metadata(self, agent: AgentReference, done: Callable[[AgentMetadata | None], None]) -> None:
-        """Ask systemd what the unit says of itself; None when there is no such unit."""
+        """Ask systemd for the unit's description; None when there is no such unit."""
         if not self.exists(agent):
             self._clock.call_soon(lambda: done(None))
             return
@@ -222,11 +222,11 @@ class SystemdAgents:
     def validate(
         self, question: ValidationQuestion, timeout_ms: int, done: Callable[[Validation], None]  # noqa: ARG002 (the port has it)
     ) -> None:
-        """Answer that nothing of this class can be asked."""
+        """Answer that agents of this class have no `validate-all`."""
         self._clock.call_soon(lambda: done(CANNOT_BE_ASKED))
 
     def waits(self) -> tuple[str, ...]:
-        """Say that D-Bus is away, where a unit is a resource; else what does not suit in the settings of units."""
+        """Report that D-Bus is away, if a unit is a resource; otherwise unsuitable settings of units."""
         away = self._bus.away()
         if away is None or away[0] < AWAY_SHOWN_S:
             return tuple(text for _, found in sorted(self._remarks.items()) for text in found)
@@ -236,7 +236,7 @@ class SystemdAgents:
         return (text,)
 
     def exists(self, agent: AgentReference) -> bool:
-        """Tell whether there is a unit file for it."""
+        """Return whether there is a unit file for it."""
         return self._files.exists(agent.type)
 
     def installed(self) -> tuple[AgentReference, ...]:

@@ -2,15 +2,15 @@
 
 Invariants:
 
-* The main loop never waits for the bus: what is asked is a coroutine on this thread, and the caller has a timer.
-* Messages leave in the order in which they were asked for. A stop that is asked for after a start reaches systemd
-  after it, also where the start was given up in between.
-* Only what systemd itself says counts. Any program on the machine may send a signal to this connection, so the sender
-  of each is compared with the owner of systemd's name, which the bus daemon alone can say.
-* No more questions wait for their answers at a time than the bus daemon takes of one connection: what it refused would
+* The main loop never waits for the bus: each request is a coroutine on this thread, and the caller has a timer.
+* Messages are sent in the order of the requests. A stop that is requested after a start reaches systemd after it, even
+  if the start was given up in between.
+* Only systemd itself is believed. Any program on the machine may send a signal to this connection, so the sender of
+  each is compared with the owner of systemd's name, which only the bus daemon can tell.
+* At most as many requests await their answers as the bus daemon accepts from one connection: one that it refused would
   be a failed stop. Further ones wait for their turn, in order.
-* A connection that ends is made again, for ever, at pauses of a second. Who waits for an answer at that moment gets
-  `BusLostError`: whether systemd got the question is not known then.
+* A connection that ends is made again, forever, with pauses of at most a second. Callers that await an answer at that
+  moment get `BusLostError`: it is then unknown whether systemd got the request.
 """
 
 import asyncio
@@ -41,16 +41,16 @@ PROPERTIES = f"{BUS}.Properties"
 UNITS_PATH = f"{MANAGER_PATH}/unit/"
 CONNECT_TIMEOUT_S = 5
 PAUSES_S = (0.05, 1.0)
-"""Before the connection is tried again: the first pause, which doubles, and the longest."""
+"""Pause before the connection is tried again: the first, which doubles, and the longest."""
 LOOK_AGAIN_S = 0.02
-"""How often it is looked for a connection, while there is none."""
+"""Pause between two checks for a connection, while there is none."""
 UNANSWERED_MAX = 64
-"""Questions on one connection at a time. The bus daemon takes 128 (`max_replies_per_connection`), and still counts
-those that were given up here."""
+"""Maximum number of requests on one connection at a time. The bus daemon accepts 128 (`max_replies_per_connection`),
+and still counts those that were given up here."""
 TOO_MANY: Final = f"{BUS}.Error.LimitsExceeded"
-"""The bus daemon's refusal; what it refused was not passed on."""
+"""The bus daemon's refusal; a refused message was not passed on."""
 JOBS_REMEMBERED = 1024
-"""Results of other jobs of the machine that are kept: the signal may come before the answer that names the job."""
+"""Number of remembered results of other jobs: the signal may come before the answer that names the job."""
 
 
 class BusLostError(Exception):
@@ -68,7 +68,7 @@ class BusError(Exception):
 
 @dataclass(slots=True)
 class _Watch:
-    """Who wants to know when a unit's state changes."""
+    """A caller to be informed when a unit's state changes."""
 
     path: str
     changed: Callable[[str], None]
@@ -89,16 +89,16 @@ class Connection:
     async def call(
         self, path: str, interface: str, member: str, signature: str = "", *body: object, destination: str = SYSTEMD
     ) -> list[Any]:
-        """Ask, when it is its turn. Raises BusError and BusLostError."""
+        """Send a request when it is its turn, and return the answer. Raises BusError and BusLostError."""
         async with self.turns:
             return await self.call_now(path, interface, member, signature, *body, destination=destination)
 
     async def call_now(
         self, path: str, interface: str, member: str, signature: str = "", *body: object, destination: str = SYSTEMD
     ) -> list[Any]:
-        """Ask; the message is on its way before this is suspended first. Raises BusError and BusLostError.
+        """Send a request; the message is on its way before this first suspends. Raises BusError and BusLostError.
 
-        The caller has its turn already.
+        The caller already has its turn.
         """
         message = Message(
             destination=destination, path=path, interface=interface, member=member, signature=signature, body=[*body]
@@ -115,7 +115,7 @@ class Connection:
         return list(reply.body)
 
     async def job_ended(self, job: str) -> str:
-        """Return a job's result, in systemd's word (`done`, `failed`, ...). Raises BusLostError."""
+        """Return a job's result as systemd names it (`done`, `failed`, ...). Raises BusLostError."""
         for path, result in self.ended_jobs:
             if path == job:
                 return result
@@ -127,7 +127,7 @@ class Connection:
 
 
 class SystemdBus:
-    """See the module. Public methods may be called on any thread; coroutines run on the bus's own."""
+    """The bus; see the module. Public methods may be called on any thread; coroutines run on the bus's own."""
 
     def __init__(self, address: str = DEFAULT_ADDRESS) -> None:
         self._address = address
@@ -137,7 +137,7 @@ class SystemdBus:
         self._connection: Connection | None = None
         self._watches: dict[str, _Watch] = {}
         self._cancel_watch: dict[str, Callable[[], None]] = {}
-        """By key, of those that are wanted; belongs to the thread that asks."""
+        """By key, the watches that are wanted; belongs to the caller's thread."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._problem = "the connection is being made"
         self._away_since = time.monotonic()
@@ -145,7 +145,7 @@ class SystemdBus:
         self._last_reload: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Start the thread and connect, if that is not done yet. Called on one thread only."""
+        """Start the thread and connect, if that is not done yet. Must always be called on the same thread."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._keeper = self._loop.create_task(self._keep_connected())
@@ -153,18 +153,18 @@ class SystemdBus:
             self.thread.start()
 
     def stop(self) -> None:
-        """End the connection and the thread; nothing is waited for, and nothing may be asked any more."""
+        """End the connection and the thread without waiting; no request may be made any more."""
         if self._loop is not None:
             _call(self._loop, self._keeper.cancel)
 
     def away(self) -> tuple[float, str] | None:
-        """Return for how long, in seconds, there has been no connection, and why; None while none is missed."""
+        """Return for how many seconds there has been no connection, and why; None: there is one, or none is needed."""
         if self._loop is None or self._connection is not None:
             return None
         return time.monotonic() - self._away_since, self._problem
 
     def do(self, work: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-        """Run a coroutine on the bus's thread, after everything that was asked for before; return how to cancel it."""
+        """Run a coroutine on the bus's thread, after all earlier requests; return how to cancel it."""
         self.begin()
         assert self._loop is not None
         begun: list[asyncio.Task[None]] = []
@@ -203,7 +203,7 @@ class SystemdBus:
         self._cancel_watch[key] = self.do(begin)
 
     def unwatch(self, key: str) -> None:
-        """End that."""
+        """End a watch."""
         cancel = self._cancel_watch.pop(key, None)
         if cancel is not None:
             cancel()
@@ -218,14 +218,14 @@ class SystemdBus:
     # On the bus's thread
 
     async def connected(self) -> Connection:
-        """Wait until there is a connection; one that has just ended is none, though nobody has noted it yet."""
+        """Wait until there is a connection; one that has just ended is none, even if that was not noticed yet."""
         while self._connection is None or not self._connection.bus.connected:
             await asyncio.sleep(LOOK_AGAIN_S)
         return self._connection
 
     async def ask(self, path: str, interface: str, member: str, signature: str = "", *body: object) -> list[Any]:
-        """Ask what may be asked twice: where the connection is lost, on the next one; where the bus daemon takes no
-        more, a little later. Raises BusError."""
+        """Send a request that may be sent twice: if the connection is lost, on the next one; if the bus daemon accepts
+        no more, a little later. Raises BusError."""
         while True:
             connection = await self.connected()
             try:
@@ -249,9 +249,9 @@ class SystemdBus:
         return variant.value
 
     async def reload(self) -> None:
-        """Let systemd read its files again (`daemon-reload`), which takes it long: once for all who ask meanwhile.
+        """Have systemd read its files again (`daemon-reload`), which takes long: once for all who ask meanwhile.
 
-        What was written before this is called is read. Raises BusError.
+        What was written before this call is read. Raises BusError.
         """
         if self._next_reload is None:
             self._next_reload = asyncio.get_running_loop().create_task(self._reload_after(self._last_reload))
@@ -335,11 +335,11 @@ class SystemdBus:
         return connection
 
     def _heard(self, connection: Connection, message: Message) -> None:
-        """Take in a signal; anything else is the library's."""
+        """Handle a signal; any other message is the library's."""
         if message.message_type is not MessageType.SIGNAL:
             return
         if message.sender == BUS and message.member == "NameOwnerChanged":
-            # systemd ran into a new image of its own, or came back to the bus: subscriptions and matches begin again.
+            # systemd re-executed itself or came back to the bus: subscriptions and matches must be made again.
             if connection.owner and message.body[2] != connection.owner:
                 connection.bus.disconnect()
         elif message.sender != connection.owner:

@@ -1,12 +1,12 @@
-"""What is done with one systemd unit, and what its states mean to the cluster (Pacemaker Explained, "Systemd").
+"""Actions on one systemd unit, and the meaning of its states for the cluster (Pacemaker Explained, "Systemd").
 
 Every function here runs on the bus's thread. None has a time limit of its own: the caller has one, and cancels.
 
-Rules that safety.md §8 rests on:
+Rules that safety.md §8 relies on:
 
-* "Not running" is said only of a unit that is at rest: inactive or failed, without a job that systemd has still to do,
-  and, where it failed, without a process that its control group still holds.
-* A start begins only when no stop is under way, and right before it is sent the lease is asked for.
+* Only a unit at rest is reported as "not running": inactive or failed, without a pending job and, if it failed, without
+  a process in its control group.
+* A start begins only when no stop is under way, and the lease is checked just before it is sent.
 * A stop is sent again for as long as the unit is not at rest.
 
 `daemon-reload` takes systemd from 20 ms to seconds, so a unit that died and is started again keeps its drop-in.
@@ -37,7 +37,7 @@ SUFFIXES: Final = (
     ".service", ".socket", ".device", ".mount", ".automount", ".swap", ".target", ".path", ".timer", ".slice", ".scope",
 )  # fmt: skip
 DEFAULT_INSTANCE: Final = "pacemaker"
-"""Of a template that is named without one, so that what Pacemaker started is found (Pacemaker's own choice)."""
+"""The instance of a template that is named without one, as in Pacemaker, so that what Pacemaker started is found."""
 DROP_IN: Final = "50-haclusterd.conf"
 RUNNING: Final = frozenset({"active", "reloading", "refreshing"})
 AT_REST: Final = frozenset({"inactive", "failed"})
@@ -51,14 +51,15 @@ NO_SUCH_UNIT: Final = frozenset({f"org.freedesktop.systemd1.{name}" for name in 
 MASKED: Final = "org.freedesktop.systemd1.UnitMasked"
 BAD_NAME: Final = frozenset({"org.freedesktop.DBus.Error.InvalidArgs", "org.freedesktop.systemd1.InvalidName"})
 PAUSES_MS: Final = (20, 500)
-"""Between two looks at a unit that is not at rest, least and most; a tenth of the action's timeout in between."""
+"""Pause between two checks of a unit that is not at rest, least and most; in between, a tenth of the action's
+timeout."""
 TIDY_S: Final = 5
 OWN_UNIT: Final = "haclusterd.service"
 NEEDS: Final = ("Requires", "Requisite", "BindsTo", "PartOf")
-"""By which of its settings a unit is stopped with another one."""
+"""Settings by which a unit is stopped with another one."""
 ENABLED: Final = frozenset({"enabled", "enabled-runtime"})
 OWN_TARGET: Final = "haclusterd-resources.target"
-"""Between the daemon and its units: a daemon that was killed does not wait for the start of a unit to be started."""
+"""Target between the daemon and its units: the restart of a killed daemon does not wait for a unit's start."""
 _TEXT: Final = """\
 # Written by haclusterd while {unit} is a resource of the cluster, and removed when it is stopped.
 # Before= makes a shutdown stop the cluster's daemon first, which is after that target and stops the unit in its turn.
@@ -77,7 +78,7 @@ _RESTARTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How an action on a unit ended."""
+    """The result of an action on a unit."""
 
     code: ExitCode
     reason: str = ""
@@ -87,21 +88,21 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class UnitState:
-    """What systemd says of a unit."""
+    """The state of a unit, as systemd reports it."""
 
     id: str
     load: str
     active: str
     sub: str
     has_job: bool
-    """Whether systemd has something to do with it still."""
+    """Whether systemd has a pending job for it."""
     drop_ins: tuple[str, ...]
     is_after_us: bool
-    """Whether its own file wants it started after this daemon, and so stopped before it."""
+    """Whether its own file orders it after this daemon, so that it is stopped before it."""
     needs_us: str
     """The setting by which it is stopped with this daemon; empty: there is none."""
     unit_file: str
-    """Whether systemd starts it at boot, in its word (`enabled`, `disabled`, `static`, ...)."""
+    """Whether systemd starts it at boot, as systemd names it (`enabled`, `disabled`, `static`, ...)."""
 
     @property
     def is_at_rest(self) -> bool:
@@ -110,7 +111,7 @@ class UnitState:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Say what does not suit a resource of the cluster, and what to do about it."""
+        """Settings that are unsuitable for a resource of the cluster, each with the remedy."""
         found = []
         if self.unit_file in ENABLED:
             found.append(
@@ -128,14 +129,14 @@ class UnitState:
 
 @dataclass(slots=True)
 class Work:
-    """One action: what it may do, and how far it has come."""
+    """One action: what it may do, and its progress."""
 
     unit: str
     timeout_ms: int
     is_permitted: Callable[[], bool] = lambda: True
-    """Asked right before a start is sent, and again when it was."""
+    """Called just before a start is sent, and again just after it."""
     stage: str = ""
-    """What it waits for, in words; read on other threads."""
+    """What it waits for, as text; read on other threads."""
     pause_s: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -155,7 +156,7 @@ class Units:
     """The units of this machine."""
 
     def __init__(self, bus: SystemdBus, runtime_units: Path, control_groups: Path) -> None:
-        """`runtime_units`: where drop-ins are that do not outlive the boot; `control_groups`: the unified hierarchy."""
+        """`runtime_units`: directory of drop-ins for this boot only; `control_groups`: the unified hierarchy."""
         self._bus = bus
         self._runtime_units = runtime_units
         self._control_groups = control_groups
@@ -164,7 +165,7 @@ class Units:
         self._tidying: set[asyncio.Task[None]] = set()
 
     async def monitor(self, work: Work) -> Answer:
-        """Say whether a unit runs, as soon as it does or is at rest."""
+        """Return whether a unit runs, as soon as it does or is at rest."""
         work.stage = "no answer from systemd"
         try:
             with suppress(BusError):
@@ -204,7 +205,7 @@ class Units:
         return Answer(ExitCode.ERROR, await self._why_not(state, result))
 
     async def _send_start(self, work: Work, state: UnitState) -> Answer | str:
-        """Let systemd start it; return the job's result, in systemd's word, empty where the connection was lost."""
+        """Send the start; return the job's result as systemd names it, empty if the connection was lost."""
         connection = await self._bus.connected()
         try:
             async with connection.turns:
@@ -214,7 +215,7 @@ class Units:
                 work.stage = f"systemd has not answered StartUnit {state.id}"
                 [job] = await connection.call_now(MANAGER_PATH, MANAGER, "StartUnit", "ss", state.id, "replace")
             if not work.is_permitted():
-                # It was sent in time and may have been begun late; as an agent that was executed late, it is ended.
+                # It was sent in time and may have started late; like an agent that was executed late, it is ended.
                 await connection.call(MANAGER_PATH, MANAGER, "StopUnit", "ss", state.id, "replace")
                 return Answer(ExitCode.ERROR, "this node's lease ended while it began", ExecutionStatus.ERROR)
             work.stage = f"the start job of {state.id} is not done"
@@ -262,12 +263,12 @@ class Units:
             return ""
 
     async def settle(self, unit: str) -> None:
-        """Wait until systemd has nothing to do any more with a unit."""
+        """Wait until systemd has finished with a unit."""
         with suppress(BusError):
             await self._settled(Work(unit, PAUSES_MS[1]))
 
     async def remarks(self, unit: str) -> tuple[str, ...]:
-        """Say what of a unit's settings does not suit a resource of the cluster; empty: nothing."""
+        """Return settings of a unit that are unsuitable for a resource of the cluster; empty: there are none."""
         try:
             state = await self._state(unit)
             remarks = state.remarks
@@ -280,7 +281,7 @@ class Units:
         return remarks
 
     async def description(self, unit: str) -> tuple[str, Mapping[str, int | None]]:
-        """Return what a unit says of itself, and how long, in ms, its own settings let its start and its stop take."""
+        """Return a unit's description, and the timeouts in ms of its start and its stop by its own settings."""
         path = unit_path(unit)
         try:
             text = str(await self._bus.property(path, UNIT, "Description"))
@@ -293,7 +294,7 @@ class Units:
         return text, {"start": _milliseconds(start_us), "stop": _milliseconds(stop_us)}
 
     async def _load(self, unit: str) -> None:
-        """Have systemd look for a unit; raises BusError where it cannot be one."""
+        """Have systemd load a unit; raises BusError if the name cannot be one."""
         await self._bus.ask(MANAGER_PATH, MANAGER, "LoadUnit", "s", unit)
 
     async def _state(self, unit: str) -> UnitState:
@@ -311,7 +312,7 @@ class Units:
         )
 
     async def _settled(self, work: Work) -> UnitState:
-        """Wait until a unit runs or is at rest; what is being started, stopped or reloaded is neither yet."""
+        """Wait until a unit runs or is at rest; while it is being started, stopped or reloaded it is neither."""
         while True:
             state = await self._state(work.unit)
             if state.active in RUNNING or state.is_at_rest:
@@ -320,7 +321,7 @@ class Units:
             await asyncio.sleep(work.pause_s)
 
     async def _stopped_stopping(self, work: Work) -> UnitState:
-        """Wait for a stop that is under way: one that ran over its time is not overtaken by a start."""
+        """Wait for a stop under way: one that exceeded its timeout must not be overtaken by a start."""
         while True:
             state = await self._state(work.unit)
             if state.active != "deactivating":
@@ -348,7 +349,7 @@ class Units:
         await self._bus.reload()
 
     async def _remove_drop_in(self, state: UnitState) -> None:
-        """Take the order away: a stop job of the unit would wait for that of this daemon, which waits for the unit."""
+        """Remove that ordering: a stop job of the unit would wait for that of this daemon, which waits for the unit."""
         path = self._drop_in(state.id)
         try:
             path.unlink()
@@ -363,7 +364,7 @@ class Units:
             await self._bus.reload()
 
     def _tidy_later(self, state: UnitState) -> None:
-        """Take away the drop-in of a unit that had ended before its stop, unless it is started again soon."""
+        """Remove the drop-in of a unit that had ended before its stop, unless it is started again soon."""
 
         async def tidy() -> None:
             await asyncio.sleep(TIDY_S)
@@ -375,7 +376,7 @@ class Units:
         task.add_done_callback(self._tidying.discard)
 
     async def _left_over(self, state: UnitState) -> str:
-        """Say which processes a unit has left that could not be stopped; empty when none is left."""
+        """Return the processes that a unit left and that could not be stopped, as text; empty: there are none."""
         if state.active != "failed" or not state.id.endswith(".service"):
             return ""
         group = ""
@@ -386,7 +387,7 @@ class Units:
         return f"{state}, and its control group {group} still has processes"
 
     async def _why_not(self, state: UnitState, result: str) -> str:
-        """Say why a unit is not in the state that was asked for."""
+        """Return why a unit is not in the requested state."""
         parts = [str(state)]
         if result:
             parts.append(f"systemd's job: {result}")
@@ -406,7 +407,7 @@ def _how_it_ended(values: Mapping[str, Any]) -> list[str]:
 
 
 def _refused(error: BusError, unit: str, without_unit: ExitCode) -> Answer:
-    """Say in OCF's words what systemd refused; `without_unit` is what holds where there is no such unit."""
+    """Return systemd's refusal as an answer; `without_unit` is the exit code if there is no such unit."""
     if error.name in NO_SUCH_UNIT:
         is_missing = without_unit is ExitCode.NOT_INSTALLED
         status = ExecutionStatus.NOT_INSTALLED if is_missing else ExecutionStatus.DONE
@@ -426,7 +427,7 @@ def _has_job(values: Mapping[str, Any]) -> bool:
 
 
 def _milliseconds(microseconds: int) -> int | None:
-    """Return systemd's time span in ms; None for its infinity, and for zero, which it takes for that."""
+    """Return systemd's time span in ms; None for infinity, and for zero, which systemd treats as infinity."""
     return microseconds // 1000 if 0 < microseconds < 2**63 else None
 
 

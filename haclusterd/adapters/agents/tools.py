@@ -1,7 +1,7 @@
-"""Which command-line tools of Pacemaker an agent's program names, and whether they are here.
+"""The command-line tools of Pacemaker that an agent's program names, and whether they are here.
 
-A tool that is not here makes an agent act on nothing: redis' replicas follow no master, pgsql waits in its start for
-ever. One that another installation left in PATH is no better: it asks a cluster that does not run.
+Without such a tool an agent acts on wrong assumptions: redis' replicas follow no master, the start of pgsql waits
+forever. A tool of another installation in PATH is no better: it asks a cluster that does not run.
 """
 
 import re
@@ -16,7 +16,7 @@ TOOLS = frozenset({
 READ_BYTES = 1024 * 1024
 
 _METADATA = re.compile(r"<\?xml.*?</resource-agent>", re.DOTALL)
-"""Where a shell agent prints its meta-data it only speaks of tools."""
+"""The meta-data that a shell agent prints: it only mentions tools."""
 _COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z][A-Za-z_-]*")
 _BY_FUNCTION = {"crm_mon_no_validation": "crm_mon"}

@@ -1,7 +1,7 @@
 """The unit files of this machine, by their names: what can be a resource of class systemd.
 
-They are looked up without systemd, so that they can be listed where no bus is there. What systemd makes of them is
-known only when it is asked.
+They are searched without systemd, so that they can be listed without a bus. How systemd interprets them is known only
+when it is asked.
 """
 
 import re
@@ -26,13 +26,13 @@ _LISTED: Final = (".service", ".socket", ".mount", ".timer", ".path", ".target")
 
 
 class UnitFiles:
-    """See the module."""
+    """The unit files; see the module."""
 
     def __init__(self, directories: Sequence[Path] = DIRECTORIES) -> None:
         self._directories = directories
 
     def exists(self, type_: str) -> bool:
-        """Tell whether there is a file for what an agent's type names; of an instance, the file of its template."""
+        """Return whether the unit that an agent's type names has a file; for an instance, its template's counts."""
         unit = unit_name(type_)
         if _PLAIN.match(unit) is None:
             return False
@@ -41,7 +41,7 @@ class UnitFiles:
         return any((directory / name).exists() for directory in self._directories for name in names)
 
     def listing(self) -> tuple[str, ...]:
-        """Return the types that there are: services without their suffix."""
+        """Return the types that exist: services without their suffix."""
         names = {
             file.name
             for directory in self._directories

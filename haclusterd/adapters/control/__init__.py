@@ -1,1 +1,1 @@
-"""The control socket, from both ends: who may connect, frames in, answers back."""
+"""Both ends of the control socket: who may connect, frames in, answers back."""

@@ -1,9 +1,9 @@
-"""Who is at the other end of the control socket, whether they may be there, and how much of this daemon they may take.
+"""Who is at the other end of the control socket, whether they may connect, and how many resources they may use.
 
-Invariants: the kernel says who asks, and the name service that knows their names and groups is never asked on the
-main loop, which it could hold for as long as a directory server does not answer. No user keeps another out: each has so
-many connections, those that wait for the name service included, and so many bytes; and the ones that run this machine
-always find a place. The user of `haclusterd-api` is let in to pass on what others ask, and may do nothing by itself.
+Invariants: the kernel says who asks. The name service, which knows their names and groups, is never asked on the main
+loop: a directory server that does not answer would block it. No user keeps another out: each has a limited number of
+connections, including those that wait for the name service, and of bytes; and root and the daemon's own user always
+find a place. The user of `haclusterd-api` may connect to pass on requests of others, and may do nothing by itself.
 """
 
 import asyncio
@@ -19,49 +19,49 @@ from haclusterd.model.records import dataclass, replace
 
 CONTROL_GROUP = "haclient"
 API_USER = "haclusterd-api"
-"""As whom `haclusterd-api` runs."""
+"""The user that runs `haclusterd-api`."""
 CONNECTIONS_MAX = 128
 CONNECTIONS_OF_OTHERS_MAX = 96
-"""Of all users together who neither are root nor run the daemon."""
+"""Of all users together that are neither root nor the daemon's own."""
 CONNECTIONS_OF_USER_MAX = 32
 PLACE_WAIT_S = 1.0
-"""For a connection that finds every place taken: clients that have just ended still hold theirs."""
+"""How long a connection waits while every place is taken: clients that have just ended still hold theirs."""
 WAITING_MAX = 32
-"""Connections that wait for a place: of those who are trusted, and of the others."""
+"""Connections that wait for a place: of trusted users, and of the others."""
 REQUEST_BYTES_OF_USER_MAX = 16 * 1024 * 1024
-"""Of requests that have not come whole, over all connections of one user."""
+"""Bytes of incomplete requests, over all connections of one user."""
 ANSWER_BYTES_MAX = 16 * 1024 * 1024
-"""Of answers that were not read at one connection; more of them, and it is not listening."""
+"""Bytes of unread answers on one connection; with more of them it is closed, because its client does not read."""
 ANSWER_BYTES_OF_USER_MAX = 32 * 1024 * 1024
-"""Likewise over all connections of one of those users."""
+"""Bytes of unread answers, over all connections of a user that is not trusted."""
 LOOK_UP_TIMEOUT_S = 5.0
 GROUPS_MAX = 64
-"""Of one user, as their groups are numbered by the name service."""
+"""Maximum number of groups of one user, in the order of the name service."""
 _CREDENTIALS = struct.Struct("3i")
 
 
 @dataclass(frozen=True, slots=True)
 class PeerCredentials:
-    """Who is at the other end, as the kernel says."""
+    """The user at the other end, according to the kernel."""
 
     pid: int
     uid: int
     gid: int
     author: str
-    """The user's name at this host, looked up once for each connection."""
+    """The user's name on this host, looked up once for each connection."""
     is_gateway: bool = False
-    """Whether they only pass on what others ask: each request must then carry a token."""
+    """Whether it only passes on requests of others: each must then carry a token."""
     groups: tuple[str, ...] = ()
-    """The names of the user's groups, at most GROUPS_MAX; those of who is trusted are not looked up."""
+    """The names of the user's groups, at most GROUPS_MAX; those of trusted users are not looked up."""
 
     @property
     def is_trusted(self) -> bool:
-        """Whether this is root, or the user who runs the daemon."""
+        """Whether this is root, or the user that runs the daemon."""
         return self.uid in {0, os.geteuid()}
 
 
 class ClientRecognition:
-    """Tells who somebody is, and whether they are permitted; at most two look-ups wait for the name service at once."""
+    """Finds out who a client is, and whether it is permitted; at most two look-ups are under way at once."""
 
     def __init__(self) -> None:
         self._looking_up = ready_pool(2, "names")
@@ -69,14 +69,14 @@ class ClientRecognition:
         self._own_author = _look_up(self._own).author
 
     def recognise(self, connection: socket.socket) -> PeerCredentials:
-        """Return who is at the other end, by number; the own user by name as well."""
+        """Return the user at the other end, by number; the daemon's own user by name as well."""
         raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         pid, uid, gid = _CREDENTIALS.unpack(raw)
         is_own = uid == self._own
         return PeerCredentials(pid, uid, gid, self._own_author if is_own else f"{uid}@{socket.gethostname()}")
 
     async def identify(self, found: PeerCredentials) -> tuple[PeerCredentials, str | None]:
-        """Return them by name, and why they may not be there; None: they may."""
+        """Return the user by name, and why it may not connect; None: it may."""
         if found.uid == self._own:
             return found, None
         loop = asyncio.get_running_loop()
@@ -90,7 +90,7 @@ class ClientRecognition:
         return identified, None if is_let_in else "not permitted"
 
     def close(self) -> None:
-        """Look up nothing more; what waits for the name service is not waited for."""
+        """Start no more look-ups; do not wait for those under way."""
         self._looking_up.shutdown(wait=False, cancel_futures=True)
 
 
@@ -101,7 +101,7 @@ class _Waiting:
         self.uid = uid
         self.woken = asyncio.Event()
         self.is_over = False
-        """Another has its place in the line."""
+        """Another connection has taken its place in the queue."""
 
     def give_way(self) -> None:
         self.is_over = True
@@ -114,16 +114,16 @@ class Places:
     def __init__(self) -> None:
         self._connections: Counter[int] = Counter()
         self._others = 0
-        """Connections of those who are not trusted."""
+        """Connections of users that are not trusted."""
         self._request_bytes: Counter[int] = Counter()
         self._waiting: dict[bool, list[_Waiting]] = {True: [], False: []}
-        """Who waits for a place, by whether they are trusted, the oldest first."""
+        """Connections that wait for a place, by whether they are trusted, oldest first."""
 
     async def take_soon(self, who: PeerCredentials) -> str | None:
         """Take a place as `take` does, and wait at most PLACE_WAIT_S for one to become free.
 
-        Where too many wait, the oldest of the user who has the most does not wait on: of a burst of connections most
-        have ended before their turn.
+        If too many wait, the oldest one of the user with the most is given up: in a burst of connections most have
+        ended before their turn.
         """
         refusal = self.take(who)
         if refusal is None:
@@ -142,14 +142,14 @@ class Places:
                     await mine.woken.wait()
                     refusal = self.take(who)
         except TimeoutError:
-            return self.take(who)  # After a stall the time may end in the same turn in which a place was left.
+            return self.take(who)  # After a stall the timeout and a free place may come in the same turn of the loop.
         finally:
             if not mine.is_over:
                 waiting.remove(mine)
         return refusal
 
     def take(self, who: PeerCredentials) -> str | None:
-        """Take a place, to be given back with `leave`; or return why there is none."""
+        """Take a place, to be returned with `leave`; or return why there is none."""
         is_full = self._connections.total() >= CONNECTIONS_MAX
         if is_full or (not who.is_trusted and self._others >= CONNECTIONS_OF_OTHERS_MAX):
             return "too many connections at a time"
@@ -160,14 +160,14 @@ class Places:
         return None
 
     def leave(self, who: PeerCredentials) -> None:
-        """Give a place back."""
+        """Return a place."""
         self._connections[who.uid] -= 1
         self._others -= not who.is_trusted
         for each in (*self._waiting[True], *self._waiting[False]):
             each.woken.set()
 
     def hold(self, who: PeerCredentials, more_bytes: int) -> str | None:
-        """Count bytes of incomplete requests, more or (negative) less; return why they are too many."""
+        """Add bytes of incomplete requests (negative: subtract); return why there are too many, or None."""
         self._request_bytes[who.uid] += more_bytes
         if self._request_bytes[who.uid] > REQUEST_BYTES_OF_USER_MAX:
             return "too much begun and not ended"
@@ -184,10 +184,10 @@ def control_group() -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the name service tells of a user."""
+    """What the name service knows of a user."""
 
     author: str
-    """Their name at this host."""
+    """The user's name on this host."""
     is_member: bool = False
     """Whether they are in the control group."""
     is_gateway: bool = False
@@ -195,7 +195,7 @@ class _Known:
 
 
 def _look_up(uid: int) -> _Known:
-    """Ask the name service who a user is; may block."""
+    """Ask the name service about a user; may block."""
     host = socket.gethostname()
     try:
         user = pwd.getpwuid(uid)

@@ -1,6 +1,6 @@
 """The client's end of the daemon's control socket: blocking, small, quick to import.
 
-One connection serves many requests and is made again when it broke. Contract: ports/control.py.
+One connection serves many requests and is made again when it is lost. Contract: ports/control.py.
 """
 
 import socket
@@ -12,12 +12,12 @@ from haclusterd.wire.framing import FrameBuffer, FrameTooLongError
 
 CONNECT_TIMEOUT_S = 5.0
 SILENCE_TIMEOUT_S = 30.0
-"""A daemon that says nothing for so long is not waited for; while it waits itself, it says so every second."""
+"""Maximum silence of a daemon; while it waits for something, it says so every second."""
 _CHUNK_BYTES = 256 * 1024
 
 
 class ControlClient:
-    """Speaks to the daemon that listens on a Unix socket."""
+    """Sends requests to the daemon that listens on a Unix socket."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -26,11 +26,11 @@ class ControlClient:
         self._waiting: list[bytes] = []
 
     def describe(self) -> str:
-        """Return that a cluster answers."""
+        """Return a text that says that a cluster answers."""
         return "live"
 
     def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -103,7 +103,7 @@ class ControlClient:
 
 
 def _failed(request: Request, code: str, **parameters: str) -> Response:
-    """Tell a report. The table of reports is loaded only for this: most calls succeed, and start sooner without it."""
+    """Return a failed response. Only this loads the table of reports: most calls succeed, and start sooner without."""
     from haclusterd.protocol.control import shown_report
     from haclusterd.reports.codes import Code
     from haclusterd.reports.items import report

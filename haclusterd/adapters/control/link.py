@@ -1,7 +1,7 @@
-"""The end of the daemon's control socket in a process that serves many at once: a few connections, many requests.
+"""The client's end of the daemon's control socket in a process with many requests at once, on a few connections.
 
-Invariant: what is asked at a time is bounded, here as in the daemon, and each call ends: with the daemon's answer, or
-with a report that says what went wrong on the way.
+Invariant: the number of simultaneous requests is bounded, here as in the daemon, and each call ends: with the daemon's
+answer, or with a report of what went wrong on the way.
 """
 
 import asyncio
@@ -18,10 +18,10 @@ from haclusterd.wire.framing import FrameBuffer, FrameTooLongError
 REQUESTS_OF_CONNECTION = 8
 """As many as the daemon carries out at once for one connection."""
 WAITING_MAX = 64
-"""Calls that wait for their turn; more are answered with TRY_AGAIN."""
+"""Maximum number of waiting calls; further ones are answered with TRY_AGAIN."""
 CONNECT_TIMEOUT_S = 5.0
 SILENCE_TIMEOUT_S = 30.0
-"""A daemon that says nothing for so long is not waited for; while it waits itself, it says so every second."""
+"""Maximum silence of a daemon; while it waits for something, it says so every second."""
 _CHUNK_BYTES = 64 * 1024
 
 
@@ -43,7 +43,7 @@ class _Connection:
 
 
 class ControlLink:
-    """Some connections to one daemon, made when they are needed and again when they broke."""
+    """Some connections to one daemon, made on demand and again when they are lost."""
 
     def __init__(self, path: str, connections: int) -> None:
         self._path = path
@@ -125,7 +125,7 @@ class ControlLink:
                 call.answer.set_result(_failed(call.request, Code.DISCONNECTED))
 
     def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         for connection in self._connections:
             if connection is not None and connection.task is not None:
                 connection.task.cancel()

@@ -1,9 +1,8 @@
-"""The control socket's server: frames in, requests out, answers back (safety: nobody unauthenticated gets in).
+"""The control socket's server: frames in, requests out, answers back; unauthenticated clients are not served.
 
-The kernel says who asks (SO_PEERCRED), never the client. Root and the daemon's own user may do everything,
-members of the control group too; the user of `haclusterd-api` is let in to pass on requests, each of which must carry
-a token; anybody else is refused before a byte of theirs is read. Every refusal is logged once
-for its user and reason.
+The kernel says who asks (SO_PEERCRED), never the client. Root, the daemon's own user and members of the control group
+are permitted; the user of `haclusterd-api` may pass on requests, each of which must carry a token; any other client is
+refused before a byte of it is read. Every refusal is logged once for its user and reason.
 """
 
 import asyncio
@@ -31,15 +30,15 @@ from haclusterd.wire.framing import FrameBuffer, FrameTooLongError
 
 READ_BYTES = 65536
 REQUEST_TIMEOUT_S = 30.0
-"""For how long nothing may come of a request that has begun."""
+"""How long an incomplete request may make no progress."""
 REQUESTS_OF_CONNECTION_MAX = 8
-"""Requests of one connection that are carried out at once; more are answered with "try again"."""
+"""Requests of one connection that are carried out at once; further ones are answered with "try again"."""
 _log = logging.getLogger(__name__)
 
 Answer = Callable[[Progress | Response | EncodedResponse], None]
 HangUp = Callable[[], None]
 Handle = Callable[[Request, PeerCredentials, Answer], HangUp]
-"""Carries out a request; what it returns is called when the client has gone before the answer."""
+"""Carries out a request; its result is called if the client disconnects before the answer."""
 
 
 class ControlSocketBusyError(Exception):
@@ -62,7 +61,7 @@ class ControlServer:
         """Device and inode of the socket's file."""
 
     async def start(self) -> None:
-        """Listen; raises ControlSocketBusyError when somebody else does."""
+        """Listen; raises ControlSocketBusyError when another daemon does."""
         if self._path.exists():
             if await _answers(self._path):
                 raise ControlSocketBusyError(f"{self._path}: another haclusterd is running with this runtime directory")
@@ -70,9 +69,9 @@ class ControlServer:
         await self._listen()
 
     async def listen_again(self) -> bool:
-        """Listen at the same path once more when its file was taken away; return whether that was so. Raises OSError.
+        """Listen at the same path again if its file was removed; return whether that was so. Raises OSError.
 
-        Conversations that have begun go on.
+        Existing connections are not affected.
         """
         if self._server is None or self._is_in_place():
             return False
@@ -106,7 +105,7 @@ class ControlServer:
         self._server = await asyncio.start_unix_server(self._accept, sock=listening)
 
     def stop(self) -> None:
-        """Listen no more, and end every conversation."""
+        """Stop listening, and end every connection."""
         if self._server is not None:
             self._server.close()
         for task in tuple(self._connections):
@@ -171,11 +170,11 @@ class _Conversation:
         self._unread = unread
         self._buffer = FrameBuffer(MAX_FRAME_BYTES)
         self._open: dict[int, HangUp] = {}
-        """Requests that are carried out, with what ends them."""
+        """Requests being carried out, with the functions that end them."""
         self._serial = 0
 
     async def hold(self, handle: Handle, refuse: Callable[..., None]) -> None:
-        """Answer requests until either side has enough."""
+        """Answer requests until either side ends the connection."""
         self._unread[self._writer] = self._credentials.uid
         try:
             while data := await self._read(refuse):
@@ -217,7 +216,7 @@ class _Conversation:
             else:
                 refuse("not a request", message.problem if isinstance(message, Malformed) else type(message).__name__)
                 return False
-            # A client may send hundreds of requests in one piece; everything else on this loop gets its turn between.
+            # A client may send hundreds of requests at once; other work on this loop gets its turn in between.
             await asyncio.sleep(0)
         return True
 

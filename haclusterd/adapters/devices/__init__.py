@@ -1,1 +1,1 @@
-"""Devices of this machine: what they are, how they are, and what uses them, seen by processes that may hang."""
+"""Devices of this machine: what they are, their state, and their users, observed by processes that may hang."""

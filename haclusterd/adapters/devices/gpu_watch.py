@@ -1,8 +1,8 @@
-"""`DeviceWatch` over a watcher process (haclusterd/agents/gpu_watcher.py), which is begun again when it ends or hangs.
+"""`DeviceWatch` over a watcher process (haclusterd/agents/gpu_watcher.py), which is restarted when it ends or hangs.
 
-Invariants: the main loop never waits for it; a look is answered in time whatever it does, as unknown where it says
-nothing; a line is bounded and checked before it is believed. While nobody watches, all that was seen counts as unknown,
-with the reason, once that has lasted: what runs goes on, and nothing new starts on these devices.
+Invariants: the main loop never waits for it; a check is answered in time whatever it does, as unknown if it does not
+answer; a line is bounded and validated before it is used. While no watcher runs, all states count as unknown after a
+while, with the reason: what runs goes on, and nothing new starts on these devices.
 """
 
 import asyncio
@@ -22,30 +22,30 @@ from haclusterd.ports.clock import Clock, Timer
 FAULTS_FILE = "gpu-faults.toml"
 """An administrator's table of faults, beside the node's settings."""
 SIMULATED_FILE = "gpu-simulated.json"
-"""In the runtime directory: states that are only shown (`crm gpu simulate-fail`)."""
+"""In the runtime directory: simulated states (`crm gpu simulate-fail`)."""
 LOCK_FILE = "gpu-recovery.lock"
 RECOVERED_FILE = "gpu-recovered.json"
 """Both in the runtime directory, which a boot empties (agents/recovering/gpu_recovery.py)."""
 WATCHER = Path(__file__).parents[2] / "agents" / "gpu_watcher.py"
 LINE_BYTES_MAX = 1 << 20
 SILENT_MS = 45_000
-"""The watcher writes at least every ten seconds; one that has not for so long hangs."""
+"""The watcher writes at least every ten seconds; after this time without a line it counts as hung."""
 LOOK_MS = 3_000
 RECOVERY_MS = 120_000
 """How long each step of a reset or a reload may take."""
 SPARE_MS = 180_000
-"""So much later than its own deadline the watcher's answer to a deed is given up."""
+"""Time after the watcher's own deadline at which its answer about an action is given up."""
 BACKOFF_MS = (500, 2_000, 10_000, 60_000)
-"""Before it is begun again, after so many failures in a row."""
+"""Pause before it is restarted, by the number of failures in a row."""
 LASTING = 2
-"""After so many failures in a row what was seen counts as unknown."""
+"""Number of failures in a row after which all states count as unknown."""
 DEVICES_MAX = 256
 TEXT_MAX = 300
 USERS_MAX = 64
 
 
 class GpuWatch:
-    """See the module."""
+    """The watcher process; see the module."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class GpuWatch:
             done(answer)
 
     def stop(self) -> None:
-        """End the watcher; nothing is reported any more, and what is looked at is unknown."""
+        """End the watcher; nothing is reported any more, and pending checks are answered as unknown."""
         self._is_stopped = True
         for timer in (self._silence, self._again):
             if timer is not None:
@@ -171,7 +171,7 @@ class GpuWatch:
             self._publish(_unwatched(self._report, problem))
         self._again = self._clock.call_at(after(self._clock.now(), wait_ms), self._begin)
 
-    # What it says
+    # Its messages
 
     def _heard(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
@@ -206,7 +206,7 @@ class GpuWatch:
             self._changed(report)
 
     def _answer(self, number: int, item: dict[str, Any] | None) -> None:
-        """Answer a look, with what the watcher says, or as unknown; a second answer is nobody's."""
+        """Answer a check, from the watcher's message, or as unknown; a second answer is dropped."""
         look = self._looks.pop(number, None)
         if look is None:
             return
@@ -216,7 +216,7 @@ class GpuWatch:
 
 
 def read_report(item: Mapping[str, Any]) -> DevicesReport:
-    """Return a report; raises ValueError, TypeError, KeyError or AttributeError where it is none."""
+    """Return a report; raises ValueError, TypeError, KeyError or AttributeError if it is invalid."""
     found = item["devices"][:DEVICES_MAX]
     devices = sorted((_device(each) for each in found), key=lambda device: device.id)
     users = {DeviceId(str(each["id"])): _users(each["users"]) for each in found if each.get("users")}
@@ -224,7 +224,7 @@ def read_report(item: Mapping[str, Any]) -> DevicesReport:
 
 
 def read_use(devices: tuple[DeviceId, ...], item: Mapping[str, Any]) -> DeviceUse:
-    """Return the answer to a look at some devices; of one with more users than are counted nobody can say."""
+    """Return the answer to a check; a device with more users than are counted is unknown."""
     users = {device: _users(item["users"][device]) for device in devices if item["users"].get(device)}
     unknown = {str(each) for each in item["unknown"]}
     unknown |= {device for device in users if len(item["users"][device]) > USERS_MAX}
@@ -260,7 +260,7 @@ def _text(value: object) -> str:
 
 
 def _unwatched(report: DevicesReport | None, problem: str) -> DevicesReport:
-    """Return what was seen last, as unknown where it was better."""
+    """Return the last report, with every better state replaced by unknown."""
     reason = f"not-watched: {problem}"
     known = report or DevicesReport(())
     devices = tuple(

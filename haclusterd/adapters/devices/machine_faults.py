@@ -1,4 +1,4 @@
-"""`crm gpu explain`, `lint` and `simulate-fail`: what is about this machine's table of faults and its watcher."""
+"""`crm gpu explain`, `lint` and `simulate-fail`: verbs about this machine's table of faults and its watcher."""
 
 import json
 import os
@@ -31,7 +31,7 @@ STATES = ("degraded", "drain", "failed", "unknown")
 DEFAULT_SPAN_MS = 600_000
 LONGEST_SPAN_MS = 86_400_000
 NUMBERS_MAX = 100_000
-"""Of Xid errors."""
+"""Numbers of Xid errors."""
 
 
 def _answer(items: Sequence[ReportItem], data: Json = None) -> Response:
@@ -44,7 +44,7 @@ def _word(arguments: Mapping[str, Json], name: str) -> str:
 
 
 def explain(arguments: Mapping[str, Json]) -> Response:
-    """Answer rows of the table in force on this machine (schema `haclusterd.gpu_faults/1`)."""
+    """Return rows of the table in force on this machine (schema `haclusterd.gpu_faults/1`)."""
     own = DIRECTORY / FAULTS_FILE
     try:
         known = table.load(str(own))
@@ -105,7 +105,7 @@ def _of_xid(known: table.Table, number: int, source: str) -> ExplainedFault:
 
 
 def lint(arguments: Mapping[str, Json]) -> Response:
-    """Answer what is wrong with a table of faults (schema `haclusterd.gpu_lint/1`); status 1: something is."""
+    """Return the defects of a table of faults (schema `haclusterd.gpu_lint/1`); status 1: there are some."""
     path = Path(_word(arguments, "file") or DIRECTORY / FAULTS_FILE)
     try:
         text = path.read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Reads this node's history through, for a person who compares nodes or for a peer that asks, a slice at a time.
+"""Reads this node's whole history in slices, for an administrator who compares nodes or for a peer that asks.
 
-What it finds damaged on the way is marked, so that it is fetched again. It runs on the history's thread.
+Damage that it finds on the way is marked, so that the parts are fetched again. It runs on the history's thread.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ from haclusterd.ports.peer_messages import PeerMessages
 from haclusterd.protocol.history_messages import AskSummary, TellSummary, encode
 
 CATCH_UP_MS: Final = 2_000
-"""How long a node waits to see as much as it is asked about."""
+"""How long a node waits until its history reaches the index that it is asked about."""
 ANSWER_MS: Final = 10_000
 """How long all peers together may take."""
 JOBS_MAX: Final = 16
@@ -25,7 +25,7 @@ JOBS_MAX: Final = 16
 
 @dataclass(slots=True, eq=False)
 class _Reading:
-    """One reading through, and what is done with its result."""
+    """One pass through the history, and the callback for its result."""
 
     through: int
     begin_by_ms: int
@@ -35,7 +35,7 @@ class _Reading:
 
 @dataclass(slots=True, eq=False)
 class _Asking:
-    """A person's question, on its way round."""
+    """An administrator's comparison under way."""
 
     peers: tuple[NodeName, ...]
     done: Callable[[Comparison], None]
@@ -45,7 +45,7 @@ class _Asking:
 
 
 class Comparing:
-    """One node's readings; see the module."""
+    """The passes of one node; see the module."""
 
     def __init__(self, node: NodeName, peer_messages: PeerMessages, tell: Callable[[Callable[[], None]], None]) -> None:
         self._node = node
@@ -58,7 +58,7 @@ class Comparing:
     def begin(
         self, tables: HistoryTables, peers: tuple[NodeName, ...], done: Callable[[Comparison], None], now_ms: int
     ) -> None:
-        """Compare this node with its peers, up to what is recorded here now."""
+        """Compare this node with its peers, up to the newest index recorded here now."""
         self._serial += 1
         serial, through = self._serial, tables.progress().last
         asking = _Asking(peers, done, now_ms + ANSWER_MS)
@@ -68,7 +68,7 @@ class Comparing:
         self._readings.append(_Reading(through, now_ms, lambda summary: setattr(asking, "own", summary)))
 
     def failed(self, peers: tuple[NodeName, ...], problem: str) -> Comparison:
-        """Return what can be said when this node's own history cannot be read."""
+        """Return the result when this node's own history cannot be read."""
         return Comparison((HistorySummary(self._node, problem=problem),), peers)
 
     def take(
@@ -88,7 +88,7 @@ class Comparing:
             self._readings.append(_Reading(message.through, now_ms + CATCH_UP_MS, answer))
 
     def step(self, tables: HistoryTables, now_ms: int) -> int | None:
-        """Read a slice; return when to go on, None when there is nothing to do."""
+        """Read a slice; return when to call again, None when there is nothing to do."""
         self._finish_asking(now_ms)
         if not self._readings:
             return min((asking.until_ms for asking in self._asking.values()), default=None)

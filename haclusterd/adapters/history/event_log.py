@@ -1,8 +1,8 @@
 """Log lines for journald, for a terminal and for programs.
 
-A line is `kind name=value ...` on standard error, with the priority prefix that journald understands when it listens
-(sd-daemon(3)) and a time of day when it does not; and, when asked for, the same as JSON in a file. Writing happens on
-a thread of its own behind a bounded queue, since a full pipe or a dead disk must not stop the main loop.
+A line is `kind name=value ...` on standard error, with journald's priority prefix if journald reads it (sd-daemon(3)),
+otherwise with the time of day; and, on request, the same as JSON in a file. Lines are written on a thread behind a
+bounded queue, since a full pipe or a failed disk must not stop the main loop.
 """
 
 import json
@@ -23,7 +23,7 @@ from haclusterd.ports.event_log import FieldValue, Priority
 LINES_QUEUED_MAX: Final = 10_000
 VALUE_CHARACTERS_MAX: Final = 2_000
 LEVEL_VARIABLE: Final = "HACLUSTERD_LOG"
-"""`debug`: also the journal gets lines of priority debug; other readers always do."""
+"""`debug`: journald gets lines of priority debug too; other readers always do."""
 REDACTED: Final = "(redacted)"
 
 _SECRET = re.compile(r"(?:\A|[-_.])(?:passw\w*|passphrase|secret|token)\Z|[-_]key\Z", re.IGNORECASE)
@@ -32,17 +32,17 @@ _BARE = re.compile(r"[A-Za-z0-9_.:/@%+,#()*-]+\Z")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line, before it is spelled."""
+    """One line, before it is formatted."""
 
     at_ms: int
-    """Since the epoch."""
+    """Milliseconds since the epoch."""
     kind: str
     priority: Priority
     fields: tuple[tuple[str, str | int | bool], ...]
 
 
 def make_line(at_ms: int, kind: str, priority: Priority, fields: Mapping[str, FieldValue]) -> Line:
-    """Flatten, redact and cut the fields."""
+    """Return a line with the fields flattened, redacted and shortened."""
     return Line(at_ms, kind, priority, tuple(_flat(fields)))
 
 
@@ -62,13 +62,13 @@ def _presentable(name: str, value: str | int | bool) -> str | int | bool:
 
 
 def line_as_text(line: Line, *, for_journal: bool) -> str:
-    """Spell a line for people; it holds no control character, whatever the fields hold."""
+    """Return a line for people; it holds no control character, whatever the fields hold."""
     start = f"<{line.priority}>" if for_journal else f"{_time_of_day(line.at_ms)} "
     return start + " ".join((line.kind, *(f"{name}={_quoted(value)}" for name, value in line.fields)))
 
 
 def line_as_json(line: Line) -> str:
-    """Spell a line for programs."""
+    """Return a line for programs."""
     return json.dumps({"at": line.at_ms, "kind": line.kind, "priority": int(line.priority), **dict(line.fields)})
 
 
@@ -93,7 +93,7 @@ class StreamEventLog:
         self, stream: TextIO, *, for_journal: bool, wall: Callable[[], int],
         json_file: Path | None = None, least: Priority = Priority.DEBUG,
     ) -> None:  # fmt: skip
-        """`least`: lines that are less urgent are not written."""
+        """`least`: lines of lower priority are not written."""
         self._least = least
         self._stream = stream
         self._for_journal = for_journal
@@ -118,7 +118,7 @@ class StreamEventLog:
             self._changed.notify_all()
 
     def flush(self, timeout_ms: int) -> bool:
-        """Wait until everything queued is out, but no longer than this; return whether it is."""
+        """Wait until everything queued is written, at most `timeout_ms`; return whether it is."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._waiting and not self._is_writing, timeout_ms / 1000)
 
@@ -146,7 +146,7 @@ class StreamEventLog:
             self._stream.write("".join(f"{text}\n" for text in texts))
             self._stream.flush()
         except (OSError, ValueError):
-            pass  # Nobody reads any more: there is nowhere to say so.
+            pass  # The reader is gone, and there is no other place to report it.
         if self._json_file is not None:
             _append(self._json_file, "".join(f"{line_as_json(line)}\n" for line in lines))
 
@@ -156,11 +156,11 @@ def _append(file: Path, text: str) -> None:
         with file.open("a", encoding="utf-8") as opened:
             opened.write(text)
     except OSError:
-        pass  # The stream has the lines; a second place for them must not disturb the daemon.
+        pass  # The stream has the lines; a failure of the file must not disturb the daemon.
 
 
 def standard_event_log(*, json_file: Path | None = None) -> StreamEventLog:
-    """Return the log of this process: standard error, spelled for journald when it is journald that reads it."""
+    """Return the log of this process: standard error, in journald's format if journald reads it."""
     stream = open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115 (lives on)
     is_journal = "JOURNAL_STREAM" in os.environ
     return StreamEventLog(

@@ -1,7 +1,7 @@
-"""What comes after a position in the history: the same rows in the same order on every node, and what is missing named.
+"""What follows a position in the history: the same rows in the same order on every node, with missing parts named.
 
-Invariant: a reader that goes on from the position of each answer gets every row behind the first position exactly
-once, at whichever nodes they ask, except what an answer names as missing. Every call may raise sqlite3.Error; nothing
+Invariant: a reader that continues from the position of each answer gets every row after the first position exactly
+once, whichever nodes it asks, except those that an answer names as missing. Every call may raise sqlite3.Error; nothing
 here writes.
 """
 
@@ -24,18 +24,18 @@ from haclusterd.model.remembered import (
 from haclusterd.protocol.history_messages import KeptEntry
 
 PAGE_CHARACTERS_MAX: Final = 128 * 1024
-"""Of the rows of one answer, roughly; a row that has more comes alone."""
+"""Approximate size of the rows of one answer; a larger row comes alone."""
 FAR_MS: Final = 2**62
 
 
 def end_of(tables: HistoryTables) -> Position:
-    """Return the position behind everything that is kept."""
+    """Return the position after everything that is kept."""
     known = tables.progress()
     return Position(known.last, link=known.digest[:LINK_DIGITS])
 
 
 def follow(tables: HistoryTables, query: FollowQuery) -> FollowAnswer:
-    """Return what comes after a position."""
+    """Return what follows a position."""
     known = tables.progress()
     start = query.after or _beginning(tables, query.since)
     if start.index > known.last:
@@ -61,25 +61,25 @@ def follow(tables: HistoryTables, query: FollowQuery) -> FollowAnswer:
 
 
 def _beginning(tables: HistoryTables, since: WallTime | None) -> Position:
-    """Return the position before the first row that is not older; without one, the end."""
+    """Return the position before the first row that is not older; without such a row, the end."""
     if since is None:
         return end_of(tables)
     select = "SELECT min(log_index) FROM event WHERE at >= ?"
     (first,) = tables.database.execute(select, (max(-FAR_MS, min(since, FAR_MS)),)).fetchone()
     if first is None:
         return end_of(tables)
-    # Behind the row before it, so that a gap between them is named too.
+    # After the row before it, so that a gap between them is named too.
     (before,) = tables.database.execute("SELECT max(log_index) FROM event WHERE log_index < ?", (first,)).fetchone()
     return Position(before or 0)
 
 
 def _lost_before(tables: HistoryTables, known: Progress, start: Position) -> FollowAnswer | None:
-    """Return what tells that rows up to the position, or right behind it, are not to be had."""
+    """Return an answer that names rows up to the position, or just after it, as lost; None: there are none."""
     if start.index < known.forgotten:
         link = known.forgotten_digest[:LINK_DIGITS]
         behind = Position(known.forgotten, link=link)
         if start.n is None and start.link and link.startswith(start.link[:LINK_DIGITS]):
-            return None  # Nothing happened between.
+            return None  # Nothing happened in between.
         first = start.index + (start.n is None)
         return FollowAnswer((), behind, Missing(first, known.forgotten, Because.FORGOTTEN), has_more=True)
     found = tables.digest_at(start.index) if start.link else None
@@ -120,7 +120,7 @@ def _oldest(oldest_first: Iterable[HistoryRow], limit: int) -> tuple[list[Histor
 
 
 def _placed(tables: HistoryTables, rows: list[HistoryRow]) -> Iterable[FollowedRow]:
-    """Yield each row with the position behind it; behind the last row of an entry is behind the whole entry."""
+    """Yield each row with the position after it; after the last row of an entry, that is after the whole entry."""
     entry: KeptEntry | None = None
     link = ""
     for row in rows:

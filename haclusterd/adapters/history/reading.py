@@ -1,4 +1,4 @@
-"""What is read from the history's tables: events for people, pages for peers, summaries for comparing.
+"""Reads the history's tables: events for users, pages for peers, summaries for comparisons.
 
 Every call may raise sqlite3.Error. Nothing here writes.
 """
@@ -17,27 +17,27 @@ from haclusterd.ports.history import GAP, HistoryAnswer, HistoryQuery, Horizon
 from haclusterd.protocol.history_messages import KeptEntry, Page
 
 PAGE_CHARACTERS: Final = 96 * 1024
-"""Of rows in one page, roughly; an entry that has more comes alone."""
+"""Approximate size of the rows in one page; a larger entry comes alone."""
 ROW_CHARACTERS: Final = 80
-"""Of what a row has beside its texts, roughly."""
+"""Approximate size of a row without its texts."""
 PAGE_ENTRIES_MAX: Final = 400
 ANSWER_CHARACTERS_MAX: Final = 2 * 1024 * 1024
-"""Of the rows of one answer for people, roughly; older ones are left out, and counted."""
+"""Approximate size of the rows in one answer for users; older ones are left out, and counted."""
 FAR_MS: Final = 2**62
-"""No row is so far from the epoch; SQLite takes no integer of more than 64 bits."""
+"""Maximum distance in ms from the epoch; SQLite takes no integer of more than 64 bits."""
 CAUSES_ROWS: Final = 200
-"""Rows before a transition in which its causes are looked for."""
+"""Number of rows before a transition that are searched for its causes."""
 BLOCKS_MAX: Final = 250
 BLOCK_ENTRIES_MIN: Final = 100
 ENTRIES_PER_SLICE: Final = 500
 DAMAGED_SHOWN: Final = 20
 
 
-# For people.
+# For users.
 
 
 def read(tables: HistoryTables, query: HistoryQuery) -> HistoryAnswer:
-    """Return the newest rows that fit, oldest first, with the gaps among them."""
+    """Return the newest matching rows, oldest first, with the gaps among them."""
     if query.limit <= 0:
         return HistoryAnswer(())
     conditions = [*_conditions(query), *_of_transition(tables.database, query.transition)]
@@ -78,7 +78,7 @@ def _conditions(query: HistoryQuery) -> list[tuple[str, tuple[object, ...]]]:
 
 
 def _of_transition(database: sqlite3.Connection, word: str) -> list[tuple[str, tuple[object, ...]]]:
-    """Return the range of a transition's orders and of what led to them; an unknown one is not looked for further."""
+    """Return the condition on log indexes for a transition's orders and their causes; empty: it is not known."""
     if not word:
         return []
     escaped = "".join(character for character in word if character.isdigit() or character == ".")
@@ -121,7 +121,7 @@ def _time_before(database: sqlite3.Connection, gap: Gap) -> WallTime:
 
 
 def _is_over(tables: HistoryTables, gap: Gap, query: HistoryQuery) -> bool:
-    """Tell whether what follows the gap is older than what is asked for."""
+    """Return whether everything after the gap is older than what is asked for."""
     select = "SELECT at FROM event WHERE log_index > ? ORDER BY log_index, n LIMIT 1"
     found = tables.database.execute(select, (gap.last,)).fetchone()
     return found is not None and query.since is not None and found[0] < query.since
@@ -133,7 +133,7 @@ def _is_over(tables: HistoryTables, gap: Gap, query: HistoryQuery) -> bool:
 def page(
     tables: HistoryTables, first: int, last: int, *, entries_max: int = PAGE_ENTRIES_MAX
 ) -> Page | None:
-    """Return the newest entries of a range that fit into a page; None when what is at its end is not known here."""
+    """Return the newest entries of a range that fit into a page; None when its end is not known here."""
     known = tables.progress()
     if not known.forgotten < last <= known.last:
         return None
@@ -160,11 +160,11 @@ def page(
     return Page(lowest, last, tuple(entries))
 
 
-# For comparing.
+# For comparisons.
 
 
 def summarise(tables: HistoryTables, node: NodeName, through: int) -> Generator[None, None, HistorySummary]:
-    """Read everything up to an index, a slice at a time; return what is there and what is damaged."""
+    """Read everything up to an index, in slices; return what is there and what is damaged."""
     known = tables.progress()
     through = min(through, known.last)
     gaps = tables.gaps()
@@ -197,11 +197,11 @@ def summarise(tables: HistoryTables, node: NodeName, through: int) -> Generator[
 
 
 class _Walk:
-    """From entry to entry, checking that each follows the one before it."""
+    """A pass from entry to entry that checks the chain between them."""
 
     def __init__(self, link: str, size: int, gaps: tuple[Gap, ...], forgotten: int) -> None:
         self._link: str | None = link
-        """The link after what was seen; None: behind a gap."""
+        """The link after the last entry; None: after a gap."""
         self._size = size
         self._gaps = gaps
         self._texts = hashlib.sha256()
@@ -247,7 +247,7 @@ class _Walk:
 
 
 def horizon(tables: HistoryTables, before: WallTime, rows_max: int) -> Horizon | None:
-    """Return up to where entries are older than `before`, or more than `rows_max` rows back; None: none of them is."""
+    """Return up to where entries are older than `before` or beyond the newest `rows_max` rows; None: none is."""
     database = tables.database
     (kept_from,) = database.execute("SELECT min(log_index) FROM event WHERE at >= ?", (before,)).fetchone()
     known = tables.progress()

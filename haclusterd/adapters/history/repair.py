@@ -1,7 +1,7 @@
-"""Fetches from peers what this node's history lacks, and gives peers what they lack.
+"""Fetches missing parts of this node's history from peers, and sends peers what they ask for.
 
 It asks one peer for one thing at a time, newest first: pages of entries, which the chain proves, and versions of the
-configuration, which their digests prove. What no peer can give now is tried again later. It runs on the history's
+configuration, which their digests prove. What no peer can send now is tried again later. It runs on the history's
 thread; nothing waits for it.
 """
 
@@ -34,21 +34,21 @@ ANSWER_MS: Final = 3_000
 """How long a peer may take to answer before the next is asked."""
 BETWEEN_PAGES_MS: Final = 10
 AGAIN_MS: Final = 30_000
-"""After this what nobody has is asked for again."""
+"""Pause before a part that no peer has is asked for again."""
 AGAIN_SOON_MS: Final = 3_000
-"""After this what somebody may have, who did not answer, is asked for again."""
+"""Pause before a part is asked for again that a peer without an answer may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A gap, by its end, or a version."""
+    """A gap, identified by its end, or a version."""
 
     gap: Gap | None = None
     version: int = 0
 
 
 class HistoryRepair:
-    """One node's repair; see the module. `now_ms` is any clock that only grows."""
+    """One node's repair; see the module. `now_ms` is any monotonic clock."""
 
     def __init__(self, peer_messages: PeerMessages) -> None:
         self._peer_messages = peer_messages
@@ -66,7 +66,7 @@ class HistoryRepair:
     # -- asking -----------------------------------------------------------------------------------------------------
 
     def step(self, tables: HistoryTables, now_ms: int) -> int | None:
-        """Do what is due; return when there is something to do again, None when nothing is missing."""
+        """Do what is due; return when to call again, None when nothing is missing."""
         peers = self._peer_messages.reachable()
         if peers != self._peers:
             self._peers = peers
@@ -115,7 +115,7 @@ class HistoryRepair:
     # -- answers ----------------------------------------------------------------------------------------------------
 
     def take(self, tables: HistoryTables, peer: NodeName, message: TellPage | TellVersion, now_ms: int) -> None:
-        """Take an answer; one that nobody waits for any more is dropped."""
+        """Take an answer; one that is no longer awaited is dropped."""
         wanted = self._wanted
         if wanted is None or peer != self._asked or message.serial != self._serial:
             return
@@ -129,7 +129,7 @@ class HistoryRepair:
             self._due_ms = now_ms + BETWEEN_PAGES_MS
 
     def _take_part(self, tables: HistoryTables, message: TellVersion, number: int) -> bool:
-        """Take a part of a version; return whether it was of use."""
+        """Take a part of a version; return whether it was useful."""
         kept = message.version
         if kept is None or kept.number != number or message.offset != len(self._parts) or not message.data:
             self._parts = b""
@@ -140,7 +140,7 @@ class HistoryRepair:
         content, self._parts = self._parts, b""
         return _keep(tables, kept, content)
 
-    # -- giving -----------------------------------------------------------------------------------------------------
+    # -- sending ----------------------------------------------------------------------------------------------------
 
     def asked(self, tables: HistoryTables, peer: NodeName, message: AskPage | AskVersion) -> None:
         """Answer a peer with what is known here."""

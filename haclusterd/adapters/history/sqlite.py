@@ -1,8 +1,8 @@
-"""The history in a local SQLite file, written by a thread of its own behind a bounded queue.
+"""The history in a local SQLite file, written by a thread behind a bounded queue.
 
-Nothing waits for it and nothing fails with it. What cannot be written is tried again; what finds no room in the queue
-is dropped, which the chain shows and peers repair. A file that is no database any more is set aside under another name,
-never overwritten, and a new one begun. Each new problem is reported once.
+Nothing waits for it and nothing fails with it. Failed writes are repeated; items that find no room in the queue are
+dropped, which the chain shows and peers repair. A file that is no longer a database is renamed, never overwritten, and
+a new one is made. Each new problem is reported once.
 """
 
 import sqlite3
@@ -56,22 +56,22 @@ QUERIES_QUEUED_MAX: Final = 100
 MESSAGES_QUEUED_MAX: Final = 64
 ITEMS_PER_TRANSACTION_MAX: Final = 1_000
 RETRY_MS: Final = 1_000
-"""Between two attempts to write."""
+"""Pause between two attempts to write."""
 
 Deliver = Callable[[Callable[[], None]], None]
-"""Make a call on the main loop, from any thread."""
+"""Makes a call on the main loop, from any thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
     read: Callable[[HistoryTables], Callable[[], None]]
-    """Look it up; return the call that delivers the answer."""
+    """Looks something up; returns the call that delivers the answer."""
     fail: Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Newest:
-    """What the newest state is, for a file that begins empty."""
+    """The newest state, for a file that begins empty."""
 
     index: int
     mark: HistoryMark
@@ -95,7 +95,7 @@ class SqliteHistory:
         self._problem = ""
         self._retry_ms = 0
         self._due_ms: int | None = 0
-        """When there is something to do without being woken; None: not."""
+        """When there is something to do without being woken; None: nothing."""
         self._newest: _Newest | None = None
         self._tables: HistoryTables | None = None
         self._inode = 0
@@ -106,7 +106,7 @@ class SqliteHistory:
     # -- what the main loop calls -----------------------------------------------------------------------------------
 
     def start(self, failed: Callable[[str], None]) -> None:
-        """Begin; each new problem, and with an empty text its end, is reported once, on the main loop."""
+        """Start; each new problem, and with an empty text its end, is reported once, on the main loop."""
         self._failed = failed
         self._peer_messages.open(HISTORY_MESSAGES, self._message_came)
         self._thread.start()
@@ -119,12 +119,12 @@ class SqliteHistory:
         after: HistoryMark,
         version: NewVersion | None = None,
     ) -> None:
-        """Keep what one applied entry did."""
+        """Record the changes of one applied entry."""
         assert all(row.index == index for row in rows), "rows of another index"
         self._enqueue(Recorded(index, rows, before, after, version))
 
     def restored(self, index: int, mark: HistoryMark, version: NewVersion | None = None) -> None:
-        """Learn that the state at `index` came as a whole."""
+        """Note that the state at `index` came from a snapshot."""
         self._enqueue(Jumped(index, mark, version))
 
     def _enqueue(self, item: Item) -> None:
@@ -136,7 +136,7 @@ class SqliteHistory:
                 self._note("too much to record: entries are dropped")
 
     def query(self, query: HistoryQuery, done: Callable[[HistoryAnswer], None]) -> None:
-        """Look up, after everything recorded so far; deliver the answer on the main loop."""
+        """Look up events, after everything recorded so far; deliver the answer on the main loop."""
 
         def look_up(tables: HistoryTables) -> Callable[[], None]:
             found = read(tables, query)
@@ -146,7 +146,7 @@ class SqliteHistory:
         self._ask(_Question(look_up, lambda problem: done(HistoryAnswer((), problem))))
 
     def follow(self, query: FollowQuery, done: Callable[[FollowAnswer], None]) -> None:
-        """Look up what comes after a position, after everything recorded so far."""
+        """Look up what follows a position, after everything recorded so far."""
         begin = query.after or Position(0)
 
         def look_up(tables: HistoryTables) -> Callable[[], None]:
@@ -167,7 +167,7 @@ class SqliteHistory:
         self._ask(_Question(look_up, lambda problem: done(VersionAnswer((), {}, problem))))
 
     def compare(self, peers: tuple[NodeName, ...], done: Callable[[Comparison], None]) -> None:
-        """Read this node's history through and ask the peers for theirs."""
+        """Read this node's whole history and ask the peers for theirs."""
 
         def begin(tables: HistoryTables) -> Callable[[], None]:
             self._comparing.begin(tables, peers, done, _now_ms())
@@ -176,7 +176,7 @@ class SqliteHistory:
         self._ask(_Question(begin, lambda problem: done(self._comparing.failed(peers, problem))))
 
     def horizon(self, before: WallTime, rows_max: int, done: Callable[[Horizon | None], None]) -> None:
-        """Find up to where the history can be forgotten."""
+        """Find the index up to which the history can be dropped."""
 
         def look_up(tables: HistoryTables) -> Callable[[], None]:
             found = horizon(tables, before, rows_max)
@@ -193,11 +193,11 @@ class SqliteHistory:
         self._deliver(lambda: question.fail("too many questions are waiting"))
 
     def problem(self) -> str:
-        """Return what keeps the history from being written; empty when nothing does."""
+        """Return why the history cannot be written; empty when it can."""
         return self._problem
 
     def stop(self, timeout_ms: int) -> None:
-        """Write what is queued, but wait no longer than this; nothing is delivered afterwards."""
+        """Write what is queued, for at most `timeout_ms`; nothing is delivered afterwards."""
         with self._changed:
             self._is_stopping = True
             self._changed.notify_all()
@@ -231,7 +231,7 @@ class SqliteHistory:
         for question in questions:
             self._answer(question)
         if is_caught_up and not (is_last or self._is_pausing()):
-            # A peer that asks must not get "I have it not" of what is only not written yet.
+            # A peer must not get the answer that this node lacks what is only not written yet.
             self._guarded(lambda tables: self._serve(tables, served))
         return not is_last or (is_written and bool(self._items))
 
@@ -250,7 +250,7 @@ class SqliteHistory:
         return [self._items[position] for position in range(min(len(self._items), ITEMS_PER_TRANSACTION_MAX))]
 
     def _write(self, items: list[Item]) -> bool:
-        """Write the first items of the queue and take them off it; return whether that could be done."""
+        """Write the first items of the queue and remove them from it; return whether that succeeded."""
         if not items and not self._problem:
             return True
         if self._is_pausing() and not self._is_stopping:
@@ -272,7 +272,7 @@ class SqliteHistory:
         self._newest = _Newest(item.index, mark, version)
 
     def _serve(self, tables: HistoryTables, messages: int) -> None:
-        """Deal with the first messages, then do what is due."""
+        """Handle the first messages, then do what is due."""
         now_ms = _now_ms()
         for _ in range(messages):
             self._take_message(tables, *self._messages.popleft(), now_ms)
@@ -304,11 +304,11 @@ class SqliteHistory:
     # -- the file ---------------------------------------------------------------------------------------------------
 
     def _guarded(self, work: Callable[[HistoryTables], object]) -> bool:
-        """Do something with the tables; return whether it could be done, and see to it that it can be next time."""
+        """Work on the tables; return whether that succeeded; otherwise prepare the next attempt."""
         try:
             work(self._open())
         except (sqlite3.OperationalError, OSError) as error:
-            # No permission, no space, no directory, locked: the file itself is not at fault.
+            # No permission, no space, no directory, locked: the file itself is intact.
             self._fail_for_now(f"{self._path}: {error}")
         except sqlite3.DatabaseError as error:
             self._begin_again(error)
@@ -328,7 +328,7 @@ class SqliteHistory:
         return self._tables
 
     def _is_gone(self) -> bool:
-        """Tell whether the file was removed or replaced: what is written to the old one is read by nobody."""
+        """Return whether the file was removed or replaced: nobody reads what is written to the old one."""
         try:
             return self._path.stat().st_ino != self._inode
         except OSError:

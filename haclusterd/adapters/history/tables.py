@@ -1,9 +1,8 @@
-"""The tables of the history, and what is written to them; every call may raise sqlite3.Error.
+"""The tables of the history, and writing to them; every call may raise sqlite3.Error.
 
-`event` has one row for each thing that happened, `entry` the chain's link before each log entry that left rows, `gap`
-the ranges of log indices of which this node does not know what they did, with the link at their end, `version` the
-versions of the configuration, `progress` the newest index with its link. What one call writes, it writes in one
-transaction. Reading is `history_reading`.
+`event` has one row for each change, `entry` the chain's link before each log entry with rows, `gap` the ranges of log
+indexes whose changes this node does not know, with the link at their end, `version` the versions of the configuration,
+`progress` the newest index with its link. One call writes in one transaction. Reading is in `reading.py`.
 """
 
 import sqlite3
@@ -24,7 +23,7 @@ from haclusterd.ports.history import NewVersion
 from haclusterd.protocol.history_messages import KeptEntry, Page
 
 FORMAT: Final = 3
-"""2 added `version`, 3 the chain; older files are taken on, and what they hold stays outside the chain."""
+"""2 added `version`, 3 the chain; older files are converted, and their content stays outside the chain."""
 BUSY_TIMEOUT_S: Final = 1.0
 
 _SCHEMA: Final = """
@@ -56,7 +55,7 @@ ALTER TABLE progress ADD COLUMN forgotten_digest BLOB NOT NULL DEFAULT x'';
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What the entry at one log index did, between two marks of the CIB."""
+    """The changes of the entry at one log index, between two marks of the CIB."""
 
     index: int
     rows: tuple[HistoryRow, ...]
@@ -67,7 +66,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Jumped:
-    """The state at this index came as a whole; whatever lies between the last recorded index and it is not known."""
+    """The state at this index came from a snapshot; the entries since the last recorded index are not known."""
 
     index: int
     mark: HistoryMark
@@ -79,7 +78,7 @@ Item = Recorded | Jumped
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A range of log indices that is not known."""
+    """A range of log indexes whose changes are not known."""
 
     first: int
     last: int
@@ -89,7 +88,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the history has come."""
+    """How far the history is recorded, and from where on it is kept."""
 
     last: int
     digest: str
@@ -133,27 +132,27 @@ class HistoryTables:
                 self.database.execute("ROLLBACK")
             raise
 
-    # -- where it stands --------------------------------------------------------------------------------------------
+    # -- state ------------------------------------------------------------------------------------------------------
 
     def progress(self) -> Progress:
-        """Return how far the history has come."""
+        """Return how far the history is recorded."""
         found = self.database.execute("SELECT last_index, digest, forgotten, forgotten_digest FROM progress").fetchone()
         if found is None:
             return Progress(0, NO_LINK, 0, NO_LINK)
         return Progress(int(found[0]), found[1].hex(), int(found[2]), found[3].hex())
 
     def gaps(self) -> tuple[Gap, ...]:
-        """Return the ranges that are not known, oldest first."""
+        """Return the gaps, oldest first."""
         found = self.database.execute("SELECT first, last, digest FROM gap ORDER BY first").fetchall()
         return tuple(Gap(first, last, None if digest is None else digest.hex()) for first, last, digest in found)
 
     def entry(self, index: int) -> KeptEntry | None:
-        """Return what the entry at one index left."""
+        """Return the rows of the entry at one index; None when there are none."""
         found = self.database.execute("SELECT before FROM entry WHERE log_index = ?", (index,)).fetchone()
         return None if found is None else KeptEntry(index, found[0].hex(), rows_at(self.database, index))
 
     def digest_at(self, index: int) -> str | None:
-        """Return the chain's link after an index, as far as what is kept tells."""
+        """Return the chain's link after an index, if it follows from what is kept; otherwise None."""
         known = self.progress()
         if index <= known.forgotten:
             return known.forgotten_digest if index == known.forgotten else None
@@ -177,7 +176,7 @@ class HistoryTables:
         ).fetchone()
         return None if found is None else Gap(found[0], found[1], None if found[2] is None else found[2].hex())
 
-    # -- what happens now -------------------------------------------------------------------------------------------
+    # -- new entries ------------------------------------------------------------------------------------------------
 
     def write(self, items: Iterable[Item]) -> None:
         """Write all items or none."""
@@ -200,7 +199,7 @@ class HistoryTables:
     def _record(self, item: Recorded) -> None:
         known = self.progress()
         if item.index <= known.forgotten:
-            pass  # A replay tells again what was forgotten since.
+            pass  # A replay repeats entries that were dropped since.
         elif item.index <= known.last:
             self._split_gap(item.index, item.before.digest)
             self.put(KeptEntry(item.index, item.before.digest, item.rows))
@@ -213,7 +212,7 @@ class HistoryTables:
         keep_version(self.database, item.version, is_newer=True)
 
     def _skip_to(self, index: int, mark: HistoryMark) -> None:
-        """What came after the newest index is not known, up to `index`."""
+        """Record that the changes between the newest index and `index` are not known."""
         known = self.progress()
         if index >= known.last and mark.digest != known.digest:
             if index > known.last:
@@ -224,7 +223,7 @@ class HistoryTables:
             self._advance(index, mark.digest)
 
     def _distrust(self, through: int, digest: str) -> None:
-        """The chain proves that what is kept up to an index is not what happened: let it be fetched again."""
+        """Replace everything up to an index by a gap, because the chain disproves it: it is fetched again."""
         first = self.progress().forgotten + 1
         self._drop(through)
         self._open_gap(Gap(first, through, digest))
@@ -261,7 +260,7 @@ class HistoryTables:
             if older != before:
                 self._open_gap(Gap(gap.first, index - 1, before))
 
-    # -- what is forgotten ------------------------------------------------------------------------------------------
+    # -- dropping ---------------------------------------------------------------------------------------------------
 
     def _forget(self, mark: HistoryMark) -> None:
         if mark.forgotten <= self.progress().forgotten:
@@ -283,10 +282,10 @@ class HistoryTables:
         self.database.execute("DELETE FROM entry WHERE log_index <= ?", (through,))
         self.database.execute("DELETE FROM gap WHERE last <= ?", (through,))
 
-    # -- what peers tell --------------------------------------------------------------------------------------------
+    # -- pages of peers ---------------------------------------------------------------------------------------------
 
     def fill(self, gap: Gap, page: Page) -> bool:
-        """Put what a peer knows into the end of a gap; False when the chain does not prove it."""
+        """Fill the end of a gap from a peer's page; return False when the chain does not prove it."""
         link = proven(page, gap)
         if link is None:
             return False
@@ -298,7 +297,7 @@ class HistoryTables:
             older = self.digest_at(present.first - 1)
             if page.first <= present.first and older not in (link, None):
                 if present.first == known.forgotten + 1:
-                    return False  # The peer leaves out what the CIB says there was.
+                    return False  # The page lacks rows that exist according to the CIB.
                 self._distrust(present.first - 1, link)
                 present, older = Gap(known.forgotten + 1, gap.last, gap.digest), known.forgotten_digest
             self.database.execute("DELETE FROM gap WHERE last = ?", (gap.last,))
@@ -310,7 +309,7 @@ class HistoryTables:
         return True
 
     def mark_damaged(self, spans: Iterable[Span]) -> None:
-        """What entries of these ranges left is not what was written: let it be fetched again."""
+        """Replace damaged ranges by gaps: they are fetched again."""
         with self._transaction():
             for span in spans:
                 self.database.execute("DELETE FROM event WHERE log_index BETWEEN ? AND ?", (span.first, span.last))
@@ -320,7 +319,7 @@ class HistoryTables:
             self._merge_gaps()
 
     def _merge_gaps(self) -> None:
-        """Make one of gaps with nothing between them: the link at the end of the last proves them all."""
+        """Merge gaps with nothing between them: the link at the end of the last proves them all."""
         merged: list[Gap] = []
         for gap in self.gaps():
             if merged and not self._is_anything_between(merged[-1].last, gap.first):
@@ -336,7 +335,7 @@ class HistoryTables:
         return self.database.execute(select, (left, right)).fetchone() is not None
 
     def _link_behind(self, index: int) -> str | None:
-        """Return the link after an index as what follows says; None when a gap follows."""
+        """Return the link after an index by what follows it; None when a gap follows."""
         (entry,) = self.database.execute("SELECT min(log_index) FROM entry WHERE log_index > ?", (index,)).fetchone()
         (gap,) = self.database.execute("SELECT min(first) FROM gap WHERE first > ?", (index,)).fetchone()
         if gap is not None and (entry is None or gap < entry):
@@ -360,7 +359,7 @@ def proven(page: Page, gap: Gap) -> str | None:
 
 
 def texts_sum(rows: Iterable[HistoryRow]) -> int:
-    """Return a checksum of the wording, which the chain does not cover."""
+    """Return a checksum of the texts, which the chain does not cover."""
     total = 0
     for row in rows:
         total = zlib.crc32(row.text.encode(errors="replace"), total)
@@ -374,7 +373,7 @@ def rows_at(database: sqlite3.Connection, index: int) -> tuple[HistoryRow, ...]:
 
 
 def from_columns(columns: tuple[int, int, int, str, str | None, str | None, str, str]) -> HistoryRow:
-    """Make a row of what the table `event` holds."""
+    """Return a row of the table `event` as a HistoryRow."""
     index, n, at, kind, node, resource, text, detail = columns
     place = None if node is None else NodeName(node), None if resource is None else ResourceId(resource)
     return HistoryRow(index, n, WallTime(at), kind, *place, text, detail)
@@ -386,5 +385,5 @@ def _to_columns(row: HistoryRow) -> tuple[object, ...]:
 
 
 def unicode(text: str) -> str:
-    """Return text that SQLite takes: a lone surrogate becomes a question mark."""
+    """Return text that SQLite accepts: a lone surrogate becomes a question mark."""
     return text if text.isascii() else text.encode(errors="replace").decode()

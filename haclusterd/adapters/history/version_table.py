@@ -1,7 +1,7 @@
 """The versions of the configuration in the history's database; every call may raise sqlite3.Error.
 
-Contents are kept compressed, with the SHA-256 of what they were before. The oldest go first, by numbers that are equal
-on every node.
+Contents are compressed, and stored with the SHA-256 of the original. The oldest are dropped first, by numbers that are
+equal on every node.
 """
 
 import hashlib
@@ -14,13 +14,13 @@ from haclusterd.ports.history import KeptVersion, NewVersion
 
 VERSIONS_KEPT: Final = 1_000
 VERSION_BYTES_KEPT: Final = 64 * 1024 * 1024
-"""Of compressed contents; the oldest go first, the newest stays whatever its size."""
+"""Maximum size of the compressed contents; the oldest are dropped first, the newest stays whatever its size."""
 ADDED_UP_EVERY: Final = 32
 CONTENT_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
 def keep_version(database: sqlite3.Connection, version: NewVersion | None, *, is_newer: bool) -> None:
-    """Write a version; one that has the number already stays unless this one is newer."""
+    """Write a version; one with the same number stays unless this one is newer."""
     if version is None:
         return
     content = version.encode()
@@ -36,7 +36,7 @@ def put_version(database: sqlite3.Connection, kept: KeptVersion, compressed: byt
     database.execute(f"INSERT OR {otherwise} INTO version VALUES (?, ?, ?, ?, ?, ?)", columns)
     (newest,) = database.execute("SELECT max(number) FROM version").fetchone()
     database.execute("DELETE FROM version WHERE number <= ?", (newest - VERSIONS_KEPT,))
-    # As long as none is larger than its share, all together are not too large; adding up takes as long as all the rest.
+    # If none is larger than its share, all together are not too large; adding up would take as long as all the rest.
     if len(compressed) > VERSION_BYTES_KEPT // VERSIONS_KEPT or newest % ADDED_UP_EVERY == 0:
         _forget_beyond_bytes(database)
 
@@ -52,13 +52,13 @@ def _forget_beyond_bytes(database: sqlite3.Connection) -> None:
 
 
 def versions(database: sqlite3.Connection) -> tuple[KeptVersion, ...]:
-    """Return every version that is known, oldest first."""
+    """Return every known version, oldest first."""
     found = database.execute("SELECT number, at, author, reason, digest FROM version ORDER BY number")
     return tuple(KeptVersion(number, WallTime(at), *texts) for number, at, *texts in found.fetchall())
 
 
 def version_with_content(database: sqlite3.Connection, number: int) -> tuple[KeptVersion, bytes] | None:
-    """Return a version and its content, compressed."""
+    """Return a version and its compressed content; None when it is not known."""
     found = database.execute(
         "SELECT number, at, author, reason, digest, content FROM version WHERE number = ?", (number,)
     ).fetchone()
@@ -77,7 +77,7 @@ def content(database: sqlite3.Connection, number: int) -> bytes | None:
 
 
 def unpacked_content(kept: KeptVersion, compressed: bytes) -> bytes | None:
-    """Return a content that has the digest it should have; None for everything else."""
+    """Return the decompressed content if it has the right digest; otherwise None."""
     unpacking = zlib.decompressobj()
     try:
         unpacked = unpacking.decompress(compressed, CONTENT_BYTES_MAX)
@@ -88,7 +88,7 @@ def unpacked_content(kept: KeptVersion, compressed: bytes) -> bytes | None:
 
 
 def missing_versions(database: sqlite3.Connection) -> tuple[int, ...]:
-    """Return the numbers that could be known and are not, newest first."""
+    """Return the numbers of versions that should be kept and are missing, newest first."""
     known = [number for (number,) in database.execute("SELECT number FROM version ORDER BY number DESC")]
     if not known:
         return ()

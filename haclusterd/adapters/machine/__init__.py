@@ -1,1 +1,1 @@
-"""This machine: clocks, load, watchdog, files, real-time scheduling, ready threads, how systemd is notified."""
+"""This machine: clocks, load, watchdog, files, real-time scheduling, ready threads, notification of systemd."""

@@ -1,7 +1,7 @@
 """The clock of a real node: CLOCK_BOOTTIME, with an asyncio loop to make the calls.
 
-The loop's own timers count CLOCK_MONOTONIC, which stands still while the machine sleeps. So a timer looks at
-CLOCK_BOOTTIME when it fires, and waits on when it is early.
+The loop's own timers count CLOCK_MONOTONIC, which stops while the machine sleeps. So a timer checks CLOCK_BOOTTIME when
+it fires, and waits on if it is early.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ class BoottimeClock:
         return BoottimeTimer(self, self._loop, when, call)
 
     def call_soon(self, call: Callable[[], None]) -> None:
-        """Call `call` as soon as the present event is done."""
+        """Call `call` as soon as the present event is handled."""
         self._loop.call_soon(call)
 
 
 class BoottimeTimer:
-    """A call that will happen."""
+    """A scheduled call."""
 
     def __init__(
         self, clock: BoottimeClock, loop: asyncio.AbstractEventLoop, when: Instant, call: Callable[[], None]
@@ -50,7 +50,7 @@ class BoottimeTimer:
         self._arm()
 
     def cancel(self) -> None:
-        """Drop the call."""
+        """Cancel the call."""
         self._handle.cancel()
 
     def _arm(self) -> None:

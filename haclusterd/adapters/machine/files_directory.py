@@ -1,8 +1,8 @@
 """`Files` on a real directory.
 
-Invariant: a name is either its old content or its new one, whatever instant the machine stops, and after `sync` and
-`replace` have returned the content survives the loss of power. Directory 0700, files 0600.
-It must never retry a failed fsync: the kernel drops the dirty pages and the second call would lie.
+Invariant: whenever the machine stops, a name has either its old content or its new one, and after `sync` and `replace`
+have returned the content survives a power loss. Directory 0700, files 0600.
+It must never retry a failed fsync: the kernel drops the dirty pages, and the second call would falsely succeed.
 """
 
 import errno
@@ -18,17 +18,17 @@ class FilesDirectory:
     """One directory of one process. File descriptors of appended files stay open until `close`."""
 
     def __init__(self, path: Path) -> None:
-        """Make the directory (mode 0700) when there is none; raises OSError."""
+        """Make the directory (mode 0700) if there is none; raises OSError."""
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path = path
         self._open: dict[str, int] = {}
         self._lock: int | None = None
 
     def require_room(self, size: int) -> None:
-        """Raise OSError (ENOSPC) when the file system offers less than `size` bytes to everybody.
+        """Raise OSError (ENOSPC) when the file system has less than `size` bytes for ordinary users.
 
-        What only the superuser may use (ext4 keeps 5 %) is no room to begin with: services that write as the
-        superuser use it up, and a daemon that joined with it would end soon.
+        The superuser's reserve (5 % on ext4) does not count: services that run as the superuser use it up, and a daemon
+        that joined with it would soon end.
         """
         found = os.statvfs(self._path)
         available = found.f_bavail * found.f_frsize
@@ -84,7 +84,7 @@ class FilesDirectory:
             os.close(descriptor)
             raise
         self._lock = descriptor
-        # A predecessor may have been killed between a rename and the sync that makes the new name last.
+        # A predecessor may have been killed between a rename and the sync that makes the new name durable.
         self._sync_directory()
 
     def describe(self, name: str) -> str:

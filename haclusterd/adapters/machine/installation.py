@@ -1,7 +1,7 @@
 """Where the files that belong to the package are: resource agents, their tools, policies, units.
 
-In a source checkout they lie beside the package; an installed wheel has put them under `share/haclusterd` of whatever
-prefix it was installed to, which only the installation's own record knows for sure (a virtual environment, `--user`,
+In a source checkout they are beside the package; an installed wheel has put them under `share/haclusterd` of the prefix
+of the installation, which only the installation's own record knows for sure (a virtual environment, `--user`,
 `--prefix`, a distribution's package).
 """
 
@@ -15,7 +15,7 @@ from typing import Final
 import haclusterd
 
 INTERPRETER_DIRECTORY: Final = os.path.dirname(os.path.realpath(sys.executable))
-"""Where the interpreter that runs this program is: agents that are programs of this package need it."""
+"""Where the interpreter of this program is: agents that are programs of this package need it."""
 
 _DISTRIBUTION: Final = "haclusterd"
 _SHARE: Final = ("share", "haclusterd")
@@ -23,15 +23,15 @@ _AGENTS: Final = "resource_agents"
 
 
 class InstallationIncompleteError(Exception):
-    """The files that belong to the package are nowhere; the message says where they were looked for."""
+    """The package's files were not found; the message says where they were looked for."""
 
 
 SYSTEM_FENCE_DIRECTORIES = (Path("/usr/sbin"), Path("/usr/local/sbin"))
-"""Where fence agents of the distribution are."""
+"""Where the distribution's fence agents are."""
 
 
 def agent_search_path() -> tuple[Path, ...]:
-    """Return where OCF agents are looked for, from OCF_RA_PATH; empty: the usual place (OCF_ROOT)."""
+    """Return the directories of OCF agents, from OCF_RA_PATH; empty: the usual place (OCF_ROOT)."""
     return tuple(Path(part) for part in os.environ.get("OCF_RA_PATH", "").split(":") if part)
 
 
@@ -51,7 +51,7 @@ def resource_agents_directory() -> Path:
 
 
 def agent_library(share: Path) -> Path:
-    """Return the directory on Python's path in which agents find `haclusterd.agents`, and `agent.sh` in it."""
+    """Return the directory for Python's path that has `haclusterd.agents` and, in it, `agent.sh`."""
     installed = share / "python"
     return installed if installed.is_dir() else share
 

@@ -1,8 +1,8 @@
-"""What names this machine, and is another on a machine to which its disk was copied.
+"""Identifiers of this machine, which differ on a machine that its disk was copied to.
 
-A hypervisor gives each machine that it clones a new UUID, which the kernel shows as that of the firmware (DMI) or of
-the device tree. `/etc/machine-id` lies on the disk and is copied with it: it stands last, for machines of which nothing
-else is known, and tells only a directory that was copied to a machine that was installed by itself.
+A hypervisor gives each cloned machine a new UUID, which the kernel shows as that of the firmware (DMI) or of the device
+tree. `/etc/machine-id` is on the disk and is copied with it: it comes last, for machines without any other identifier,
+and only detects a directory that was copied to a separately installed machine.
 """
 
 import errno
@@ -20,17 +20,17 @@ _KERNELS: Final = (
 )
 _MACHINE_ID: Final = ("machine-id", "etc/machine-id")
 _TRANSIENT_ID: Final = "run/machine-id"
-"""There when systemd has made an id for this boot alone, and shows it as `/etc/machine-id`."""
+"""It exists if systemd has made an id for this boot alone, and shows it as `/etc/machine-id`."""
 _NOBODYS: Final = ("0", "f")
-"""What firmware shows that was given no UUID consists of one of these."""
+"""A firmware UUID that was never set consists of one of these."""
 _UNINITIALIZED: Final = "uninitialized"
 
 
 def machine_marks(configured: Path | None, root: Path = Path("/")) -> tuple[MachineMark, ...]:
-    """Return all that can be read of what names this machine, the surest first; empty: nothing.
+    """Return all readable identifiers of this machine, the most reliable first; empty: none.
 
-    `configured`: the file that the node's configuration names for it; raises OSError where that names nothing.
-    `root`: below which the system's files are.
+    `configured`: the file that the node's configuration names for it; raises OSError if that contains no identifier.
+    `root`: the directory of the system's files.
     """
     sources = [(kind, root / path) for kind, path in _KERNELS]
     if not (root / _TRANSIENT_ID).exists():
@@ -48,7 +48,7 @@ def _required(path: Path) -> str:
 
 
 def _read(path: Path) -> str:
-    """Return a name in one spelling; empty where there is none, or it may not be read."""
+    """Return an identifier in normal form; empty if there is none, or it may not be read."""
     try:
         value = path.read_bytes().decode("utf-8", "replace").strip(" \n\0").lower()
     except OSError:

@@ -1,4 +1,4 @@
-"""The `DeviceWatch` of a node on which no devices are watched."""
+"""The `DeviceWatch` of a node without watched devices."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from haclusterd.ports.devices import DevicesReport, DeviceUse, RecoveryAnswer
 
 
 class NoDevices:
-    """Sees nothing, and can say of no device whether it is used."""
+    """Reports no device, and answers every check as unknown."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,8 +1,8 @@
-"""Threads that are there before they are needed.
+"""Threads that exist before they are needed.
 
-A new thread does not run first before it has run at all, and a thread of Python that wants the interpreter is waited
-for by the one that has it (CPython, `drop_gil`): on a busy machine a thread that is made for one piece of work stops
-the main loop and Raft for as long as the scheduler of the machine likes. `threading.Thread.start()` waits for it too.
+A new thread has no priority before it has run for the first time, and the thread that has Python's interpreter lock
+waits for one that wants it (CPython, `drop_gil`): on a busy machine, a thread that is made for one piece of work stops
+the main loop and Raft until the machine's scheduler lets it run. `threading.Thread.start()` waits for it too.
 """
 
 import _thread
@@ -18,11 +18,11 @@ from haclusterd.adapters.machine.real_time import run_first
 
 Work = Callable[[], None]
 _Inbox = SimpleQueue[Work | None]
-"""What one thread is to do next; None: end."""
+"""The next work of a thread; None: end."""
 
 
 def ready_pool(threads: int, name: str) -> ThreadPoolExecutor:
-    """Return a pool, all of whose threads have begun; their names begin with `name`."""
+    """Return a pool whose threads have all started; their names begin with `name`."""
     pool = ThreadPoolExecutor(threads, name, initializer=run_first)
     begun = threading.Barrier(threads + 1)
     for _ in range(threads):
@@ -32,13 +32,13 @@ def ready_pool(threads: int, name: str) -> ThreadPoolExecutor:
 
 
 class ReadyThreads:
-    """Threads for short work that may also wait for long: another one is made when all are at work.
+    """Threads for short work that may sometimes wait long: another one is made when all are busy.
 
     No work waits for other work, and nobody waits for these threads, neither now nor when the process ends.
     """
 
     def __init__(self, kept: int) -> None:
-        """`kept`: how many are made now, and how many wait for work at most."""
+        """`kept`: how many are made now, and how many idle ones are kept at most."""
         self._state = _State(kept)
         weakref.finalize(self, self._state.end)
         begun = threading.Barrier(kept + 1)
@@ -47,7 +47,7 @@ class ReadyThreads:
         begun.wait()
 
     def do(self, work: Work) -> None:
-        """Have a thread do it at once. Raises RuntimeError where a thread is to be made and the machine has none."""
+        """Have a thread do it at once. Raises RuntimeError if a thread must be made and the machine has none."""
         try:
             inbox = self._state.idle.pop()
         except IndexError:
@@ -57,15 +57,15 @@ class ReadyThreads:
 
 
 class _State:
-    """What the threads know of their owner, which they do not keep alive."""
+    """The shared state of the threads, which does not keep their owner alive."""
 
     def __init__(self, kept: int) -> None:
         self.kept = kept
         self.idle: list[_Inbox] = []
-        """Of those that wait for work: to append and to pop is one step for all threads."""
+        """Idle threads: append and pop are atomic."""
 
     def end(self) -> None:
-        """Have all end that wait for work, and the others when they have done theirs."""
+        """End the idle threads, and the others after their work."""
         self.kept = 0
         with suppress(IndexError):
             while True:

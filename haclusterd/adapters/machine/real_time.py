@@ -1,11 +1,11 @@
-"""Keeping the pacer and the daemon on time: memory in RAM, a turn before others'.
+"""Keeps the pacer and the daemon on time: memory in RAM, and precedence over ordinary processes.
 
 Both need a privilege or a limit that the unit gives; without them the process runs all the same. Stdlib only: the pacer
 imports this.
 
-Every thread of the daemon takes its turn first: one that does not, and has the interpreter when a busy machine takes
-the CPU from it, holds up those that do. A higher niceness would not help: it counts only within a session or a control
-group, which the daemon has in common with its own agents.
+Every thread of the daemon has the precedence: one without it that has the interpreter lock when a busy machine takes
+the CPU from it would delay the others. A better niceness would not help: it counts only within a session or a control
+group, which the daemon shares with its own agents.
 """
 
 import os
@@ -14,17 +14,17 @@ import resource
 MCL_CURRENT = 1
 MCL_FUTURE = 2
 LOWEST_PRIORITY = 1
-"""Of the real-time class: before every ordinary process, after every other real-time one. For threads that help."""
+"""In the real-time class: above every ordinary process, below every other real-time one. For helper threads."""
 LOOP_PRIORITY = 2
-"""For the main loop and the Raft thread: before helpers, whose longest work takes seconds."""
+"""For the main loop and the Raft thread: above helpers, whose longest work takes seconds."""
 PACER_PRIORITY = 3
-"""Before the daemon."""
+"""Above the daemon; for the pacer."""
 
 
 def lock_memory() -> str | None:
     """Keep this process's memory from being paged out (mlockall(2)); return why that is not possible, or None.
 
-    What is mapped later is locked too only where no limit could make such a mapping fail.
+    Later mappings are locked too only if no limit could make such a mapping fail.
     """
     import ctypes
 
@@ -37,7 +37,7 @@ def lock_memory() -> str | None:
 
 
 def run_first(priority: int = LOWEST_PRIORITY) -> str | None:
-    """Take the SCHED_RR class (sched(7)) for the calling thread, not for threads and processes that it starts.
+    """Set the SCHED_RR class (sched(7)) for the calling thread, not for threads and processes that it starts.
 
     Return why that is not possible, or None.
     """

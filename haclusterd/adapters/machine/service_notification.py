@@ -1,11 +1,11 @@
-"""Telling systemd how this service is (sd_notify(3)). Stdlib only: the pacer imports this."""
+"""Notification of systemd about the state of this service (sd_notify(3)). Stdlib only: the pacer imports this."""
 
 import os
 import socket
 
 
 def notify(state: str) -> None:
-    """Send one state such as `READY=1`; nothing happens where no service manager listens, and nothing blocks."""
+    """Send one state such as `READY=1`; without a service manager this does nothing, and it never blocks."""
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return

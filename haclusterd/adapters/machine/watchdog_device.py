@@ -1,10 +1,10 @@
 """The watchdog device: Linux's character device (Documentation/watchdog/watchdog-api), or a stand-in that takes writes.
 
-Opening starts the count, each write begins it again, and after the letter V closing ends it; closing without that
-leaves it counting, so that a pacer that is killed leaves a machine that is reset. A stand-in (a FIFO, a terminal)
-answers no ioctl: its timeout is the one that the settings name, and it is used only where they permit it.
+Opening starts the count, each write restarts it, and closing ends it after the letter V was written; without that the
+device keeps counting, so that a machine whose pacer was killed is reset. A stand-in (a FIFO, a terminal) answers no
+ioctl: its timeout is the one in the settings, and it is used only if they permit it.
 
-Nothing here waits: what a stand-in does not read in time is no feed. Standard library only.
+Nothing here waits: a write that a stand-in does not read in time is no feed. Standard library only.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ HAS_PRETIMEOUT = 0x0200
 CAN_SET_TIMEOUT = 0x0080
 
 INHERITED = "HACLUSTERD_WATCHDOG"
-"""Environment: descriptor, timeout in ms, weakness, identity and path of a device that this program was handed."""
+"""Environment: descriptor, timeout in ms, weakness, identity and path of a device that this program inherits."""
 SYSRQ_TRIGGER = Path("/proc/sysrq-trigger")
 CPU_INFORMATION = Path("/proc/cpuinfo")
 
@@ -36,14 +36,14 @@ _SYSRQ = {PanicAction.REBOOT: b"b", PanicAction.CRASH: b"c"}
 
 
 class WatchdogDevice:
-    """An open device. It is not closed when this object goes: only `disarm` ends the count."""
+    """An open device. It stays open when this object is deleted: only `disarm` ends the count."""
 
     def __init__(self, descriptor: int, watchdog: Watchdog) -> None:
         self._descriptor = descriptor
         self.watchdog = watchdog
 
     def feed(self) -> None:
-        """Begin the count again. Raises OSError when the device does not take it."""
+        """Restart the count. Raises OSError when the device does not accept the write."""
         os.write(self._descriptor, b"\0")
 
     def disarm(self) -> None:
@@ -52,7 +52,7 @@ class WatchdogDevice:
         os.close(self._descriptor)
 
     def hand_over(self) -> dict[str, str]:
-        """Return the environment in which a program that is executed in this process finds the open device."""
+        """Return the environment by which a program that is executed in this process finds the open device."""
         _survive_execution(self._descriptor, survives=True)
         device = self.watchdog
         fields = (str(self._descriptor), str(device.timeout_ms), device.weakness, device.identity, device.device)
@@ -60,7 +60,7 @@ class WatchdogDevice:
 
 
 def inherited_device(environment: MutableMapping[str, str]) -> WatchdogDevice | None:
-    """Take over a device from the program that was executed in this process before; None: there is none."""
+    """Take over a device from the program that this process ran before; None: there is none."""
     text = environment.pop(INHERITED, "")
     if not text:
         return None
@@ -74,9 +74,9 @@ def _survive_execution(descriptor: int, *, survives: bool) -> None:
 
 
 def open_device(settings: WatchdogSettings, *, may_set_timeout: bool) -> WatchdogDevice:
-    """Open the device, set it where that is permitted, and ask what it says of itself; raises OSError with the cause.
+    """Open the device, set it where that is permitted, and ask for its properties; raises OSError with the cause.
 
-    One that cannot be used is let go of again.
+    A device that cannot be used is disarmed again.
     """
     descriptor = os.open(settings.device, os.O_WRONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
     try:
@@ -116,7 +116,7 @@ def _support(descriptor: int) -> tuple[int, str] | None:
 
 
 def _set(descriptor: int, options: int, settings: WatchdogSettings) -> None:
-    """Set what the device can be set to; what it cannot, it keeps: its own answer counts."""
+    """Set timeout and pretimeout, as far as the device supports that; the values that it reports afterwards count."""
     if options & CAN_SET_TIMEOUT:
         fcntl.ioctl(descriptor, SET_TIMEOUT, _NUMBER.pack(max(1, -(-settings.timeout_ms // 1000))))
     if options & HAS_PRETIMEOUT and settings.pretimeout_ms:
@@ -130,7 +130,7 @@ def _let_go(descriptor: int) -> None:
 
 
 def is_virtual_machine(information: Path = CPU_INFORMATION) -> bool:
-    """Tell whether this machine's processor says that a hypervisor runs it."""
+    """Return whether this machine runs under a hypervisor, according to its processor."""
     try:
         return any("hypervisor" in line.split() for line in information.read_text().splitlines())
     except OSError:
@@ -138,7 +138,7 @@ def is_virtual_machine(information: Path = CPU_INFORMATION) -> bool:
 
 
 def panic(action: PanicAction, trigger: Path = SYSRQ_TRIGGER) -> str:
-    """Ask the kernel to reboot or crash this machine at once (sysrq); return why it did not, when it did not."""
+    """Have the kernel reboot or crash this machine at once (sysrq); return why it did not, if it did not."""
     command = _SYSRQ.get(action)
     if command is None:
         return ""
