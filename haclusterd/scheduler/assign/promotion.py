@@ -138,7 +138,7 @@ def _can_be_promoted(clone: Resource, instance: Resource, placing: Placing) -> b
     if instance.assignment.promotion_priority < 0 or not _qualifies(clone, instance, placing):
         return False
     if placing.settings.no_quorum_policy is NoQuorumPolicy.FREEZE and not placing.settings.options.has_quorum:
-        return instance.found.original_role is Role.PROMOTED
+        return instance.present_role is Role.PROMOTED
     return True
 
 
@@ -149,7 +149,7 @@ def _qualifies(clone: Resource, instance: Resource, placing: Placing) -> bool:
     if node is None:
         return False
     if not instance.is_managed:
-        return instance.found.original_role is Role.PROMOTED
+        return instance.present_role is Role.PROMOTED
     if instance.assignment.priority < 0 or not _is_usable(node, placing):
         return False
     if node.name not in clone.assignment.allowed:

@@ -279,3 +279,13 @@ def test_the_promotion_score_of_a_group_is_a_plain_sum_in_plans_for_cibs_of_pace
     options = ScheduleOptions(is_pacemaker_compatible=is_pacemakers, has_quorum=True)
     actions = map(word, schedule(value, NOW, options=options).graph.actions.values())
     assert sorted(each for each in actions if each.startswith("promote ")) == roles
+
+
+def test_a_cloned_group_stays_promoted_without_quorum_when_the_policy_is_to_freeze() -> None:
+    group = f'<group id="g">{primitive("s", agent=STATEFUL)}</group>'
+    clone = f'<clone id="c">{meta("c", promotable="true")}{group}</clone>'
+    history = ran("s", "promote", agent='class="ocf" provider="pacemaker" type="Stateful"')
+    frozen = NO_FENCING + pair("no-quorum-policy", "freeze")
+    status = member(1, history, **{"master-s": "10"})
+    text = cib(properties=frozen, nodes='<node id="1" uname="n1"/>', resources=clone, status=status)
+    assert changes(text.replace('have-quorum="1"', 'have-quorum="0"')) == []
