@@ -140,8 +140,8 @@ bench-snapshot: setup  ## many MiB of state as a snapshot: taken, and installed 
 bench-large: bench-snapshot  ## the same, and thousands of resources loaded into three real daemons; COUNT=5000 STARTED=100
 	@$(BIN)/python -m tests.benchmarks.large_configuration --count $(or $(COUNT),5000) --started $(or $(STARTED),100)
 
-bench-monitors: setup  ## hundreds of resources with frequent monitors on one node: how late they are, what the daemon costs; COUNT=500 INTERVAL=10 SECONDS=120
-	@$(BIN)/python -m tests.benchmarks.monitors --count $(or $(COUNT),500) --interval-s $(or $(INTERVAL),10) --seconds $(or $(SECONDS),120)
+bench-monitors: setup  ## hundreds of resources with frequent monitors on one node: how late they are, what the daemon costs; COUNT=500 INTERVAL=10 SECONDS=120; UNITS=1 (root): systemd units
+	@$(BIN)/python -m tests.benchmarks.$(if $(UNITS),unit_)monitors --count $(or $(COUNT),500) --interval-s $(or $(INTERVAL),10) --seconds $(or $(SECONDS),120)
 
 api-contract: setup  ## every path of the REST interface with generated arguments, held against its OpenAPI document; CASES=8 SEED=1
 	@$(BIN)/python -m tests.api_contract --cases $(or $(CASES),8) --seed $(or $(SEED),1)

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -67,16 +67,20 @@ class Load(NamedTuple):
     agents: int
 
 
-def _load(cluster: LocalCluster) -> Load:
+def load_of(pids: Iterable[int], proc: Path = Path("/proc"), programs: Mapping[str, bytes] = PROGRAMS) -> Load:
+    """Return the processor time of these processes, as far as they are one of the programs, by words of their calls.
+
+    `proc`: where they are seen.
+    """
     own: dict[tuple[str, int], int] = {}
     agents = 0
-    for pid in cluster.processes("n1"):
+    for pid in pids:
         try:
-            command = Path(f"/proc/{pid}/cmdline").read_bytes()
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            command = (proc / str(pid) / "cmdline").read_bytes()
+            fields = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue
-        name = next((name for name, word in PROGRAMS.items() if word in command), "")
+        name = next((name for name, word in programs.items() if word in command), "")
         if name:
             own[name, pid] = int(fields[11]) + int(fields[12])
         if name == "daemon":
@@ -95,6 +99,16 @@ class Figures:
     percent: dict[str, float] = field(default_factory=dict)
     agents_percent: float = 0.0
     is_dc: bool = False
+
+    def used(self, before: Load, after: Load, elapsed_s: float) -> None:
+        """Take in what was used of a core between two looks."""
+
+        def percent(ticks: int) -> float:
+            return 100 * ticks / TICKS / elapsed_s
+
+        for (name, pid), ticks in after.own.items():
+            self.percent[name] = self.percent.get(name, 0.0) + percent(ticks - before.own.get((name, pid), 0))
+        self.agents_percent = percent(after.agents - before.agents)
 
     def delay_ms(self, part: int) -> int:
         """Return what so many in a hundred delays are not above."""
@@ -141,20 +155,15 @@ class Bench(MeasuredCluster):
     def _running(self) -> int:
         return sum(1 for each in self.status("n1").get("resources", ()) if each.get("instances"))
 
+    def _load(self) -> Load:
+        return load_of(self.cluster.processes("n1"))
+
     def measure(self, seconds: float, record: Path) -> None:
         """Ask nothing for a while, then read what was done in it."""
-        since_ms, began, before = time.time_ns() // 10**6, time.monotonic(), _load(self.cluster)
-        time.sleep(seconds)
-        after, elapsed_s = _load(self.cluster), time.monotonic() - began
-
-        def percent(ticks: int) -> float:
-            return 100 * ticks / TICKS / elapsed_s
-
         found = self.figures
-        for (name, pid), ticks in after.own.items():
-            used = percent(ticks - before.own.get((name, pid), 0))
-            found.percent[name] = found.percent.get(name, 0.0) + used
-        found.agents_percent = percent(after.agents - before.agents)
+        since_ms, began, before = time.time_ns() // 10**6, time.monotonic(), self._load()
+        time.sleep(seconds)
+        found.used(before, self._load(), time.monotonic() - began)
         found.delays_ms = delays_ms(record.read_text(), found.interval_s * 1000, since_ms)
         found.is_dc = self.status("n1").get("dc") == "n1"
 
