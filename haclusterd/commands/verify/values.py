@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from haclusterd.commands.verify.judgement import Judgement, pairs
+from haclusterd.formats.cib_xml.upgrade import successor
 from haclusterd.model.configuration import MAX_INSTANCES, AttributeSet, Clone, Group, Primitive, Resource, Template
 from haclusterd.model.operations import DEFAULTABLE, operation_row
 from haclusterd.model.properties import (
@@ -123,7 +124,10 @@ def _check_property(judgement: Judgement, block: str, name: str, value: str) -> 
         judgement.note(Code.KEPT, path, what=f"the property {name}", why=why)
         return
     if row is None:
-        remedy = did_you_mean(name, _PROPERTY_NAMES, "leave it out; all are shown by: crm configure get_property")
+        former = successor(name)
+        remedy = f"write today: {former}" if former is not None else did_you_mean(
+            name, _PROPERTY_NAMES, "leave it out; all are shown by: crm configure get_property"
+        )
         judgement.note(Code.UNKNOWN_PROPERTY, path, remedy=remedy, name=name)
         return
     judgement.check_value(row, value, name, path)

@@ -76,6 +76,18 @@ def name_of_today(written: str) -> str:
     return _RENAMED_PROPERTIES.get(dashed, dashed)
 
 
+def successor(written: str) -> str | None:
+    """Return what is written today in place of a property that Pacemaker once had; None: it never was one."""
+    dashed = _with_dashes(written)
+    places = {
+        "rsc_defaults": _MOVED_TO_RESOURCE_DEFAULTS,
+        "op_defaults": _MOVED_TO_OPERATION_DEFAULTS,
+        "property": _RENAMED_PROPERTIES,
+    }
+    found = (f"{statement} {names[dashed]}=VALUE" for statement, names in places.items() if dashed in names)
+    return next(found, None)
+
+
 def upgraded(configuration: Configuration, schema: Schema) -> Configuration:
     """Bring what a schema says to where it stands today."""
     made = replace(configuration, properties=tuple(map(_with_new_values, configuration.properties)))

@@ -134,7 +134,9 @@ def read_pair(cursor: Cursor, block: Block, token: Token) -> None:
         return
     name, value = pair
     if name in block.pairs:
-        cursor.note(Code.DUPLICATE_NAME, token, name=name)
+        # The same twice says nothing else than once; of two values either could be meant.
+        severity = Severity.WARNING if block.pairs[name] == value else None
+        cursor.note(Code.DUPLICATE_NAME, token, severity=severity, name=name)
     block.pairs[name] = value
     block.tokens[name] = token
 

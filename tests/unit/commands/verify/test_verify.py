@@ -346,6 +346,9 @@ def test_what_findings_say() -> None:
         ("primitive d Dummy fakee=1 op monitor interval=1s", "did you mean fake?"),
         ("primitive d ocf:heartbeat:IPAddr2 op monitor interval=1s", f"install it, or did you mean {IP}?"),
         ("property node-timeout=100ms", "node-timeout: How long a host may be silent before it is lost. Default: 2s"),
+        ("property default-action-timeout=120s", "write today: op_defaults timeout=VALUE"),
+        ("property is-managed-default=no", "write today: rsc_defaults is-managed=VALUE"),
+        ("property crmd-transition-delay=3s", "write today: property transition-delay=VALUE"),
     ],
 )  # fmt: skip
 def test_remedies(text: str, remedy: str) -> None:

@@ -17,6 +17,7 @@ from haclusterd.model.configuration import (
 )
 from haclusterd.model.ids import AgentReference
 from haclusterd.model.scores import INFINITY
+from haclusterd.reports.codes import Severity
 
 DUMMY = AgentReference("ocf", "heartbeat", "Dummy")
 
@@ -90,6 +91,12 @@ def test_places_in_continued_lines() -> None:
         ("DUPLICATE_NAME", 4, 13),
         ("LEFT_OUT", 4, 17),
     ]
+
+
+def test_a_pair_that_is_given_twice_with_the_same_value_is_a_warning() -> None:
+    script = parse_script("primitive p Dummy fake=1 fake=1", "text")
+    assert [(str(each.code), each.severity) for each in script.reports] == [("DUPLICATE_NAME", Severity.WARNING)]
+    assert len(script.statements) == 1
 
 
 # -- objects ----------------------------------------------------------------------------------------------------------
