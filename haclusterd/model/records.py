@@ -30,6 +30,7 @@ else:
     from msgspec.structs import replace as replace
 
     _OF_EVERY_CLASS = frozenset({"__dict__", "__weakref__"})
+    _OF_FIELDS = frozenset({"__annotations__", "__slots__"})
 
     class _Example(Struct):
         field: object = struct_field(default_factory=object)
@@ -49,28 +50,19 @@ else:
 
         described: object
 
-    class _Undecorated(NamedTuple):
-        """A class statement with fields whose base is a record, until `dataclass` makes the class."""
-
-        name: str
-        bases: tuple[type, ...]
-        namespace: dict[str, object]
-
     class _Record(StructMeta):
         """The type of the classes that `dataclass` makes.
 
-        A class statement calls it as soon as a base is a record; the options stand in the decorator, which comes later.
-        A class without fields of its own needs no decorator.
+        A class statement calls it as soon as a base is a record. What it makes then has no fields of its own, like any
+        class without the decorator; the decorator, which has the options, makes it again of the same namespace.
         """
 
         def __new__(cls, name, bases, namespace, options=None):
             if options is not None:
                 return super().__new__(cls, name, bases, namespace, **options)
-            if namespace.get("__annotations__"):
-                return _Undecorated(name, bases, namespace)
-            has_dict = "__slots__" not in namespace
-            own = {key: value for key, value in namespace.items() if key != "__slots__"}
-            return super().__new__(cls, name, bases, own, dict=has_dict)
+            own = {key: value for key, value in namespace.items() if key not in _OF_FIELDS}
+            own["_namespace"] = namespace
+            return super().__new__(cls, name, bases, own, dict="__slots__" not in namespace)
 
         def __init__(self, name, bases, namespace, _options=None):
             super().__init__(name, bases, namespace)
@@ -88,13 +80,9 @@ else:
         return described if repr else _Unseen(described)
 
     def _made(cls, options):
-        if isinstance(cls, _Record):
-            return cls
-        if isinstance(cls, _Undecorated):
-            name, bases, namespace = cls
-        else:
-            name, bases = cls.__name__, cls.__bases__
-            namespace = {key: value for key, value in vars(cls).items() if key not in _OF_EVERY_CLASS}
+        name, bases = cls.__name__, cls.__bases__
+        namespace = {key: value for key, value in vars(cls).items() if key not in _OF_EVERY_CLASS}
+        namespace = dict(namespace.get("_namespace", namespace))
         unseen = {key: value.described for key, value in namespace.items() if isinstance(value, _Unseen)}
         if unseen:
             namespace.update(unseen, __repr__=_repr_without(frozenset(unseen)))

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, ClassVar, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from haclusterd.model.json_value import Json
-from haclusterd.model.records import Field, dataclass, field, fields, is_dataclass
+from haclusterd.model.records import Field, field, fields, is_dataclass
 
 PLAIN: Mapping[Any, str] = {str: "string", int: "integer", bool: "boolean"}
 """Types that are what they are in JSON, and what JSON Schema calls them."""
@@ -21,9 +21,10 @@ _AS_THEY_ARE = frozenset({*PLAIN, types.NoneType})
 _EMPTY: Mapping[Any, Any] = {str: "", int: 0, bool: False}
 
 
-@dataclass(frozen=True, slots=True)
 class Answer:
-    """What a verb answers."""
+    """What a verb answers: the base of frozen dataclasses."""
+
+    __slots__ = ()
 
     SCHEMA: ClassVar[str]
     """`haclusterd.NAME/VERSION`, the first field of its JSON."""

@@ -90,9 +90,9 @@ def test_a_monitor_that_does_not_find_it_in_one_way_does_not_say_that_it_has_die
 
 def test_it_is_not_kept_unpromoted_since_a_demotion_may_have_missed_it(node: Node) -> None:
     node.cluster.configure(commands.PutResource(primitive("db")), commands.PutResource(PROMOTABLE), DEMOTES)
-    reload_in_doubt(node, ResourceId("db:0"))
+    reload_in_doubt(node, ResourceId("db"))
     node.lose_lease()
     for _ in range(3):
         node.finish(node.calls[-1].key)
-    assert calls_since(node, 2) == [("db:0", "demote", "old"), ("db:0", "stop", "old"), ("db:0", "stop", "new")]
+    assert calls_since(node, 2) == [("db", "demote", "old"), ("db", "stop", "old"), ("db", "stop", "new")]
     assert node.is_empty()

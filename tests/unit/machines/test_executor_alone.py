@@ -340,13 +340,13 @@ def test_an_unpromoted_instance_that_runs_on_is_stopped_when_the_node_is_recorde
         *(commands.PutResource(each) for each in (primitive("db"), promotable)),
         commands.PutSets("properties", (policy,)),
     )
-    start(node, ResourceId("db:0"))
+    start(node, ResourceId("db"))
     node.lose_lease()
     assert node.begun()[1:] == []
     node.cluster.lose(N2)
     fenced(node)
     node.see()
-    assert node.begun()[1:] == [("db:0", "stop")]
+    assert node.begun()[1:] == [("db", "stop")]
 
 
 def test_a_leaver_that_gives_up_leaves_alone_what_is_unmanaged(node: Node) -> None:

@@ -109,9 +109,12 @@ def test_what_a_field_cannot_have_is_refused_where_it_is_written() -> None:
             records.field(**{unknown: True})
 
 
-def test_a_class_with_fields_below_a_record_needs_the_decorator() -> None:
-    class Forgotten(MADE["Point"]):
-        z: int = 0
+@pytest.mark.parametrize("point", [MADE["Point"], STANDARD["Point"]])
+def test_without_the_decorator_a_class_has_the_fields_of_its_base_only(point: Any) -> None:
+    class Plain(point):
+        z: int = 5
 
+    plain = Plain(1, 2)
+    assert (plain.z, Plain.z, plain.x, plain == Plain(1, 2)) == (5, 5, 1, True)
     with pytest.raises(TypeError):
-        Forgotten(1)
+        Plain(1, z=3)
