@@ -7,6 +7,7 @@ job, when JobRemoved is sent, that a start waits for the end of a stop, and whic
 import asyncio
 import re
 import shutil
+import socket
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
@@ -125,6 +126,19 @@ class Unit:
         }
 
 
+class _Socket:
+    """A socket that takes nothing while it is full: dbus-fast ends the connection then, systemd waits."""
+
+    def __init__(self, actual: socket.socket) -> None:
+        self._actual = actual
+
+    def send(self, data: memoryview) -> int:
+        try:
+            return self._actual.send(data)
+        except BlockingIOError:
+            return 0
+
+
 class StandIn:
     """The manager. Its methods are called on the test's loop."""
 
@@ -145,6 +159,7 @@ class StandIn:
     async def connect(self) -> None:
         self.bus = MessageBus(bus_address=self._address)
         await self.bus.connect()
+        self.bus._writer.sock = _Socket(self.bus._sock)
         self.bus.add_message_handler(self._heard)
         await self.bus.request_name(SYSTEMD)
 
