@@ -531,8 +531,7 @@ def _recurs(call: AgentCall) -> bool:
 
 
 def _restart_parameters(metadata: AgentMetadata | None) -> tuple[str, ...] | None:
-    """Return the parameters that `reload-agent` cannot apply; None: no reload (OCF Resource Agent API 1.1,
-    "reloadable")."""
+    """Return the parameters that `reload-agent` cannot apply (OCF 1.1, "reloadable"); None: no such action."""
     if metadata is None or RELOAD_ACTION not in metadata.actions:
         return None
     return tuple(sorted(name for name, facts in metadata.parameters.items() if not facts.is_reloadable))

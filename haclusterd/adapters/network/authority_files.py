@@ -1,4 +1,4 @@
-"""The cluster's authority in a directory that only root can read, on the node where the cluster was begun."""
+"""The cluster's authority, in a directory that only root can read, on the node where the cluster was formed."""
 
 import datetime as dt
 import time
@@ -22,18 +22,19 @@ from haclusterd.model.ids import NodeName
 from haclusterd.ports.enrolment import AuthorityMissingError
 
 AUTHORITY_DIRECTORY = "authority"
-"""Beside the node's certificate."""
+"""The authority's directory, beside the node's certificate."""
 
 
 def utc_now() -> dt.datetime:
-    """Return the present by the wall clock."""
+    """Return the present time by the wall clock."""
     return dt.datetime.fromtimestamp(time.clock_gettime(time.CLOCK_REALTIME), dt.UTC)
 
 
 class AuthorityFiles:
-    """Reads the key when it is used, and keeps it no longer; this node's certificate it reads once, at the beginning.
+    """Reads the authority's key for each use, and does not keep it; this node's certificate is read once, at the
+    beginning.
 
-    Status shows that one: a disk that hangs must not hold up everybody who asks.
+    Status shows that copy: a disk that hangs must not delay every request for the status.
     """
 
     def __init__(self, credentials: Path) -> None:

@@ -1,9 +1,9 @@
-"""Who a node is: the cluster's authority, one certificate per node, and the keys for heartbeats.
+"""The identity of nodes: the cluster's authority, one certificate per node, and the keys for heartbeats.
 
 The common name of a node's certificate is its node name; peers are recognised by nothing else. All keys are on P-256,
 so that one certificate serves TLS and, by static Diffie-Hellman, a pairwise heartbeat key that no third node knows.
 
-Invariant: private keys are written with mode 0600 before their first byte. It must never send or log a key.
+Invariant: private keys have mode 0600 before their first byte is written. A key must never be sent or logged.
 """
 
 import base64
@@ -34,7 +34,7 @@ NODE_CERTIFICATE = "node.pem"
 NODE_KEY = "node.key"
 NEXT_CERTIFICATE = "node-next.pem"
 NEXT_KEY = "node-next.key"
-"""Of a renewal that is under way."""
+"""Key and certificate of a renewal under way."""
 
 YEARS_VALID = 20
 HEARTBEAT_KEY_BYTES = 32
@@ -53,7 +53,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class CertificateRequest:
-    """What an authority is asked to sign (PKCS #10, PEM; public), and the private key that stays at home."""
+    """What an authority is to sign (PKCS #10, PEM; public), and the private key, which never leaves the node."""
 
     request: bytes
     key: bytes
@@ -68,7 +68,7 @@ def authority_name(cluster: str) -> str:
 
 
 def create_authority(cluster: str, *, now: dt.datetime) -> Credentials:
-    """Make the authority of a cluster (its uuid as text); `now` is an aware time."""
+    """Make the authority of a cluster (its uuid as text); `now` must be timezone-aware."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, authority_name(cluster))])
     certificate = (
@@ -84,13 +84,13 @@ def create_authority(cluster: str, *, now: dt.datetime) -> Credentials:
 def issue_certificate(
     authority: Credentials, node: NodeName, addresses: Iterable[str], *, now: dt.datetime
 ) -> Credentials:
-    """Make a node's certificate; `addresses` are host names and IP addresses it is reached by."""
+    """Make a node's certificate; `addresses` are the host names and IP addresses that it is reached by."""
     key = ec.generate_private_key(ec.SECP256R1())
     return _credentials(_issue(authority, node, addresses, key.public_key(), now), key)
 
 
 def request_certificate(node: NodeName) -> CertificateRequest:
-    """Make a key and ask for a certificate for it."""
+    """Make a key and a request for its certificate."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, node)])
     request = x509.CertificateSigningRequestBuilder().subject_name(name).sign(key, hashes.SHA256())
@@ -100,9 +100,9 @@ def request_certificate(node: NodeName) -> CertificateRequest:
 def sign_request(
     authority: Credentials, request: bytes, node: NodeName, addresses: Iterable[str], *, now: dt.datetime
 ) -> bytes:
-    """Return the certificate (PEM) for a request; nothing is taken from it but its key.
+    """Return the certificate (PEM) for a request; nothing but the key is taken from it.
 
-    Raises ValueError when the request is not what `request_certificate` makes for this node.
+    Raises ValueError when the request is not one that `request_certificate` makes for this node.
     """
     asked = x509.load_pem_x509_csr(request)
     names = [name.value for name in asked.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
@@ -119,9 +119,9 @@ def sign_request(
 def sign_renewal(
     authority: Credentials, asked: str, node: NodeName, hosts: Iterable[str], *, present: bytes, now: dt.datetime
 ) -> bytes:
-    """Return another certificate for a node that asks with `begin_renewal`, proven by the key of its present one.
+    """Return a new certificate for a node that asks with `begin_renewal`, proven by the key of its present one.
 
-    Raises ValueError when the proof is not of that key, or as `sign_request` does.
+    Raises ValueError when the proof is not by that key, or as `sign_request` does.
     """
     request, _, signature = asked.rpartition("\n")
     public = _verified_key(x509.load_pem_x509_certificate(authority.certificate), node, present)
@@ -133,7 +133,7 @@ def sign_renewal(
 
 
 def begin_renewal(directory: Path, node: NodeName) -> str:
-    """Make a new key, keep it beside the one in force, and return what the authority is asked; raises OSError."""
+    """Make a new key, store it beside the one in force, and return the request to the authority; raises OSError."""
     made = request_certificate(node)
     write_private(directory / NEXT_KEY, made.key)
     present = _private_key((directory / NODE_KEY).read_bytes())
@@ -142,9 +142,9 @@ def begin_renewal(directory: Path, node: NodeName) -> str:
 
 
 def adopt_certificate(directory: Path, certificate: bytes) -> bool:
-    """Take a certificate and the key that was made for it into use; False when there is no such key here.
+    """Start using a certificate with the key that was made for it; return False when there is no such key here.
 
-    Killed in between, the next start goes on: `complete_adoption`. Raises OSError.
+    If the process is killed on the way, the next start continues: `complete_adoption`. Raises OSError.
     """
     try:
         _require_pair(x509.load_pem_x509_certificate(certificate), (directory / NEXT_KEY).read_bytes())
@@ -156,7 +156,7 @@ def adopt_certificate(directory: Path, certificate: bytes) -> bool:
 
 
 def complete_adoption(directory: Path) -> None:
-    """Put the next key and certificate into the places of those in force, as far as that is still to be done."""
+    """Move the next key and certificate to the places of those in force, as far as that is not done yet."""
     key, certificate = directory / NEXT_KEY, directory / NEXT_CERTIFICATE
     if not certificate.exists():
         return
@@ -189,12 +189,12 @@ def fingerprint_of(certificate: bytes) -> str:
 
 
 def pin_of(certificate: bytes) -> bytes:
-    """Return the SHA-256 of a certificate given as PEM; raises ValueError when it is none."""
+    """Return the SHA-256 of a certificate given as PEM; raises ValueError when it is invalid."""
     return x509.load_pem_x509_certificate(certificate).fingerprint(hashes.SHA256())
 
 
 def facts_of(certificate: bytes) -> CertificateFacts:
-    """Return what a node's certificate (PEM) says, unproven; raises ValueError when it is none."""
+    """Return the facts in a node's certificate (PEM), unverified; raises ValueError when it is invalid."""
     found = x509.load_pem_x509_certificate(certificate)
     names = found.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     return CertificateFacts(
@@ -206,7 +206,7 @@ def facts_of(certificate: bytes) -> CertificateFacts:
 
 
 def require_issued(authority_certificate: bytes, certificate: bytes, *, now: dt.datetime) -> NodeName:
-    """Return whom a certificate (DER) names; ValueError unless this authority (PEM) issued it and it is valid now."""
+    """Return the node in a certificate (DER); ValueError unless this authority (PEM) issued it and it is valid now."""
     found = x509.load_der_x509_certificate(certificate)
     names = found.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     node = NodeName(str(names[0].value) if len(names) == 1 else "")
@@ -225,20 +225,21 @@ def write_node_credentials(directory: Path, authority_certificate: bytes, node: 
 
 
 def write_authority(directory: Path, authority: Credentials) -> None:
-    """Write the authority where new members are admitted."""
+    """Write the authority's files on the node that admits new members."""
     _write(directory / AUTHORITY_KEY, authority.key, 0o600)
     _write(directory / AUTHORITY_CERTIFICATE, authority.certificate, 0o644)
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write what only its owner may read; it is whole on the disk when this returns."""
+    """Write a file that only its owner may read; it is durable when this returns."""
     _write(path, data, 0o600)
 
 
 def tls_context(directory: Path, *, is_server: bool) -> ssl.SSLContext:
-    """Return a context that speaks TLS 1.3 only, and only with holders of a certificate of this authority.
+    """Return a context for TLS 1.3 only, and only with holders of a certificate of this authority.
 
-    Host names are not compared: the peer's node name is, by the user of the connection. Raises OSError (ssl.SSLError).
+    Host names are not compared; the user of the connection compares the peer's node name. Raises OSError
+    (ssl.SSLError).
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if is_server else ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -252,7 +253,7 @@ def tls_context(directory: Path, *, is_server: bool) -> ssl.SSLContext:
 
 
 def node_name_of(certificate: Mapping[str, object]) -> NodeName | None:
-    """Return the node name in what `SSLSocket.getpeercert` returned; None unless there is exactly one."""
+    """Return the node name in the result of `SSLSocket.getpeercert`; None unless there is exactly one."""
     subject = certificate.get("subject")
     if not isinstance(subject, tuple):
         return None
@@ -261,7 +262,7 @@ def node_name_of(certificate: Mapping[str, object]) -> NodeName | None:
 
 
 def issuer_name_of(certificate: bytes) -> str:
-    """Return the common name of the issuer of a certificate (DER), unproven; empty when there is none."""
+    """Return the common name of the issuer of a certificate (DER), unverified; empty when there is none."""
     try:
         names = x509.load_der_x509_certificate(certificate).issuer.get_attributes_for_oid(NameOID.COMMON_NAME)
     except ValueError:
@@ -275,7 +276,7 @@ def heartbeat_keys(
     """Return the key shared with each peer, the same on both ends: HKDF over static Diffie-Hellman.
 
     `peer_certificates` are PEM; each must be issued by this cluster's authority and carry its peer's name, otherwise
-    ValueError. Raises OSError when this node's files cannot be read.
+    ValueError is raised. Raises OSError when this node's files cannot be read.
     """
     authority = x509.load_pem_x509_certificate((directory / AUTHORITY_CERTIFICATE).read_bytes())
     own = _private_key((directory / NODE_KEY).read_bytes())
@@ -331,7 +332,7 @@ def _verified_key(authority: x509.Certificate, peer: NodeName, pem: bytes) -> ec
 def _builder(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: dt.datetime
 ) -> x509.CertificateBuilder:
-    # A day of grace: the clocks of a cluster's machines need not agree.
+    # A day's tolerance: the clocks of a cluster's machines need not agree.
     return (
         x509.CertificateBuilder()
         .subject_name(subject)

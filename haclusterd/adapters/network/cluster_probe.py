@@ -1,7 +1,7 @@
-"""Asks addresses whether a daemon of a certain cluster lives there, with no credentials of that cluster.
+"""Asks addresses whether a daemon of a certain cluster runs there, without credentials of that cluster.
 
-A daemon shows its certificate before it looks at the caller's; the certificate names its cluster's authority. Nothing
-is proven by it, and nothing needs to be: who hears the old cluster must not make another of it.
+A daemon shows its certificate before it checks the caller's; the certificate names its cluster's authority. That proves
+nothing, and need not: a node that hears the old cluster must not form another one from it.
 """
 
 import socket
@@ -15,25 +15,25 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.records import dataclass
 
 TIMEOUT_S = 2.0
-"""For one address: connecting, and the greeting."""
+"""For one address: the connection and the handshake."""
 
 
 class Presence(StrEnum):
-    """What was heard at an address."""
+    """The result at one address."""
 
     SILENT = "silent"
-    """Nobody listens."""
+    """Nothing listens."""
     OTHER = "other"
-    """Somebody of another kind or cluster."""
+    """Something else listens, or another cluster."""
     UNSURE = "unsure"
-    """Somebody listens and does not say who it is: a stopped daemon looks so."""
+    """Something listens and does not answer: a stopped daemon looks like this."""
     HEARD = "heard"
     """A daemon of that cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """The answer of one node."""
+    """The result for one node."""
 
     node: NodeName
     address: tuple[str, int]
@@ -41,7 +41,7 @@ class Heard:
 
 
 def probe(cluster: str, addresses: Mapping[NodeName, Sequence[tuple[str, int]]]) -> tuple[Heard, ...]:
-    """Ask every address for a daemon of the cluster (its uuid), all at once; never raises for what the network does."""
+    """Ask every address for a daemon of the cluster (its uuid), all at once; never raises for network errors."""
     asked = [(node, address) for node, listed in sorted(addresses.items()) for address in listed]
     if not asked:
         return ()

@@ -1,8 +1,8 @@
-"""The new node's end of an enrolment: it comes with a token, and leaves with a certificate.
+"""The new node's end of an enrolment: it starts with a token, and ends with a certificate.
 
-Invariant: before it says anything, the daemon at the other end has shown the authority's certificate that the token
-names, and holds a certificate of that authority. It never sends the token or anything from which the secret could be
-computed.
+Invariant: before it sends anything, the daemon at the other end has shown the authority's certificate that the token
+names, and has proven a certificate of that authority. It never sends the token or anything from which the secret could
+be computed.
 """
 
 import secrets
@@ -35,21 +35,21 @@ class NoMemberAnswersError(Exception):
 
 
 class WrongAuthorityError(Exception):
-    """Who answers is not of the cluster that made the token; nothing was said to it."""
+    """The other end is not of the cluster that made the token; nothing was sent to it."""
 
 
 def enrol(
     token: Token, application: Callable[[Hello], Apply], waiting: Callable[[str], None]
 ) -> tuple[Hello, Admitted | Denied]:
-    """Apply at the first address that answers; `waiting` gets what is waited for.
+    """Apply at the first address that answers; `waiting` is called with what is awaited.
 
-    Raises NoMemberAnswersError, WrongAuthorityError, or OSError when the connection ends on the way: applying again,
-    with the same request, is harmless then.
+    Raises NoMemberAnswersError, WrongAuthorityError, or OSError when the connection is lost: applying again, with the
+    same request, is then harmless.
     """
     connection = _connect(token)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    # Whom it shows is judged below, by the token: no authority is known yet.
+    # The certificate is verified below, by the token: no authority is known yet.
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     with connection, context.wrap_socket(connection) as stream:
@@ -82,7 +82,7 @@ def _connect(token: Token) -> socket.socket:
 
 
 def _recognise(stream: ssl.SSLSocket, hello: Hello, token: Token) -> str:
-    """Return the fingerprint of the certificate at the other end, once it is that of a node of the token's cluster."""
+    """Return the fingerprint of the other end's certificate, if it is that of a node of the token's cluster."""
     certificate = stream.getpeercert(binary_form=True)
     try:
         pin = pin_of(hello.authority.encode())

@@ -1,8 +1,8 @@
-"""Where new nodes connect: a listener of its own, open only while somebody is invited.
+"""Where new nodes connect: a separate listener, open only while there are invitations.
 
-TLS 1.3, with this node's certificate; the applicant has none yet. Nothing is believed of what it says here. Few
-connections at a time, one every 50 ms, each with a limit of time and of bytes: a flood keeps others from joining, and
-disturbs nothing else.
+TLS 1.3, with this node's certificate; the applicant has none yet. Nothing that it sends here is trusted. The number of
+connections is small, one is accepted every 50 ms, each with limits of time and bytes: a flood keeps others from
+joining, and disturbs nothing else.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from haclusterd.wire.framing import HEADER_BYTES, payload_size
 
 APPLICANTS_MAX = 8
 PAUSE_S = 0.05
-"""Between two connections."""
+"""Pause between two connections."""
 GREETING_TIMEOUT_S = 10.0
-"""For the handshake and the application."""
+"""For the handshake and the receipt of the application."""
 APPLICATION_TIMEOUT_S = 180.0
-"""For the whole application: the members are changed meanwhile."""
+"""For the whole application, including the change of the members."""
 BACKLOG = 16
 
 Greeting = Callable[[], Hello]
@@ -37,7 +37,7 @@ Noted = Callable[[str, str], None]
 
 
 class _Applicant:
-    """One new node, as `ports.enrolment.Applicant`."""
+    """One new node; see `ports.enrolment.Applicant`."""
 
     def __init__(self, address: str, session_certificate: str, writer: asyncio.StreamWriter) -> None:
         self.address = address
@@ -46,7 +46,7 @@ class _Applicant:
         self.ended = asyncio.Event()
 
     def tell(self, message: News | Admitted | Denied) -> None:
-        """Write a message; the last one ends the connection."""
+        """Send a message; the last one ends the connection."""
         if self.ended.is_set() or self._writer.is_closing():
             return
         self._writer.write(encode(message))
@@ -86,7 +86,7 @@ class TlsEnrolmentListener:
         return opened
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         for task in tuple(self._accepting):
             task.cancel()
         for listener in self._listeners.values():
@@ -147,7 +147,7 @@ class TlsEnrolmentListener:
 
 
 def _context(credentials: Path) -> tuple[ssl.SSLContext, str]:
-    """Return how this node shows itself now, and the fingerprint of the certificate that it shows."""
+    """Return the context with this node's present certificate, and that certificate's fingerprint."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.num_tickets = 0

@@ -1,10 +1,11 @@
-"""A connection of frames (`wire.framing`). Each frame is handed over where it arrives.
+"""A connection of frames (`wire.framing`). Each frame is delivered where it arrives.
 
-asyncio's streams wake a task for every read; at several frames a second, for ever, that is a third of what a voter that
-rests costs. Here the loop calls the receiver of frames, in the turn in which they came.
+asyncio's streams wake a task for every read; at several frames a second, that is a third of the processor time of an
+idle voter. Here the loop calls the receiver of frames directly, in order.
 
-Invariant: frames come in order, each once, and none after the end; a length above the limit ends the connection, so
-that nobody's length decides what is held. Until somebody serves it, reading pauses once more than HELD_MAX waits.
+Invariant: frames are delivered in order, each once, and none after the end; a length above the limit ends the
+connection, so that no sender decides how much is buffered. Until there is a receiver, reading pauses while more than
+HELD_MAX bytes wait.
 """
 
 import asyncio
@@ -14,15 +15,15 @@ from typing import cast
 from haclusterd.wire.framing import FrameBuffer, FrameTooLongError, framed
 
 HELD_MAX = 64 * 1024
-"""Bytes that wait to be asked for; more are left with the sender."""
+"""Maximum number of undelivered bytes; more are left with the sender."""
 
 
 class FrameLimitError(ConnectionError):
-    """A length above what is permitted: the connection has ended."""
+    """A length above the limit: the connection has ended."""
 
 
 class FramedLink(asyncio.Protocol):
-    """One end of a connection. First ask for `frame` by frame, then have them all taken with `serve`."""
+    """One end of a connection. First read frames one by one with `frame`, then have all delivered with `serve`."""
 
     transport: asyncio.Transport
 
@@ -34,7 +35,7 @@ class FramedLink(asyncio.Protocol):
         self._error: BaseException | None = None
         self._ended = asyncio.Event()
 
-    # What the loop calls.
+    # Called by the loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio.Protocol."""
@@ -51,10 +52,10 @@ class FramedLink(asyncio.Protocol):
         """See asyncio.Protocol."""
         self._end(exc or EOFError("the connection has ended"))
 
-    # What its owner calls.
+    # Called by the owner.
 
     def send(self, frame: bytes) -> None:
-        """Send a frame; one on a connection that has ended is lost."""
+        """Send a frame; on a connection that has ended it is lost."""
         self.transport.write(framed(frame))
 
     async def frame(self, at_most: int) -> bytes:
@@ -73,7 +74,7 @@ class FramedLink(asyncio.Protocol):
             self._waiting = None
 
     async def serve(self, take: Callable[[bytes], None], at_most: int) -> None:
-        """Have every frame taken until the connection ends, or taking one fails; raises what ended it."""
+        """Deliver every frame to `take` until the connection ends, or `take` fails; raises what ended it."""
         self._take, self._limit = take, at_most
         self.transport.resume_reading()
         self._hand_over()
@@ -82,7 +83,7 @@ class FramedLink(asyncio.Protocol):
         raise self._error
 
     def _hand_over(self) -> None:
-        """Hand over the whole frames that are here, as long as somebody wants one."""
+        """Deliver the complete frames, as long as there is a receiver."""
         while self._is_wanted():
             try:
                 frame = self._unread.take(self._limit)

@@ -1,8 +1,8 @@
-"""From names to numeric addresses, on threads of its own: a name server that does not answer holds nothing else up.
+"""From names to numeric addresses, on separate threads: a name server that does not answer delays nothing else.
 
-asyncio looks names up on the loop's default threads, which are the Raft thread's way to the disk; two lookups that hang
-would stop every fsync. Here an address that is numeric costs nothing, a lookup has a deadline, and what was found last
-stands in for one that fails, so that a cluster outlives its name server.
+asyncio resolves names on the loop's default threads, on which the Raft thread also syncs its files; two lookups that
+hang would stop every fsync. Here a numeric address costs nothing, a lookup has a deadline, and the last result is used
+when a lookup fails, so that a cluster survives its name server.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ from haclusterd.adapters.machine.ready_threads import ready_pool
 LOOKUP_TIMEOUT_S = 2.0
 THREADS = 2
 ANSWERS_MAX = 8
-"""Numeric addresses of one name."""
+"""Maximum number of numeric addresses of one name."""
 
 Address = tuple[str, int]
 
 
 def is_numeric(host: str) -> bool:
-    """Tell whether an address is one without any lookup; IPv6 may carry a zone."""
+    """Return whether an address is numeric; IPv6 may carry a zone."""
     try:
         socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except (OSError, UnicodeError):
@@ -30,7 +30,7 @@ def is_numeric(host: str) -> bool:
 
 
 class NameResolver:
-    """Looks names up for one loop."""
+    """Resolves names for one loop."""
 
     def __init__(self) -> None:
         self._threads = ready_pool(THREADS, "names")
@@ -38,7 +38,7 @@ class NameResolver:
         self._under_way: dict[Address, asyncio.Future[tuple[Address, ...]]] = {}
 
     async def resolve(self, address: Address) -> tuple[Address, ...]:
-        """Return what the name stands for now, or stood for last; raises OSError when that was never known."""
+        """Return the present addresses of a name, or the last known ones; raises OSError when it was never resolved."""
         if is_numeric(address[0]):
             return (address,)
         try:
@@ -50,16 +50,16 @@ class NameResolver:
         return self._found[address]
 
     def known(self, address: Address) -> tuple[Address, ...]:
-        """Return what the name stood for when it was last looked up; itself when it is numeric or not known."""
+        """Return the last known addresses of a name; the argument itself when it is numeric or unknown."""
         return self._found.get(address, (address,))
 
     async def resolve_all(self, addresses: Iterable[Address]) -> None:
-        """Look up all of these that are names, so that `known` knows them."""
+        """Resolve all names among these addresses, so that `known` has them."""
         names = sorted({address for address in addresses if not is_numeric(address[0])})
         await asyncio.gather(*(self.resolve(address) for address in names), return_exceptions=True)
 
     def _look_up(self, address: Address) -> "asyncio.Future[tuple[Address, ...]]":
-        """Begin a lookup, or join the one that is under way: a name that hangs takes one thread, not all."""
+        """Start a lookup, or join the one under way: a name that hangs takes one thread, not all."""
         found = self._under_way.get(address)
         if found is None:
             loop = asyncio.get_running_loop()
@@ -71,11 +71,11 @@ class NameResolver:
     def _ended(self, address: Address, found: "asyncio.Future[tuple[Address, ...]]") -> None:
         del self._under_way[address]
         if not found.cancelled():
-            # Taken note of here also when nobody waits for it any more.
+            # Handled here even if nobody waits for it any more.
             found.exception()
 
     def close(self) -> None:
-        """Begin no more lookups; one that hangs ends by itself."""
+        """Start no more lookups; one that hangs ends by itself."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 

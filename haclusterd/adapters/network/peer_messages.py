@@ -1,9 +1,9 @@
-"""Messages between daemons on the links of the Raft transport: authenticated there, and after everything else.
+"""Messages between daemons on the links of the Raft transport: authenticated there, and of lower priority.
 
-A message is a frame that begins with a byte no Raft message begins with. It is handed on without being looked at, so a
-message costs the Raft thread a comparison; one for a link that has bytes waiting is lost.
+A message is a frame that begins with a byte no Raft message begins with. It is passed on unread, so a message costs the
+Raft thread one comparison; it is dropped if the link has bytes waiting.
 
-Invariant: nothing here may wait, and nothing of a message may reach the Raft core.
+Invariant: nothing here may wait, and no part of a message may reach the Raft core.
 """
 
 from collections.abc import Callable
@@ -17,30 +17,30 @@ MARK: Final = b"\xc0"
 
 
 class Links(Protocol):
-    """What is asked of the transport, on its loop."""
+    """The part of the transport that is used here, on its loop."""
 
     def send_if_idle(self, peer: NodeName, frame: bytes) -> None:
-        """Send a frame when nothing waits on the link to the peer, or lose it."""
+        """Send a frame if nothing waits on the link to the peer, otherwise drop it."""
         ...
 
 
 class Post(Protocol):
-    """Makes a call on the loop of the links, from any thread; raises RuntimeError when it has ended."""
+    """Makes a call on the loop of the links, from any thread; raises RuntimeError when that has ended."""
 
     def __call__(self, call: Callable[[NodeName, bytes], None], to: NodeName, frame: bytes, /) -> object:
-        """Do so."""
+        """Call `call(to, frame)` on the loop."""
         ...
 
 
 class RaftPeerMessages:
-    """`PeerMessages` over a transport that may come, go and come again."""
+    """`PeerMessages` over a transport that may be replaced."""
 
     def __init__(self) -> None:
         self._receivers: dict[bytes, Callable[[NodeName, bytes], None]] = {}
         self._way: tuple[Post, Links] | None = None
         self._reachable: frozenset[NodeName] = frozenset()
 
-    # What is called on any thread.
+    # Called on any thread.
 
     def open(self, kind: bytes, received: Callable[[NodeName, bytes], None]) -> None:
         """See `PeerMessages.open`."""
@@ -61,23 +61,23 @@ class RaftPeerMessages:
         """See `PeerMessages.reachable`."""
         return tuple(sorted(self._reachable))
 
-    # What the Raft thread calls.
+    # Called on the Raft thread.
 
     def attach(self, post: Post, links: Links) -> None:
         """Use these links from now on; `post` makes a call on their loop, from any thread."""
         self._way = (post, links)
 
     def detach(self) -> None:
-        """There are no links any more."""
+        """Note that there are no links any more."""
         self._way = None
         self._reachable = frozenset()
 
     def connected(self, peer: NodeName) -> None:
-        """A link has come up."""
+        """Note that a link is up."""
         self._reachable |= {peer}
 
     def disconnected(self, peer: NodeName) -> None:
-        """A link is gone."""
+        """Note that a link is gone."""
         self._reachable -= {peer}
 
     def take(self, peer: NodeName, frame: bytes) -> bool:
@@ -91,7 +91,7 @@ class RaftPeerMessages:
 
 
 class NoPeerMessages:
-    """`PeerMessages` of a node that has nobody to write to."""
+    """`PeerMessages` of a node without peers."""
 
     def open(self, kind: bytes, received: Callable[[NodeName, bytes], None]) -> None:
         """See `PeerMessages.open`."""

@@ -1,7 +1,7 @@
-"""What was refused to whom, so that it is logged once and not for every packet: no flood becomes a flooded log.
+"""Refusals, by source and reason, so that each is logged once and not for every packet: a flood must not flood the log.
 
-Invariant: the memory of it is bounded, whatever is sent. Reasons are to be chosen from few by the caller, never
-made of what was received. What was reported is forgotten after a time, and reported again when it still happens then.
+Invariant: the memory for it is bounded, whatever is sent. The caller must choose reasons from a few, never build them
+from received data. A reported refusal is forgotten after a time, and reported again if it still happens then.
 Stdlib only: the pacer imports this.
 """
 
@@ -9,20 +9,20 @@ import ipaddress
 
 FORGET_AFTER_S = 600.0
 SOURCES_MAX = 256
-"""Pairs of a source and a reason that are distinguished."""
+"""Maximum number of distinguished pairs of a source and a reason."""
 IPV6_PREFIX = 64
-"""One host has so many addresses of its network that it counts as one source."""
+"""Prefix length of IPv6 networks that count as one source: one host may have that many addresses."""
 
 
 class Refusals:
-    """A table of what was reported; times are of any clock that never goes back."""
+    """A table of reported refusals; times are of any monotonic clock."""
 
     def __init__(self) -> None:
         self._reported_at: dict[tuple[str, str], float] = {}
         self._overflow_reported_at: float | None = None
 
     def line(self, source: str, reason: str, text: str, now_s: float) -> str:
-        """Return what is to be logged of a refusal: the text, or nothing when that was reported lately."""
+        """Return the log line for a refusal: `text`, or an empty one when it was reported lately."""
         while self._reported_at:
             oldest = next(iter(self._reported_at))
             if now_s - self._reported_at[oldest] < FORGET_AFTER_S:
@@ -44,7 +44,7 @@ class Refusals:
 
 
 def source_of(host: str) -> str:
-    """Return whom an address counts for: itself, or its network where a host has a whole one."""
+    """Return the source that an address counts for: itself, or its network where a host has a whole one."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

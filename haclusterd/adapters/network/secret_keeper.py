@@ -1,8 +1,8 @@
-"""`SecretKeeper` with the recipes of `cryptography`: HPKE (RFC 9180) for keys, AES-256-GCM for values.
+"""`SecretKeeper` with the primitives of `cryptography`: HPKE (RFC 9180) for keys, AES-256-GCM for values.
 
-This node's private key is a file beside its certificate, mode 0600. The cluster's secret key is random, and is known
-only in memory, once it was opened. What is bound in as associated data: the id of the key, and whom or what it is for.
-So a value cannot be given out as that of another secret, nor a key as that of another member.
+This node's private key is a file beside its certificate, mode 0600. The cluster's secret key is random, and exists in
+clear only in memory, after it was opened. The associated data are the id of the key, and the member or secret that it
+is for. So a value cannot be passed off as that of another secret, nor a key as that of another member.
 """
 
 import base64
@@ -26,7 +26,7 @@ from haclusterd.model.words import SECRET_CHARACTERS_MAX
 KEY_FILE = "secrets.key"
 NONCE_BYTES = 12
 PACEMAKERS_DIRECTORIES = (Path("/var/lib/pacemaker/lrm/secrets"), Path("/var/lib/pacemaker/lrm/cib/secrets"))
-"""Where `cibsecret` of Pacemaker keeps values, as RESOURCE/PARAMETER, with their MD5 in a `.sign` beside."""
+"""Where Pacemaker's `cibsecret` keeps values, as RESOURCE/PARAMETER, with their MD5 in a `.sign` file beside them."""
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 
 
@@ -36,12 +36,12 @@ class SealingKeeper:
     def __init__(
         self, directory: Path, node: NodeName, pacemakers: tuple[Path, ...] = PACEMAKERS_DIRECTORIES
     ) -> None:
-        """`directory` holds this node's certificate; `problem` says why there is no key, if there is none."""
+        """`directory` has this node's certificate; the attribute `problem` says why there is no key, or is empty."""
         self._node = node
         self._pacemakers = pacemakers
         self._private: X25519PrivateKey | None = None
         self._opened: dict[str, bytes] = {}
-        """Keys that were opened, by their id; of two at most: the one in force, and the one before."""
+        """Opened keys by their id, at most two: the one in force, and the one before."""
         self.problem = ""
         try:
             self._private = _read_or_make(directory / KEY_FILE)
@@ -144,7 +144,7 @@ def _text(data: bytes) -> str:
 
 
 def _read_or_make(path: Path) -> X25519PrivateKey:
-    """Return the key in a file, which is made where there is none; raises OSError, ValueError."""
+    """Return the key in a file, which is made if there is none; raises OSError, ValueError."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:

@@ -1,14 +1,13 @@
-"""Listening sockets for clients from anywhere, who share a bounded number of connections.
+"""Listening sockets for arbitrary clients, which share a bounded number of connections.
 
-asyncio's own server accepts as many connections at a time as its backlog has, and asks nobody before: a flood of them
-takes every descriptor of the process, and who comes behind it waits until the kernel offers their packet again,
-which it does after 1, 3, 7, 15 and 31 s.
+asyncio's own server accepts as many connections at a time as its backlog has, without asking: a flood of them takes
+every descriptor of the process, and later clients wait until they repeat their packets, after 1, 3, 7, 15 and 31 s.
 
-Invariant: there are never more than CONNECTIONS_MAX connections, and CONNECTIONS_OF_SOURCE_MAX of one source, whether
-they are secured already or not. Where they are too many, the source with the most loses the one that has waited for its
-client longest; the one that comes is refused only where something is being done on all of them. A few are accepted in
-each turn of the loop, so that those who are in are served while others come. A connection on which nothing has come is
-a socket and its place: it costs little to hold, and to close.
+Invariant: there are never more than CONNECTIONS_MAX connections, and CONNECTIONS_OF_SOURCE_MAX of one source, with or
+without completed TLS. When there are too many, the source with the most loses the one that has waited for its client
+longest; a new one is refused only if all are being served. A few are accepted in each turn of the loop, so that
+existing connections are served meanwhile. A connection without data is only a socket and its place: it costs little to
+hold, and to close.
 """
 
 import asyncio
@@ -26,23 +25,23 @@ from haclusterd.ports.listening import Make
 
 CONNECTIONS_MAX = 1024
 CONNECTIONS_OF_SOURCE_MAX = 768
-"""Of one address, or one IPv6 network of 64 bits: the others have the rest to themselves."""
+"""Of one address, or one IPv6 network of 64 bits: the rest is for the others."""
 BACKLOG = 4096
 """Connections that the kernel holds until they are accepted; not more than `net.core.somaxconn`."""
 ACCEPTS_AT_ONCE = 64
 ACCEPT_PAUSE_S = 1.0
-"""After the machine had no descriptor or memory for one."""
+"""Pause after the machine had no descriptor or memory for a connection."""
 IDLE_S = 15.0
-"""For a connection on which nothing is asked."""
+"""Time limit of a connection without a request."""
 SWEEP_EVERY_S = 5.0
 TLS_TIMEOUT_S = 10.0
 TLS_BUFFER_BYTES = 64 * 1024
-"""What asyncio reads at a time, and holds for each connection for as long as it lives; its own choice are 256 KiB."""
+"""Bytes that asyncio reads at a time, and holds for each connection; its default is 256 KiB."""
 _log = logging.getLogger(__name__)
 
 
 class _Place:
-    """What one connection holds."""
+    """One connection's place."""
 
     __slots__ = ("_places", "connection", "is_silent", "source", "transport")
 
@@ -52,7 +51,7 @@ class _Place:
         self.source = source
         self.transport: asyncio.Transport | None = None
         self.is_silent = True
-        """Nothing has come yet."""
+        """Whether nothing has arrived yet."""
 
     def begins(self) -> None:
         self._places.waiting.pop(self, None)
@@ -86,12 +85,12 @@ class Places:
         self.loop = asyncio.get_running_loop()
         self.now = self.loop.time
         self.waiting: dict[_Place, float] = {}
-        """Those that wait for their client, and until when; the one that began first is the first."""
+        """Connections that wait for their client, and until when; the first one began to wait first."""
         self._held: set[_Place] = set()
         self._of_source: Counter[str] = Counter()
 
     def enter(self, connection: socket.socket, host: str) -> _Place | None:
-        """Return a place for a connection that has come; None: on all that could give way, something is being done."""
+        """Return a place for a new connection; None: all connections that could make room are being served."""
         source = source_of(host)
         if self._of_source[source] >= CONNECTIONS_OF_SOURCE_MAX:
             gone = self._longest(source)
@@ -117,13 +116,13 @@ class Places:
         return next((each for each in self.waiting if each.source == source), None)
 
     def wait(self, place: _Place, until: float) -> None:
-        """This one waits for its client from now on."""
+        """Note that a connection waits for its client from now on."""
         if place in self._held:
             self.waiting.pop(place, None)
             self.waiting[place] = until
 
     def leave(self, place: _Place) -> None:
-        """This one has ended; harmless when repeated."""
+        """Note that a connection has ended; may be called again."""
         self.waiting.pop(place, None)
         if place in self._held:
             self._held.remove(place)
@@ -132,19 +131,19 @@ class Places:
                 del self._of_source[place.source]
 
     def end_all(self) -> None:
-        """End every connection, whatever is being done on it."""
+        """End every connection, even those being served."""
         for place in tuple(self._held):
             place.hang_up()
             self.leave(place)
 
     def end_silent(self) -> None:
-        """End those on which nothing has come."""
+        """End the connections on which nothing has arrived."""
         for place in [each for each in self.waiting if each.is_silent]:
             place.hang_up()
             self.leave(place)
 
     def sweep(self) -> None:
-        """End those that have waited for too long."""
+        """End the connections that have waited too long."""
         now = self.now()
         for place in [each for each, until in self.waiting.items() if until < now]:
             place.hang_up()
@@ -155,7 +154,7 @@ class SharedListeners:
     """Listening sockets whose connections share the places."""
 
     def __init__(self, context: ssl.SSLContext | None) -> None:
-        """`context`: how connections are secured; None: not at all."""
+        """`context`: the TLS context of connections; None: without TLS."""
         if context is not None:
             sslproto.SSLProtocol.max_size = TLS_BUFFER_BYTES
         self._context = context
@@ -166,7 +165,7 @@ class SharedListeners:
         self._sweeper = self._loop.create_task(self._sweep())
 
     async def open(self, host: str, port: int, make: Make) -> None:
-        """Listen on every address of a host. Raises OSError when one cannot be had."""
+        """Listen on every address of a host. Raises OSError when one is not available."""
         found = await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, address in dict.fromkeys((each[0], each[4]) for each in found):
             listening = socket.create_server(address, family=family, backlog=BACKLOG)
@@ -175,16 +174,16 @@ class SharedListeners:
             self._loop.add_reader(listening, self._accept, listening, make)
 
     def take(self, context: ssl.SSLContext | None) -> None:
-        """Secure connections in this way from now on, and end those that were secured before.
+        """Use another TLS context from now on, and end the connections with the previous one.
 
-        Whether connections are secured at all stays as it was: what listens without TLS does so on loopback alone.
+        With or without TLS stays as it was: a listener without TLS is on loopback only.
         """
         if self._context is not None and context is not None:
             self._context = context
             self._places.end_all()
 
     def close(self) -> None:
-        """Listen no more; connections that are there go on, those that are being secured do not."""
+        """Stop listening; existing connections go on, those in the handshake do not."""
         self._sweeper.cancel()
         for listening in self._listening:
             self._loop.remove_reader(listening)
@@ -212,7 +211,7 @@ class SharedListeners:
             self._loop.add_reader(connection, self._hear, place, make)
 
     def _hear(self, place: _Place, make: Make) -> None:
-        """Something has come, or the end."""
+        """Handle the first data of a connection, or its end."""
         self._loop.remove_reader(place.connection)
         place.is_silent = False
         task = self._loop.create_task(self._begin(place, make))
@@ -224,11 +223,11 @@ class SharedListeners:
             self._loop.add_reader(listening, self._accept, listening, make)
 
     async def _begin(self, place: _Place, make: Make) -> None:
-        """Hand the connection to its protocol, secured if need be."""
+        """Give the connection to its protocol, after the TLS handshake if there is one."""
         connection = place.connection
         try:
             connection.settimeout(0)
-            # asyncio does so for the connections that it accepted itself (adapters/network/tls_listening.py).
+            # asyncio does this for the connections that it accepted itself (adapters/network/tls_listening.py).
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             timeout_s = None if self._context is None else TLS_TIMEOUT_S
             protocol = make(place)

@@ -1,8 +1,8 @@
-"""Listening sockets whose connections are accepted one by one, and secured when they have begun to speak TLS.
+"""Listening sockets whose connections are accepted one by one; TLS begins when the client has begun to speak it.
 
-asyncio's own server begins the handshake with everybody at once, and holds 256 KiB for each connection meanwhile. Here
-the listener decides first how many there may be, and nothing but the socket is held until a whole opening of a
-handshake has come (RFC 8446 §5.1: one record).
+asyncio's own server begins the handshake with every client at once, and holds 256 KiB for each connection meanwhile.
+Here the listener first decides how many there may be, and only the socket is held until the complete first record of a
+handshake has arrived (RFC 8446 §5.1).
 """
 
 import asyncio
@@ -22,9 +22,9 @@ class NoHandshakeError(ConnectionError):
 
 
 def listen(address: Address, backlog: int) -> socket.socket:
-    """Listen without blocking; for a host name at all addresses of this machine. Raises OSError.
+    """Return a non-blocking listening socket; for a host name, on all addresses of this machine. Raises OSError.
 
-    What an own name stands for here (often a loopback address) says nothing of how others reach it.
+    The local resolution of the node's own name (often to a loopback address) does not show how others reach it.
     """
     host, port = address
     if is_numeric(host):
@@ -54,9 +54,9 @@ async def secure_stream(
 async def secure(
     connection: socket.socket, context: ssl.SSLContext, timeout_s: float, protocol: asyncio.Protocol
 ) -> asyncio.Transport:
-    """Speak TLS as the server on an accepted connection; raises OSError when that fails.
+    """Do the server's part of TLS on an accepted connection; raises OSError when that fails.
 
-    The caller limits the time that the opening takes, and closes the connection when this fails.
+    The caller limits the time that this takes, and closes the connection when it fails.
     """
     # asyncio does so for the connections that it accepted itself. Otherwise the second of two small frames waits until
     # the first is acknowledged (Nagle, RFC 896), and the other end delays that by some 40 ms (RFC 1122 §4.2.3.2).
@@ -69,9 +69,10 @@ async def secure(
 
 
 def forget_frames(error: BaseException) -> None:
-    """Take the frames from a failure that was dealt with.
+    """Remove the frames from a handled exception.
 
-    Those of a failed handshake refer to the failure in turn, and would keep its buffers until garbage is collected.
+    The frames of a failed handshake refer to the exception in turn, and would keep its buffers until garbage is
+    collected.
     """
     pending: list[BaseException | None] = [error]
     while pending:
@@ -82,7 +83,7 @@ def forget_frames(error: BaseException) -> None:
 
 
 async def _require_opening(connection: socket.socket) -> None:
-    """Wait until the first record of a handshake is there, whole; nothing is taken from the connection."""
+    """Wait until the complete first record of a handshake has arrived; nothing is read from the connection."""
     header = await _peek(connection, RECORD_HEADER_BYTES)
     if not header:
         raise NoHandshakeError("it sent nothing")
@@ -101,7 +102,7 @@ def _settle(come: asyncio.Future[None]) -> None:
 
 
 async def _peek(connection: socket.socket, size: int) -> bytes:
-    """Return that many bytes when they have come, without taking them; fewer when the other end has ended."""
+    """Return that many bytes once they have arrived, without reading them; fewer at the end of the connection."""
     loop = asyncio.get_running_loop()
     come: asyncio.Future[None] = loop.create_future()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)

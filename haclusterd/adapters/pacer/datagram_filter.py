@@ -1,8 +1,8 @@
-"""A filter on a UDP socket: the kernel drops what does not have given bytes at given places, and queues the rest.
+"""A filter on a UDP socket: the kernel queues only datagrams with given bytes at given places, and drops the rest.
 
-It is classic BPF (the kernel's Documentation/networking/filter.rst), which needs no privilege. A datagram that it drops
-costs a fraction of a microsecond, takes no room in the socket's queue and does not wake the reader. Stdlib only: the
-pacer imports this.
+It is classic BPF (the kernel's Documentation/networking/filter.rst), which needs no privilege. A dropped datagram costs
+a fraction of a microsecond, takes no room in the socket's queue and does not wake the reader. Stdlib only: the pacer
+imports this.
 """
 
 import array
@@ -21,7 +21,7 @@ _PROGRAM = struct.Struct("@HP")
 """struct sock_fprog."""
 
 UDP_HEADER_SIZE = 8
-"""A filter of a UDP socket sees the header before the data."""
+"""The filter of a UDP socket sees the UDP header before the data."""
 _LOADS = {4: 0x20, 2: 0x28, 1: 0x30}
 """BPF_LD | BPF_ABS of a word, half a word, a byte, in network order."""
 _LOAD_LENGTH = 0x80
@@ -30,18 +30,18 @@ _RETURN = 0x06
 _WHOLE = 0xFFFF_FFFF
 _NEXT = 0
 _DROP = -1
-"""Stands for the way to the last instruction."""
+"""Placeholder for the jump to the last instruction."""
 
 Piece = tuple[int, bytes]
-"""A place in the datagram, and the bytes that it must have there."""
+"""An offset in the datagram, and the bytes that must be there."""
 _Instruction = tuple[int, int, int, int]
-"""Operation, how many to skip when the comparison holds and when not, operand."""
+"""Operation, numbers of instructions to skip if the comparison holds and if not, operand."""
 
 
 def program(pieces: Sequence[Piece], longest: int) -> tuple[_Instruction, ...]:
-    """Return the instructions that let a datagram through with all the pieces, and not longer than that, in bytes.
+    """Return the instructions that accept a datagram with all the pieces and of at most `longest` bytes.
 
-    Raises ValueError where a jump would be farther than 255 instructions: about 500 bytes are compared at most.
+    Raises ValueError if a jump would be farther than 255 instructions: about 500 bytes can be compared.
     """
     least = max(place + len(wanted) for place, wanted in pieces)
     made = [
@@ -68,7 +68,7 @@ def program(pieces: Sequence[Piece], longest: int) -> tuple[_Instruction, ...]:
 
 
 def attach(filtered: socket.socket, pieces: Sequence[Piece], longest: int) -> None:
-    """Put the filter on a socket, in place of the one before, for what comes from now on. Raises OSError."""
+    """Put the filter on a socket, in place of an earlier one; what is queued stays. Raises OSError."""
     instructions = program(pieces, longest)
     memory = array.array("B", b"".join(_INSTRUCTION.pack(*each) for each in instructions))
     address, _ = memory.buffer_info()
@@ -76,7 +76,7 @@ def attach(filtered: socket.socket, pieces: Sequence[Piece], longest: int) -> No
 
 
 def detach(filtered: socket.socket) -> None:
-    """Take the filter away, if there is one. Raises OSError."""
+    """Remove the filter, if there is one. Raises OSError."""
     try:
         filtered.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
     except FileNotFoundError:
@@ -84,9 +84,9 @@ def detach(filtered: socket.socket) -> None:
 
 
 def dropped(counted: socket.socket) -> int:
-    """Return how many datagrams the kernel has dropped here since the socket was made, by a filter or for want of room.
+    """Return how many datagrams the kernel has dropped on this socket, by a filter or because the queue was full.
 
-    It is 0 for ever where the kernel does not say (before Linux 4.12).
+    It is always 0 if the kernel does not report it (before Linux 4.12).
     """
     try:
         words = counted.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, _MEMINFO.size)

@@ -1,14 +1,14 @@
-"""The pacer's UDP sockets, so made that nobody who floods them keeps the members' heartbeats out.
+"""The pacer's UDP sockets, made such that a flood does not keep the members' heartbeats out.
 
-Each address that is listened on has a socket for everybody, from which heartbeats also leave, and for each peer whose
-heartbeats come to it one that is connected to that peer: the kernel puts what comes from the peer's address there, and
-all else into the former. So a flood from other addresses fills a queue of its own, which is read at a bounded rate; one
-that forges a peer's address fills that peer's queue, which is read as fast as it goes, and no other peer's, unless it
-is dropped before (`let_through`).
+Each listen address has a socket for all senders, from which heartbeats are also sent, and one connected socket for each
+peer whose heartbeats arrive there: the kernel queues datagrams from the peer's address on that one, and all others on
+the former. So a flood from other addresses fills a separate queue, which is read at a bounded rate; a flood with a
+peer's forged address fills only that peer's queue, which is read as fast as possible, unless it is dropped before
+(`let_through`).
 
-Invariant: nothing here blocks or looks up a name. What the network refuses is a text in `errors`, never an exception,
-and never a sign about a peer (safety.md §4: refused connections cause nothing). A port in use is tried again. Stdlib
-only: the pacer imports this.
+Invariant: nothing here blocks or looks up a name. A network error is a text in `errors`, never an exception, and never
+evidence about a peer (safety.md §4: refused connections cause nothing). A port in use is tried again. Stdlib only: the
+pacer imports this.
 """
 
 import os
@@ -29,10 +29,10 @@ OTHERS_BATCH = 16
 """Datagrams from other addresses in one turn of the loop."""
 OTHERS_MAX = 256
 """Datagrams from other addresses in OTHERS_SPAN_MS: more than the heartbeats of a whole cluster, whose nodes may send
-from an address that nobody configured."""
+from an address that is not configured."""
 OTHERS_SPAN_MS = 50
 PEER_QUEUE_BYTES = 1 << 20
-"""So that a forged flood does not fill a peer's queue while the loop is at something else."""
+"""Size of a peer's queue, so that a forged flood does not fill it while the loop does other work."""
 SO_RCVBUFFORCE = 33
 """socket(7); the socket module does not know it."""
 
@@ -47,7 +47,7 @@ class _Target(NamedTuple):
 class HeartbeatSockets:
     """Sockets on the selector of one loop.
 
-    `receive` is called with each datagram, the host it says it is from, and the link whose peer has that address.
+    `receive` is called with each datagram, its source host, and the link whose peer has that address.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class HeartbeatSockets:
         self._send_errors: dict[Address, str] = {}
         self._others_left = OTHERS_MAX
         self._others_until = Instant(0)
-        """When as many datagrams from other addresses may be read again."""
+        """When datagrams from other addresses may be read again."""
         self._is_deaf_to_others = False
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """What does not work at present, for people."""
+        """Present problems, as text for administrators."""
         return (*self._listen_errors.values(), *self._send_errors.values())
 
     @property
@@ -78,7 +78,7 @@ class HeartbeatSockets:
         return self._others_until if self._is_deaf_to_others else NEVER
 
     def turn(self, now: Instant) -> None:
-        """Begin a turn of the loop."""
+        """Start a turn of the loop."""
         if now < self._others_until:
             return
         self._others_left = OTHERS_MAX
@@ -89,9 +89,9 @@ class HeartbeatSockets:
                 self._selector.register(opened, selectors.EVENT_READ, partial(self._read_others, opened))
 
     def listen(self, addresses: Iterable[Address], peers: Iterable[Sequence[Address]] = ()) -> None:
-        """Listen on these addresses and no others; those that stay are not disturbed.
+        """Listen on these addresses and no others; sockets that stay are not disturbed.
 
-        `peers`: the addresses of each peer. It sends from the one to ours of the same place.
+        `peers`: the addresses of each peer. Each sends to the one of ours with the same index.
         """
         self._wanted = tuple(addresses)
         self._targets.clear()
@@ -105,7 +105,7 @@ class HeartbeatSockets:
         self.retry()
 
     def retry(self) -> None:
-        """Try again to listen where that failed, and to connect where there was no way to a peer."""
+        """Try again to listen where that failed, and to connect where there was no route to a peer."""
         for address in self._wanted:
             if address not in self._open:
                 self._listen(address)
@@ -114,7 +114,7 @@ class HeartbeatSockets:
                 self._connect(link)
 
     def send(self, link: int, to: Address, datagram: bytes) -> None:
-        """Send one datagram, from the listen address of the link where there is one of the right family."""
+        """Send one datagram, from the listen address of the link if that has the right family."""
         target = self._target(to)
         sender = None if target is None else self._sender(link, target.family)
         if target is None or sender is None:
@@ -131,9 +131,9 @@ class HeartbeatSockets:
             self._send_errors.pop(to, None)
 
     def let_through(self, link: Link, pieces: Sequence[datagram_filter.Piece]) -> str:
-        """Queue only what has these pieces on a link from now on; no pieces: everything. What waits, waits.
+        """Queue only datagrams with these pieces on a link from now on; no pieces: all. What is queued stays.
 
-        Return why that is not possible, or nothing.
+        Return why that is not possible, or an empty text.
         """
         connected = self._connected.get(link)
         if connected is None:
@@ -153,7 +153,7 @@ class HeartbeatSockets:
         return 0 if connected is None else datagram_filter.dropped(connected)
 
     def close(self) -> None:
-        """Close all."""
+        """Close all sockets."""
         for link in list(self._connected):
             self._disconnect(link)
         for address in list(self._open):
@@ -181,7 +181,7 @@ class HeartbeatSockets:
             self._selector.register(opened, selectors.EVENT_READ, partial(self._read_others, opened))
 
     def _connect(self, link: Link) -> None:
-        """Give a peer a queue of its own; what cannot be connected now goes through the queue for everybody."""
+        """Make a connected socket for a peer; if that is not possible now, its datagrams arrive with all others."""
         own, peer = self._target(link[0]), self._target(link[1])
         if own is None or peer is None or own.family != peer.family:
             return
@@ -207,7 +207,7 @@ class HeartbeatSockets:
         self._selector.register(made, selectors.EVENT_READ, partial(self._read_peer, made, link))
 
     def _read_peer(self, connected: socket.socket, link: Link) -> None:
-        """Take what has come from one peer's address."""
+        """Read what has arrived from one peer's address."""
         receive, host = self._receive, link[1][0]
         for _ in range(PEER_BATCH):
             try:
@@ -217,7 +217,7 @@ class HeartbeatSockets:
             receive(datagram, host, link)
 
     def _read_others(self, opened: socket.socket) -> None:
-        """Take some of what has come from other addresses; once that was enough for a while, look at none of it."""
+        """Read some datagrams from other addresses; above the limit, none for a while."""
         for _ in range(min(OTHERS_BATCH, self._others_left)):
             try:
                 datagram, sender = opened.recvfrom(MAXIMUM_SIZE + 1)
@@ -262,7 +262,7 @@ def _enlarge(made: socket.socket) -> None:
 
 
 def _resolve(host: str, port: int) -> _Target | None:
-    """Read a numeric address; an empty one would mean any."""
+    """Return a numeric address as a target; an empty one would mean any address."""
     if not host:
         return None
     try:

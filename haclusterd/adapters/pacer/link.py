@@ -1,11 +1,11 @@
-"""The brain's end of its pacer: the socket on the main loop, the page from any thread.
+"""The daemon's end of its pacer: the socket on the main loop, the page from any thread.
 
-Invariant: what the Raft thread says of withdrawn nodes is in the page of the running pacer before the call returns, or,
-where there is no page yet, is written into it before that pacer learns that it is complete; a new page begins with
-nobody being echoed. The page of an earlier brain is revoked in `start`, before anything else. The pacer is handed
-numeric addresses only: names are looked up here, again and again, and what changed is handed over.
+Invariant: a withdrawal by the Raft thread is in the page of the running pacer before the call returns. If there is no
+page yet, it is written into it before that pacer learns that the withdrawn set is complete; with a new page no node is
+echoed at first. The page of an earlier daemon is revoked in `start`, before anything else. The pacer gets numeric
+addresses only: names are resolved here, again and again, and changes are passed on.
 
-The lock is held for the writing of a few words, never while anything waits.
+The lock is held only while a few words are written, never while anything waits.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from haclusterd.wire.framing import FrameBuffer, FrameTooLongError
 RETRY_MS = 100
 RECEIVE_SIZE = 65536
 NAMES_EVERY_S = 10.0
-"""Between two lookups of the addresses that are names."""
+"""Pause between two lookups of the addresses that are names."""
 ANY_HOST = {socket.AF_INET: "0.0.0.0", socket.AF_INET6: "::"}
 
 
@@ -42,7 +42,7 @@ class PacerLink:
         self._changed: Callable[[PacerReport], None] = _nobody
         self._report: PacerReport | None = None
         self._has_answered = False
-        """Whether what is connected now has reported."""
+        """Whether the connected pacer has sent a report."""
         self._connection: socket.socket | None = None
         self._frames = FrameBuffer(pacer_socket.MAXIMUM_SIZE)
         self._retry: asyncio.TimerHandle | None = None
@@ -60,7 +60,7 @@ class PacerLink:
         self._handed_over: PacerSettings | None = None
 
     def start(self, settings: PacerSettings, changed: Callable[[PacerReport], None]) -> None:
-        """Revoke what an earlier brain said, then connect as soon as there is a pacer."""
+        """Revoke the page of an earlier daemon, then connect as soon as there is a pacer."""
         assert self._settings is None
         self._settings = settings
         self._changed = changed
@@ -69,7 +69,7 @@ class PacerLink:
         self._looking_up = self._loop.create_task(self._look_up_names())
 
     def configure(self, settings: PacerSettings) -> None:
-        """Hand over changed settings. A new incarnation of this process has the withdrawn set of the one before."""
+        """Send changed settings. A new incarnation of this process inherits the withdrawn set of the previous one."""
         with self._lock:
             self._settings = settings
             if self._mapped is not None and self._is_known:
@@ -77,9 +77,9 @@ class PacerLink:
         self._send(settings)
 
     def report(self) -> PacerReport | None:
-        """Return the newest report, also when the loop was held up and has not read it yet.
+        """Return the newest report, even if the loop was blocked and has not read it yet.
 
-        After a standstill of this process alone, a report from before it would make everybody seem silent.
+        After a stall of this process alone, a report from before it would make every node seem silent.
         """
         if self._drain():
             self._loop.call_soon(self._tell)
@@ -90,7 +90,7 @@ class PacerLink:
         return self._report
 
     def is_answering(self) -> bool:
-        """Tell whether the pacer that is connected now has reported."""
+        """Return whether the connected pacer has sent a report."""
         return self._has_answered
 
     def lease_until(self) -> Instant:
@@ -110,47 +110,47 @@ class PacerLink:
             self._mapped.page.stamp_raft(self._clock.now())
 
     def main_silence_ms(self) -> int:
-        """Return how long ago the main loop showed life; 0 while it never did."""
+        """Return for how many ms the main loop has not stamped; 0 while it never did."""
         stamped_at = self._mapped.page.main_stamped_at() if self._mapped is not None else Instant(0)
         return self._clock.now() - stamped_at if stamped_at else 0
 
     def set_empty(self, *, is_empty: bool) -> None:
-        """Write the empty flag."""
+        """Write the flag of `Pacer.set_empty`."""
         with self._lock:
             self._is_empty = is_empty
             if self._mapped is not None:
                 self._mapped.page.set_empty(is_empty=is_empty)
 
     def set_condemned(self, *, is_condemned: bool) -> None:
-        """Write the flag."""
+        """Write the flag of `Pacer.set_condemned`."""
         with self._lock:
             self._is_condemned = is_condemned
             if self._mapped is not None:
                 self._mapped.page.set_condemned(is_condemned=is_condemned)
 
     def set_follower(self, *, is_follower: bool) -> None:
-        """Write the flag."""
+        """Write the flag of `Pacer.set_follower`."""
         with self._lock:
             self._is_follower = is_follower
             if self._mapped is not None:
                 self._mapped.page.set_follower(is_follower=is_follower)
 
     def set_links(self, nodes: tuple[NodeName, ...]) -> None:
-        """Write with whom there are sessions."""
+        """Write the nodes with which there are sessions."""
         with self._lock:
             self._links = nodes
             if self._mapped is not None:
                 self._mapped.page.set_links(nodes)
 
     def withdraw(self, node: NodeName, incarnation: Incarnation) -> None:
-        """Put the node among the withdrawn."""
+        """Add the node to the withdrawn set."""
         with self._lock:
             self._withdrawn.setdefault(node, set()).add(incarnation)
             if self._mapped is not None:
                 self._mapped.page.withdraw(node)
 
     def reinstate(self, node: NodeName, incarnation: Incarnation) -> None:
-        """Take the node out of the withdrawn when this was its last withdrawn incarnation."""
+        """Remove the node from the withdrawn set if this was its last withdrawn incarnation."""
         with self._lock:
             left = self._withdrawn.get(node, set()) - {incarnation}
             if left:
@@ -161,7 +161,7 @@ class PacerLink:
                 self._mapped.page.reinstate(node)
 
     def withdrawals_known(self) -> None:
-        """Vouch for the withdrawn set."""
+        """Mark the withdrawn set as complete."""
         with self._lock:
             self._is_known = True
             if self._mapped is not None and self._settings is not None:
@@ -180,7 +180,7 @@ class PacerLink:
     # The page
 
     def _map(self) -> None:
-        """Map the page of the present pacer, if it is not mapped, and write into it what this brain has said."""
+        """Map the page of the present pacer, if it is not mapped, and write this daemon's state into it."""
         assert self._settings is not None
         with self._lock:
             if self._mapped is not None and self._mapped.is_in_place():
@@ -203,7 +203,7 @@ class PacerLink:
     # The socket
 
     def _connect(self) -> None:
-        """Connect and hand over the settings; try again soon where nobody listens."""
+        """Connect and send the settings; if nothing listens, try again soon."""
         assert self._settings is not None
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
         try:
@@ -230,7 +230,7 @@ class PacerLink:
         self._retry = self._loop.call_later(RETRY_MS / 1000, self._connect)
 
     def _send(self, settings: PacerSettings) -> None:
-        """Send settings whole, or connect again: a pacer that reads nothing is not one that has them."""
+        """Send the complete settings, or connect again: a pacer that does not read does not have them."""
         if self._connection is None:
             return
         self._handed_over = self._numeric(settings)
@@ -243,7 +243,7 @@ class PacerLink:
             self._reconnect()
 
     def _numeric(self, settings: PacerSettings) -> PacerSettings:
-        """Put what is known of names in their place; each address stays the one link that it is."""
+        """Return the settings with names replaced by known addresses; the number of links stays the same."""
         return replace(
             settings,
             listen=tuple(map(self._listening, settings.listen)),
@@ -254,7 +254,7 @@ class PacerLink:
         )
 
     def _listening(self, address: Address) -> Address:
-        """Return where to listen; what an own name stands for here says nothing of how others reach it."""
+        """Return the listen address; the local resolution of an own name does not show how others reach it."""
         known = self._names.known(address)[0]
         if is_numeric(address[0]) or not is_numeric(known[0]):
             return address
@@ -279,7 +279,7 @@ class PacerLink:
             self._changed(self._report)
 
     def _drain(self) -> bool:
-        """Read all that has come; return whether there is a newer report."""
+        """Read all that has arrived; return whether there is a newer report."""
         is_newer = False
         while self._connection is not None:
             try:
@@ -308,4 +308,4 @@ class PacerLink:
 
 
 def _nobody(report: PacerReport) -> None:
-    """Take reports before there is somebody to tell."""
+    """Drop reports until `start` sets a receiver."""

@@ -1,7 +1,7 @@
-"""The pacer's end of the Unix socket: brains connect, hand over settings, and get reports.
+"""The pacer's end of the Unix socket: daemons connect, send settings, and get reports.
 
-Invariant: a client that does not read costs nothing but its own news: what does not fit its socket is dropped, and the
-next report says everything again. Only the pacer's own user and root are served. Nothing here blocks. Stdlib only.
+Invariant: a client that does not read loses only its own reports: what does not fit its socket is dropped, and the next
+report is complete again. Only the pacer's own user and root are served. Nothing here blocks. Stdlib only.
 """
 
 import os
@@ -15,7 +15,7 @@ from haclusterd.protocol.pacer_socket import MAXIMUM_SIZE
 from haclusterd.wire.framing import FrameBuffer, FrameTooLongError
 
 MOST_CLIENTS = 4
-"""A brain, its successor, and what connects by mistake."""
+"""A daemon, its successor, and connections by mistake."""
 RECEIVE_SIZE = 65536
 _CREDENTIALS = struct.Struct("3i")
 
@@ -29,7 +29,7 @@ class BrainClient:
         self._unsent = b""
 
     def send(self, frame: bytes) -> None:
-        """Send a frame, or drop it while an earlier one is not gone; a broken connection shows itself at reading."""
+        """Send a frame, or drop it while an earlier one is not sent; a broken connection is detected when reading."""
         if self._unsent:
             self._flush()
         if not self._unsent:
@@ -50,7 +50,7 @@ class BrainClient:
 class PacerListener:
     """The listening socket at `path`, on the selector of one loop.
 
-    `received` is called with each whole message, `closed` once when a connection ends from the other side.
+    `received` is called with each complete message, `closed` once when the other side ends a connection.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class PacerListener:
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
 
     def open(self) -> None:
-        """Listen, in place of a socket file that is left over. Raises OSError. The caller has locked the directory."""
+        """Listen, replacing a socket file that was left over. Raises OSError. The caller has locked the directory."""
         self._path.unlink(missing_ok=True)
         mask = os.umask(0o177)
         try:

@@ -1,6 +1,6 @@
-"""The page file that brain and pacer map: made by the pacer alone, and complete before anybody can see it.
+"""The page file that daemon and pacer map: made by the pacer alone, and complete before it is visible.
 
-Invariant: under its final name the file always has the present layout. A page of another layout is replaced by a new
+Invariant: the file of the final name always has the present layout. A page of another layout is replaced by a new
 file, never changed in place, since another process may have it mapped. Stdlib only: the pacer imports this.
 """
 
@@ -17,7 +17,7 @@ SOCKET_NAME = "pacer.sock"
 
 @dataclass(frozen=True, slots=True)
 class MappedPage:
-    """A page in this process's memory, and which file it is."""
+    """A page in this process's memory, and the identity of its file."""
 
     page: PacerPage
     path: Path
@@ -25,7 +25,7 @@ class MappedPage:
     """Device and inode."""
 
     def is_in_place(self) -> bool:
-        """Return whether the file under its name is still the one that is mapped."""
+        """Return whether the file of that name is still the mapped one."""
         try:
             status = os.stat(self.path)
         except FileNotFoundError:
@@ -50,9 +50,9 @@ def open_page(directory: Path) -> MappedPage | None:
 
 
 def make_page(directory: Path, *, is_empty: bool = False) -> MappedPage:
-    """Map the page of a runtime directory; make a safe new one where there is none of this layout. Raises OSError.
+    """Map the page of a runtime directory; make a new, safe one if there is none of this layout. Raises OSError.
 
-    `is_empty`: a new one says that nothing runs here, as is so after a boot.
+    `is_empty`: a new one says that nothing runs here, as is true after a boot.
     """
     found = open_page(directory)
     if found is not None:

@@ -1,11 +1,11 @@
 """`Background` over a few threads, for short work whose result is an object of this process, and over forked images.
 
-The interpreter lets the main loop and the Raft thread run between the steps of such a thread; it takes its turn first
-like every thread of the daemon (`real_time`), so nothing may run here that is not known to end soon.
+The interpreter lets the main loop and the Raft thread run between the steps of such a thread. The thread has the
+priority of the daemon's threads (`real_time`), so only work that is known to be short may run here.
 
-An image that is forked while a thread imports a module waits for ever when it wants that module too: it has the
-module's lock, and not the thread that would release it. The daemon loads everything with `load`; until that has ended,
-no image begins while a thread is at work.
+An image that is forked while a thread imports a module hangs if it needs that module too: it inherits the module's
+lock, but not the thread that would release it. The daemon imports everything in `load`; until that has ended, no image
+is forked while a thread is busy.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ THREADS = 4
 
 
 class BackgroundThreads:
-    """See the module."""
+    """See the module, and the port."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -35,7 +35,7 @@ class BackgroundThreads:
         self._has_loaded = False
 
     def load(self, work: Callable[[], None]) -> None:
-        """Do in a thread what imports the last modules that this process needs."""
+        """Run on a thread what imports the last modules that this process needs."""
         self.run(work, self._loaded)
 
     def run(self, work: Callable[[], T], done: Callable[[T], None]) -> None:
@@ -56,7 +56,7 @@ class BackgroundThreads:
 
     def _finished(self, future: "Future[T]", done: Callable[[T], None]) -> None:
         self._at_work -= 1
-        # What `work` raised is raised here, where it ends the process.
+        # An exception of `work` is raised here, where it ends the process.
         done(future.result())
         self._forked.begin()
 
@@ -64,7 +64,7 @@ class BackgroundThreads:
         self._has_loaded = True
 
     def stop(self) -> None:
-        """End what can be ended, and wait for nothing."""
+        """End what can be ended, without waiting."""
         self._forked.stop()
         self._pool.shutdown(wait=False, cancel_futures=True)
 

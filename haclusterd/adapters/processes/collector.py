@@ -1,9 +1,9 @@
-"""Python's garbage collector, kept from going through a great deal at once.
+"""Python's garbage collector, kept from scanning very many objects at once.
 
-A collection stops all threads, and one of the oldest generation looks at every container that was made since the last
-`gc.freeze`. While thousands of resources are read it would come again and again; or, where as much is dropped as is
-made, the youngest generation grows without one, and then takes as long. What is built here are values without cycles:
-they go when nobody refers to them, and the collector has nothing to find in them.
+A collection stops all threads, and one of the oldest generation scans every container made since the last `gc.freeze`.
+While thousands of resources are read it would happen again and again; or, if as much is dropped as is made, the
+youngest generation grows without a collection, and the next one takes as long. The values built here have no cycles:
+they are freed with their last reference, and the collector finds nothing in them.
 """
 
 import gc
@@ -16,26 +16,26 @@ _NEVER = 1_000_000
 
 
 def keep_what_is_built() -> None:
-    """Let no later collection look at what is there now; what is young and already garbage goes first.
+    """Exclude all present objects from later collections, after a collection of the young ones.
 
-    To be called after each step of something large that is built to stay: then the young are few.
+    To be called after each step of building something large that stays: the young objects are then few.
     """
     gc.collect(1)
     gc.freeze()
 
 
 class FullCollections:
-    """Whether the collector goes through everything; may be used from several threads."""
+    """Whether the collector makes full collections; may be used from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._avoiders = 0
         self._usual = 0
-        """Collections of the middle generation between two full ones, when nobody avoids them."""
+        """Collections of the middle generation between two full ones, when full ones are not avoided."""
 
     @contextmanager
     def avoided(self) -> Iterator[None]:
-        """Have none while something is built that does not stay."""
+        """Avoid full collections while something temporary is built."""
         with self._lock:
             self._avoiders += 1
             if self._avoiders == 1:

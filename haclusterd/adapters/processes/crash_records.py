@@ -1,4 +1,4 @@
-"""Crashes of this daemon, in its runtime directory: they end with the boot."""
+"""Crashes of this daemon, in its runtime directory: a boot clears them."""
 
 import json
 import os
@@ -17,7 +17,7 @@ class CrashFile:
         self._path = path
 
     def recent(self) -> tuple[CrashRecord, ...]:
-        """Return what was recorded, oldest first; what cannot be read counts as nothing."""
+        """Return the recorded crashes, oldest first; an unreadable file counts as empty."""
         try:
             items = json.loads(self._path.read_text())
             return tuple(

@@ -1,6 +1,6 @@
-"""Keeps what the scheduler could not plan for, for those who find out why: `crm --cib-file FILE simulate` reads it.
+"""Keeps the CIBs for which the scheduler failed, for diagnosis: `crm --cib-file FILE simulate` reads them.
 
-It writes on a thread of its own. A disk that is full costs the file and nothing else.
+They are written on a separate thread. A full disk costs the file and nothing else.
 """
 
 import os
@@ -19,15 +19,15 @@ class FailedPlans:
     """A directory of the newest CIBs without a plan."""
 
     def __init__(self, directory: Path, fragments: Callable[[Cib], Iterator[bytes]]) -> None:
-        """`fragments` writes a CIB piece by piece."""
+        """`fragments` encodes a CIB piece by piece."""
         self._directory = directory
         self._fragments = fragments
         self._threads = ReadyThreads(1)
         self._writing = threading.Lock()
-        """One writes at a time, so that nobody counts what another is about to remove."""
+        """Only one thread writes at a time, so that none counts a file that another is about to remove."""
 
     def keep(self, cib: Cib) -> Path:
-        """Begin to write a CIB; return where it will be."""
+        """Start writing a CIB; return its future path."""
         path = self._directory / f"index-{cib.index}.cib"
         self._threads.do(lambda: self._write(cib, path))
         return path

@@ -1,8 +1,8 @@
-"""Work in images of this process: of ordinary priority, bounded in time and memory, ended by a signal whatever it does.
+"""Work in forked images of this process: of ordinary priority, limited in time and memory, ended by a signal if needed.
 
-A forked image has all that the work looks at without a copy, and nothing that it does is seen here. Of the daemon it
-keeps no descriptor: neither its sockets and locks, which a daemon that is started again must be able to take, nor its
-files. It ends when the daemon does. (Only this thread goes on in it, so work must not wait for another thread.)
+A forked image has everything that the work reads without a copy, and its changes are not visible here. It keeps no
+descriptor of the daemon: neither sockets and locks, which a restarted daemon must be able to take, nor files. It ends
+with the daemon. (Only the forking thread exists in it, so work must not wait for another thread.)
 """
 
 import asyncio
@@ -21,13 +21,13 @@ from haclusterd.ports.background import WorkFailed
 
 AT_ONCE = 4
 OF_OTHERS = 3
-"""Of these for all users together who neither are root nor run the daemon: those two find a place at once."""
+"""Of these for all users together that are neither root nor the daemon's own: those two find a place at once."""
 OF_USER = 2
 """Of these for one such user."""
 LIMIT_S = 60.0
-"""How long one work may take."""
+"""Time limit of one work."""
 MEMORY_BYTES = 256 * 1024 * 1024
-"""How much memory it may take beside what it shares with the daemon."""
+"""Memory limit of one work, beyond what it shares with the daemon."""
 RESULT_BYTES_MAX = 16 * 1024 * 1024
 READ_BYTES = 256 * 1024
 OOM_SCORE = b"500"
@@ -54,7 +54,7 @@ class ForkedWork:
         memory_bytes: int = MEMORY_BYTES,
         may_fork: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`may_fork`: whether an image may begin now; where it says no, `begin` is called when it may say yes."""
+        """`may_fork`: whether an image may be forked now; after a False, call `begin` when it may be True."""
         self.loop = loop
         self.limit_s = limit_s
         self.memory_bytes = memory_bytes
@@ -66,7 +66,7 @@ class ForkedWork:
         self._running: set[_Image] = set()
         self._waiting: deque[_Image] = deque()
         self._turns: dict[str, int] = {}
-        """When each user who waits or has work here got a place last, as a number that grows."""
+        """The last turn of each user with work here, as an increasing number."""
         self._turn = 0
 
     def do(self, work: Callable[[], bytes], done: Done, whose: str = "") -> Callable[[], None]:
@@ -77,21 +77,21 @@ class ForkedWork:
         return image.cancel
 
     def stop(self) -> None:
-        """End all work; nothing of it is left when this returns, which is for the end of the daemon's own life."""
+        """End all work and wait for its end; to be called at the end of the daemon's process."""
         self._waiting.clear()
         for image in tuple(self._running):
             image.cancel()
             image.wait()
 
     def left(self, image: "_Image") -> None:
-        """Forget an image that has ended, or never begun."""
+        """Forget an image that has ended, or was never forked."""
         self._running.discard(image)
         with suppress(ValueError):
             self._waiting.remove(image)
         self.begin()
 
     def begin(self) -> None:
-        """Begin what waits and may begin."""
+        """Fork for waiting work, as far as the limits allow."""
         while (image := self._next()) is not None:
             self._waiting.remove(image)
             self._running.add(image)
@@ -102,7 +102,7 @@ class ForkedWork:
         self._turns = {whose: turn for whose, turn in self._turns.items() if whose in here}
 
     def _next(self) -> "_Image | None":
-        """Return what begins now: of root's first, else of the user whose turn is longest ago; None: nothing."""
+        """Return the next work: root's first, else that of the user whose turn is longest ago; None: none may begin."""
         if not self._waiting or len(self._running) >= self._at_once or not self._may_fork():
             return None
         of_user = Counter(image.whose for image in self._running if image.whose)
@@ -134,7 +134,7 @@ class _Image:
         daemon = os.getpid()
         try:
             with warnings.catch_warnings():
-                # Of a fork beside other threads: the image waits for none of them.
+                # Warned of because of other threads: the image waits for none of them.
                 warnings.simplefilter("ignore", DeprecationWarning)
                 pid = os.fork()
         except OSError as error:
@@ -152,7 +152,7 @@ class _Image:
         self._timer = loop.call_later(self._owner.limit_s, self._give_up)
 
     def cancel(self) -> None:
-        """End it without an answer; harmless afterwards. It keeps its place until it is gone."""
+        """End it without an answer; may be called again. It keeps its place until it has ended."""
         self._done = _ignore
         if self._pidfd < 0:
             self._owner.left(self)
@@ -160,7 +160,7 @@ class _Image:
             self._kill()
 
     def wait(self) -> None:
-        """Wait until it is gone, after `cancel`."""
+        """Wait for its end, after `cancel`."""
         if self._pidfd >= 0:
             os.waitid(os.P_PIDFD, self._pidfd, os.WEXITED)
             self._close()
@@ -209,7 +209,7 @@ class _Image:
         done(result)
 
     def _kill(self) -> None:
-        """Have it end; nobody waits for that, because a process of ordinary priority dies only when it gets a turn."""
+        """Kill it without waiting: a process of ordinary priority dies only when it gets the processor."""
         self._close_pipe()
         signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
@@ -232,7 +232,7 @@ class _Image:
 
 
 def _live(owner: ForkedWork, work: Callable[[], bytes], write_end: int, daemon: int) -> None:
-    """Do the work, and end; nothing of the daemon's own code goes on."""
+    """Do the work, then end the image; no other code of the daemon runs in it."""
     code = EXIT_ERROR
     try:
         _become_ordinary(owner, write_end, daemon)
@@ -250,7 +250,7 @@ def _become_ordinary(owner: ForkedWork, write_end: int, daemon: int) -> None:
     owner.libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != daemon:
         os._exit(0)
-    # A collection that looked at all that is shared would make it the image's own.
+    # A collection would write to all shared pages and so copy them.
     gc.freeze()
     signal.set_wakeup_fd(-1)
     for number in HANDLED:

@@ -1,7 +1,7 @@
-"""Event loops that measure how long their own work keeps them from looking at what has come.
+"""Event loops that measure how long their own work keeps them from handling new events (loop stalls).
 
-Waiting for events is no hold; everything else is, the wait for the interpreter lock and for a processor included: it is
-the time for which nothing on the loop could have been on time.
+Waiting for events is no stall; everything else is, including the wait for the interpreter lock and for a processor:
+during that time nothing on the loop could have been on time.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ PERIOD_NS = 60_000 * NS_PER_MS
 
 
 class HoldMeter:
-    """The holds of one loop; written on its thread, read on any."""
+    """The stalls of one loop; written on its thread, read on any."""
 
     def __init__(self, loop: str) -> None:
         self._loop = loop
@@ -24,13 +24,13 @@ class HoldMeter:
         self._longest_work_ns = 0
         self._is_reset = False
         self._periods = (0, 0)
-        """Longest in the present period, and in the one before."""
+        """The longest in the present period, and in the one before."""
         self._period_began_ns = time.monotonic_ns()
 
     def add(self, hold_ns: int, now_ns: int, work_ns: int = 0) -> None:
-        """Count one hold, for `work_ns` of which the thread was computing."""
+        """Record one stall, in `work_ns` of which the thread used the processor."""
         if self._is_reset:
-            # It began before.
+            # It began before the reset.
             self._is_reset = False
             return
         self._longest_work_ns = max(self._longest_work_ns, work_ns)
@@ -43,14 +43,14 @@ class HoldMeter:
         self._longest_ns = max(self._longest_ns, hold_ns)
 
     def reset(self) -> None:
-        """Forget what was: the daemon is ready only now."""
+        """Drop all measurements: the daemon is ready only now."""
         self._longest_ns = 0
         self._longest_work_ns = 0
         self._periods = (0, 0)
         self._is_reset = True
 
     def read(self) -> LoopStall:
-        """Return what was measured."""
+        """Return the measurements."""
         return LoopStall(
             self._loop,
             self._longest_ns // NS_PER_MS,
@@ -66,13 +66,13 @@ class MeasuredLoops:
         self._meters: list[HoldMeter] = []
 
     def factory(self, loop: str) -> Callable[[], asyncio.AbstractEventLoop]:
-        """Return what makes a measured loop of this name."""
+        """Return a function that makes a measured loop of this name."""
         meter = HoldMeter(loop)
         self._meters.append(meter)
         return lambda: asyncio.SelectorEventLoop(_MeasuredSelector(meter))
 
     def heartbeats(self) -> Callable[[int], None]:
-        """Return the function that takes the milliseconds between two heartbeats; they are shown beside the holds."""
+        """Return a function that takes the milliseconds between two heartbeats; they are shown beside the stalls."""
         meter = HoldMeter("heartbeats")
         self._meters.append(meter)
         return lambda gap_ms: meter.add(gap_ms * NS_PER_MS, time.monotonic_ns())
@@ -88,7 +88,7 @@ class MeasuredLoops:
 
 
 class _MeasuredSelector(selectors.EpollSelector):
-    """Between one `select` and the next the loop works."""
+    """Measures the time between one `select` and the next, in which the loop works."""
 
     def __init__(self, meter: HoldMeter) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class _MeasuredSelector(selectors.EpollSelector):
         self._left_work_ns = time.thread_time_ns()
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Wait for events; what passed since the last wait was a hold."""
+        """Wait for events; the time since the last wait was a stall."""
         now_ns = time.monotonic_ns()
         self._meter.add(now_ns - self._left_ns, now_ns, time.thread_time_ns() - self._left_work_ns)
         ready = super().select(timeout)

@@ -1,7 +1,7 @@
-"""`Planner` over a worker process, which is begun when this node becomes DC and ended when it is DC no more.
+"""`Planner` over a worker process, which is started when this node becomes DC and ended when it no longer is.
 
-Invariant: a question that is open has a worker that may answer it and a deadline that will; whatever ends the worker
-answers the question.
+Invariant: an open request has a worker that may answer it and a deadline; whatever ends the worker also answers the
+request.
 """
 
 import asyncio
@@ -33,9 +33,9 @@ from haclusterd.wire.framing import FrameBuffer
 
 COMMAND = (sys.executable, "-m", "haclusterd.entry_points.planning_worker")
 TIMEOUT_MS = 60_000
-"""How long a plan may take before it counts as an overrun."""
+"""Time limit of a plan."""
 BACKLOG_MAX = 20_000
-"""Entries that a worker may be behind before it counts as hung."""
+"""Number of entries by which a worker may lag before it counts as hung."""
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class _Question:
 
 
 class PlannerProcess:
-    """See the module."""
+    """The planner; see the module, and the port."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class PlannerProcess:
         command: tuple[str, ...] = COMMAND,
         timeout_ms: int = TIMEOUT_MS,
     ) -> None:
-        """`fragments` writes a CIB piece by piece, as the worker reads it; `failed` keeps CIBs without a plan."""
+        """`fragments` encodes a CIB piece by piece, as the worker reads it; `failed` keeps CIBs without a plan."""
         self._clock = clock
         self._loop = loop
         self._fragments = fragments
@@ -111,7 +111,7 @@ class PlannerProcess:
             self._worker = None
 
     def stop(self) -> None:
-        """See `Planner.stop`; the worker is gone when this returns, so that no later image of this process has it."""
+        """See `Planner.stop`; the worker has ended when this returns: no later image of this process has it."""
         worker = self._worker
         self.rest()
         if worker is not None:

@@ -1,6 +1,6 @@
-"""Asking the program that is installed now whether it could go on where this process is, before this one is replaced.
+"""Asks the installed program whether it could continue this process's work, before this process is replaced by it.
 
-The answer is another process's: nothing of a package that may be broken is imported here.
+The answer comes from another process: nothing of a package that may be broken is imported here.
 """
 
 import os
@@ -18,7 +18,7 @@ LONGEST_ANSWER: Final = 4_000
 
 
 def why_not_to_go_on() -> str:
-    """Run this process's own command line with `--check`; return what it objects to, empty: nothing. It may wait."""
+    """Run this process's own command line with `--check`; return its objection, empty: there is none. May block."""
     command = [*own_command(), CHECK]
     reader, writer = os.pipe()
     try:
@@ -42,7 +42,7 @@ def why_not_to_go_on() -> str:
 
 
 def _heard(descriptor: int) -> str | None:
-    """Return all that is said until the other end is closed; None when that takes too long."""
+    """Return all output until the other end is closed; None when that takes too long."""
     deadline = time.monotonic() + TIMEOUT_S
     found = b""
     while True:

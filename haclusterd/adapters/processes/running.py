@@ -1,16 +1,16 @@
-"""Starting programs, seeing them end, killing them in time.
+"""Starts programs, detects their end, kills them at their timeout.
 
 Invariants:
 
 * The main loop never waits for a program: it is started on another thread, which waits until the exec is done. A stuck
   exec delays only its own action; its process is found, reported and killed all the same.
-* What is to be in a control group is there from its first instruction, where there is a spawner.
-* A few start at a time, each for no longer than a moment: who is held up lets the next one begin.
-* Completion is the exit of the direct child, seen through a pidfd, not the end of its output.
-* Output goes into a memory file: the child never blocks on it, and who holds it after the child's end (a service left
-  behind) gets EPERM, not SIGPIPE, and cannot grow it.
+* A program for a control group is in it from its first instruction, if there is a spawner.
+* A few start at a time, each with a short time limit: one that is delayed lets the next one start.
+* Completion is the exit of the direct child, detected by a pidfd, not the end of its output.
+* Output goes into a memory file: the child never blocks on it, and a process that holds it after the child's end (a
+  service left behind) gets EPERM, not SIGPIPE, and cannot make it grow.
 * At the timeout the process group gets SIGKILL, and the result is delivered at once.
-* Of a program that `ends_with_group` nothing is at work when its result is delivered, also where only its leader died.
+* Of a program that `ends_with_group` no process is left when its result is delivered, even if only its leader died.
 
 It must never be a child subreaper (stock agents' stop loops would not end) and never wait for "any child".
 """
@@ -38,36 +38,36 @@ from haclusterd.model.records import dataclass, field
 from haclusterd.ports.clock import Clock, Timer
 
 GROUP_PAUSE_MS = 10
-"""Between two looks whether a killed process group has ended."""
+"""Pause between two checks whether a killed process group has ended."""
 KILL_WAIT_MS = 250
-"""How long a killed process may take to go before its result is delivered without it."""
+"""How long a killed process may take to end before its result is delivered without it."""
 EXEC_WAIT_MS = 100
-"""How long an exec may take before its process is looked for."""
+"""How long an exec may take before its process is searched for."""
 BEGINNING_MAX = 4
-"""Starts at a time. Each is short, but they all want the interpreter lock: a hundred monitors that are due together
-would keep it from the threads that send heartbeats and answer the leader."""
+"""Maximum number of simultaneous starts. Each is short, but they all want the interpreter lock: a hundred monitors that
+are due together would keep it from the threads that send heartbeats and answer the leader."""
 TRIM_PERIOD_MS = 1000
 UMASK = 0o022
-"""Of this process, since its children inherit it: what must not be read by others is created with a mode of its own."""
+"""Of this process, since its children inherit it: files that others must not read are created with explicit modes."""
 
 
 class Ending(StrEnum):
-    """How a program ended."""
+    """How a program ended, or why it was not started."""
 
     EXITED = "exited"
     SIGNALLED = "signalled"
     TIMED_OUT = "timed out"
     KILLED = "killed"
     NOT_PREPARED = "not prepared"
-    """What must be done before a start failed, so there was none."""
+    """A step before the start failed, so it was not started."""
     NOT_STARTED = "not started"
     NOT_PERMITTED = "not permitted"
-    """Right before the start it was permitted no longer, so there was none."""
+    """Just before the start it was no longer permitted, so it was not started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to start. The argument vector is public on this machine; environment and standard input are not."""
+    """What to start. Every user can read the argument vector, but not environment and standard input."""
 
     arguments: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
@@ -76,14 +76,15 @@ class Program:
     output_limit: int = 64 * 1024
     """Bytes kept of each output stream, half from its beginning and half from its end."""
     is_background: bool = False
-    """Others may begin before it."""
+    """Whether other programs may start before it."""
     ends_with_group: bool = False
-    """What is left of its process group when it ends gets SIGKILL, and has ended before its result is delivered."""
+    """Whether the rest of its process group is killed when it ends, and must have ended before its result is
+    delivered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What became of a program."""
+    """The result of a program."""
 
     ending: Ending
     number: int
@@ -97,21 +98,21 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """Who wants to know what, when. `before` and `forked` are not called on the main loop."""
+    """Callbacks. `before` and `forked` are not called on the main loop."""
 
     ended: Callable[[Ended], None]
     """Called once, on the main loop."""
     is_permitted: Callable[[], bool] = lambda: True
-    """Asked on the starting thread right before the start, and again when the exec is done: what is permitted no
-    longer is not started, or gets SIGKILL."""
+    """Called on the starting thread just before the start, and again when the exec is done: a program that is no longer
+    permitted is not started, or gets SIGKILL."""
     before: Callable[[], None] = lambda: None
     """Called before the start; an OSError from it prevents the start (NOT_PREPARED)."""
     group: Callable[[], Path | None] = lambda: None
-    """Asked on the starting thread, before the fork: which control group the process and its children are to be in."""
+    """Called on the starting thread, before the fork: returns the control group of the process and its children."""
     forked: Callable[[int, int], None] = lambda _pid, _start_time: None
-    """Called with process id and start time, right after the exec, or while it is stuck."""
+    """Called with process id and start time, just after the exec, or while that is stuck."""
     gone: Callable[[], None] = lambda: None
-    """Called once, on the main loop, when no process is left: with `ended`, or later for one that did not die."""
+    """Called once, on the main loop, when no process is left: with `ended`, or later for one that outlived its kill."""
 
 
 class RunningProgram:
@@ -129,12 +130,12 @@ class RunningProgram:
         self.is_begun = False
         self.is_executing = False
         self.thread_id: int | None = None
-        """Of the starting thread, while it is inside the exec."""
+        """The starting thread, while it is inside the exec."""
         self.earlier: frozenset[int] = frozenset()
-        """What that thread has started before, and is not reaped."""
+        """Children that this thread has started before and that are not reaped."""
         self.telling = threading.Lock()
         self.reported_pid: int | None = None
-        """The process id that the hooks got, from the thread that saw the process first; guarded by `telling`."""
+        """The process id that the hooks got, from the thread that found the process first; guarded by `telling`."""
         self.is_thread_done = False
         self.is_delivered = False
         self.forced: Ending | None = None
@@ -143,12 +144,12 @@ class RunningProgram:
 
 
 class Processes:
-    """This process's children: all of them start and end here."""
+    """This process's children: all of them are started and reaped here."""
 
     def __init__(
         self, clock: Clock, loop: asyncio.AbstractEventLoop, threads: ReadyThreads, spawner: Spawner | None = None
     ) -> None:
-        """`spawner`: what programs are cloned of that are to be in a control group."""
+        """`spawner`: clones the programs that are to be in a control group."""
         self._clock = clock
         self._loop = loop
         self._threads = threads
@@ -189,7 +190,7 @@ class Processes:
         self._begin_next()
 
     def _held_up(self, running: RunningProgram) -> None:
-        """Let others begin, whatever this one waits for; look for its process until somebody has seen it."""
+        """Let others start, whatever this one waits for; search for its process until it is found."""
         self._begun(running)
         self._find(running)
         if running.reported_pid is None and not running.is_thread_done:
@@ -197,16 +198,16 @@ class Processes:
             running.timers["exec"] = self._clock.call_at(again, lambda: self._held_up(running))
 
     def kill(self, running: RunningProgram) -> None:
-        """End the program's group now; its result is KILLED."""
+        """Kill the program's group now; its result is KILLED."""
         self._end(running, Ending.KILLED)
 
     def adopt(
         self, pid: int, start_time: int, deadline: Instant, gone: Callable[[], None]
     ) -> Callable[[], None] | None:
-        """Take over a process that an earlier life of this daemon started; kill its group at the deadline.
+        """Take over a process that an earlier incarnation of this daemon started; kill its group at the deadline.
 
-        Return what kills its group at once, and call `gone` on the main loop when it has ended. None: it is gone
-        already (a zombie that is our child is reaped).
+        Return a function that kills its group at once; `gone` is called on the main loop when it has ended. None: it
+        has ended already (a zombie that is our child is reaped).
         """
         try:
             pidfd = os.pidfd_open(pid)
@@ -239,7 +240,7 @@ class Processes:
         return kill
 
     def reap_inherited(self, known: frozenset[int]) -> None:
-        """After `execv`: see to it that children of the former self, other than `known`, do not stay zombies."""
+        """After `execv`: make sure that children of the previous program, other than `known`, do not stay zombies."""
         for pid in list_pids():
             stat = read_stat(pid)
             if stat is None or stat.parent != os.getpid() or pid in known:
@@ -276,7 +277,7 @@ class Processes:
         finally:
             running.thread_id = None
         if not running.hooks.is_permitted():
-            # The exec was held up. The child is not reaped yet, so its number is still its own.
+            # The exec was delayed. The child is not reaped yet, so its number is still its own.
             with suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
         self._post(lambda: self._executing(running))
@@ -308,13 +309,13 @@ class Processes:
                 return
             try:
                 pidfd = os.pidfd_open(pid)
-            except OSError:  # Without it we would not see the end: better no start.
+            except OSError:  # Without it the end would not be detected: better no start.
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
                 raise
             self._tell(running, pid, pidfd)
 
-    # On a thread that looks for the process of a stuck exec.
+    # On a thread that searches for the process of a stuck exec.
 
     def _find_on_thread(self, running: RunningProgram, thread_id: int) -> None:
         with running.telling, suppress(OSError):
@@ -328,7 +329,7 @@ class Processes:
             else:
                 os.close(pidfd)
 
-    # On either.
+    # On either thread.
 
     def _tell(self, running: RunningProgram, pid: int, pidfd: int) -> None:
         running.reported_pid = pid
@@ -372,7 +373,7 @@ class Processes:
         assert running.pid is not None
         self._loop.remove_reader(running.pidfd)
         if running.program.ends_with_group:
-            # Before it is reaped: until then the number of its group is nobody else's.
+            # Before it is reaped: until then the number of its group belongs to no other.
             _kill_group(running.pid)
         info = os.waitid(os.P_PIDFD, running.pidfd, os.WEXITED)
         number = info.si_status if info is not None else 0
@@ -384,7 +385,7 @@ class Processes:
             self._release(running)
 
     def _look_at_group(self, running: RunningProgram, ending: Ending, number: int, killed_at: Instant) -> None:
-        """Deliver the result when nothing of the group is left, or what is left does not die."""
+        """Deliver the result when nothing of the group is left, or what is left outlives its kill."""
         assert running.pid is not None
         now = self._clock.now()
         has_ended = _has_ended(running.pid)
@@ -415,7 +416,7 @@ class Processes:
         self._deliver(running, ending, 0, still_alive=True)
 
     def _find(self, running: RunningProgram) -> None:
-        """Look for the process of an exec that takes long, so that it can be recorded and killed."""
+        """Search for the process of an exec that takes long, so that it can be recorded and killed."""
         thread_id = running.thread_id
         if thread_id is not None and running.reported_pid is None:
             with suppress(RuntimeError):  # No more threads on this machine: it is found when the exec is done.
@@ -429,7 +430,7 @@ class Processes:
             timer.cancel()
         now = self._clock.now()
         begun = running.forked_at if running.forked_at is not None else now
-        # While the starting thread may still hand the files to a child, they stay open, and unread.
+        # While the starting thread may still pass the files to a child, they stay open, and unread.
         stdout, stderr = _finish_outputs(running) if running.is_thread_done else ("", "")
         running.hooks.ended(
             Ended(
@@ -460,13 +461,13 @@ class Processes:
 
 
 def _enter(group: Path, pid: int) -> None:
-    """Put a process, and what it starts from now on, into a control group; on failure it stays outside."""
+    """Move a process, and what it starts from now on, into a control group; on failure it stays outside."""
     with suppress(OSError):
         (group / "cgroup.procs").write_text(str(pid))
 
 
 def _readable(data: bytes) -> FileIO:
-    """Return what a program is to read: a file with the data, or the null device."""
+    """Return the standard input of a program: a file with the data, or the null device."""
     if not data:
         return open(os.devnull, "rb", buffering=0)
     with open(os.memfd_create("stdin"), "w+b", buffering=0) as memory:
@@ -483,7 +484,7 @@ def _finish_outputs(running: RunningProgram) -> tuple[str, str]:
 
 
 def _kill(pidfd: int, pid: int) -> None:
-    """Send SIGKILL to a child not yet reaped; to its whole group where it leads one."""
+    """Send SIGKILL to a child not yet reaped, and to its whole group if it leads one."""
     is_leader = False
     with suppress(ProcessLookupError, PermissionError):
         is_leader = os.getpgid(pid) == pid
@@ -499,7 +500,7 @@ def _kill_group(group: int) -> None:
 
 
 def _has_ended(group: int) -> bool:
-    """Tell whether nothing runs any more of a group whose leader was reaped; what nobody has reaped yet may be left."""
+    """Return whether no process runs in a group whose leader was reaped; unreaped ones may be left."""
     try:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):  # Of another user: the number is no longer this group's.
@@ -514,7 +515,7 @@ def _reap(pidfd: int) -> None:
 
 
 def _restore_defaults(pid: int) -> None:
-    """Undo, in a new child, what this daemon does to itself: protection from the OOM killer, scheduling, niceness."""
+    """Reset, in a new child, this daemon's own settings: protection from the OOM killer, scheduling, niceness."""
     with suppress(OSError):
         if os.sched_getscheduler(pid) != os.SCHED_OTHER:
             os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
@@ -530,7 +531,7 @@ class CapturedOutput:
     """One output stream of one program; keeps at most `limit` bytes, the beginning and the end.
 
     It is a memory file, whose middle is dropped while the program runs: endless output costs no memory. After `finish`
-    it is sealed: a service that inherited it can neither grow it nor be killed by it (its writes fail with EPERM).
+    it is sealed: a service that inherited it can neither make it grow nor be killed by it (its writes fail with EPERM).
     """
 
     def __init__(self, name: str, limit: int) -> None:
@@ -539,17 +540,17 @@ class CapturedOutput:
         self._tail = b""
         self._dropped = 0
         self._memory = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        # Opened again to append: `> /dev/stderr` in an agent truncates the file under the writers' feet.
+        # Opened again for appending: `> /dev/stderr` in an agent truncates the file while others write.
         self.write_end = os.open(f"/proc/self/fd/{self._memory}", os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
 
     def trim(self) -> None:
-        """Take what was written so far out of the memory file once it is more than is kept."""
+        """Drop the middle of what was written so far from the memory file, once there is more than is kept."""
         if os.fstat(self._memory).st_size > 2 * self._half:
             self._take()
             os.ftruncate(self._memory, 0)
 
     def finish(self) -> str:
-        """Return what is kept, with a line in the place of what was dropped, and let go of the file. Call once."""
+        """Return what is kept, with a line in place of what was dropped, and close the file. Call once."""
         self._take()
         os.ftruncate(self._memory, 0)
         fcntl.fcntl(self._memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK)

@@ -1,9 +1,9 @@
-"""The daemon's end of the spawner (entry_points/spawner.py): programs that are cloned of something small.
+"""The daemon's end of the spawner (entry_points/spawner.py): it clones programs from a small process.
 
-Invariants: a program executes only after `forked` has returned; where the spawner cannot be used,
+Invariants: a program is executed only after `forked` has returned; if the spawner cannot be used,
 `SpawnerUnusableError` is raised while nothing has been, or can be, executed, so that the caller may start the program
 itself. The spawner is a child of this process that does nothing on its own: a lost one is replaced when the next
-program begins.
+program is started.
 """
 
 import array
@@ -23,19 +23,19 @@ SPAWNER = Path(__file__).parents[2] / "entry_points" / "spawner.py"
 REQUEST_MARK = b"r"
 GO = b"go"
 FORKED, FORKED_OUTSIDE, FAILED = b"f", b"o", b"e"
-"""The spawner's words, which it explains."""
+"""The spawner's messages, which it explains."""
 ANSWER_BYTES = 64
 LOSSES_MAX = 3
-"""So many spawners that ended without having served anybody, one after the other, are enough to go on without."""
+"""Number of spawners in a row that ended without having started anything, after which none is used any more."""
 STOP_TIMEOUT_S = 2.0
 
 
 class SpawnerUnusableError(Exception):
-    """Nothing was executed, and nothing will be: somebody else has to start the program."""
+    """Nothing was executed, and nothing will be: the caller has to start the program."""
 
 
 class Spawner:
-    """One spawner after another; any thread may call."""
+    """The present spawner and its successors; any thread may call."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -55,7 +55,7 @@ class Spawner:
     ) -> int:
         """Start a program in a process group of its own; return its process id when it is executed, or was killed.
 
-        `standard` are the descriptors of its input and outputs, `group` is the control group to begin in. `forked` gets
+        `standard` are the descriptors of its input and outputs, `group` is the control group to start in. `forked` gets
         the process id, and whether the process is in the group, before anything is executed. Raises
         SpawnerUnusableError, OSError from the exec or from `forked`, and ValueError as `os.execve` does.
         """
@@ -80,7 +80,7 @@ class Spawner:
             return number
 
     def close(self) -> None:
-        """End the spawner and wait until it is gone; nothing is spawned any more."""
+        """End the spawner and wait for it; nothing is spawned any more."""
         with self._lock:
             self._losses = LOSSES_MAX
             self._end()
@@ -88,7 +88,7 @@ class Spawner:
     def _ask(
         self, request: bytes, standard: tuple[int, int, int], link: socket.socket, group: Path | None
     ) -> socket.socket:
-        """Send a request, and return the way that it went."""
+        """Send a request; return the socket that it was sent on."""
         asked = self._connected()
         with open(os.memfd_create("request"), "wb", buffering=0) as memory:
             memory.write(request)
@@ -108,7 +108,7 @@ class Spawner:
         return asked
 
     def _connected(self) -> socket.socket:
-        """Return the way to the spawner, which is started if there is none."""
+        """Return the socket of the spawner, which is started if there is none."""
         with self._lock:
             if self._socket is None:
                 if self._losses >= LOSSES_MAX:
@@ -125,7 +125,7 @@ class Spawner:
             return self._socket
 
     def _lose(self, asked: socket.socket) -> None:
-        """Let go of a spawner that does not answer any more."""
+        """Discard a spawner that no longer answers."""
         with self._lock:
             if self._socket is asked:
                 self._losses += 1
@@ -141,7 +141,7 @@ class Spawner:
 
 
 def _end_child(pid: int) -> None:
-    """Wait until a child whose conversation is over has ended; not for ever."""
+    """Wait for the end of a child whose connection is closed, for a limited time."""
     descriptor = os.pidfd_open(pid)
     try:
         if not select.select([descriptor], [], [], STOP_TIMEOUT_S)[0]:
@@ -163,7 +163,7 @@ def _encode(arguments: Sequence[str], environment: Mapping[str, str]) -> bytes:
 
 
 def _hear(link: socket.socket) -> tuple[bytes, int]:
-    """Return what the spawner answered next, with its number; nothing and 0 when the link has ended."""
+    """Return the spawner's next message with its number; nothing and 0 when the connection has ended."""
     try:
         answer = link.recv(ANSWER_BYTES)
     except ConnectionError:

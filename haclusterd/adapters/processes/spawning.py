@@ -1,14 +1,14 @@
-"""One program started beside this process, by posix_spawn(3).
+"""One program started by posix_spawn(3).
 
 A fork copies the page tables of the daemon, with its address space locked meanwhile, and makes every thread pay for
-each page that it touches next: several milliseconds of all threads for each start of an agent, and as long as the
-kernel likes where memory is short. CPython's `subprocess` avoids that by vfork, but holds the interpreter lock until
-the exec is done, and `os.posix_spawn` likewise: a stuck exec would stop the daemon. Called through ctypes, which gives
-the lock back, only the calling thread waits.
+each page that it touches next: several milliseconds of all threads for each start of an agent, and much longer when
+memory is short. CPython's `subprocess` avoids that by vfork, but holds the interpreter lock until the exec is done, and
+so does `os.posix_spawn`: a stuck exec would stop the daemon. Called through ctypes, which releases the lock, it blocks
+only the calling thread.
 
-Invariants: what is started gets standard input, output and error, the root as its directory, a process group of its
-own if asked for, no other descriptor, no blocked and no ignored signal. `spawn` never returns before the exec is done
-or has failed: call it on a thread that may wait.
+Invariants: the child has standard input, output and error, the root as its directory, a process group of its own if
+asked for, no other descriptor, no blocked and no ignored signal. `spawn` never returns before the exec is done or has
+failed: call it on a thread that may wait.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ SET_GROUP, DEFAULT_SIGNALS, SET_MASK = 0x02, 0x04, 0x08
 """POSIX_SPAWN_SETPGROUP, _SETSIGDEF and _SETSIGMASK of <spawn.h>, on Linux with any C library."""
 FIRST_OTHER_DESCRIPTOR = 3
 STRUCTURE_BYTES = 1024
-"""Room for posix_spawnattr_t, posix_spawn_file_actions_t or sigset_t: more than any C library's."""
+"""Size for posix_spawnattr_t, posix_spawn_file_actions_t or sigset_t: more than in any C library."""
 
 _c = ctypes.CDLL(None)
 _c.posix_spawnattr_setflags.argtypes = [ctypes.c_void_p, ctypes.c_short]
@@ -41,8 +41,8 @@ def spawn(  # One argument for each thing that a child inherits.
 ) -> int:
     """Start `arguments[0]`, a path; return the process id of a child that has done its exec.
 
-    `stdin` None: /dev/null. Raises OSError with what execve(2) or the fork said, and ValueError for a NUL, or a name
-    that no environment can carry. The caller waits for the child.
+    `stdin` None: /dev/null. Raises OSError with the error of execve(2) or the fork, and ValueError for a NUL, or an
+    invalid name in the environment. The caller must reap the child.
     """
     path = _terminated(arguments[0])
     vector = _vector([_terminated(argument) for argument in arguments])
@@ -64,7 +64,7 @@ def children_of(thread_id: int) -> frozenset[int]:
 
 
 def started_by(thread_id: int, earlier: frozenset[int]) -> int | None:
-    """Return the child of a thread that is not one of its earlier ones, if there is just one.
+    """Return the child of a thread that is not in `earlier`, if there is exactly one.
 
     While a thread is inside `spawn`, that is the one whose exec is not done.
     """
@@ -106,7 +106,7 @@ def _file_actions(
 
 
 def _aside(cleanup: ExitStack, descriptor: int) -> int:
-    """Return a descriptor that none of the three standard ones overwrites."""
+    """Return a descriptor that does not collide with the three standard ones."""
     if descriptor >= FIRST_OTHER_DESCRIPTOR:
         return descriptor
     copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST_OTHER_DESCRIPTOR)
@@ -118,7 +118,7 @@ def _close_others(actions: "ctypes.Array[ctypes.c_char]") -> None:
     if hasattr(_c, "posix_spawn_file_actions_addclosefrom_np"):
         _check(_c.posix_spawn_file_actions_addclosefrom_np(actions, FIRST_OTHER_DESCRIPTOR))
         return
-    # Without it (musl), what this process did not open itself must not be inheritable; what Python opens is not.
+    # Without it (musl), descriptors that this process did not open itself must not be inheritable; Python's are not.
     for name in os.listdir("/proc/self/fd"):
         if int(name) >= FIRST_OTHER_DESCRIPTOR and _is_inheritable(int(name)):
             fcntl.fcntl(int(name), fcntl.F_SETFD, fcntl.FD_CLOEXEC)

@@ -1,8 +1,8 @@
-"""A child process that is talked to in frames over a socket, its standard input.
+"""A child process with a socket as its standard input, over which frames are exchanged.
 
-Invariants: the main loop never waits for it, neither at its start (that is on a thread of its own) nor
-for its end; what is sent is produced when the socket can take it, a slice at a time, so that even a large state holds
-the loop for a few milliseconds only. `ended` is called once, on the main loop, unless `end` was called before.
+Invariants: the main loop never waits for it, neither at its start (that is on a separate thread) nor at its end; frames
+are produced when the socket can take them, a slice at a time, so that even a large state blocks the loop for a few
+milliseconds only. `ended` is called once, on the main loop, unless `end` was called before.
 """
 
 import _thread
@@ -21,12 +21,12 @@ from haclusterd.adapters.processes.spawning import spawn
 STDERR = 2
 READ_BYTES = 64 * 1024
 SLICE_BYTES = 64 * 1024
-"""What is produced and sent, or read and handed on, before other work of the main loop gets its turn."""
+"""Bytes that are produced and sent, or read and delivered, before other work of the main loop gets its turn."""
 STOP_TIMEOUT_S = 2.0
 
 
 class WorkerProcess:
-    """One life of a worker."""
+    """One worker, from its start to its end."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class WorkerProcess:
         heard: Callable[[bytes], None],
         ended: Callable[[str], None],
     ) -> None:
-        """`heard` is given what comes, as it comes; `ended` why the worker is no more."""
+        """`heard` gets received bytes as they arrive; `ended` gets the reason of the worker's end."""
         self._loop = loop
         self._heard = heard
         self._ended = ended
@@ -47,15 +47,15 @@ class WorkerProcess:
         self._is_over = False
         self._lock = threading.Lock()
         self._pid: int | None = None
-        """Of the worker, from its exec until it is reaped; guarded by the lock."""
+        """The worker's process id, from its exec until it is reaped; guarded by the lock."""
         self._is_unwanted = False
         self._is_gone = threading.Event()
-        # A `Thread` would let the main loop wait until it runs.
+        # `Thread.start` would make the main loop wait until it runs.
         _thread.start_new_thread(self._run_and_signal, (tuple(command), theirs))
         loop.add_reader(self._socket, self._readable)
 
     def send(self, frames: Iterator[bytes]) -> None:
-        """Send frames, after all that was sent before; each is taken from the iterator when its turn has come."""
+        """Send frames, after all that were sent before; each is taken from the iterator when its turn has come."""
         if self._is_over:
             return
         self._outbox.append(frames)
@@ -65,11 +65,11 @@ class WorkerProcess:
 
     @property
     def backlog(self) -> int:
-        """How many times something was sent that is not on its way yet."""
+        """Number of calls of `send` whose frames are not all sent yet."""
         return len(self._outbox)
 
     def end(self) -> None:
-        """Kill it, and say nothing more of it."""
+        """Kill it, and report nothing more about it."""
         self._close()
         with self._lock:
             self._is_unwanted = True
@@ -77,7 +77,7 @@ class WorkerProcess:
                 os.kill(self._pid, signal.SIGKILL)
 
     def join(self) -> None:
-        """Wait, after `end`, until nothing of it is left; for the end of the daemon's own life."""
+        """Wait for its end, after `end`; for the end of the daemon's process."""
         self._is_gone.wait(STOP_TIMEOUT_S)
 
     # On the thread.
@@ -141,7 +141,7 @@ class WorkerProcess:
         if data:
             self._heard(data)
         elif not self._is_over:
-            # The thread reports its end, and knows how it ended.
+            # The thread reports its end, and knows the reason.
             self._loop.remove_reader(self._socket)
 
     def _writable(self) -> None:

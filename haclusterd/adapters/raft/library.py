@@ -1,11 +1,11 @@
-"""PySyncObj 0.3.17 behind `raft/library.py`: the only room that imports it.
+"""PySyncObj 0.3.17 behind `raft/library.py`: the only module that imports it.
 
-The library keeps term, vote and commit index, elects, counts acknowledgements and falls back. What is decided otherwise
-(docs/design/0002-store.md) is decided by `raft/consensus.py`; this class puts it in the library's place, by overriding
-its private methods by their mangled names, so the version is pinned and every name is checked at start.
+The library keeps term, vote and commit index, elects, counts acknowledgements and steps down. Other decisions
+(docs/design/0002-store.md) are made by `raft/consensus.py`; this class redirects them there, by overriding private
+methods of the library by their mangled names. So the version is pinned, and every name is checked at start.
 
-Invariant: no byte from disk or wire reaches pickle, sockets, files or clocks of the library: those names are replaced
-by ones that refuse, before the class is ever used.
+Invariant: no byte from disk or network reaches pickle, sockets, files or clocks of the library: those names are
+replaced by ones that refuse, before the class is ever used.
 """
 
 import threading
@@ -49,7 +49,7 @@ METHODS = (
     "_checkCommandsToApply",
     "_onTick",
 )
-"""Private methods that are overridden or called here; a release that lacks one is not the one that was read."""
+"""Private methods that are overridden or called here; a release that lacks one is not the expected one."""
 ATTRIBUTES = (
     "_poller",
     "_SyncObj__raftLog",
@@ -70,7 +70,7 @@ ATTRIBUTES = (
     "_SyncObj__startTime",
     "_SyncObj__numOneSecondDumps",
 )
-"""Private attributes that are used here, or that the decisions put in place rest on."""
+"""Private attributes that are used here, or that the overriding code relies on."""
 
 _FOLLOWER, _LEADER = 0, 2
 
@@ -107,7 +107,7 @@ class _NullPoller:
 
 
 def _guard_library() -> None:
-    """Replace what the library takes from its modules, and not from its arguments, by what refuses or is ours."""
+    """Replace what the library imports, and does not get as arguments, by our own or by what refuses."""
     library = pysyncobj.syncobj
     library.monotonicTime = _monotonic
     library.random = _RefusedRandom
@@ -123,7 +123,7 @@ _guard_library()
 
 
 def supported_library() -> MakeLibrary:
-    """Return what makes a node, once version and private names were checked; raises StoreRefusedError."""
+    """Return the maker of nodes, after version and private names were checked; raises StoreRefusedError."""
     version = pysyncobj.version.VERSION
     if version != SUPPORTED_VERSION:
         raise StoreRefusedError(f"pysyncobj {version} is installed, only {SUPPORTED_VERSION} is supported")
@@ -150,12 +150,12 @@ class _VoterNode(Node):  # type: ignore[misc]  # the library has no types
 
 @lru_cache(maxsize=1024)
 def _node_of(name: NodeName) -> _VoterNode:
-    """Return what stands for a node in the library."""
+    """Return the library's object for a node."""
     return _VoterNode(name)
 
 
 class _OwnersTransport(Transport):  # type: ignore[misc]  # the library has no types
-    """The library's way out."""
+    """The library's transport, which sends through the owner."""
 
     ready = True
 
@@ -164,13 +164,14 @@ class _OwnersTransport(Transport):  # type: ignore[misc]  # the library has no t
         self._owner = owner
 
     def send(self, node: Node, message: Message) -> bool:
-        """Hand a message of the library to its owner."""
+        """Pass a message of the library to its owner."""
         self._owner.transmit(node.id, message)
         return True
 
 
 class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
-    """One node of the library; see `raft.library.Library`. What the library does by itself, it does in `tick`."""
+    """One node of the library; see `raft.library.Library`. Everything that the library does on its own, it does in
+    `tick`."""
 
     _SyncObj__raftElectionDeadline: float
     _SyncObj__newAppendEntriesTime: float
@@ -290,7 +291,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         self._SyncObj__transferInProgress = False
 
     def count_among(self, others: Collection[NodeName]) -> None:
-        """See `Library.count_among`; who is new among them has answered just now."""
+        """See `Library.count_among`; new members count as having answered just now."""
         nodes = {_node_of(name) for name in others}
         self._SyncObj__otherNodes = nodes
         now = self._now_s()
@@ -320,7 +321,7 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
         return peer is not None and _node_of(peer) in self._SyncObj__connectedNodes
 
     def retime(self, timers: RaftTimers) -> None:
-        """See `Library.retime`; a follower waits for its leader from now on."""
+        """See `Library.retime`; a follower's election timeout starts again."""
         self.conf.leaderFallbackTimeout = timers.fallback_ms / 1000
         self.conf.appendEntriesPeriod = timers.append_ms / 1000
         self.conf.connectionTimeout = _connection_timeout_s(timers)
@@ -363,10 +364,10 @@ class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
     def majority_heard_ms(self) -> int | None:
         """See `Library.majority_heard_ms`."""
         answers = sorted(self._SyncObj__lastResponseTime.values(), reverse=True)
-        # With the answers sorted, newest first, the one that completes the majority decides when to fall back.
+        # With the answers sorted, newest first, the one that completes the majority decides when to step down.
         return int(answers[(len(answers) + 1) // 2 - 1] * 1000) if answers else None
 
-    # What the library calls, in the place of its own.
+    # Called by the library, in place of its own methods.
 
     def _SyncObj__generateRaftTimeout(self) -> float:  # noqa: N802 (the library\'s name)
         return self._owner.election_timeout_ms() / 1000

@@ -1,6 +1,6 @@
-"""The Raft thread: a core with its queues, its files, clock, log, library and links, in a loop of its own.
+"""The Raft thread: a core with its queues, its files, clock, log, library and links, on a loop of its own.
 
-Invariant: the core is called on this thread alone; the main loop meets it in `raft/queues.py`, and nowhere else.
+Invariant: the core is called on this thread only; the main loop meets it in `raft/queues.py`, and nowhere else.
 """
 
 import asyncio
@@ -39,16 +39,16 @@ from haclusterd.raft.queues import MainSide, QueuePair, RaftSide
 from haclusterd.raft.settings import RaftSettings
 
 EXIT_CODE_IO_ERROR = 75
-"""EX_TEMPFAIL: what the process ends with when disk and memory no longer agree (the injected `fail` does it)."""
+"""EX_TEMPFAIL: the exit code when disk and memory no longer agree (the injected `fail` uses it)."""
 STOP_TIMEOUT_S = 5.0
 ROOM_AT_START_BYTES = 16 * 1024 * 1024
-"""With less a voter does not begin: it would join, promise, and end at its first write, again and again."""
+"""With less free space a voter does not start: it would join, promise, and end at its first write, again and again."""
 
 _log = logging.getLogger(__name__)
 
 
 class RaftThread:
-    """The real `Store`: a core in its own thread and loop, with TLS links and files in a directory."""
+    """The real `Store`: a core on its own thread and loop, with TLS links and files in a directory."""
 
     def __init__(
         self,
@@ -68,14 +68,13 @@ class RaftThread:
         objection: Callable[[NodeName, str], str] = lambda _peer, _boot_id: "",
         kept_out: Callable[[NodeName, str], None] = lambda _peer, _why: None,
     ) -> None:
-        """Keep what is given; nothing is opened before `start`.
+        """Store the arguments; nothing is opened before `start`.
 
-        `addresses` are those of every member, this node included, until `follow_places` says more. `call_main`
-        makes a call on the main loop soon, from any thread (`loop.call_soon_threadsafe`). `fail` must end the
-        process with EXIT_CODE_IO_ERROR and not return; it is called on the Raft thread, as is `alive`.
-        `heartbeat_sent` gets there, while this node leads, how many milliseconds after the one before each was.
-        `objection` is asked there why a boot of a peer must not be talked to (empty: it may), and `kept_out` called
-        when a peer objects to this one.
+        `addresses` are those of every member, this node included, until `follow_places` changes them. `call_main` makes
+        a call on the main loop soon, from any thread (`loop.call_soon_threadsafe`). `fail` must end the process with
+        EXIT_CODE_IO_ERROR and not return; it is called on the Raft thread, as is `alive`. `heartbeat_sent` is called
+        there while this node leads, with the milliseconds between two heartbeats. `objection` returns there why a boot
+        of a peer must be refused (empty: it may connect), and `kept_out` is called there when a peer refuses this boot.
         """
         self._settings = settings
         self._directory = directory
@@ -102,9 +101,9 @@ class RaftThread:
         self._kept_out = kept_out
         self._heartbeat_at: Instant | None = None
         self._beat_at_s = 0.0
-        """When this thread has to show life, and to look after its links, at the latest."""
+        """When this thread must stamp, and check its links, at the latest."""
 
-    # What the main loop calls.
+    # Called on the main loop.
 
     def start(self, deliver: Callable[[StoreEvent], None]) -> None:
         """See `Store.start`; returns when the data is loaded and the node listens."""
@@ -156,7 +155,7 @@ class RaftThread:
         except RuntimeError:
             _log.info("the Raft thread has ended")
 
-    # What runs on the Raft thread.
+    # On the Raft thread.
 
     def _run(self, opened: "Future[None]") -> None:
         refusal: Exception = RuntimeError("the Raft thread ended before it began")
@@ -167,7 +166,7 @@ class RaftThread:
         except (StoreDamagedError, StoreRefusedError, StoreUnwritableError) as error:
             refusal = error
         finally:
-            # Only now everything is released: who is refused may try again.
+            # Only now everything is released: a refused start may be tried again.
             if not opened.done():
                 opened.set_exception(refusal)
 
@@ -230,7 +229,7 @@ class RaftThread:
         await self._loop.shutdown_default_executor()
 
     def _follow_places(self, transport: RaftTransport, places: PeerPlaces) -> None:
-        """Reach peers there; when this node was given another certificate meanwhile, show that one."""
+        """Use new addresses of peers; if this node has got another certificate meanwhile, use that."""
         certificate = (self._credentials / NODE_CERTIFICATE).read_bytes()
         if certificate != self._certificate:
             self._certificate = certificate
@@ -289,7 +288,7 @@ class RaftThread:
         return is_message
 
     def _is_beat_near(self) -> bool:
-        """Whether what is to be done once in a while may be done now, since this thread is awake."""
+        """Whether periodic work may be done now, a little early, since this thread is awake."""
         return self._loop.time() >= self._beat_at_s - self._core.timers.append_ms / 1000
 
     def _pump(self) -> None:
@@ -305,9 +304,9 @@ class RaftThread:
         self._arm()
 
     def _arm(self) -> None:
-        """See that `_pump` comes when something is due, and once per ping; an earlier timer stays.
+        """Make sure that `_pump` runs when something is due, and once per ping; an earlier timer stays.
 
-        On a follower every message moves the election on, and a timer that it does not move costs nothing.
+        On a follower every message postpones the election; leaving the timer alone then costs nothing.
         """
         self._note_heartbeat()
         now_s = self._loop.time()
@@ -325,7 +324,7 @@ class RaftThread:
             self._heartbeat_sent(self._heartbeat_at - before)
 
     def _on_loop_error(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """A programmer's error on this thread ends the process; the world's errors are logged."""
+        """End the process for a programmer's error on this thread; errors of the outside world are only logged."""
         error = context.get("exception")
         _log.error("%s", context.get("message"), exc_info=error)
         if not isinstance(error, OSError):

@@ -2,13 +2,13 @@
 
 The certificate's common name must be the peer's node name, and the greeting must name this cluster and both ends; only
 then is a frame read. Of two nodes the one with the greater name dials. A new session replaces the old one, which is
-mute from that instant on. Every link carries pings, so that a dead one is found before it is needed. All addresses of a
-peer are tried beside each other, the first one that is answered by that peer is taken; names are looked up at each try.
-A peer that was not let in because another boot of it lives learns that, and tries again.
+ignored from that instant on. Every link carries pings, so that a dead one is detected before it is needed. All
+addresses of a peer are tried in parallel, and the first at which that peer answers is used; names are resolved at each
+try. A peer that is refused because another boot of it is alive gets that answer, and tries again.
 
 Layout: length u32 big endian, then that many bytes; length 0 is a ping. Greeting: msgpack [version, cluster, from, to,
-boot id]; refusal in its place: [version, "refused", why]. It must never trust a length, and never read from anyone it
-has not recognised.
+boot id]; refusal in its place: [version, "refused", why]. It must never trust a length, and never read from a peer that
+it has not authenticated.
 """
 
 import asyncio
@@ -40,27 +40,27 @@ BOOT_ID_LENGTH_MAX, REFUSAL_LENGTH_MAX = 64, 400
 GREETING_TIMEOUT_S = 2.0
 BACKLOG = 256
 ACCEPT_PAUSE_S, ACCEPT_RETRY_S = 0.002, 1.0
-"""Between two connections: a flood of them takes a part of this loop's time, which serves the sessions as well. A peer
-that waits behind a full backlog must still be met within GREETING_TIMEOUT_S."""
+"""Pause between two connections, so that a flood takes only a part of this loop's time, which also serves the sessions.
+A peer that waits behind a full backlog must still be accepted within GREETING_TIMEOUT_S."""
 WRITE_BUFFER_MAX = 8 * 1024 * 1024
-"""Bytes a peer may leave unread before its session is given up."""
+"""Bytes that a peer may leave unread before its session is given up."""
 BACKOFF_FIRST_S, BACKOFF_LAST_S = 0.1, 1.0
 STAGGER_S = 0.2
-"""Between the tries of two addresses of a peer: the first is preferred, but must not keep others waiting."""
+"""Delay between the tries of two addresses of a peer: the first is preferred, but must not delay the others."""
 OLD_SESSION_WAIT_S = 2.0
 """How long the node with the lesser name lets the other one dial."""
 PLACES_MARK = b"\xc1"
-"""First byte of a frame that says where the members are; no Raft message begins with it, nor any msgpack."""
+"""First byte of a frame with the members' addresses; no Raft message begins with it, nor any msgpack."""
 MEMBERS_MAX, ADDRESSES_MAX, FINGERPRINT_LENGTH = 256, 16, 64
 BEAT_DELAY_MAX = 1.25
-"""Of a ping's period: nobody called `beat` for so long, so that a timer has to."""
+"""In ping periods: if `beat` was not called for so long, a timer calls it."""
 REDIAL_POLL_S, REDIAL_POLLS = 0.05, 20
 """How long a new session is waited for before the next one is closed."""
 
 _log = logging.getLogger(__name__)
 
 class GreetingRefusedError(ConnectionError):
-    """Who is at the other end is not the peer that belongs there; `reason` is one of few."""
+    """The other end is not the expected peer; `reason` is one of a few."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -69,12 +69,12 @@ class GreetingRefusedError(ConnectionError):
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What the transport tells the core; called on its loop, never from within `send`."""
+    """The transport's callbacks; called on its loop, never from within `send`."""
 
     connected: Callable[[NodeName], None]
     disconnected: Callable[[NodeName], None]
     received: Callable[[NodeName, bytes], bool]
-    """False closes the session."""
+    """Returns False to close the session."""
 
 
 @dataclass(slots=True, eq=False)
@@ -100,16 +100,16 @@ class RaftTransport:
     node: NodeName
     cluster: str
     places: PeerPlaces
-    """Where every member listens, on all its addresses, so that it can be reached while one network is gone."""
+    """The addresses of every member, all of them, so that it can be reached while one network is down."""
     server_context: ssl.SSLContext
     client_context: ssl.SSLContext
     timers: RaftTimers
     boot_id: str = ""
-    """In which boot of its machine this node runs."""
+    """The boot of its machine in which this node runs."""
     objection: Callable[[NodeName, str], str] = lambda _peer, _boot_id: ""
-    """Why a boot of a peer is not talked to, one of few reasons; empty: it is."""
+    """Returns why a boot of a peer is refused, one of a few reasons; empty: it is not."""
     kept_out: Callable[[NodeName, str], None] = lambda _peer, _why: None
-    """Called with the reason why a peer does not talk to this boot."""
+    """Called with the reason why a peer refuses this boot."""
     _links: Links | None = None
     _sessions: dict[NodeName, _Session] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -117,17 +117,17 @@ class RaftTransport:
     _accepting: dict[Address, asyncio.Task[None]] = field(default_factory=dict)
     _dialling: dict[NodeName, asyncio.Task[None]] = field(default_factory=dict)
     _refusals: Refusals = field(default_factory=Refusals)
-    """Of connections not authenticated yet; apart from those of peers, which no flood may keep from the log."""
+    """Refusals of unauthenticated connections; separate from those of peers, which no flood may keep from the log."""
     _failures: Refusals = field(default_factory=Refusals)
     _reached_at: dict[NodeName, Address] = field(default_factory=dict)
-    """At which of its addresses a peer was met last."""
+    """The address at which each peer was last reached."""
     _resolver: NameResolver = field(default_factory=NameResolver)
     _beating: asyncio.TimerHandle | None = None
 
     async def start(self, links: Links) -> None:
-        """Listen and begin to dial; raises OSError when none of the addresses can be had.
+        """Listen and start dialling; raises OSError when none of the addresses is available.
 
-        An address of an interface that is down may come later; it is tried again for ever.
+        An address of an interface that is down may appear later; it is tried forever.
         """
         self._links = links
         own = self.places.addresses[self.node]
@@ -141,7 +141,7 @@ class RaftTransport:
         self._dial_members()
 
     def follow(self, places: PeerPlaces) -> None:
-        """Reach peers there from now on, when that is newer than what is known; shut out who is a member no more."""
+        """Use newer addresses of the members; end the sessions of nodes that are no longer members."""
         if places.version <= self.places.version:
             return
         before, self.places = self.places, places
@@ -164,7 +164,7 @@ class RaftTransport:
         self._dial_members()
 
     def renew(self) -> None:
-        """This node has another certificate, and the contexts show it: show it to every peer."""
+        """Show this node's new certificate, which the contexts already have, to every peer."""
         self._spawn(self._replace_sessions())
 
     async def _replace_sessions(self) -> None:
@@ -177,7 +177,7 @@ class RaftTransport:
                     break
 
     def _begin_again(self, peer: NodeName) -> None:
-        """Dial a peer no longer where it was; a session that was made there ends."""
+        """Stop dialling a peer at its former addresses; a session that was made there ends."""
         self._dialling.pop(peer).cancel()
         if peer in self._sessions and self.node > peer:
             self._sessions[peer].abort()
@@ -205,7 +205,7 @@ class RaftTransport:
                 return
 
     async def stop(self) -> None:
-        """Close everything; no callback is made afterwards."""
+        """Close everything; no callback is called afterwards."""
         if self._beating is not None:
             self._beating.cancel()
         sessions = list(self._sessions.values())
@@ -239,7 +239,7 @@ class RaftTransport:
         session.wrote_at = asyncio.get_running_loop().time()
         session.link.send(frame)
 
-    # Making sessions.
+    # Establishing sessions.
 
     async def _accept_for_ever(self, listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
@@ -280,7 +280,7 @@ class RaftTransport:
                 transport.abort()
 
     def _refuse(self, source: str, reason: str, text: str = "") -> None:
-        """Log why a connection from somewhere was closed, the first time in a while."""
+        """Log why a connection was closed, once in a while for each source and reason."""
         line = f"connection from {source} closed: {text if reason in text else reason}"
         self._log(self._refusals.line(source, reason, line, asyncio.get_running_loop().time()))
 
@@ -297,15 +297,15 @@ class RaftTransport:
             pause_s = min(BACKOFF_LAST_S, 2 * pause_s)
 
     async def _is_doubtful(self, session: _Session) -> bool:
-        """Wait until a session has ended, or has been silent for so long that another way to the peer is worth a try.
+        """Wait until a session has ended, or has been silent for so long that another address is worth a try.
 
-        It is not closed for that: only a new session replaces it, or its own silence ends it.
+        The session is not closed for that: only a new one replaces it, or its own silence ends it.
         """
         loop = asyncio.get_running_loop()
         has_other_ways = len(self.places.addresses.get(session.peer, ())) > 1 and self.node > session.peer
         was_silent = False
         while not session.ended.is_set():
-            # Not before it can have been silent for so long; then soon again.
+            # It cannot have been silent for so long before; then check again soon.
             left_s = session.heard_at + self.timers.silence_ms / 1000 / 2 - loop.time()
             pause_s = max(left_s, self.timers.ping_ms / 1000 / 2)
             try:
@@ -313,14 +313,14 @@ class RaftTransport:
                     await session.ended.wait()
             except TimeoutError:
                 is_silent = loop.time() - session.heard_at > self.timers.silence_ms / 1000 / 2
-                # Twice, as where a session is ended: this process may have stood still itself.
+                # Twice, as where a session is ended: this process itself may have stood still.
                 if is_silent and was_silent:
                     return True
                 was_silent = is_silent
         return False
 
     async def _dial(self, peer: NodeName) -> bool:
-        """Make a session, which is served beside this; return whether that was possible."""
+        """Establish a session, which is served in the background; return whether that was possible."""
         link = await self._reach(peer)
         if link is None:
             return False
@@ -346,7 +346,7 @@ class RaftTransport:
 
     async def _reach(self, peer: NodeName) -> FramedLink | None:
         """Try all addresses of a peer, each a little later than the one before; return the first connection to it."""
-        # While there is a session whose way is in doubt, that way comes last.
+        # While the address of an existing session is in doubt, it is tried last.
         doubted = self._reached_at.get(peer) if peer in self._sessions else None
         ways = sorted(self.places.addresses[peer], key=lambda address: address == doubted)
         trying = {self._spawn_try(peer, address, number * STAGGER_S) for number, address in enumerate(ways)}
@@ -366,7 +366,7 @@ class RaftTransport:
         return asyncio.get_running_loop().create_task(self._try(peer, address, delay_s), name=f"{delay_s:09.3f}")
 
     async def _try(self, peer: NodeName, address: Address, delay_s: float) -> FramedLink | None:
-        """Connect to whatever a name stands for; None when nothing there is this peer."""
+        """Connect to the addresses of a name; None when none of them is this peer."""
         await asyncio.sleep(delay_s)
         loop = asyncio.get_running_loop()
         try:
@@ -404,7 +404,7 @@ class RaftTransport:
         link.send(msgpack.packb([GREETING_VERSION, self.cluster, self.node, peer, self.boot_id]))
 
     async def _read_greeting(self, link: FramedLink, peer: NodeName) -> str:
-        """Return the boot id that the peer runs in."""
+        """Return the boot id in the peer's greeting."""
         data = await link.frame(GREETING_BYTES_MAX)
         try:
             greeting = msgpack.unpackb(data, max_ext_len=0, max_map_len=0)
@@ -446,7 +446,7 @@ class RaftTransport:
             raise GreetingRefusedError(f"{session.peer} sent a frame that is not a message")
 
     def _learn(self, peer: NodeName, frame: bytes) -> None:
-        """Hear of newer members from a peer: one that was away for long may not know who leads now."""
+        """Take newer members from a peer: a node that was away for long may not know who leads now."""
         places = _decode_places(frame)
         if places is None:
             raise GreetingRefusedError(f"{peer} sent a list of members that is none")
@@ -468,7 +468,7 @@ class RaftTransport:
             links.disconnected(session.peer)
 
     def beat(self) -> None:
-        """Look after all links. What wakes this thread anyway calls it about once in a ping's period."""
+        """Check all links. Whatever wakes this thread calls it about once in a ping period."""
         loop = asyncio.get_running_loop()
         ping_s, now = self.timers.ping_ms / 1000, loop.time()
         if self._beating is not None:
@@ -491,14 +491,14 @@ class RaftTransport:
         return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Hand a programmer's error to the loop's handler; the world's errors were handled where they arose."""
+        """Pass a programmer's error to the loop's handler; other errors were handled where they arose."""
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             context = {"message": "a link's task failed", "exception": error, "task": task}
             asyncio.get_running_loop().call_exception_handler(context)
 
     def _note(self, peer: str, reason: str, text: str = "") -> None:
-        """Log what is amiss with a peer, or with this end, the first time in a while."""
+        """Log a problem with a peer, or with this end, once in a while."""
         now_s = asyncio.get_running_loop().time()
         self._log(self._failures.line(peer, reason, text or f"{peer} {reason}".lstrip(), now_s))
 
@@ -508,7 +508,7 @@ class RaftTransport:
 
 
 def _reason_of(error: Exception) -> str:
-    """Name an error without anything of what was received: there must be few of them."""
+    """Return the kind of an error, without any received data: there must be few of them."""
     if isinstance(error, GreetingRefusedError):
         return error.reason
     if isinstance(error, NoHandshakeError):
@@ -525,7 +525,7 @@ def _reason_of(error: Exception) -> str:
 
 
 def _keep_first(reached: FramedLink | None, other: FramedLink | None) -> FramedLink | None:
-    """Return the connection that came first; one that came beside it is closed."""
+    """Return the connection that was made first; a second one is closed."""
     if reached is not None and other is not None:
         other.transport.abort()
     return reached or other
@@ -538,7 +538,7 @@ def _close_late(late: "asyncio.Task[FramedLink | None]") -> None:
 
 
 def _close(opened: socket.socket, _: "asyncio.Task[None]") -> None:
-    """Close what a task used; not earlier, since the loop may still wait for it."""
+    """Close a task's socket after the task; not earlier, since the loop may still wait for it."""
     opened.close()
 
 
@@ -569,7 +569,7 @@ def _encode_places(places: PeerPlaces) -> bytes:
 
 
 def _decode_places(frame: bytes) -> PeerPlaces | None:
-    """Read a list of members; None when it is not one."""
+    """Return the members in a frame; None when it is invalid."""
     try:
         version, members, revoked = msgpack.unpackb(frame[1:], max_ext_len=0, max_map_len=0, max_array_len=4096)
         addresses = {NodeName(name): _addresses(places) for name, places in members}

@@ -1,8 +1,8 @@
-"""Connections whose other end is not known yet: few at a time, and a flood of them from one place keeps others not out.
+"""Connections whose other end is not authenticated yet: few at a time, and a flood from one source keeps no other out.
 
 A connection counts from the moment it is accepted, before any handshake, until its greeting was read. Invariant: there
-are never more than UNAUTHENTICATED_MAX; when one more comes, the oldest one of the source with the most is closed, so
-that a flood pushes out its own.
+are never more than UNAUTHENTICATED_MAX; when one more arrives, the oldest one of the source with the most is closed, so
+that a flood displaces its own connections.
 """
 
 import socket
@@ -15,7 +15,7 @@ UNAUTHENTICATED_MAX = 64
 
 @dataclass(slots=True, eq=False)
 class UnauthenticatedPeer:
-    """One of them."""
+    """One such connection."""
 
     connection: socket.socket
     source: str
@@ -24,12 +24,12 @@ class UnauthenticatedPeer:
 
 @dataclass(slots=True)
 class UnauthenticatedPeers:
-    """All of them, the oldest first."""
+    """All such connections, oldest first."""
 
     _present: list[UnauthenticatedPeer] = field(default_factory=list)
 
     def enter(self, peer: UnauthenticatedPeer) -> UnauthenticatedPeer | None:
-        """Take one more in; return the one that was closed for it."""
+        """Add one; return the one that was closed for it."""
         self._present.append(peer)
         if len(self._present) <= UNAUTHENTICATED_MAX:
             return None
@@ -41,13 +41,13 @@ class UnauthenticatedPeers:
         return pushed_out
 
     def leave(self, peer: UnauthenticatedPeer) -> None:
-        """This one is known now, or gone; harmless when it is not among them."""
+        """Remove one that is authenticated or has ended; harmless when it is not there."""
         if peer in self._present:
             self._present.remove(peer)
 
 
 def _hang_up(connection: socket.socket) -> None:
-    """End a connection while another task reads it: that sees the end, and closes it."""
+    """End a connection that another task reads: that detects the end, and closes it."""
     try:
         connection.shutdown(socket.SHUT_RDWR)
     except OSError:
