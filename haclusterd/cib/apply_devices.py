@@ -1,5 +1,4 @@
-"""`apply` for devices: what nodes report of them, who claims them, what administrators decide (safety.md §11,
-design/0015).
+"""`apply` for devices: reports of nodes, claims, decisions of administrators (safety.md §11, design/0015).
 
 Invariant: while any process of a resource may use a device, a claim of that resource is on it. So an order makes its
 claims in the entry that commits it; whatever ends the resource marks the claims as over; and a claim is removed when

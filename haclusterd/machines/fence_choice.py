@@ -105,10 +105,9 @@ def loop_pause_ms(cib: Cib, status: NodeStatus, now: WallTime) -> int:
 
 
 def least_tried(cib: Cib, target: NodeName, levels: Sequence[Level], failed: Sequence[FencingRecord]) -> Level:
-    """Return the level to try next: of those tried least, the first without a device that once failed to fence the
-    target.
+    """Return the level to try next: of those tried least, the first whose devices never falsely reported success.
 
-    Such a device reported success, and the target was heard afterwards (`ProofState.LIED`).
+    A success is false if the target is heard afterwards (`ProofState.LIED`).
     """
     tried = [(record.device, *record.others) for record in failed]
 

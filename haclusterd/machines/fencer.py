@@ -135,8 +135,7 @@ class FencerMachine:
         return [*checks, *off, *on]
 
     def _turns_on(self, device: ResourceId) -> bool:
-        """Return whether a reset with this device ends with `on`; a device that only cuts the node off is not turned on
-        again.
+        """Return whether a reset with this device ends with `on`; with `pcmk_reboot_action=off` the node stays off.
 
         Nor is a device that unfences asked for `on`: the node may be alive, and would get access to what others use by
         then. It is unfenced when it has joined (safety.md §5).

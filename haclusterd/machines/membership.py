@@ -189,8 +189,7 @@ class MembershipMachine:
         return (Propose(Scope.DC, f"lost:{status.name}:{status.incarnation}:{self._term}", command),)
 
     def _without_lease(self, cib: Cib, report: PacerReport, moment: Moment) -> Sequence[Effect]:
-        """Hand the leadership over if the lease does not come back: a DC that is not heard could not judge any node,
-        forever.
+        """Hand the leadership over if the lease stays away: a DC that is not heard could never judge a node.
 
         If Raft works and only heartbeats are lost, the leadership would not end otherwise. A DC that is heard lacks a
         lease for another reason, which no other DC would remove.
@@ -406,8 +405,7 @@ class MembershipMachine:
         return (self._lost(status, f"its daemon is {heard.brain} for {away_ms} ms", {self._node: away_ms}),)
 
     def _is_from_before_its_join(self, view: _View, status: NodeStatus, moment: Moment) -> bool:
-        """Return whether the newest heartbeat may have been sent before this incarnation joined, and so proves nothing
-        of it.
+        """Return whether the newest heartbeat may be from before this incarnation joined, and so proves nothing.
 
         A daemon that joins and ends repeatedly is still judged, by the heartbeats soon after each of its Joins.
         """
@@ -423,8 +421,7 @@ class MembershipMachine:
     def _judge_hearing(
         self, cib: Cib, view: _View, quorum: tuple[NodeName, ...], status: NodeStatus, moment: Moment
     ) -> Sequence[Effect]:
-        """Judge a node that is heard, but does not hear the DC and so cannot be given orders: the DC or the node must
-        yield.
+        """Judge a node that is heard, but cannot be given orders because it does not hear the DC.
 
         A node that no majority of voters can echo has no lease: it has stopped its resources, and they run nowhere.
         """

@@ -423,8 +423,7 @@ class TransitionMachine:
         return failure
 
     def _overtaken(self, cib: Cib) -> str:
-        """Return a text about an order of an older plan that was committed late, unknown to this plan; empty: there is
-        none.
+        """Return a text about an older plan's order, unknown to this plan, that was committed late; empty: none was.
 
         Its result may be all that the plan wants; further steps of the plan would rest on an outdated state.
         """

@@ -1,5 +1,4 @@
-"""The priority of a log line about a change of the CIB (docs/howto/read-the-log.md has the table for
-administrators)."""
+"""The priority of a log line about a change of the CIB (table for administrators: docs/howto/read-the-log.md)."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,5 +1,4 @@
-"""Actions in progress, on disk: by them a later incarnation of this boot finds what an earlier one started (safety.md
-§1).
+"""Actions in progress, on disk: by them a later incarnation finds what an earlier one started (safety.md §1).
 
 One small file for each action in the runtime directory: written before the exec, completed with the process id just
 after it, removed when no process is left. Nothing is synced: the files are valid in this boot only.
@@ -69,9 +68,7 @@ class ActionRecords:
             self._put(record)
 
     def write_again(self) -> int:
-        """Write records again whose files were removed by others (an emptied run directory); return how many. Raises
-        OSError.
-        """
+        """Write again the records that others removed (an emptied run directory); return how many. Raises OSError."""
         with self._lock:
             missing = [record for key, record in self._known.items() if not self._path(key).exists()]
             for record in missing:

@@ -361,8 +361,7 @@ class OcfAgents:
         self._drop(waiting, ExecutionStatus.NOT_INSTALLED, reason, ExitCode.NOT_INSTALLED)
 
     def _look_again(self, waiting: "_Waiting") -> bool:
-        """Wait for an agent that existed before, as an upgrade may be replacing it; return False when that took too
-        long.
+        """Wait for an agent that existed before, as an upgrade may be replacing it; False: that took too long.
 
         A stop that fails gets the node fenced, and without its agent the resource cannot be stopped at all.
         """

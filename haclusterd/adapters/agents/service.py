@@ -82,8 +82,7 @@ class ServiceAgents:
             runner.kill(key)
 
     def adopt(self, ended: Callable[[str], None]) -> tuple[AdoptedAction, ...]:  # noqa: ARG002 (see below)
-        """Read the choices of this boot, drop those of others; the other runners find actions that were left
-        running."""
+        """Read the choices of this boot and drop others; the other runners find the actions left running."""
         for file in self._directory.glob("[!.]*"):
             standard = self._read(file)
             if standard is not None:

@@ -31,8 +31,7 @@ def utc_now() -> dt.datetime:
 
 
 class AuthorityFiles:
-    """Reads the authority's key for each use, and does not keep it; this node's certificate is read once, at the
-    beginning.
+    """Reads the authority's key for each use, and this node's certificate once, at the beginning.
 
     Status shows that copy: a disk that hangs must not delay every request for the status.
     """

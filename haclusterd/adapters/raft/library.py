@@ -170,8 +170,7 @@ class _OwnersTransport(Transport):  # type: ignore[misc]  # the library has no t
 
 
 class GuardedSyncObj(SyncObj):  # type: ignore[misc]  # the library has no types
-    """One node of the library; see `raft.library.Library`. Everything that the library does on its own, it does in
-    `tick`."""
+    """One node of the library; see `raft.library.Library`. What the library does on its own, it does in `tick`."""
 
     _SyncObj__raftElectionDeadline: float
     _SyncObj__newAppendEntriesTime: float

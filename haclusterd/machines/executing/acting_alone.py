@@ -341,8 +341,7 @@ class ActingAlone:
     # -- plans ------------------------------------------------------------------------------------------------------
 
     def _unmanaged(self, active: frozenset[ResourceId], situation: Situation) -> frozenset[ResourceId]:
-        """Return the resources that are unmanaged here: the cluster must not stop them (Pacemaker Explained,
-        "is-managed").
+        """Return what is unmanaged here: the cluster must not stop it (Pacemaker Explained, "is-managed").
 
         An incarnation that is recorded as fenced leaves nothing alone: by the record nothing runs here, so everything
         may be started on other nodes as soon as it is managed again.

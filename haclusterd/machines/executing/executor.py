@@ -169,8 +169,7 @@ class ExecutorMachine:
         return self._record.policy.keeps_running
 
     def awaits_reset(self, cib: Cib) -> bool:
-        """Return whether this node is lost by the given CIB, and so is to be reset; the executor may not have seen it
-        yet.
+        """Return whether this node is lost in a CIB, which the executor may not have seen yet, and is to be reset.
 
         No other incarnation starts before the reset.
         """
@@ -564,8 +563,7 @@ class ExecutorMachine:
         return (WatchService(queue.resource, str(queue.resource)),) if is_new else ()
 
     def _answer_for_older_lives(self, moment: Moment) -> None:
-        """Close the open orders of an earlier incarnation of this boot, as soon as no agent works on the resource any
-        more.
+        """Close open orders of an earlier incarnation of this boot once no agent works on their resource any more.
 
         Their outcome is unknown: the resource is probed, and so it is at the other end of a migration. The status says
         whether the agent ended by itself, or may have been killed midway.
