@@ -48,7 +48,7 @@ _BY_WHAT_RUNS = frozenset({
 _BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
 _START = operation_key(ActionName.START, 0)
 _ENDS_MONITORS = (ActionName.START, ActionName.STOP, ActionName.PROMOTE, ActionName.DEMOTE)
-"""Actions that supersede all older records."""
+"""Actions that supersede older records."""
 
 
 def issue_orders(cib: Cib, command: commands.IssueOrders, entry: Entry) -> Verdict:

@@ -223,7 +223,7 @@ class RecordRecovery:
 
 @dataclass(frozen=True, slots=True)
 class EndDeviceStorm:
-    """An administrator has dealt with a storm of device failures: policies may act again."""
+    """An administrator has looked into a storm of device failures: policies may act again."""
 
     author: str
     reason: str = ""

@@ -64,8 +64,8 @@ class AlertingMachine:
     def __init__(self, node: NodeName, incarnation: Incarnation) -> None:
         self._node = node
         self._lives = {incarnation}
-        """Of the process, not of the incarnation: a node that starts another incarnation while it is DC stays DC, and
-        the CIB names it by the previous one."""
+        """The incarnations of this process: a node that starts another one while it is DC stays DC, under the name of the
+        previous one."""
         self._term: Term | None = None
         """The term in which this node is DC."""
         self._reached: dict[str, int] = {}
@@ -73,7 +73,7 @@ class AlertingMachine:
         """By recipient: the event of the call that is under way."""
         self._incidents: dict[tuple[str, ...], _Incident] = {}
         self._newest_incident: dict[str, str] = {}
-        """By recipient: the event that it was last called for."""
+        """By recipient: the incident of its newest call."""
         self._collecting: dict[str, tuple[int, Instant]] = {}
         """By recipient whose group is being collected: the first event, and the end of the collection."""
         self._tests: dict[str, AlertTest] = {}

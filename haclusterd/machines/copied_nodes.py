@@ -46,7 +46,7 @@ class CopiedNodes:
     _copies: dict[Boot, Instant] = field(default_factory=dict)
     """Boots proven to be copies, and when each last asked."""
     _unheard: dict[NodeName, tuple[Instant, Instant]] = field(default_factory=dict)
-    """Boots whose known boot the pacer cannot judge: since when, and when that was last found."""
+    """Nodes whose known boot the pacer cannot judge: since when, and when that was last found."""
     _shown: tuple[tuple[str, str, Instant], ...] = ()
     """Subject and text of each warning, and when it last held."""
 

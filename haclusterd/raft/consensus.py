@@ -23,9 +23,9 @@ from haclusterd.raft.library import MakeLibrary
 from haclusterd.raft.settings import RaftSettings
 
 BATCH_BYTES = 256 * 1024
-"""Maximum number of commands in one message."""
+"""Maximum size of the commands in one message."""
 WINDOW_BYTES = 2 * 1024 * 1024
-"""Maximum number of commands sent to one peer and not yet acknowledged."""
+"""Maximum size of the commands sent to one peer and not yet acknowledged."""
 
 
 class Host(Protocol):

@@ -11,7 +11,7 @@ from haclusterd.adapters.agent_checks.finding import Finding, error, note, warni
 from haclusterd.adapters.agents.metadata import read_duration_ms
 
 CONTENT_TYPES = frozenset({"string", "integer", "boolean", "second", "time", "select"})
-"""Elements and attributes of OCF's schema and DTD, together."""
+"""The content types of OCF's schema and DTD, together."""
 BOOLEANS = frozenset({"0", "1", "true", "false", "yes", "no", "on", "off"})
 MANDATORY = ("start", "stop", "monitor", "meta-data")
 KNOWN_ACTIONS = frozenset({

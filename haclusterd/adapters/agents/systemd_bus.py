@@ -137,7 +137,7 @@ class SystemdBus:
         self._connection: Connection | None = None
         self._watches: dict[str, _Watch] = {}
         self._cancel_watch: dict[str, Callable[[], None]] = {}
-        """By key, the watches that are wanted; belongs to the caller's thread."""
+        """By key, what cancels each watch; belongs to the caller's thread."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._problem = "the connection is being made"
         self._away_since = time.monotonic()

@@ -189,7 +189,7 @@ class _Known:
     author: str
     """The user's name on this host."""
     is_member: bool = False
-    """Whether they are in the control group."""
+    """Whether the user is in the control group."""
     is_gateway: bool = False
     groups: tuple[str, ...] = ()
 

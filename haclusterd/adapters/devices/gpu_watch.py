@@ -1,7 +1,7 @@
 """`DeviceWatch` over a watcher process (haclusterd/agents/gpu_watcher.py), which is restarted when it ends or hangs.
 
 Invariants: the main loop never waits for it; a check is answered in time whatever it does, as unknown if it does not
-answer; a line is bounded and validated before it is used. While no watcher runs, all states count as unknown after a
+answer; a line is bounded and validated before it is used. While no watcher runs, good states count as unknown after a
 while, with the reason: what runs goes on, and nothing new starts on these devices.
 """
 
@@ -38,7 +38,7 @@ SPARE_MS = 180_000
 BACKOFF_MS = (500, 2_000, 10_000, 60_000)
 """Pause before it is restarted, by the number of failures in a row."""
 LASTING = 2
-"""Number of failures in a row after which all states count as unknown."""
+"""Number of failures in a row after which good states count as unknown."""
 DEVICES_MAX = 256
 TEXT_MAX = 300
 USERS_MAX = 64

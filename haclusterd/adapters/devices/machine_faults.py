@@ -31,7 +31,7 @@ STATES = ("degraded", "drain", "failed", "unknown")
 DEFAULT_SPAN_MS = 600_000
 LONGEST_SPAN_MS = 86_400_000
 NUMBERS_MAX = 100_000
-"""Numbers of Xid errors."""
+"""Limit on the numbers of Xid errors."""
 
 
 def _answer(items: Sequence[ReportItem], data: Json = None) -> Response:

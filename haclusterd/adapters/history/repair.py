@@ -57,7 +57,7 @@ class HistoryRepair:
         self._asked: NodeName | None = None
         self._tried: set[NodeName] = set()
         self._is_anybody_silent = False
-        """Whether one of those did not answer in time."""
+        """Whether a peer that was asked did not answer in time."""
         self._due_ms = 0
         self._hopeless_until_ms: dict[tuple[int, int], int] = {}
         self._peers: tuple[NodeName, ...] = ()

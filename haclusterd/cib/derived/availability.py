@@ -267,7 +267,7 @@ class _Accounts:
         found = (status.histories.get(name) for name in self._names(status, service))
         return any(history is not None and _is_failed(history) for history in found)
 
-    # -- what is known of it -----------------------------------------------------------------------------------------
+    # -- known states ------------------------------------------------------------------------------------------------
 
     def _seen(self, cib: Cib, service: "_Service") -> _Seen:
         found = _NOWHERE

@@ -206,7 +206,7 @@ class DeviceRecoveryMachine:
             self._wake_at(after(now, ANSWER_MS))
             yield LookAtDevices(progress.look_key, _hit(case.known, case.name, case.recovery.rung))
 
-    # -- the way back -----------------------------------------------------------------------------------------------
+    # -- return to use ----------------------------------------------------------------------------------------------
 
     def _prove(self, case: _Case) -> Iterator[Effect]:
         progress, now = case.progress, case.moment.now

@@ -76,7 +76,7 @@ QUEUES: Final = TransitionTable(
 WANTED: Final = (QueueState.EXECUTING, QueueState.MONITORING)
 """States in which an agent's result is awaited."""
 MONITORS: Final = (QueueState.MONITORING, QueueState.MONITOR_KILLED)
-"""States that count towards the limit on actions; a recurring monitor does not."""
+"""States of a recurring monitor, which does not count towards the limit on actions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,9 +33,9 @@ class NodeSecrets:
         self._cib = cib
         self._propose = propose
         self._given = ""
-        """The newest proposal; while it stays the same, it cannot be granted."""
+        """The key of the newest proposal: an unchanged one is not repeated."""
         self._version = 0
-        """The CIB's secrets at the last check of actions that wait for the key."""
+        """The version of the secrets at the last check of actions that wait for the key."""
         values = SecretValues(ports.secrets, lambda: cib().secrets, ports.background)
         self._agents = SecretAgents(ports.agents, values, ports.clock)
         fence_agents = SecretFenceAgents(ports.fence_agents, values, ports.clock)
