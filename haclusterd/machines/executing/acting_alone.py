@@ -92,7 +92,7 @@ STEPS: Final = TransitionTable(
         Transition((Step.TO_LOOK,), StepEvent.TURN, Step.LOOKING),
         Transition((Step.LOOKING,), StepEvent.FOUND_STOPPED, Step.FOUND_STOPPED),
         Transition((Step.LOOKING,), StepEvent.MAY_RUN, Step.LEFT_ALONE),
-        # Something that must stop before it runs, or it is unmanaged itself; otherwise its stop is planned.
+        # What would have to stop first is running, or it is unmanaged itself; otherwise its stop is planned.
         Transition((Step.HELD,), StepEvent.UNMANAGED, Step.LEFT_ALONE),
         # Results of actions that were started before the resource was planned again, or given up, change nothing.
         *(
