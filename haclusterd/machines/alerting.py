@@ -64,7 +64,7 @@ class AlertingMachine:
     def __init__(self, node: NodeName, incarnation: Incarnation) -> None:
         self._node = node
         self._lives = {incarnation}
-        """The incarnations of this process: a node that starts another while it is DC stays DC, named by the first."""
+        """The incarnations of this process: a node that starts another while it is DC stays DC by an older one."""
         self._term: Term | None = None
         """The term in which this node is DC."""
         self._reached: dict[str, int] = {}

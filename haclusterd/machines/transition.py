@@ -6,7 +6,7 @@ plan did not know, aborts the graph: nothing more is issued, orders that are not
 plans again. If a start's devices are not free, or devices have changed, only the orders concerned are voided. Open
 orders of an older graph block the resources that constraints bind to theirs until their executors have answered
 (Pacemaker Development, "Controller": transition engine). Only notifications still go out after an abort, about actions
-that were under way and succeed: an aborted walk closes beside the next one, and ends when nothing under way can lead to
+that were under way and succeed: an aborted walk closes during the next one, and ends when nothing under way can lead to
 a notification any more. A recurring monitor lets starts on its node go first, for a moment: users wait for the next
 member of a group that moves.
 """

@@ -1,4 +1,4 @@
-"""Blocking work beside the Raft thread: syncs and snapshot files.
+"""Blocking work on other threads than Raft's: syncs and snapshot files.
 
 Invariant: an error of the outside world is a result here, never an exception on another thread; the receiver decides
 what it means. Work touches files, and nothing that belongs to the Raft thread.

@@ -22,7 +22,7 @@ from haclusterd.ports.secrets import SecretKeeper
 KEY_WAIT_MS = 5_000
 """How long an action waits until another member has given this one the secret key."""
 TRACES = ("trace_ra", "trace_dir")
-"""Parameters that make an agent write its variables to a trace file."""
+"""Parameters that make an agent trace its commands, with all values, into a file."""
 
 
 @dataclass(frozen=True, slots=True)
