@@ -159,26 +159,48 @@ class NoRecoveryBeforeFence(Checker):
     What may have several copies may start on other nodes: `NeverTwoActive` counts them.
     """
 
+    def __init__(self, scene: Scene, log: Log) -> None:
+        super().__init__(scene, log)
+        self._without: dict[OrderKey, frozenset[NodeName]] = {}
+        """By order: the nodes that certainly did not hold its resource when it was issued."""
+
+    def first_accepted(self, accepted: Accepted) -> None:
+        """See `Checker`."""
+        if isinstance(accepted.command, IssueOrders):
+            nodes = accepted.before.status.nodes.items()
+            for order in accepted.command.orders:
+                self._without[order.key] = frozenset(
+                    name for name, status in nodes
+                    if order.resource not in status.unverified and not may_have_begun(status, order.resource)
+                )  # fmt: skip
+
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """See `Checker`."""
         if call.action not in ACTIVATING:
             return
-        limits = self.log.shapes.allowed(base_of(call.resource), order_key(call, self.log))
+        key = order_key(call, self.log)
+        limits = self.log.shapes.allowed(base_of(call.resource), key)
         is_promotion = call.action == ActionName.PROMOTE
         if max(limits.promoted if is_promotion else limits.copies, 1) > 1:
             return
         may_have = may_be_promoted if is_promotion and limits.promoted else may_hold
+        without = self._without.get(key, frozenset()) if key is not None else frozenset()
         for name, status in self.log.newest.status.nodes.items():
-            if name != node and may_have(status, call.resource):
-                self.object_to(f"{call.resource} starts on {node}, but {name} is {status.state} and may hold it")
+            if name == node or not may_have(status, call.resource):
+                continue
+            # A daemon that restarts makes everything on its node unverified, also what cannot have begun there since.
+            if name in without and not may_have_begun(status, call.resource):
+                continue
+            self.object_to(f"{call.resource} starts on {node}, but {name} is {status.state} and may hold it")
 
 
 def may_hold(status: NodeStatus, resource: ResourceId) -> bool:
     """Tell whether a node that does not answer may hold a resource, by the log alone."""
-    if status.state is not NodeState.LOST:
-        return False
-    if resource in status.unverified:
-        return True
+    return status.state is NodeState.LOST and (resource in status.unverified or may_have_begun(status, resource))
+
+
+def may_have_begun(status: NodeStatus, resource: ResourceId) -> bool:
+    """Return whether the orders and records of a node leave a resource active there, or may have begun it."""
     if any(order.resource == resource and order.action in ACTIVATING for order in status.orders.values()):
         return True
     history = status.histories.get(resource)
