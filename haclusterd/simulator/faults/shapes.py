@@ -342,11 +342,22 @@ def edits_back(configuration: Configuration, before: Configuration, name: str) -
     old = [own, *_containers(before, name)]
     new = {*_containers(configuration, name), *(ResourceId(f"{name}-{part}") for part in ("fellow", "inner"))}
     edits: list[Edit] = [Delete("resource", each) for each in sorted(new - set(old)) if each in configuration.resources]
-    edits += [PutResource(before.resources[each]) for each in old if each in before.resources]
+    edits += [PutResource(_without_secrets(before.resources[each])) for each in old if each in before.resources]
     back = _constraints_on(before, set(old))
     edits += [PutConstraint(before.constraints[each]) for each in back if _ends(before.constraints[each]) <=
               {*configuration.resources, *old} - (new - set(old))]  # fmt: skip
     return tuple(edits)
+
+
+def _without_secrets(resource: Resource) -> Resource:
+    """Return a resource without references to secrets: the fault that wrote them may have deleted the secret since."""
+    if not isinstance(resource, Primitive):
+        return resource
+    kept = (
+        replace(each, pairs=tuple(pair for pair in each.pairs if not pair[1].startswith("secret:")))
+        for each in resource.parameters
+    )
+    return replace(resource, parameters=tuple(kept))
 
 
 def _constraints_on(configuration: Configuration, names: set[ResourceId]) -> list[ConstraintId]:
