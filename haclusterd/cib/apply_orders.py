@@ -89,7 +89,7 @@ def _shape_objection(cib: Cib, orders: Sequence[Order]) -> Refusal | None:
     for order in starts:
         if copies is not None and not copies.may_be_wanted(order.resource):
             text = f"{order.resource} is not what the configuration has any more"
-            return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
+            return Refusal(RefusalCode.NOT_CONFIGURED, text)
     return None
 
 

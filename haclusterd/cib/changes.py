@@ -81,6 +81,8 @@ class RefusalCode(StrEnum):
     WRONG_NODE_STATE = "wrong-node-state"
     STILL_ACTIVE = "still-active"
     POSSIBLY_ACTIVE_ON_OTHERS = "possibly-active-elsewhere"
+    NOT_CONFIGURED = "not-configured"
+    """A start under a name that the configuration does not have, or has no more."""
     DUPLICATE_KEY = "duplicate-key"
     UNKNOWN_KEY = "unknown-key"
     FENCING_IN_FLIGHT = "fencing-in-flight"

@@ -173,8 +173,17 @@ class _Steps:
             self._promote(node, required=required)
         elif role is Role.PROMOTED:
             for active in self._resource.found.active_nodes:
-                if not self._is_expected(active):
+                if not self._is_expected(active) and not self._is_demoted(active):
                     self._table.make(self._resource, DEMOTE, active, required=required)
+
+    def _is_demoted(self, node: Node) -> bool:
+        """Pacemaker demotes what is active too often on every node, also where it is not promoted.
+
+        Agents that write attributes as they demote would end every plan there, before its stop.
+        """
+        found = self._resource.found
+        is_known = node.name in found.unpromoted_on and node.name not in found.unverified_on
+        return is_known and not self._is_pacemaker_compatible
 
     def _stop(self, *, required: bool) -> None:
         resource = self._resource

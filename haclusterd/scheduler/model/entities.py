@@ -313,7 +313,7 @@ class Found:
         "is_start_pending", "known_on", "lock_node", "lock_time", "migrating_at", "must_stop_when_failed",
         "next_role", "optional_stops", "orders_in_flight", "original_role", "partial_source", "partial_target",
         "pending_action", "pending_node", "pending_stops", "registered", "reload_on", "required_demotes",
-        "required_stops", "scores", "unverified_on",
+        "required_stops", "scores", "unpromoted_on", "unverified_on",
     )  # fmt: skip
 
     def __init__(self, definition: Definition) -> None:
@@ -337,12 +337,12 @@ class Found:
         self.active_nodes: list[Node] = []
         self.known_on: set[NodeName] = set()
         self.unverified_on: set[NodeName] = set()
+        self.unpromoted_on: set[NodeName] = set()
+        """Where it is active and not promoted, by that node's records; `original_role` is the highest of all nodes."""
         self.migrating_at: set[NodeName] = set()
         """Nodes to or from which an order on another node migrates it: no answer of theirs is the last word."""
-        self.is_blocked = False
-        self.is_failed = False
-        self.must_stop_when_failed = False
-        self.ignores_failure = False
+        self.is_blocked = self.is_failed = False
+        self.must_stop_when_failed = self.ignores_failure = False
         self.is_start_pending = False
         self.fails_off_on: dict[NodeName, str] = {}
         self.failed_because = ""

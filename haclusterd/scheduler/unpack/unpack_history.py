@@ -176,6 +176,8 @@ class _Unpacker:
         resource.found.original_role = replay.role
         self._states.apply(resource, node, replay)
         _restrict_to_target_role(resource)
+        if Role.STOPPED.value < resource.found.original_role.value < Role.PROMOTED.value:
+            resource.found.unpromoted_on.add(node.name)
         if saved.value > resource.found.original_role.value:
             resource.found.original_role = saved
 

@@ -382,5 +382,5 @@ def test_a_plan_of_before_starts_nothing_that_a_change_has_taken_away(
     log.must(commands.ChangeConfiguration(log.cib.version.epoch, edits, "test", ""))
     log.must(record(result("start", "stop", call_id=9)))
     strange = replace(order("strange", node=N3), resource=ResourceId(refused))
-    log.must_refuse(issue(strange), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    log.must_refuse(issue(strange), RefusalCode.NOT_CONFIGURED)
     log.must(issue(replace(order("other", node=N3), resource=ResourceId(wanted))))

@@ -289,3 +289,18 @@ def test_a_cloned_group_stays_promoted_without_quorum_when_the_policy_is_to_free
     status = member(1, history, **{"master-s": "10"})
     text = cib(properties=frozen, nodes='<node id="1" uname="n1"/>', resources=clone, status=status)
     assert changes(text.replace('have-quorum="1"', 'have-quorum="0"')) == []
+
+
+@pytest.mark.parametrize(
+    ("is_pacemakers", "demotes"), [(True, ["demote s@n1", "demote s@n2"]), (False, ["demote s@n1"])]
+)
+def test_what_is_active_too_often_is_demoted_where_it_is_promoted(is_pacemakers: bool, demotes: list[str]) -> None:
+    """Pacemaker demotes it on every node; an agent that writes attributes then would end each plan before the stop."""
+    agent = 'class="ocf" provider="pacemaker" type="Stateful"'
+    status = member(1, ran("s", "start", "promote", agent=agent)) + member(2, ran("s", "start", "demote", agent=agent))
+    two = '<node id="1" uname="n1"/><node id="2" uname="n2"/>'
+    text = cib(properties=NO_FENCING, nodes=two, resources=primitive("s", agent=STATEFUL), status=status)
+    options = ScheduleOptions(is_pacemaker_compatible=is_pacemakers, has_quorum=True)
+    actions = [word(action) for action in schedule(read(text).cib, NOW, options=options).graph.actions.values()]
+    assert sorted(each for each in actions if each.startswith("demote ")) == demotes
+    assert {"stop s@n1", "stop s@n2"} <= set(actions)
