@@ -354,15 +354,9 @@ _BESIDE_VERBS = {
 
 def _level(family: Family) -> Level:
     """Return the level of a family: what asks its verbs, what asks others from there, and what `crm` does itself."""
-    others = [each for each in FAMILIES if each is not family]
-    commands = [
-        _command(verb, words, name)
-        for each in (family, *others)
-        for verb in each.verbs
-        for words in verb.words
-        for level, name in [_place(verb, words)]
-        if level == family.level
-    ]
+    here = [each for each in _PLACES if each[1] == family.level]
+    here.sort(key=lambda each: each[0] is not family)
+    commands = [_command(verb, words, name) for _, _, name, verb, words in here]
     return Level(family.level, family.help, (*commands, *_BESIDE_VERBS.get(family.level, ())), family.aliases)
 
 
@@ -417,6 +411,10 @@ def _one(known: dict[str, Argument], taken: Taken | Parameter | Option) -> Param
 
 _VALUES = {Kind.FLAG: OptionValue.NOTHING, Kind.INTEGER: OptionValue.INTEGER}
 
+_PLACES = tuple(
+    (family, *_place(verb, words), verb, words) for family in FAMILIES for verb in family.verbs for words in verb.words
+)
+"""Where all words of all verbs stand: the family, level and command, the verb and the words."""
 _ROOT_FAMILY, *_OTHERS = FAMILIES
 ROOT = _level(_ROOT_FAMILY)
 LEVELS: tuple[Level, ...] = tuple(

@@ -3,6 +3,7 @@
 Here nothing of the package is imported at once: until `run` can catch an interrupt, one just ends the process.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -19,8 +20,13 @@ if TYPE_CHECKING:
     from haclusterd.ports.control import CommandClient, DaemonLink
 
 
+OBJECTS_BEFORE_COLLECTION = 100_000
+"""More than the modules and the answer of a usual command are made of; a shell or a large file goes beyond it."""
+
+
 def main() -> int:
     """Run `crm` with this process's arguments and streams."""
+    gc.set_threshold(OBJECTS_BEFORE_COLLECTION)
     interrupted = signal.getsignal(signal.SIGINT)
     if interrupted is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -32,6 +38,8 @@ def main() -> int:
         return run(sys.argv[1:], made)
     finally:
         _flush()
+        # At its end the interpreter looks for garbage in all that is not frozen.
+        gc.freeze()
 
 
 def world() -> "World":

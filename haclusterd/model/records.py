@@ -21,13 +21,21 @@ if TYPE_CHECKING:
     from dataclasses import is_dataclass as is_dataclass
     from dataclasses import replace as replace
 else:
+    import sys
     from functools import cache
     from typing import NamedTuple
 
-    from msgspec import NODEFAULT as MISSING
-    from msgspec import Struct, StructMeta
-    from msgspec import field as struct_field
-    from msgspec.structs import replace as replace
+    # Where typing_extensions is installed, msgspec imports it for what `typing` has had since Python 3.11; that takes
+    # longer than the rest of msgspec. The entry None makes an import fail.
+    _is_hidden = sys.modules.setdefault("typing_extensions") is None
+    try:
+        from msgspec import NODEFAULT as MISSING
+        from msgspec import Struct, StructMeta
+        from msgspec import field as struct_field
+        from msgspec.structs import replace as replace
+    finally:
+        if _is_hidden:
+            del sys.modules["typing_extensions"]
 
     _OF_EVERY_CLASS = frozenset({"__dict__", "__weakref__"})
     _OF_FIELDS = frozenset({"__annotations__", "__slots__"})

@@ -1,6 +1,8 @@
 """Records: what `haclusterd.model.records` makes behaves as the standard library's dataclasses do."""
 
 import dataclasses
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -118,3 +120,14 @@ def test_without_the_decorator_a_class_has_the_fields_of_its_base_only(point: An
     assert (plain.z, Plain.z, plain.x, plain == Plain(1, 2)) == (5, 5, 1, True)
     with pytest.raises(TypeError):
         Plain(1, z=3)
+
+
+def test_records_leave_typing_extensions_as_it_was() -> None:
+    for before, after in (("", "False"), ("import typing_extensions; ", "True")):
+        program = (
+            f"import sys; {before}import haclusterd.model.records\n"
+            "print('typing_extensions' in sys.modules)\n"
+            "import typing_extensions"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+        assert done.stdout == f"{after}\n"
