@@ -56,8 +56,12 @@ def change(
     waiting_for: str = "",
     waits_by_default: bool = False,
     places: Places | None = None,
+    keeps_unknown: bool = False,
 ) -> Outcome[Change]:
-    """Propose the new configuration; `done` says in a sentence what it did."""
+    """Propose the new configuration; `done` says in a sentence what it did.
+
+    `keeps_unknown`: names of attributes that mean nothing are warned of, not refused.
+    """
     new, secrets = revealed(new, context.cib.configuration, places or Places())
     new, settled_on_the_way = settled_for(context, new, places or Places())
     reports = (*reports, *secrets, *settled_on_the_way)
@@ -65,7 +69,7 @@ def change(
     if not edits:
         already = report(Code.NOTHING_TO_DO, state="the configuration is so already")
         return Outcome((*reports, already), answer=_done_by(context, ()), until=until, waiting_for=waiting_for)
-    found = (*reports, *_brought_in(context, new, places))
+    found = (*reports, *_brought_in(context, new, places, keeps_unknown=keeps_unknown))
     if has_errors(found):
         return Outcome(found)
     found = (*found, *objections(context, new, places or Places()))
@@ -90,16 +94,18 @@ def _round_trip_ms(context: Context) -> int:
     return max((heard[voter].round_trip_ms or 0 for voter in context.cib.voters() if voter in heard), default=0)
 
 
-def _brought_in(context: Context, new: Configuration, places: Places | None) -> Iterator[ReportItem]:
+def _brought_in(
+    context: Context, new: Configuration, places: Places | None, *, keeps_unknown: bool
+) -> Iterator[ReportItem]:
     """Yield what verification finds in the new configuration and did not find in the old one.
 
     What was wrong before must not keep anybody from putting a node on standby; `verify` tells it all. That a move
     overrules preferences is what it is for.
     """
-    found = _judged(context, new, places)
+    found = _judged(context, new, places, keeps_unknown=keeps_unknown)
     if not found:
         return
-    old = _judged(context, context.cib.configuration, None)
+    old = _judged(context, context.cib.configuration, None, keeps_unknown=keeps_unknown)
     known = {(each.code, tuple(sorted(each.parameters.items()))) for each in old}
     for each in found:
         is_meant = each.code is Code.LOCATION_NO_EFFECT and each.parameters["other"].startswith("cli-")
@@ -107,10 +113,12 @@ def _brought_in(context: Context, new: Configuration, places: Places | None) -> 
             yield each
 
 
-def _judged(context: Context, configuration: Configuration, places: Places | None) -> tuple[ReportItem, ...]:
+def _judged(
+    context: Context, configuration: Configuration, places: Places | None, *, keeps_unknown: bool
+) -> tuple[ReportItem, ...]:
     return verify(
         configuration, members=context.cib.members, agents=context.agents, places=places, is_foreign=context.is_foreign,
-        secrets=context.secret_names,
+        keeps_unknown=keeps_unknown, secrets=context.secret_names,
     )  # fmt: skip
 
 

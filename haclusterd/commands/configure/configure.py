@@ -108,7 +108,9 @@ def load(context: Context, arguments: Arguments) -> Outcome[Change]:
         return Outcome(every_error(context, made))
     done = f"loaded {arguments.word('source') or 'the text'}"
     reports = (*made.reports, *removal(context, made.configuration))
-    return change(context, made.configuration, done=done, reports=reports, places=made.places)
+    return change(
+        context, made.configuration, done=done, reports=reports, places=made.places, keeps_unknown=context.is_foreign
+    )
 
 
 def _load_over(context: Context, arguments: Arguments, version: int) -> Outcome[Change]:
@@ -250,7 +252,7 @@ def verify(context: Context, arguments: Arguments) -> Outcome[Judgement]:
         found = (*found, *secrets, *on_the_way)
         judged = verify_configuration(
             settled, members=context.cib.members, agents=context.agents, places=made.places,
-            is_foreign=context.is_foreign,
+            is_foreign=context.is_foreign, keeps_unknown=context.is_foreign and bool(arguments.word("text")),
         )  # fmt: skip
         found = (*found, *judged)
     status = exit_status(found, is_strict=arguments.flag("strict"))

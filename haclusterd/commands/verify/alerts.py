@@ -30,7 +30,7 @@ def _check(judgement: Judgement, owner: Alert | AlertRecipient, name: str, path:
     for key, value in pairs(owner.meta):
         own = (*path, "meta", key)
         if key not in READERS:
-            judgement.note(Code.UNKNOWN_META, own, remedy=did_you_mean(key, tuple(READERS)), where=name, name=key)
+            judgement.unknown(Code.UNKNOWN_META, own, remedy=did_you_mean(key, tuple(READERS)), where=name, name=key)
             continue
         try:
             READERS[key](value)

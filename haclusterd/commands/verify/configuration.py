@@ -61,17 +61,20 @@ def verify(
     agents: Mapping[str, AgentFacts] | None,
     places: Places | None = None,
     is_foreign: bool = False,
+    keeps_unknown: bool = False,
     secrets: Collection[str] | None = None,
 ) -> tuple[ReportItem, ...]:
     """Judge a configuration; `is_foreign`: of a cluster of Pacemaker, which need not run here.
 
+    `keeps_unknown`: names of attributes that mean nothing are warned of, not refused.
     `members` is the cluster's (empty: not known, then nodes are looked for in the configuration only). `agents` are the
     installed ones by `str(AgentReference)`; None: not known, then nothing is said of agents and their parameters.
     `secrets` are the names of those that there are; None: not known.
     """
     judgement = Judgement(
-        configuration, members, agents, places or Places(), is_foreign=is_foreign, secrets=secrets
-    )
+        configuration, members, agents, places or Places(), is_foreign=is_foreign, keeps_unknown=keeps_unknown,
+        secrets=secrets,
+    )  # fmt: skip
     for check in CHECKS:
         if not (is_foreign and check in _OF_WHAT_RUNS_HERE):
             check(judgement)

@@ -28,6 +28,8 @@ class Judgement:
     reports: list[ReportItem] = field(default_factory=list)
     is_foreign: bool = False
     """It is a cluster of Pacemaker, which obeys more than this version does."""
+    keeps_unknown: bool = False
+    """Names that mean nothing are warned of and kept: a file of Pacemaker's may have them, and so its text."""
     secrets: Collection[str] | None = None
     """Names of the secrets that there are; None: not known."""
 
@@ -44,6 +46,12 @@ class Judgement:
         """Report a fault of what stands at `path`."""
         place = self.places.find(*path)
         self.reports.append(report_with(code, parameters, place=place, remedy=remedy, severity=severity))
+
+    def unknown(
+        self, code: Code, path: tuple[str, ...], /, *, remedy: str | None, **parameters: object
+    ) -> None:
+        """Report a name that means nothing."""
+        self.note(code, path, remedy=remedy, severity=Severity.WARNING if self.keeps_unknown else None, **parameters)
 
     def written(self, *paths: tuple[str, ...]) -> tuple[str, ...]:
         """Return the first of some paths that stands in the text: what it meets may have been there before."""

@@ -78,7 +78,7 @@ def _check_operation(judgement: Judgement, operation: Operation, where: str, pat
         if row is None:
             remedy = did_you_mean(name, (row.name for row in OPERATION_ATTRIBUTES))
             own = (*path, "meta", name)
-            judgement.note(Code.UNKNOWN_OPERATION_ATTRIBUTE, own, remedy=remedy, where=where, name=name)
+            judgement.unknown(Code.UNKNOWN_OPERATION_ATTRIBUTE, own, remedy=remedy, where=where, name=name)
         else:
             judgement.check_value(row, value, f"{where}: {name}", (*path, "meta", name))
     _check_timeout(judgement, operation.timeout_ms, where, (*path, "timeout"))

@@ -128,7 +128,7 @@ def _check_property(judgement: Judgement, block: str, name: str, value: str) -> 
         remedy = f"write today: {former}" if former is not None else did_you_mean(
             name, _PROPERTY_NAMES, "leave it out; all are shown by: crm configure get_property"
         )
-        judgement.note(Code.UNKNOWN_PROPERTY, path, remedy=remedy, name=name)
+        judgement.unknown(Code.UNKNOWN_PROPERTY, path, remedy=remedy, name=name)
         return
     judgement.check_value(row, value, name, path)
 
@@ -140,7 +140,7 @@ def _check_meta(judgement: Judgement, name: str, value: str, where: str, path: t
         judgement.note(Code.KEPT, path, what=f"{where}: the meta-attribute {name}", why=why)
         return
     if row is None:
-        judgement.note(Code.UNKNOWN_META, path, remedy=did_you_mean(name, _META_NAMES), where=where, name=name)
+        judgement.unknown(Code.UNKNOWN_META, path, remedy=did_you_mean(name, _META_NAMES), where=where, name=name)
         return
     judgement.check_value(row, value, f"{where}: {name}", path)
 
@@ -150,7 +150,7 @@ def _check_operation_default(judgement: Judgement, name: str, value: str) -> Non
     row = operation_row(name) if name in DEFAULTABLE else None
     if row is None:
         remedy = did_you_mean(name, DEFAULTABLE)
-        judgement.note(Code.UNKNOWN_OPERATION_ATTRIBUTE, path, remedy=remedy, where=where, name=name)
+        judgement.unknown(Code.UNKNOWN_OPERATION_ATTRIBUTE, path, remedy=remedy, where=where, name=name)
         return
     judgement.check_value(row, value, f"{where}: {name}", path)
 

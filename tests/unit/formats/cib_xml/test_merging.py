@@ -224,3 +224,50 @@ def test_as_crmsh_constraints_follow_what_is_grouped_cloned_or_taken_apart(
 def test_the_state_as_crm_mon_shows_it_and_as_xml(file: File, words: str, status: int, printed: str) -> None:
     assert file.type(*words.split()) == status, file.printed
     assert printed in file.printed
+
+
+ALMOST_KNOWN = """\
+<cib crm_feature_set="3.16.1" validate-with="pacemaker-3.9" epoch="1" num_updates="0" admin_epoch="0">
+  <configuration>
+    <crm_config><cluster_property_set id="cib-bootstrap-options">
+      <nvpair id="delay" name="no-quorum-polcy" value="stop"/>
+    </cluster_property_set></crm_config>
+    <nodes/>
+    <resources>
+      <clone id="all">
+        <meta_attributes id="all-meta"><nvpair id="all-max" name="clone_max" value="2"/></meta_attributes>
+        <primitive id="p" class="ocf" provider="heartbeat" type="Dummy"><operations>
+          <op id="p-monitor" name="monitor" interval="10s" timeout="20s">
+            <meta_attributes id="p-monitor-meta"><nvpair id="p-fail" name="on_fail" value="ignore"/></meta_attributes>
+          </op>
+        </operations></primitive>
+      </clone>
+    </resources>
+    <constraints/>
+    <rsc_defaults><meta_attributes id="rd">
+      <nvpair id="rd-1" name="failure_timeout" value="30s"/>
+    </meta_attributes></rsc_defaults>
+    <op_defaults><meta_attributes id="od">
+      <nvpair id="od-1" name="time_out" value="30s"/>
+    </meta_attributes></op_defaults>
+  </configuration>
+  <status/>
+</cib>
+"""
+EMPTY = (
+    '<cib crm_feature_set="3.16.1" validate-with="pacemaker-3.9" epoch="1" num_updates="0" admin_epoch="0">'
+    "<configuration><crm_config/><nodes/><resources/><constraints/></configuration><status/></cib>"
+)
+
+
+def test_names_that_pacemaker_ignores_are_shown_and_load_again_with_a_warning(tmp_path: Path) -> None:
+    first, second = File(tmp_path / "first.xml", ALMOST_KNOWN), File(tmp_path / "second.xml", EMPTY)
+    assert first.type("configure", "show") == 0
+    shown = first.printed
+    assert "clone_max=2" in shown
+    (tmp_path / "shown.crm").write_text(shown)
+    assert second.type("configure", "load", "update", str(tmp_path / "shown.crm")) == 0, second.printed
+    for name in ("no-quorum-polcy", "clone_max", "on_fail", "failure_timeout", "time_out"):
+        assert [name in line for line in second.printed.splitlines() if line.startswith("WARNING")].count(True) == 1
+    assert second.type("configure", "show") == 0
+    assert second.printed == shown
