@@ -119,7 +119,13 @@ class SimulationDocument:
         for name, placement in self._plan.placements.items():
             if placement.part in _HIDDEN_PARTS or (placement.guest_of is not None and placement.part is None):
                 continue
-            yield from _rows(placement, state[name], hosts)
+            if state[name] or self._is_configured(placement):
+                yield from _rows(placement, state[name], hosts)
+
+    def _is_configured(self, placement: Placement) -> bool:
+        """Tell whether it is not merely remembered: of a resource that was removed, only what runs is shown."""
+        name = placement.base or placement.resource
+        return placement.part is not None or name in self._cib.configuration.resources
 
     def _printed_rows(self) -> Iterator[SimulatedResource]:
         """Yield what crm_simulate prints, in the form in which the format compares it.

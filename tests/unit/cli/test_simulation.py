@@ -11,7 +11,7 @@ from haclusterd.cli.offline import OfflineClient
 from haclusterd.cli.session import Streams
 from haclusterd.model.requests import Response
 from tests.unit.commands.written_operations import ABSENT, CLONED, LOST, STARTED, WEB, on
-from tests.written_cibs import FENCING, cib
+from tests.written_cibs import FENCING, NO_FENCING, cib
 
 LOSS = cib(
     properties=FENCING,
@@ -119,3 +119,13 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     status, _, errors = crm("--cib", str(tmp_path / "none.xml"))
     assert status == 66
     assert errors.startswith("ERROR: cannot read ")
+
+
+def test_what_was_removed_is_listed_only_where_it_runs(tmp_path: Path) -> None:
+    for found, before, after in ((STARTED, ["    web  Started  n1"], []), (ABSENT, [], [])):
+        file = tmp_path / "removed.xml"
+        file.write_text(cib(properties=NO_FENCING, resources="", status=on(1, found) + on(2)))
+        status, out, _ = crm("--cib", str(file), *DATE)
+        assert status == 0
+        listed = [[line for line in part.splitlines() if line.startswith("    ")] for part in out.split("Afterwards:")]
+        assert listed == [before, after]
