@@ -15,6 +15,7 @@ NODE_MARK = "HACLUSTERD_NODE"
 LOCAL_CLUSTER_MARK = "HACLUSTERD_LOCAL_CLUSTER"
 """In the environment of everything that belongs to a node of a local development cluster: which cluster."""
 INSTANCE_MARK = "OCF_RESOURCE_INSTANCE"
+PART_BYTES = 64 * 1024
 
 
 class ProcessStat:
@@ -38,7 +39,7 @@ class ProcessStat:
 
 def read_stat(pid: int) -> ProcessStat | None:
     """Return what the kernel says of a process; None when there is none."""
-    data = _read(f"/proc/{pid}/stat")
+    data = read_file(f"/proc/{pid}/stat")
     if not data:
         return None
     return ProcessStat(pid, data[data.rindex(b")") + 2 :].split())
@@ -62,12 +63,12 @@ def read_marks(pid: int) -> dict[str, str]:
 
 def read_environment(pid: int) -> bytes:
     """Return the same as the kernel has it: NAME=VALUE, each ended by a zero byte."""
-    return _read(f"/proc/{pid}/environ")
+    return read_file(f"/proc/{pid}/environ")
 
 
 def read_arguments(pid: int) -> list[str]:
     """Return a process's argument vector; empty for one that is gone."""
-    data = _read(f"/proc/{pid}/cmdline")
+    data = read_file(f"/proc/{pid}/cmdline")
     return [item.decode("utf-8", "surrogateescape") for item in data.split(b"\0")[:-1]]
 
 
@@ -78,12 +79,21 @@ def list_pids() -> list[int]:
 
 def boot_id() -> str:
     """Return the kernel's boot id."""
-    return _read("/proc/sys/kernel/random/boot_id").decode().strip()
+    return read_file("/proc/sys/kernel/random/boot_id").decode().strip()
 
 
-def _read(path: str) -> bytes:
+def read_file(path: str) -> bytes:
+    """Return what is in a file of /proc; empty for one that is gone or not ours to read."""
     try:
-        with open(path, "rb") as stream:
-            return stream.read()
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
+    data = b""
+    try:
+        while part := os.read(descriptor, PART_BYTES):
+            data += part
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+    return data

@@ -2205,6 +2205,40 @@ LIFETIMES = (
 )
 """What begins and ends by the clock does so once, on all nodes alike, and nobody has to ask for it."""
 
+AGENTS = (
+    Mutant(
+        "ActionRecords._put",
+        "file is None or file.is_removed()",
+        "file is None",
+        "an agent's process is written into a file that was removed: the next daemon does not wait for the agent",
+    ),
+    Mutant(
+        "ActionRecords._take_file",
+        "if not file.is_removed()",
+        "True",
+        "an action is recorded in a file that was removed: a killed daemon's next one does not find its agent",
+    ),
+    Mutant(
+        "ActionRecords.remove",
+        "file.blank()",
+        "file.is_removed()",
+        "the record of an action stays, and a later daemon takes a killed start for one that ran to its end",
+    ),
+    Mutant(
+        "_RecordFile.write",
+        "if body != self._body",
+        "False",
+        "the file of an action that has ended names it again, with the process of another one",
+    ),
+    Mutant(
+        "Processes._tell",
+        "if running.is_cancelled or not running.hooks.is_permitted()",
+        "False",
+        "an agent that was killed before its process was known runs on, beside the one that follows it",
+    ),
+)
+"""An agent that was begun is found and ended, also by a later daemon."""
+
 CURATED = (
     *ACTIVITY,
     *APPLY,
@@ -2227,5 +2261,6 @@ CURATED = (
     *ALERTS,
     *SECRETS,
     *LIFETIMES,
+    *AGENTS,
 )
 """All of them, in the order of the table."""

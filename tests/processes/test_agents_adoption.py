@@ -15,6 +15,7 @@ import pytest
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.agents.process_table import read_stat
 from haclusterd.model.ids import Incarnation, ResourceId
+from tests.unit.adapters.recorded_actions import recorded_in
 from tests.unit.adapters.scripted_agents import ScriptedAgents, end_all
 
 ROOT = Path(__file__).parents[2]
@@ -89,7 +90,7 @@ def agent_pid(directory: Path) -> int | None:
     if not begun.exists() or not begun.read_text().endswith("\n"):
         return None
     pid = int(begun.read_text().split()[0])
-    records = (directory / "run" / "actions").glob("*.json")
+    records = recorded_in(directory / "run" / "actions")
     return pid if any(json.loads(path.read_text())["pid"] == pid for path in records) else None
 
 
@@ -106,7 +107,7 @@ def is_gone(pid: int) -> bool:
 
 
 def edit_record(directory: Path, **changes: object) -> None:
-    [path] = (directory / "run" / "actions").glob("*.json")
+    [path] = recorded_in(directory / "run" / "actions")
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 

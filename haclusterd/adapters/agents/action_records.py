@@ -1,13 +1,15 @@
 """Actions in progress, on disk: by them a later incarnation finds what an earlier one started (safety.md §1).
 
 One small file for each action in the runtime directory: written before the exec, completed with the process id just
-after it, removed when no process is left. Nothing is synced: the files are valid in this boot only.
+after it, blanked when no process is left. A blank file is kept open for the next action: to create and remove files is
+what costs most of a monitor where the directory is on a disk. Nothing is synced: the files are valid in this boot only.
 
 Invariant: whatever an earlier incarnation started and still runs is found here, by process id and start time or, when
-the daemon died before it could write them, by the mark in the agent's environment.
+the daemon died before it could write them, by the mark in the agent's environment. A file is one JSON object, whose
+first bytes, with the process, are written last and at once: without them it is no record.
 """
 
-import hashlib
+import errno
 import json
 import os
 import threading
@@ -46,6 +48,13 @@ class ActionRecord:
     start_time: int | None = None
 
 
+HEAD_BYTES = 64
+"""Bytes for the process in a file; never divided between two pages, so that a write of them is whole or missing."""
+BLANK = b" "
+SPARE_MAX = 16
+"""How many blank files are kept."""
+
+
 class ActionRecords:
     """The records in one directory. Only `remove_soon` does not wait for the file system. Any thread may call them."""
 
@@ -54,6 +63,16 @@ class ActionRecords:
         self._threads = threads
         self._known: dict[str, ActionRecord] = {}
         """The records on disk, as far as this process wrote or read them."""
+        self._files: dict[str, _RecordFile] = {}
+        """Files of this process, by the key of the record in them."""
+        self._inherited: dict[str, Path] = {}
+        """Files of earlier processes, by the key of the record in them."""
+        self._spare: list[_RecordFile] = []
+        """Blank files of this process."""
+        self._names = os.urandom(4).hex()
+        """The beginning of the names of its files, which no earlier process used."""
+        self._made = 0
+        """How many files it has made."""
         self._lock = threading.Lock()
         self._ended: deque[str] = deque()
         """The records that a thread is about to remove."""
@@ -62,7 +81,7 @@ class ActionRecords:
         """Guards these two; it is never held during a file system call."""
 
     def write(self, record: ActionRecord) -> None:
-        """Write or replace a record, atomically. Raises OSError."""
+        """Write or replace a record; what completes it with its process is one write. Raises OSError."""
         with self._lock:
             self._known[record.key] = record
             self._put(record)
@@ -70,23 +89,62 @@ class ActionRecords:
     def write_again(self) -> int:
         """Write again the records that others removed (an emptied run directory); return how many. Raises OSError."""
         with self._lock:
-            missing = [record for key, record in self._known.items() if not self._path(key).exists()]
+            missing = [record for key, record in self._known.items() if not self._has_file(key)]
             for record in missing:
+                file = self._files.pop(record.key, None)
+                if file is not None:
+                    file.close()
                 self._put(record)
         return len(missing)
 
+    def _has_file(self, key: str) -> bool:
+        file = self._files.get(key)
+        path = file.path if file is not None else self._inherited.get(key)
+        return path is not None and path.exists()
+
     def _put(self, record: ActionRecord) -> None:
+        file = self._files.get(record.key)
+        if file is None or file.is_removed():
+            if file is not None:
+                file.close()
+            file = self._files[record.key] = self._take_file()
+        self._remove_inherited(record.key)
+        file.write(_head(record), _body(record))
+
+    def _take_file(self) -> "_RecordFile":
+        while self._spare:
+            file = self._spare.pop()
+            if not file.is_removed():
+                return file
+            file.close()
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = self._path(record.key)
-        temporary = path.with_suffix(".new")
-        temporary.write_text(json.dumps(_to_json(record)))
-        os.replace(temporary, path)
+        self._made += 1
+        return _RecordFile(self._directory / f"{self._names}-{self._made}.json")
 
     def remove(self, key: str) -> None:
         """Remove a record; an unknown key is ignored."""
-        with self._lock, suppress(OSError):
+        with self._lock:
             self._known.pop(key, None)
-            self._path(key).unlink()
+            self._remove_inherited(key)
+            file = self._files.pop(key, None)
+            if file is None:
+                return
+            is_blank = False
+            with suppress(OSError):
+                file.blank()
+                is_blank = True
+            if is_blank and len(self._spare) < SPARE_MAX:
+                self._spare.append(file)
+            else:
+                file.close()
+                with suppress(OSError):
+                    file.path.unlink()
+
+    def _remove_inherited(self, key: str) -> None:
+        path = self._inherited.pop(key, None)
+        if path is not None:
+            with suppress(OSError):
+                path.unlink()
 
     def remove_soon(self, key: str) -> None:
         """Remove a record without waiting for the file system: for the main loop.
@@ -113,23 +171,59 @@ class ActionRecords:
             self.remove(key)
 
     def read_all(self) -> tuple[ActionRecord, ...]:
-        """Return all records, ordered by start and key. Incomplete records are removed."""
-        records = []
+        """Return all records, ordered by start and key. Incomplete records and blank files are removed."""
+        found: dict[str, tuple[ActionRecord, Path]] = {}
         with suppress(FileNotFoundError):
             for path in self._directory.iterdir():
                 try:
                     if path.suffix != ".json":
                         raise ValueError("a replacement that was never put in place")
-                    records.append(_from_json(json.loads(path.read_text())))
+                    record = _from_json(json.loads(path.read_text()))
                 except (OSError, ValueError, KeyError, TypeError):
                     with suppress(OSError):
                         path.unlink()
+                else:
+                    found[record.key] = record, path
         with self._lock:
-            self._known |= {record.key: record for record in records}
-        return tuple(sorted(records, key=lambda record: (record.begun, record.key)))
+            self._known |= {key: record for key, (record, _) in found.items()}
+            self._inherited |= {key: path for key, (_, path) in found.items() if key not in self._files}
+        return tuple(sorted((record for record, _ in found.values()), key=lambda record: (record.begun, record.key)))
 
-    def _path(self, key: str) -> Path:
-        return self._directory / (hashlib.sha256(key.encode()).hexdigest()[:32] + ".json")
+
+class _RecordFile:
+    """One file of this process. Its methods raise OSError."""
+
+    def __init__(self, path: Path) -> None:
+        """Make it, blank."""
+        self.path = path
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        self._body = b""
+
+    def write(self, head: bytes, body: bytes) -> None:
+        """Let it hold a record; if only the process is new, by one write in place."""
+        body = body.ljust(len(self._body))
+        if body != self._body:
+            self.blank()
+            self._body = BLANK * len(body)  # Should the write fail, it is not taken for done.
+            self._put(body, HEAD_BYTES)
+            self._body = body
+        self._put(head, 0)
+
+    def blank(self) -> None:
+        """Let it hold no record."""
+        self._put(BLANK, 0)
+
+    def is_removed(self) -> bool:
+        """Return whether somebody has removed it."""
+        return not os.fstat(self._descriptor).st_nlink
+
+    def close(self) -> None:
+        """Use it no more."""
+        os.close(self._descriptor)
+
+    def _put(self, data: bytes, at: int) -> None:
+        if os.pwrite(self._descriptor, data, at) != len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def find_process(record: ActionRecord) -> ActionRecord | None:
@@ -161,8 +255,15 @@ def _is_there(pid: int, start_time: int) -> bool:
     return is_running(pid, start_time)
 
 
-def _to_json(record: ActionRecord) -> dict[str, object]:
-    return {
+def _head(record: ActionRecord) -> bytes:
+    pid, start_time = ("null" if number is None else number for number in (record.pid, record.start_time))
+    head = f'{{"pid": {pid}, "start_time": {start_time},'.encode().ljust(HEAD_BYTES)
+    assert len(head) == HEAD_BYTES
+    return head
+
+
+def _body(record: ActionRecord) -> bytes:
+    fields = {
         "key": record.key,
         "resource": record.resource,
         "action": record.action,
@@ -170,9 +271,8 @@ def _to_json(record: ActionRecord) -> dict[str, object]:
         "path": record.path,
         "begun": record.begun,
         "deadline": record.deadline,
-        "pid": record.pid,
-        "start_time": record.start_time,
     }
+    return json.dumps(fields).encode()[1:]
 
 
 def _from_json(data: Mapping[str, object]) -> ActionRecord:

@@ -118,6 +118,8 @@ class OcfAgents:
         """Actions of an earlier incarnation whose process is not found yet."""
         self._absent: dict[str, _Waiting] = {}
         """Actions whose agents are missing at the moment."""
+        self._paths: dict[AgentReference, tuple[Path, ...]] = {}
+        """Where each agent may be, in order of preference."""
         self._executed: set[AgentReference] = set()
         """Agents that have run here."""
         self._reading: dict[AgentReference, list[Callable[[AgentMetadata | None], None]]] = {}
@@ -283,6 +285,13 @@ class OcfAgents:
 
     # One action
 
+    def _find(self, agent: AgentReference) -> Path | None:
+        """Return the agent's file, as `AgentDirectories.find` does."""
+        paths = self._paths.get(agent)
+        if paths is None:
+            paths = self._paths[agent] = tuple(self._directories.candidates(agent))
+        return next((path for path in paths if path.is_file()), None)
+
     def _start(self, waiting: "_Waiting") -> None:
         call = waiting.call
         argument = _argument(call)
@@ -290,7 +299,7 @@ class OcfAgents:
             reason = f"class {call.agent.standard} has no action {call.action}"
             self._drop(waiting, ExecutionStatus.DONE, reason, ExitCode.UNIMPLEMENTED)
             return
-        path = self._directories.find(call.agent)
+        path = self._find(call.agent)
         if path is None:
             if not self._look_again(waiting):
                 self._give_up_agent(waiting)
@@ -442,9 +451,12 @@ class OcfAgents:
 
         This must not depend on the daemon's umask or its directory's mode; other files there have modes of their own.
         """
-        self._state_directory.mkdir(parents=True, exist_ok=True)
         for directory, mode in ((self._state_directory, 0o755), (self._state_directory.parent, 0o711)):
-            found = stat.S_IMODE(directory.stat().st_mode)
+            try:
+                found = stat.S_IMODE(directory.stat().st_mode)
+            except FileNotFoundError:
+                directory.mkdir(parents=True, exist_ok=True)
+                found = stat.S_IMODE(directory.stat().st_mode)
             if found | mode != found:
                 directory.chmod(found | mode)
 

@@ -32,7 +32,7 @@ from pathlib import Path
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.adapters.processes.spawner_link import Spawner, SpawnerUnusableError
 from haclusterd.adapters.processes.spawning import children_of, spawn, started_by
-from haclusterd.agents.process_table import ORDER_MARK, list_pids, read_marks, read_stat
+from haclusterd.agents.process_table import ORDER_MARK, list_pids, read_file, read_marks, read_stat
 from haclusterd.model.instants import Instant, after, elapsed_ms
 from haclusterd.model.records import dataclass, field
 from haclusterd.ports.clock import Clock, Timer
@@ -115,17 +115,23 @@ class Hooks:
     """Called once, on the main loop, when no process is left: with `ended`, or later for one that outlived its kill."""
 
 
+@dataclass(frozen=True, slots=True)
+class StartedProcess:
+    """A child and when it was found."""
+
+    pid: int
+    pidfd: int
+    forked_at: Instant
+
+
 class RunningProgram:
     """One start in progress. Its fields belong to the main loop, except `is_cancelled`, which the starting thread
-    reads, `thread_id` and `earlier`, which it writes, and what `telling` guards."""
+    reads, `thread_id` and `earlier`, which it writes, and `process`, which `telling` guards."""
 
     def __init__(self, program: Program, hooks: Hooks, asked_at: Instant) -> None:
         self.program = program
         self.hooks = hooks
         self.asked_at = asked_at
-        self.forked_at: Instant | None = None
-        self.pid: int | None = None
-        self.pidfd: int | None = None
         self.is_cancelled = False
         self.is_begun = False
         self.is_executing = False
@@ -134,13 +140,18 @@ class RunningProgram:
         self.earlier: frozenset[int] = frozenset()
         """Children that this thread has started before and that are not reaped."""
         self.telling = threading.Lock()
-        self.reported_pid: int | None = None
-        """The process id that the hooks got, from the thread that found the process first; guarded by `telling`."""
+        self.process: StartedProcess | None = None
+        """Set once, by the thread that finds the process first, before that thread looks at `is_cancelled`."""
         self.is_thread_done = False
         self.is_delivered = False
         self.forced: Ending | None = None
         self.timers: dict[str, Timer] = {}
         self.outputs: tuple[CapturedOutput, CapturedOutput] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Its process, once that is found."""
+        return None if self.process is None else self.process.pid
 
 
 class Processes:
@@ -157,6 +168,10 @@ class Processes:
         self._urgent: deque[RunningProgram] = deque()
         self._background: deque[RunningProgram] = deque()
         self._beginning: set[RunningProgram] = set()
+        self._trimmed: set[RunningProgram] = set()
+        """Programs whose output may grow."""
+        self._trim_timer: Timer | None = None
+        """None: there are none of these."""
         os.umask(UMASK)
 
     def start(self, program: Program, hooks: Hooks) -> RunningProgram:
@@ -178,7 +193,9 @@ class Processes:
         timeout = after(now, running.program.timeout_ms)
         running.timers["timeout"] = self._clock.call_at(timeout, lambda: self._end(running, Ending.TIMED_OUT))
         running.timers["exec"] = self._clock.call_at(after(now, EXEC_WAIT_MS), lambda: self._held_up(running))
-        self._trim_later(running)
+        self._trimmed.add(running)
+        if self._trim_timer is None:
+            self._trim_timer = self._clock.call_at(after(now, TRIM_PERIOD_MS), self._trim)
         running.is_begun = True
         try:
             self._threads.do(lambda: self._start_on_thread(running))
@@ -193,7 +210,7 @@ class Processes:
         """Let others start, whatever this one waits for; search for its process until it is found."""
         self._begun(running)
         self._find(running)
-        if running.reported_pid is None and not running.is_thread_done:
+        if running.process is None and not running.is_thread_done:
             again = after(self._clock.now(), EXEC_WAIT_MS)
             running.timers["exec"] = self._clock.call_at(again, lambda: self._held_up(running))
 
@@ -265,7 +282,7 @@ class Processes:
             stdout, stderr = CapturedOutput("stdout", limit), CapturedOutput("stderr", limit)
             running.outputs = stdout, stderr
             with _readable(running.program.stdin) as stdin:
-                pid = self._execute(running, (stdin.fileno(), stdout.write_end, stderr.write_end))
+                pid = self._execute(running, (stdin.fileno(), stdout.descriptor, stderr.descriptor))
             self._tell_started(running, pid)
         except OSError as error:
             number = error.errno or 0
@@ -298,14 +315,19 @@ class Processes:
         running.earlier = children_of(thread_id)
         running.thread_id = thread_id
         stdin, stdout, stderr = standard
-        pid = spawn(program.arguments, program.environment, stdin=stdin, stdout=stdout, stderr=stderr)
+        try:
+            pid = spawn(program.arguments, program.environment, stdin=stdin, stdout=stdout, stderr=stderr)
+        except BaseException:
+            with running.telling:  # Nothing is found any more of an exec that has failed.
+                running.thread_id = None
+            raise
         if group is not None:
             _enter(group, pid)
         return pid
 
     def _tell_started(self, running: RunningProgram, pid: int) -> None:
         with running.telling:
-            if running.reported_pid is not None:
+            if running.process is not None:
                 return
             try:
                 pidfd = os.pidfd_open(pid)
@@ -320,7 +342,7 @@ class Processes:
     def _find_on_thread(self, running: RunningProgram, thread_id: int) -> None:
         with running.telling, suppress(OSError):
             pid = started_by(thread_id, running.earlier)
-            if pid is None or running.reported_pid is not None:
+            if pid is None or running.process is not None:
                 return
             pidfd = os.pidfd_open(pid)
             # If the exec failed in between, the number may be another's by now, and the thread may start another one.
@@ -332,13 +354,11 @@ class Processes:
     # On either thread.
 
     def _tell(self, running: RunningProgram, pid: int, pidfd: int) -> None:
-        running.reported_pid = pid
+        running.process = StartedProcess(pid, pidfd, self._clock.now())
         if running.is_cancelled or not running.hooks.is_permitted():
             _kill(pidfd, pid)
-        forked_at = self._clock.now()
         _restore_defaults(pid)
         stat = read_stat(pid)
-        self._post(lambda: self._forked(running, pid, pidfd, forked_at))
         with suppress(OSError):
             running.hooks.forked(pid, stat.start_time if stat else 0)
 
@@ -348,19 +368,12 @@ class Processes:
 
     # On the main loop.
 
-    def _forked(self, running: RunningProgram, pid: int, pidfd: int, forked_at: Instant) -> None:
-        running.pid, running.pidfd, running.forked_at = pid, pidfd, forked_at
-        if running.is_cancelled:
-            _kill(pidfd, pid)
-
     def _executing(self, running: RunningProgram) -> None:
-        assert running.pidfd is not None
-        assert running.pid is not None
+        process = running.process
+        assert process is not None
         running.is_executing = running.is_thread_done = True
         self._begun(running)
-        if running.is_cancelled:
-            _kill(running.pidfd, running.pid)
-        self._loop.add_reader(running.pidfd, lambda: self._exited(running))
+        self._loop.add_reader(process.pidfd, lambda: self._exited(running, process))
 
     def _not_started(self, running: RunningProgram, ending: Ending, number: int) -> None:
         running.is_thread_done = True
@@ -368,14 +381,12 @@ class Processes:
         self._deliver(running, ending, number)
         self._release(running)
 
-    def _exited(self, running: RunningProgram) -> None:
-        assert running.pidfd is not None
-        assert running.pid is not None
-        self._loop.remove_reader(running.pidfd)
+    def _exited(self, running: RunningProgram, process: StartedProcess) -> None:
+        self._loop.remove_reader(process.pidfd)
         if running.program.ends_with_group:
             # Before it is reaped: until then the number of its group belongs to no other.
-            _kill_group(running.pid)
-        info = os.waitid(os.P_PIDFD, running.pidfd, os.WEXITED)
+            _kill_group(process.pid)
+        info = os.waitid(os.P_PIDFD, process.pidfd, os.WEXITED)
         number = info.si_status if info is not None else 0
         ending = Ending.EXITED if info is not None and info.si_code == os.CLD_EXITED else Ending.SIGNALLED
         if running.program.ends_with_group:
@@ -405,8 +416,8 @@ class Processes:
         if not running.is_begun:
             self._clock.call_soon(lambda: self._not_started(running, ending, 0))
             return
-        if running.pidfd is not None and running.pid is not None:
-            _kill(running.pidfd, running.pid)
+        if running.process is not None:
+            _kill(running.process.pidfd, running.process.pid)
         self._find(running)
         killed_by = after(self._clock.now(), KILL_WAIT_MS)
         running.timers["kill"] = self._clock.call_at(killed_by, lambda: self._give_up(running, ending))
@@ -418,7 +429,7 @@ class Processes:
     def _find(self, running: RunningProgram) -> None:
         """Search for the process of an exec that takes long, so that it can be recorded and killed."""
         thread_id = running.thread_id
-        if thread_id is not None and running.reported_pid is None:
+        if thread_id is not None and running.process is None:
             with suppress(RuntimeError):  # No more threads on this machine: it is found when the exec is done.
                 self._threads.do(lambda: self._find_on_thread(running, thread_id))
 
@@ -426,10 +437,11 @@ class Processes:
         if running.is_delivered:
             return
         running.is_delivered = True
+        self._trimmed.discard(running)
         for timer in running.timers.values():
             timer.cancel()
         now = self._clock.now()
-        begun = running.forked_at if running.forked_at is not None else now
+        begun = running.process.forked_at if running.process is not None else now
         # While the starting thread may still pass the files to a child, they stay open, and unread.
         stdout, stderr = _finish_outputs(running) if running.is_thread_done else ("", "")
         running.hooks.ended(
@@ -445,19 +457,18 @@ class Processes:
         )
 
     def _release(self, running: RunningProgram) -> None:
-        if running.pidfd is not None:
-            os.close(running.pidfd)
-            running.pidfd = None
+        if running.process is not None:
+            os.close(running.process.pidfd)
         _finish_outputs(running)
         running.hooks.gone()
 
-    def _trim_later(self, running: RunningProgram) -> None:
-        def trim() -> None:
+    def _trim(self) -> None:
+        self._trim_timer = None
+        for running in self._trimmed:
             for output in running.outputs or ():
                 output.trim()
-            self._trim_later(running)
-
-        running.timers["trim"] = self._clock.call_at(after(self._clock.now(), TRIM_PERIOD_MS), trim)
+        if self._trimmed:
+            self._trim_timer = self._clock.call_at(after(self._clock.now(), TRIM_PERIOD_MS), self._trim)
 
 
 def _enter(group: Path, pid: int) -> None:
@@ -521,10 +532,10 @@ def _restore_defaults(pid: int) -> None:
             os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0))
         if os.getpriority(os.PRIO_PROCESS, pid) != 0:
             os.setpriority(os.PRIO_PROCESS, pid, 0)
-    with suppress(OSError), open(f"/proc/{pid}/oom_score_adj", "r+") as stream:
-        if stream.read().strip() != "0":
-            stream.seek(0)
-            stream.write("0")
+    adjustment = f"/proc/{pid}/oom_score_adj"
+    if read_file(adjustment).strip() not in {b"", b"0"}:
+        with suppress(OSError):
+            Path(adjustment).write_text("0")
 
 
 class CapturedOutput:
@@ -539,32 +550,31 @@ class CapturedOutput:
         self._head = b""
         self._tail = b""
         self._dropped = 0
-        self._memory = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        # Opened again for appending: `> /dev/stderr` in an agent truncates the file while others write.
-        self.write_end = os.open(f"/proc/self/fd/{self._memory}", os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+        self.descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        """What the program writes to. It appends: `> /dev/stderr` in an agent truncates the file while others write."""
+        fcntl.fcntl(self.descriptor, fcntl.F_SETFL, os.O_APPEND)
 
     def trim(self) -> None:
         """Drop the middle of what was written so far from the memory file, once there is more than is kept."""
-        if os.fstat(self._memory).st_size > 2 * self._half:
+        if os.fstat(self.descriptor).st_size > 2 * self._half:
             self._take()
-            os.ftruncate(self._memory, 0)
+            os.ftruncate(self.descriptor, 0)
 
     def finish(self) -> str:
         """Return what is kept, with a line in place of what was dropped, and close the file. Call once."""
         self._take()
-        os.ftruncate(self._memory, 0)
-        fcntl.fcntl(self._memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK)
-        os.close(self.write_end)
-        os.close(self._memory)
+        os.ftruncate(self.descriptor, 0)
+        fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK)
+        os.close(self.descriptor)
         note = f"\n[{self._dropped} bytes left out]\n".encode() if self._dropped else b""
         return (self._head + note + self._tail).decode("utf-8", "replace")
 
     def _take(self) -> None:
-        size = os.fstat(self._memory).st_size
+        size = os.fstat(self.descriptor).st_size
         take = min(size, self._half - len(self._head))
-        self._head += os.pread(self._memory, take, 0)
+        self._head += os.pread(self.descriptor, take, 0)
         rest = size - take
         keep = min(rest, self._half)
-        tail = self._tail + os.pread(self._memory, keep, size - keep)
+        tail = self._tail + os.pread(self.descriptor, keep, size - keep)
         self._dropped += rest - keep + max(0, len(tail) - self._half)
         self._tail = tail[-self._half :] if tail else b""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from haclusterd.adapters.processes.spawning import spawn
+from haclusterd.adapters.processes.spawning import assignments, encoded, spawn
 
 SPAWNER = Path(__file__).parents[2] / "entry_points" / "spawner.py"
 REQUEST_MARK = b"r"
@@ -152,14 +152,7 @@ def _end_child(pid: int) -> None:
 
 
 def _encode(arguments: Sequence[str], environment: Mapping[str, str]) -> bytes:
-    for name in environment:
-        if not name or "=" in name:
-            raise ValueError("illegal environment variable name")
-    assignments = (f"{name}={value}" for name, value in environment.items())
-    words = [os.fsencode(word) for word in (str(len(arguments)), *arguments, *assignments)]
-    if any(b"\0" in word for word in words):
-        raise ValueError("embedded null byte")
-    return b"\0".join(words)
+    return b"\0".join(encoded((str(len(arguments)), *arguments, *assignments(environment))))
 
 
 def _hear(link: socket.socket) -> tuple[bytes, int]:

@@ -17,7 +17,8 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
+
+from haclusterd.agents.process_table import read_file
 
 SET_GROUP, DEFAULT_SIGNALS, SET_MASK = 0x02, 0x04, 0x08
 """POSIX_SPAWN_SETPGROUP, _SETSIGDEF and _SETSIGMASK of <spawn.h>, on Linux with any C library."""
@@ -44,9 +45,9 @@ def spawn(  # One argument for each thing that a child inherits.
     `stdin` None: /dev/null. Raises OSError with the error of execve(2) or the fork, and ValueError for a NUL, or an
     invalid name in the environment. The caller must reap the child.
     """
-    path = _terminated(arguments[0])
-    vector = _vector([_terminated(argument) for argument in arguments])
-    variables = _vector([_variable(name, value) for name, value in environment.items()])
+    path = os.fsencode(arguments[0])
+    vector = _vector(encoded(arguments))
+    variables = _vector(encoded(assignments(environment)))
     with ExitStack() as cleanup:
         actions = _file_actions(cleanup, stdin, stdout, stderr)
         attributes = _attributes(cleanup, leads_group=leads_group)
@@ -57,10 +58,8 @@ def spawn(  # One argument for each thing that a child inherits.
 
 def children_of(thread_id: int) -> frozenset[int]:
     """Return the children that a thread of this process has started and that are not reaped yet."""
-    try:
-        return frozenset(map(int, Path(f"/proc/self/task/{thread_id}/children").read_text().split()))
-    except OSError:  # The thread is gone, or the kernel was built without CONFIG_PROC_CHILDREN.
-        return frozenset()
+    # Empty: or the thread is gone, or the kernel was built without CONFIG_PROC_CHILDREN.
+    return frozenset(map(int, read_file(f"/proc/self/task/{thread_id}/children").split()))
 
 
 def started_by(thread_id: int, earlier: frozenset[int]) -> int | None:
@@ -72,17 +71,19 @@ def started_by(thread_id: int, earlier: frozenset[int]) -> int | None:
     return next(iter(children)) if len(children) == 1 else None
 
 
-def _terminated(text: str) -> bytes:
-    encoded = os.fsencode(text)
-    if b"\0" in encoded:
-        raise ValueError("embedded null byte")
-    return encoded
-
-
-def _variable(name: str, value: str) -> bytes:
-    if not name or "=" in name:
+def assignments(environment: Mapping[str, str]) -> list[str]:
+    """Return an environment as execve(2) takes it. Raises ValueError for a name that none can carry."""
+    if any(not name or "=" in name for name in environment):
         raise ValueError("illegal environment variable name")
-    return _terminated(f"{name}={value}")
+    return [f"{name}={value}" for name, value in environment.items()]
+
+
+def encoded(words: Sequence[str]) -> list[bytes]:
+    """Return words as the kernel takes them, all encoded in one go. Raises ValueError for a NUL."""
+    found = os.fsencode("\0".join(words)).split(b"\0") if words else []
+    if len(found) != len(words):
+        raise ValueError("embedded null byte")
+    return found
 
 
 def _vector(strings: Sequence[bytes]) -> "ctypes.Array[ctypes.c_char_p]":

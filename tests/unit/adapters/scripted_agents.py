@@ -13,6 +13,7 @@ from haclusterd.adapters.processes.spawner_link import Spawner
 from haclusterd.agents.process_table import list_pids, read_marks
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.ports.agents import AgentCall, AgentMetadata, AgentResult
+from tests.unit.adapters.recorded_actions import recorded_in
 
 INCARNATION = Incarnation("boot-1", "00000000000000aa")
 SHIPPED = Path(__file__).parents[3] / "resource_agents"
@@ -94,10 +95,10 @@ class ScriptedAgents:
         return await answer
 
     def records(self) -> list[Path]:
-        return list((self.runtime / "actions").glob("*"))
+        return recorded_in(self.runtime / "actions")
 
     def recorded_pids(self) -> list[int]:
-        records = [json.loads(path.read_text()) for path in self.records() if path.suffix == ".json"]
+        records = [json.loads(path.read_text()) for path in self.records()]
         return [record["pid"] for record in records if record["pid"] is not None]
 
 

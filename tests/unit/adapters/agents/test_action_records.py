@@ -1,18 +1,24 @@
-"""Records of running actions: written again when the run directory was emptied, and not when the action has ended."""
+"""Records of running actions: whole or none at every moment, and written again when the run directory was emptied."""
 
+import json
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
-from haclusterd.adapters.agents.action_records import ActionRecord, ActionRecords, find_process
+from haclusterd.adapters.agents.action_records import SPARE_MAX, ActionRecord, ActionRecords, find_process
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.agents.process_table import ORDER_MARK, read_arguments, read_marks
 from haclusterd.model.ids import Incarnation, ResourceId
 from haclusterd.model.instants import Instant
 from haclusterd.model.records import replace
+from tests.unit.adapters.recorded_actions import recorded_in
+
+ROOT = Path(__file__).parents[4]
 
 
 def record(key: str) -> ActionRecord:
@@ -63,17 +69,133 @@ def test_what_an_earlier_daemon_left_is_kept_too(tmp_path: Path) -> None:
 def test_forgetting_waits_for_nobody_while_the_file_system_does_not_answer(tmp_path: Path) -> None:
     records = ActionRecords(tmp_path / "actions", ReadyThreads(1))
     records.write(record("ended"))
-    [path] = (tmp_path / "actions").glob("*.json")
-    records.write(record("stuck"))
-    [other] = set((tmp_path / "actions").glob("*.json")) - {path}
-    os.mkfifo(other.with_suffix(".new"))
-    writing = threading.Thread(target=records.write, args=(record("stuck"),))
+    [path] = recorded_in(tmp_path / "actions")
+    # Who opens it for writing waits for a reader.
+    next_file = path.with_name(path.name.replace("-1.", "-2."))
+    os.mkfifo(next_file)
+
+    def write() -> None:
+        with suppress(OSError):  # It is no file.
+            records.write(record("stuck"))
+
+    writing = threading.Thread(target=write)
     writing.start()
     records.remove_soon("ended")
     records.remove_soon("unknown")
-    with open(other.with_suffix(".new")) as end:
-        end.read()
-    writing.join(30)
+    with open(next_file, "rb", opener=lambda name, _flags: os.open(name, os.O_RDONLY)):
+        writing.join(30)
+    next_file.unlink()
     deadline = time.monotonic() + 30
-    while path.exists():
+    while recorded_in(tmp_path / "actions"):
         assert time.monotonic() < deadline
+
+
+def test_the_file_of_an_action_that_has_ended_serves_the_next_one(tmp_path: Path) -> None:
+    records = ActionRecords(tmp_path / "actions", ReadyThreads(1))
+    long, short = replace(record("long"), path="/x" * 3000), record("short")
+    for each in (long, short, long):
+        records.write(replace(each, pid=None, start_time=None))
+        records.write(each)
+        [file] = (tmp_path / "actions").iterdir()
+        assert json.loads(file.read_text())["pid"] == each.pid
+        records.remove(each.key)
+    assert ActionRecords(tmp_path / "actions", ReadyThreads(1)).read_all() == ()
+    assert not list((tmp_path / "actions").iterdir()), "a later daemon has no use for a blank file"
+
+
+def test_a_bounded_number_of_blank_files_is_kept(tmp_path: Path) -> None:
+    records = ActionRecords(tmp_path / "actions", ReadyThreads(1))
+    descriptors = len(os.listdir("/proc/self/fd"))
+    for number in range(2 * SPARE_MAX):
+        records.write(record(f"r{number}"))
+    for number in range(2 * SPARE_MAX):
+        records.remove(f"r{number}")
+    assert len(list((tmp_path / "actions").iterdir())) == SPARE_MAX
+    assert len(os.listdir("/proc/self/fd")) == descriptors + SPARE_MAX
+
+
+def test_what_was_taken_away_holds_no_record_any_more(tmp_path: Path) -> None:
+    records = ActionRecords(tmp_path / "actions", ReadyThreads(1))
+    records.write(record("a"))
+    records.write(record("b"))
+    records.remove("b")
+    shutil.rmtree(tmp_path / "actions")
+    records.write(record("c"))
+    records.write(replace(record("a"), pid=9))
+    found = ActionRecords(tmp_path / "actions", ReadyThreads(1)).read_all()
+    assert {(each.key, each.pid) for each in found} == {("a", 9), ("c", 7)}
+
+
+WRITER = """
+import os
+from pathlib import Path
+from haclusterd.adapters.agents.action_records import ActionRecords
+from haclusterd.adapters.machine.ready_threads import ReadyThreads
+from haclusterd.model.records import replace
+from tests.unit.adapters.agents.test_action_records import record
+
+left, write, length = int(os.environ["CALLS"]), os.pwrite, len
+
+
+def counted(descriptor, data, offset):
+    global left
+    if not left:
+        os._exit(0)
+    left -= 1
+    return write(descriptor, data, offset)
+
+
+os.pwrite = counted
+records = ActionRecords(Path(os.environ["DIRECTORY"]), ReadyThreads(1))
+for key in ("first", "second"):
+    records.write(replace(record(key), pid=None, start_time=None))
+    print("exec", key, flush=True)
+    records.write(record(key))
+    print("recorded", key, flush=True)
+    if key == "first":
+        records.remove(key)
+        print("removed", key, flush=True)
+os._exit(1)
+"""
+
+
+def test_a_daemon_that_is_killed_between_any_two_writes_leaves_what_was_begun_and_nothing_else(tmp_path: Path) -> None:
+    calls, has_ended = 0, False
+    while not has_ended:
+        directory = tmp_path / str(calls)
+        environment = {**os.environ, "CALLS": str(calls), "DIRECTORY": str(directory)}
+        writer = subprocess.run(
+            [sys.executable, "-c", WRITER], env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
+        )
+        said, calls, has_ended = writer.stdout.splitlines(), calls + 1, writer.returncode == 1
+        begun = {line.split()[1] for line in said if line.startswith("exec")}
+        found = {each.key: each for each in ActionRecords(directory, ReadyThreads(1)).read_all()}
+        assert begun - {"first"} <= found.keys()
+        assert "first" in found or "first" not in begun or "recorded first" in said
+        assert "removed first" not in said or "first" not in found
+        for each in found.values():
+            assert each in {record(each.key), replace(record(each.key), pid=None, start_time=None)}
+            assert f"recorded {each.key}" not in said or each == record(each.key)
+    assert calls > 8
+
+
+def test_a_record_of_an_earlier_daemon_gives_way_to_one_with_its_key(tmp_path: Path) -> None:
+    ActionRecords(tmp_path / "actions", ReadyThreads(1)).write(record("a"))
+    later = ActionRecords(tmp_path / "actions", ReadyThreads(1))
+    later.read_all()
+    later.write(replace(record("a"), pid=9))
+    assert [each.pid for each in ActionRecords(tmp_path / "actions", ReadyThreads(1)).read_all()] == [9]
+    later.remove("a")
+    assert not recorded_in(tmp_path / "actions")
+
+
+def test_what_the_program_wrote_before_its_files_were_kept_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "0123456789abcdef0123456789abcdef.json"
+    file.write_text(
+        '{"key": "n1/3.4", "resource": "db", "action": "start", "incarnation": "boot:0123456789abcdef", '
+        '"path": "/agent", "begun": 1, "deadline": 2, "pid": 7, "start_time": 8}'
+    )
+    records = ActionRecords(tmp_path, ReadyThreads(1))
+    assert records.read_all() == (record("n1/3.4"),)
+    records.remove("n1/3.4")
+    assert not file.exists()

@@ -19,6 +19,7 @@ from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
 from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.ports.agents import AgentCall, AgentResult
 from tests.unit.adapters.agents.systemd_stand_in import HAS_BUS_DAEMON, MANAGER_PATH, SYSTEMD, PrivateBus, StandIn
+from tests.unit.adapters.recorded_actions import recorded_in
 
 pytestmark = pytest.mark.skipif(not HAS_BUS_DAEMON, reason="there is no dbus-daemon here (Debian: dbus-daemon)")
 
@@ -98,7 +99,7 @@ class Bench:
         return (await self.run(action, type_, **changes)).exit_code
 
     def records(self) -> list[Path]:
-        return list((self.directory / "run" / "unit-actions").glob("*.json"))
+        return recorded_in(self.directory / "run" / "unit-actions")
 
 
 @pytest.fixture

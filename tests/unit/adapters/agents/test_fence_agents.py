@@ -20,6 +20,7 @@ from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.ports.agents import AgentCall, AgentMetadata, AgentResult
 from haclusterd.ports.fencing import FenceCall
 from tests.unit.adapters.agents.fence_switches import Switches
+from tests.unit.adapters.recorded_actions import recorded_in
 from tests.unit.adapters.scripted_agents import ScriptedAgents, end_all
 
 SECRET = "hunter2-secret"
@@ -57,7 +58,7 @@ async def test_a_timeout_is_a_failure_and_kills_the_group(switches: Switches, un
 async def test_cancel(switches: Switches, until) -> None:
     switches.write("#!/bin/sh\nexec sleep 5002\n")
     ended = switches.begin("off")
-    await until(lambda: list((switches.directory / "run" / "fence-actions").glob("*.json")))
+    await until(lambda: recorded_in(switches.directory / "run" / "fence-actions"))
     switches.agents.cancel("f1")
     result = await ended
     assert (result.exit_code, result.timed_out, result.reason) == (1, False, "cancelled")
@@ -155,7 +156,7 @@ async def test_what_an_earlier_life_left_running_is_killed_first(
     await until(lambda: path.exists() and path.read_text().endswith("\n"))
     pid = int(path.read_text())
     start_time = read_stat(pid).start_time
-    [record] = (switches.directory / "run" / "fence-actions").glob("*.json")
+    [record] = recorded_in(switches.directory / "run" / "fence-actions")
     await until(lambda: json.loads(record.read_text())["pid"] is not None)
     if not is_pid_known:
         # The daemon was killed right after the fork.
@@ -186,7 +187,7 @@ async def test_an_agent_ends_with_its_guard_before_it_is_said_to_have_ended(swit
     result = await switches.ended
     assert (result.exit_code, result.reason) == (1, "interrupted by signal 9")
     assert not is_running(agent, stat.start_time)
-    await until(lambda: not list((switches.directory / "run" / "fence-actions").glob("*")))
+    await until(lambda: not recorded_in(switches.directory / "run" / "fence-actions"))
 
 
 async def test_what_an_agent_leaves_behind_has_ended_with_its_answer(switches: Switches) -> None:
@@ -201,7 +202,7 @@ async def test_an_agent_whose_guard_was_killed_alone_is_killed_by_the_next_life(
     """The daemon died before: nobody has seen that."""
     agent = await begun(switches, until)
     stat = read_stat(agent)
-    [record] = (switches.directory / "run" / "fence-actions").glob("*.json")
+    [record] = recorded_in(switches.directory / "run" / "fence-actions")
     await until(lambda: json.loads(record.read_text())["pid"] is not None)
     known = json.loads(record.read_text())
     # The record names a leader that is gone; the real one stays out of this, since it is a child of this very process.
@@ -381,6 +382,6 @@ async def test_killing_by_key_reaches_the_right_class(devices: Devices, agents: 
     devices.runner.kill("s1")
     assert (await task).status is ExecutionStatus.CANCELLED
     task = asyncio.create_task(devices.run("start"))
-    await until(lambda: list((devices.switches.directory / "run" / "fence-actions").glob("*.json")))
+    await until(lambda: recorded_in(devices.switches.directory / "run" / "fence-actions"))
     devices.runner.kill("s2")
     assert (await task).status is ExecutionStatus.CANCELLED

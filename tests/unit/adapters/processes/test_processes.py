@@ -174,7 +174,7 @@ async def test_endless_output_is_dropped_while_the_program_runs(starter: Starter
     running, ended = starter.begin("/bin/sh", "-c", text)
     await until(written.exists)
     assert running.outputs is not None
-    kept = running.outputs[0].write_end
+    kept = running.outputs[0].descriptor
     await until(lambda: os.fstat(kept).st_size == 0)
     starter.processes.kill(running)
     assert (await ended).stdout.startswith("begin\n")
@@ -382,6 +382,22 @@ async def test_a_stuck_exec_is_reported_while_it_is_stuck(
     assert seen == [running.pid]
 
 
+async def test_a_program_is_killed_while_the_record_of_its_process_is_stuck(starter: Starter, until) -> None:
+    gate, gone = threading.Event(), asyncio.Event()
+    running, ended = starter.begin("/bin/sleep", "5011", forked=lambda *_: gate.wait(30), gone=gone.set)
+    await until(lambda: running.pid is not None)
+    starter.processes.kill(running)
+    try:
+        result = await ended
+        assert (result.ending, result.still_alive) == (Ending.KILLED, True)
+        assert not gone.is_set(), "nobody has reaped it"
+        await until(lambda: read_stat(running.pid).is_dead)
+    finally:
+        gate.set()
+    await asyncio.wait_for(gone.wait(), 10)
+    assert read_stat(running.pid) is None
+
+
 async def test_an_exec_that_fails_after_it_was_stuck_is_not_started(
     starter: Starter, script: Callable[..., Path], hold_exec, until
 ) -> None:
@@ -389,11 +405,14 @@ async def test_an_exec_that_fails_after_it_was_stuck_is_not_started(
     release = hold_exec(stuck)
     seen: list[int] = []
     gone = asyncio.Event()
-    _, ended = starter.begin(stuck, forked=lambda pid, _: seen.append(pid), gone=gone.set)
+    running, ended = starter.begin(stuck, forked=lambda pid, _: seen.append(pid), gone=gone.set)
     await until(lambda: seen)
+    pidfd = running.process.pidfd
+    assert os.readlink(f"/proc/self/fd/{pidfd}") == "anon_inode:[pidfd]"
     release()
     assert (await ended).ending is Ending.NOT_STARTED
     await asyncio.wait_for(gone.wait(), 10)
+    assert not os.path.exists(f"/proc/self/fd/{pidfd}")
     assert read_stat(seen[0]) is None
 
 
