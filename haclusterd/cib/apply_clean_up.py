@@ -9,6 +9,7 @@ from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_node, with_nodes
+from haclusterd.model.activity import without_records
 from haclusterd.model.cluster import Cib, HistoryMark, NodeState, NodeStatus
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
@@ -54,8 +55,7 @@ def _forgiven(status: NodeStatus, command: commands.CleanUp) -> NodeStatus:
         failed = [key for key, record in history.records.items() if record.is_failure and not record.is_undecided]
         if not (failed or history.fail_counts or command.reprobe):
             continue
-        records = {key: record for key, record in history.records.items() if key not in failed}
-        histories[resource] = replace(history, records=records, fail_counts={}, last_failure=None)
+        histories[resource] = replace(without_records(history, failed), fail_counts={}, last_failure=None)
         unverified.add(resource)
     if command.reprobe:
         probed = frozenset() if command.resource is None else probed - {command.resource}

@@ -10,7 +10,7 @@ from haclusterd.cib.levels import level_of_all
 from haclusterd.cib.migrations import with_doubt, without_orders_of
 from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, with_node, with_status
 from haclusterd.model import durations
-from haclusterd.model.activity import migrations_at
+from haclusterd.model.activity import migrations_at, without_records
 from haclusterd.model.availability import Cause
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FailedOperation, FenceAction, FenceOutcome
@@ -187,8 +187,7 @@ def _with_expected(cib: Cib, status: NodeStatus) -> NodeStatus:
 
 def _without_recurring(history: ResourceHistory) -> ResourceHistory:
     """Remove the recurring monitors: the daemon that ran them is gone."""
-    records = {key: record for key, record in history.records.items() if record.interval_ms == 0}
-    return replace(history, records=records)
+    return without_records(history, [key for key, record in history.records.items() if record.interval_ms])
 
 
 def publish_load(cib: Cib, command: commands.PublishLoad, entry: Entry) -> Verdict:

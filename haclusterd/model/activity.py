@@ -4,14 +4,15 @@ One answer for the scheduler, for `apply` and for the executors: where they diff
 refuses.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.history import OperationRecord, ResourceHistory, ordered_records
+from haclusterd.model.history import OperationRecord, ResourceHistory, operation_key, ordered_records
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
 from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.records import replace
 
 _NOT_PROMOTED = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING})
 """What a monitor answers of an instance that is not promoted; one that fails says nothing about the role."""
@@ -50,6 +51,28 @@ def history_says_active(history: ResourceHistory) -> bool:
             return record.exit_code not in (ExitCode.NOT_INSTALLED, ExitCode.NOT_RUNNING)
         return True
     return False
+
+
+def without_records(history: ResourceHistory, dropped: Collection[str]) -> ResourceHistory:
+    """Return a history without the records of these keys (`operation_key`), as active as before.
+
+    Where they alone left the resource active, or in doubt, an undecided start takes their place: a probe that could not
+    look must not find a resource of which nothing is recorded.
+    """
+    kept = {key: record for key, record in history.records.items() if key not in dropped}
+    shorter = replace(history, records=kept)
+    if not history_says_active(history) or history_says_active(shorter):
+        return shorter
+    newest = ordered_records(replace(history, records={key: history.records[key] for key in dropped}))[-1]
+    begun = replace(
+        newest,
+        operation=str(ActionName.START),
+        interval_ms=0,
+        exit_code=ExitCode.UNKNOWN,
+        status=ExecutionStatus.UNKNOWN,
+        target_exit_code=ExitCode.OK,
+    )
+    return replace(shorter, records={**kept, operation_key(ActionName.START, 0): begun})
 
 
 def history_says_promoted(history: ResourceHistory) -> bool:

@@ -38,6 +38,12 @@ ACTIVITY = (
         "the program is taken away under a service, a probe cannot look, and it is started on another node",
     ),
     Mutant(
+        "without_records",
+        "not history_says_active(history) or history_says_active(shorter)",
+        "True",
+        "a clean-up forgets a failed start, a probe cannot look, and the service that runs is started on another node",
+    ),
+    Mutant(
         "could_not_look",
         "record.is_probe and is_answer",
         "is_answer",

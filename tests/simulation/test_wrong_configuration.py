@@ -1,10 +1,13 @@
 """What an agent cannot do as it is configured is not tried again before something changes."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from haclusterd.cib.commands import CleanUp, Delete, PutResource
 from haclusterd.model.configuration import AttributeSet, Primitive
-from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.history import OperationRecord
+from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.records import replace
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
@@ -19,6 +22,11 @@ def vip() -> Primitive:
     made = configurations.primitive("vip").resource
     assert isinstance(made, Primitive)
     return made
+
+
+def records_on_n1(cluster: Cluster) -> Mapping[str, OperationRecord]:
+    history = cluster.cib.status.nodes[NodeName("n1")].histories.get(vip().id)
+    return history.records if history is not None else {}
 
 
 def calls(cluster: Cluster) -> int:
@@ -142,3 +150,22 @@ def test_a_start_that_a_killed_daemon_left_in_doubt_is_not_forgotten_by_a_probe_
         cluster.run_for(100)
         most = max(most, len(cluster.truth.active_nodes(vip().id)))
     assert most == 1, "never on two nodes"
+
+
+@pytest.mark.parametrize("exit_code", [*MISSING, 6])
+def test_a_failed_start_is_not_forgotten_by_a_clean_up_and_a_probe_that_could_not_look(exit_code: int) -> None:
+    """The start failed with the service running, its stop failed too and blocked it: a person runs a clean-up."""
+    cluster = Cluster(seed=2).form()
+    operations = tuple(replace(each, on_fail="block") if each.name == "stop" else each for each in vip().operations)
+    cluster.fates.write("vip", "start", Fate(20, exit_code=1), node="n1", times=1)
+    cluster.fates.write("vip", "stop", Fate(20, exit_code=1, has_effect=False), node="n1", times=1)
+    cluster.configure([PutResource(replace(vip(), operations=operations)), configurations.prefers("vip", "n1", 1000)])
+    cluster.until(lambda: "stop_0" in records_on_n1(cluster), 10_000, "its stop has failed")
+    cluster.fates.write("vip", "monitor", Fate(20, exit_code=exit_code, has_effect=False), node="n1")
+    cluster.administer(CleanUp(vip().id, None))
+    most = 0
+    for _ in range(100):
+        cluster.run_for(100)
+        most = max(most, len(cluster.truth.active_nodes(vip().id)))
+    assert most == 1, "never on two nodes"
+    cluster.until(lambda: "n1" not in cluster.truth.active_nodes(vip().id), 10_000, "it is stopped where it ran")

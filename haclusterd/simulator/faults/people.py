@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from haclusterd.cib.commands import CleanUp, RequestFence
 from haclusterd.model.cluster import Cib
-from haclusterd.model.ids import NodeName
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ExitCode
 from haclusterd.model.records import replace
 from haclusterd.simulator.faults.base import Drawn, End, Kind
@@ -15,6 +15,7 @@ from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.hosts.planner import PlannerManners
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.members import MemberChanges
+from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
 
 Nodes = Sequence[NodeName]
@@ -60,6 +61,39 @@ def take_program_away(chance: Chance, nodes: Nodes) -> Fault:
         return lambda: cluster.fates.strike(fate)
 
     return Drawn(f"the program of {resource} is away on {node}", begin, chance.randint(500, 8000))
+
+
+def clean_up_blindly(chance: Chance, nodes: Nodes) -> Fault:
+    """A service that runs fails to start and to stop, and is blocked; it is cleaned up while no probe can look."""
+    resource, node = chance.choice((*configurations.SERVICES, "pg")), chance.choice(nodes)
+    path = f"{resource}.stop.on-fail"
+    fates = {
+        "start": Fate(20, exit_code=ExitCode.ERROR),
+        "stop": Fate(20, exit_code=ExitCode.ERROR, has_effect=False),
+        "monitor": Fate(20, exit_code=chance.choice((ExitCode.ARGUMENTS, ExitCode.NOT_INSTALLED)), has_effect=False),
+    }
+    wait_ms = chance.choice((200, 1000, 3000))
+
+    def clean_up_now(cluster: Cluster) -> None:
+        cluster.fates.write(resource, "monitor", fates["monitor"], node=node)
+        cluster.administer(CleanUp(ResourceId(resource), None))
+
+    def begin(cluster: Cluster) -> End:
+        ask(cluster, "configure.set", {"path": path, "value": "block"})
+        for action in ("start", "stop"):
+            cluster.fates.write(resource, action, fates[action], node=node, times=1)
+        cluster.edit((configurations.prefers(resource, node, 500),))
+        cluster.kill_service(resource)
+        cluster.world.after(wait_ms * MS, lambda: clean_up_now(cluster))
+
+        def end() -> None:
+            for fate in fates.values():
+                cluster.fates.strike(fate)
+            ask(cluster, "configure.set", {"path": path, "value": "fence"})
+
+        return end
+
+    return Drawn(f"{resource} fails on {node}, and is cleaned up blindly", begin, chance.randint(4000, 10_000))
 
 
 def bad_planners(chance: Chance, _nodes: Nodes) -> Fault:
@@ -185,6 +219,7 @@ OF_SERVICES: tuple[Kind[Cluster], ...] = (
     Kind("bad planners", 2, bad_planners),
     Kind("change the configuration", 3, change_configuration),
     Kind("clean up", 1, clean_up),
+    Kind("clean up blindly", 2, clean_up_blindly),
 )
 OF_SWITCHES: tuple[Kind[Cluster], ...] = (Kind("bad switch", 3, bad_switch), Kind("fence by hand", 1, request_fence))
 OF_LIARS: tuple[Kind[Cluster], ...] = (Kind("lying switch", 8, lying_switch), Kind("fence by hand", 8, request_fence))

@@ -359,6 +359,44 @@ def test_clean_up_forgets_failures_and_asks_for_a_probe(log: Log) -> None:
     assert status.unverified == {DB}
 
 
+@pytest.mark.parametrize("code", [ExitCode.ARGUMENTS, ExitCode.NOT_INSTALLED, ExitCode.NOT_CONFIGURED])
+@pytest.mark.parametrize("is_stop_tried", [False, True])
+def test_what_failed_to_start_counts_as_active_after_a_clean_up_until_a_probe_could_look(
+    log: Log, code: ExitCode, is_stop_tried: bool
+) -> None:
+    log.must(issue(order("a")))
+    log.must(record(result("a", exit_code=ExitCode.ERROR)))
+    if is_stop_tried:
+        log.must(issue(order("s", action=ActionName.STOP)))
+        log.must(record(result("s", "stop", ExitCode.ERROR, call_id=2)))
+    log.must(commands.CleanUp(DB, None))
+    log.must(issue(order("p", action=ActionName.MONITOR)))
+    log.must(record(result("p", "monitor", code, call_id=3)))
+    assert possibly_active(log.cib.status.nodes[N2]) == {DB}
+    log.must_refuse(issue(order("b", node=N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    log.must(commands.CleanUp(DB, None))
+    log.must(issue(order("q", action=ActionName.MONITOR)))
+    log.must(record(result("q", "monitor", ExitCode.NOT_RUNNING, call_id=4)))
+    log.must(issue(order("c", node=N3)))
+
+
+def test_what_a_recurring_monitor_found_counts_as_active_after_a_restart_until_a_probe_could_look(log: Log) -> None:
+    """A monitor for the role Stopped has found what another program started."""
+    log.must(issue(order("p", action=ActionName.MONITOR)))
+    log.must(record(result("p", "monitor", ExitCode.NOT_RUNNING)))
+    log.must(issue(order("s", action=ActionName.STOP)))
+    log.must(record(result("s", "stop", call_id=2)))
+    log.must(issue(order("m", action=ActionName.MONITOR, interval_ms=11_000)))
+    log.must(record(result("m", "monitor", ExitCode.OK, interval_ms=11_000, call_id=3)))
+    assert possibly_active(log.cib.status.nodes[N2]) == {DB}
+    log.must(commands.Join(N2, life("n2", token=2)))
+    again = life("n2", token=2)
+    log.must(issue(order("q", action=ActionName.MONITOR, incarnation=again)))
+    answer = result("q", "monitor", ExitCode.NOT_INSTALLED, call_id=4)
+    log.must(commands.RecordResults(N2, again, (answer,)))
+    log.must_refuse(issue(order("b", node=N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+
+
 def test_what_was_stopped_for_a_shutdown_is_kept_for_its_node_until_it_has_started_there(log: Log) -> None:
     started(log)
     log.must(issue(replace(order("s", action=ActionName.STOP), meta={LOCKS: "true"})))
