@@ -1,9 +1,9 @@
-"""One connection to a PostgreSQL server on this machine: one statement at a time, with a deadline for each answer.
+"""One connection to a PostgreSQL server: one statement at a time, with a deadline for each answer.
 
-It speaks the protocol itself (PostgreSQL, "Frontend/Backend Protocol", version 3.0) over the server's Unix socket: a
-monitor has to tell a server that hangs from one that is gone, which a client program that waits does not, and starting
-a program for every question costs more than the question. The server knows who asks from the kernel (`peer`, `trust`);
-passwords are not spoken.
+It speaks the protocol itself (PostgreSQL, "Frontend/Backend Protocol", version 3.0), over the Unix socket of a server
+on this machine, or over TCP where a client's view of a server is wanted. A monitor has to tell a server that hangs from
+one that is gone, which a client program that waits does not, and starting a program for every question costs more than
+the question. The server knows who asks from the kernel (`peer`), or does not ask (`trust`); passwords are not spoken.
 """
 
 from __future__ import annotations
@@ -41,19 +41,22 @@ class NoServerError(ActionError):
 
 
 class Session:
-    """A connection; give it back with `close`, or use it in a `with` statement."""
+    """A connection to the path of a Unix socket, or to a host and a port; give it back with `close`, or use it in a
+    `with` statement.
+    """
 
-    def __init__(self, path: str, user: str, database: str, timeout_s: float) -> None:
+    def __init__(self, address: str | tuple[str, int], user: str, database: str, timeout_s: float) -> None:
         import socket
 
         self._deadline = time.monotonic() + timeout_s
         self._timeout_s = timeout_s
         self._read = b""
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+        self._socket = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         words = {"user": user, "database": database, "application_name": "haclusterd", "client_encoding": "UTF8"}
         body = PROTOCOL.to_bytes(4, "big") + b"".join(f"{k}\0{v}\0".encode() for k, v in words.items()) + b"\0"
         try:
-            self._attempt(lambda: self._socket.connect(path))
+            self._attempt(lambda: self._socket.connect(address))
             self._send(body)
             self._answer()
         except ActionError:

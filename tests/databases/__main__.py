@@ -23,6 +23,8 @@ from types import FrameType
 from tests.benchmarks import failover_pacemaker
 from tests.databases.database import Database
 from tests.databases.faults import FAULTS, Fault, Trial, play
+from tests.databases.galera import Galera
+from tests.databases.mariadb import MariaDb
 from tests.databases.postgres import OwnPostgres, PafPostgres, StockPostgres
 from tests.databases.redis import Redis
 from tests.databases.selection import selected
@@ -39,7 +41,7 @@ WRITER_PERIOD_MS = 20
 SETTLED_S = 180.0
 FIRST_S = 480.0
 """The stock agent promotes nothing before it has seen the same positions in several monitors in a row."""
-KINDS = (StockPostgres, OwnPostgres, PafPostgres, Redis)
+KINDS = (StockPostgres, OwnPostgres, PafPostgres, Redis, MariaDb, Galera)
 DATABASES: dict[str, type[Database]] = {each.name: each for each in KINDS}
 
 

@@ -5,15 +5,18 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
-from tests.databases import redis_session
+from tests.databases import mysql_session, redis_session
+from tests.databases.__main__ import DATABASES as ALL
 from tests.databases.bounded_connection import RefusedError
 from tests.databases.faults import Trial
 from tests.databases.losses import Acknowledged, Culprit, Reason, judge
 from tests.databases.redis import Redis
 from tests.databases.selection import Selection, selected
+from tests.databases.stores import STORES
 from tests.databases.table import OURS, PEER, is_good, result, table
 
 S = 1_000_000_000
@@ -120,3 +123,50 @@ def test_an_answer_of_redis_is_read() -> None:
             session.ask("ZADD", "ledger", "1", "1", patience_s=5.0)
         session.close()
     assert asked.getvalue().startswith(b"*1\r\n$4\r\nROLE\r\n*4\r\n")
+
+
+def _packets(first: int, *bodies: bytes) -> bytes:
+    numbered = enumerate(bodies, first)
+    return b"".join(len(each).to_bytes(3, "little") + bytes([number]) + each for number, each in numbered)
+
+
+GREETING = _packets(0, b"\x0a10.11\0" + bytes(40) + b"mysql_native_password\0")
+END = b"\xfe\0\0\x02\0"
+
+
+def test_an_answer_of_mariadb_is_read() -> None:
+    long = b"b" * 251
+    rows = _packets(1, b"\x02", b"\x03def name", b"\x03def value", END, b"\x01a\xfb", b"\xfc\xfb\0" + long + b"\0", END)
+    refusal = _packets(1, b"\xff\x0a\x05#HY000read-only")
+    with _server(GREETING, _packets(2, b"\xfe" + mysql_session.PLUGIN), _packets(4, b"\0\0\0\x02\0\0\0"), rows, refusal,
+                 _packets(1, b"\0\x01\0\x02\0\0\0")) as (address, asked):  # fmt: skip
+        session = mysql_session.Session(address, "bench", 5.0)
+        assert session.ask("SHOW STATUS", 5.0) == [["a", ""], [long.decode(), ""]]
+        with pytest.raises(RefusedError, match="1290"):
+            session.ask("INSERT", 5.0)
+        assert session.ask("INSERT", 5.0) == []
+        session.close()
+    assert b"bench\0\0mysql_native_password\0\x00\x00\x00\x03\x0c\x00\x00\x00\x03SHOW STATUS" in asked.getvalue()
+
+
+def test_a_server_of_mariadb_that_refuses_a_connection_is_refused() -> None:
+    refusal = _packets(0, b"\xff\x10\x04Too many connections")
+    with _server(refusal) as (address, _asked), pytest.raises(RefusedError, match="1040"):
+        mysql_session.Session(address, "bench", 5.0)
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_each_database_has_texts_and_a_store(name: str) -> None:
+    database = ALL[name]()
+    assert database.kind in STORES
+    assert database.clone in database.configuration()
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_a_database_whose_programs_are_missing_says_which_packages_have_them(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "exists", lambda _path: False)
+    why = ALL[name]().obstacle()
+    assert why.startswith("missing: ")
+    assert "apt-get install " in why

@@ -11,6 +11,8 @@ from tests.databases.page import texts
 PAGES = {
     "run-postgresql.md": ("crm", "crm-haclusterd", "crm-paf"),
     "run-redis.md": ("crm",),
+    "run-mariadb.md": ("crm",),
+    "run-galera.md": ("crm",),
 }
 
 
