@@ -2,8 +2,8 @@
 
 A move puts the classic constraint (`cli-prefer-RSC`, or `cli-ban-RSC-on-NODE` without a target), waits, and takes it
 away again: when the resource runs there and is watched, or when it did not come to in time. It is kept, and said to be,
-only where taking it away would move the resource back. If the daemon that waits dies first, it stays and `status` shows
-it. With a lifetime the constraint stays until then, and the DC takes it away (`machines.rule_judge`).
+only where taking it away would move the resource back, or demote it. If the daemon that waits dies first, it stays and
+`status` shows it. With a lifetime the constraint stays until then, and the DC takes it away (`machines.rule_judge`).
 """
 
 from collections.abc import Callable
@@ -375,9 +375,9 @@ def _end(
             withdrawn = report(Code.MOVE_WITHDRAWN, resource=target, where=where, constraint=location.id)
             outcome = change(later, new, done=f"removed {location.id}")
             return replace(outcome, reports=(withdrawn,), until=None)
-        back = _goes_back_to(later, new, target, location)
-        if back is not None:
-            why = f"without it {target} would go back to {back}"
+        undone = _undone_by(later, new, target, location)
+        if undone:
+            why = f"without it {target} would {undone}"
             return Outcome((report(Code.MOVE_KEPT, constraint=location.id, resource=target, why=why),))
         outcome = change(later, new, done="")
         node = location.node if location.role == "Promoted" else _runs_on(cib, target) or location.node
@@ -387,14 +387,18 @@ def _end(
     return end
 
 
-def _goes_back_to(
-    context: Context, new: Configuration, target: ResourceId, location: Location
-) -> NodeName | None:
-    """Return where the resource would go if the constraint were taken away now; None: it stays."""
+def _undone_by(context: Context, new: Configuration, target: ResourceId, location: Location) -> str:
+    """Say what would become of the resource if the constraint were taken away now; empty: it stays.
+
+    An agent that sets promotion scores only while nothing is promoted leaves none where the preference alone promoted.
+    """
     if location.role == "Promoted":
-        promoted = _promoted_by_plan(replace(context.cib, configuration=new), context, target) or ()
-        return next((node for node in promoted if node != location.node), None)
+        promoted = _promoted_by_plan(replace(context.cib, configuration=new), context, target)
+        others = [node for node in promoted or () if node != location.node]
+        if others:
+            return f"go back to {others[0]}"
+        return "be promoted nowhere" if promoted == () else ""
     for placement in _placements(replace(context.cib, configuration=new), context, target) or ():
         if placement.next_on is not None and placement.next_on not in active_nodes(context.cib, placement.resource):
-            return placement.next_on
-    return None
+            return f"go back to {placement.next_on}"
+    return ""

@@ -2,20 +2,20 @@
 
 import pytest
 
-from haclusterd.cib.commands import EndRestart, SetTicket, TicketChange
+from haclusterd.cib.commands import EndRestart, SetTicket, SetTransientAttribute, TicketChange
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import Location, effective
-from haclusterd.model.ids import ResourceId
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.records import replace
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
 from haclusterd.scheduler.model.lifetimes import end_of, moves, node_of, score_of
-from tests.administered_clusters import CONFIGURATION, NOW, Cluster, running
+from tests.administered_clusters import CONFIGURATION, NOW, SITUATIONS, Cluster, running
 
 
 def ask(cluster: Cluster, verb: str, **arguments: str | bool) -> Outcome:
@@ -305,3 +305,29 @@ def test_words_that_are_neither_a_node_nor_a_lifetime(words: dict[str, str | boo
     cluster = running()
     for verb in ("resource.move", "resource.ban"):
         assert code in codes(ask(cluster, verb, resource="web", **words))
+
+
+@pytest.mark.parametrize(
+    ("scores", "code", "words"),
+    [
+        ({"n1": "5", "n2": "10"}, Code.MOVED, ""),
+        ({"n1": "10", "n2": "5"}, Code.MOVE_KEPT, "would go back to n1"),
+        ({}, Code.MOVE_KEPT, "would be promoted nowhere"),
+    ],
+)
+def test_a_promoted_instance_that_is_demoted_without_the_constraint_keeps_it(
+    scores: dict[str, str], code: Code, words: str
+) -> None:
+    """An agent that sets scores only where nothing is promoted, as mariadb, has none when the move has ended."""
+    cluster = SITUATIONS["clones"]()
+    outcome = ask(cluster, "resource.move", resource="db-clone", node="n2")
+    cluster.record("db", "n1", "demote")
+    cluster.record("db", "n2", "promote")
+    for node in ("n1", "n2", "n3"):
+        cluster.do(SetTransientAttribute(NodeName(node), "master-db", scores.get(node)))
+    assert outcome.until is not None
+    assert outcome.until(cluster.cib, cluster.live)
+    end = finish(cluster, outcome, is_met=True)
+    assert codes(end) == [code]
+    assert words in end.reports[0].message
+    assert list(constraints(cluster)) == (["cli-prefer-db-clone"] if code is Code.MOVE_KEPT else [])
