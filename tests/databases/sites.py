@@ -219,10 +219,13 @@ class OurDatabases(DatabaseSite, Lab):
     def move(self, node: str) -> None:
         # It answers when the move is done; the time until then is measured by the writer.
         words = {"resource": self.database.moved or self.database.clone, "node": node}
-        threading.Thread(target=self.answer, args=("resource.move",), kwargs=words, daemon=True).start()
+        self._move = threading.Thread(target=self.answer, args=("resource.move",), kwargs=words, daemon=True)
+        self._move.start()
 
     def end_move(self) -> None:
-        """Nothing stays behind."""
+        # Its constraint stays where an agent gave the new primary no score.
+        self._move.join(FIRST_S)
+        self.answer("resource.clear", resource=self.database.moved or self.database.clone)
 
     def explain(self) -> str:
         status = self.status()

@@ -49,7 +49,7 @@ NOT_HERE: Mapping[str, str] = {
     r"crm agent .*": "its programs have no cluster: tests/agents/test_crm_agent.py runs it",
     r"crm cluster (init|join)\b.*": "as root, it makes a node of the machine: tests/processes/test_life_cycle.py",
     r"crm cluster this-is .*": "the daemon must be stopped: tests/processes/test_another_machine.py",
-    r"crm configure load update FILE|crm resource .* pg(sql.*)?": "it has no database: tests/databases plays its page",
+    r"crm configure load update FILE|crm resource .* (pg|mariadb-clone).*": "no database: tests/databases plays it",
     r"crm cluster (recover|restore)\b.*": "it begins another cluster: tests/processes/test_backup_recover.py",
     r"crm cluster invite --authority /etc/.*": "for a recovered node: tests/processes/test_backup_recover.py",
     r"crm cluster certificates revoke 2ba3.*": "it cuts a node off: tests/processes/test_certificates.py",
