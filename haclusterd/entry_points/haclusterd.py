@@ -3,6 +3,7 @@
 As little as possible is imported here: it is imported at ordinary priority.
 """
 
+import gc
 import sys
 
 from haclusterd.adapters.machine.real_time import LOOP_PRIORITY, run_first
@@ -16,8 +17,12 @@ def main(arguments: list[str] | None = None) -> int:
     # node whose pacer was ended too, which knows its peers from the daemon only, is declared lost meanwhile.
     if not ONLY_LOOKS & {*(sys.argv[1:] if arguments is None else arguments)}:
         run_first(LOOP_PRIORITY)
+    # Modules stay: to look for garbage among them would be a quarter of the time that it takes to load them.
+    gc.disable()
     from haclusterd.entry_points.daemon import main as run
 
+    gc.freeze()
+    gc.enable()
     return run(arguments)
 
 
