@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from haclusterd.entry_points.free_ports import GIVEN, candidates
 from tests.examples import examples, is_whole
 from tests.sampled_cases import left_out
+from tests.side_by_side import SideBySide
 from tests.skipped_tests import summary
 
 TESTS = Path(__file__).parent
@@ -37,7 +38,7 @@ if GIVEN not in os.environ and "PYTEST_XDIST_WORKER" in os.environ:
 
 GARBAGE_FROM = 20_000
 """New objects from which on garbage is looked for; a simulated cluster makes and keeps many."""
-LONGEST = ("processes", "simulation", "property", "fuzzing", "conformance", "mutants", "agents")
+LONGEST = ("processes", "simulation", "agents", "property", "conformance", "mutants", "fuzzing")
 """Directories of tests whose files take long, the longest first."""
 
 
@@ -59,6 +60,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = sharing(items)
         items.sort(key=lambda item: (_place(item.path.relative_to(TESTS).parts[0]), item.path not in shared))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SideBySide | None:
+    """Distribute files so that daemons are waited for while something else is computed; None: xdist's own way."""
+    return SideBySide(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def sharing(items: Sequence[pytest.Item]) -> frozenset[Path]:
