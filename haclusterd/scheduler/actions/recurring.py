@@ -62,18 +62,23 @@ def _cancel(resource: Resource, node: Node, interval_ms: int, table: ActionTable
 
 
 def create_monitors(resource: Resource, nodes: tuple[Node, ...], table: ActionTable, settings: Settings) -> None:
-    """Create the recurring actions of one primitive."""
-    if resource.is_blocked or resource.found.is_maintenance or not resource.definition.operations:
-        return
-    operations = [item for item in recurring_operations(resource, settings) if item.name == MONITOR]
-    if not operations:
+    """Create the recurring actions of one primitive, and the start that they follow.
+
+    That start is made without monitors as well: what has to stop after a failed promotion, and is to be active there
+    unpromoted, is started again by it.
+    """
+    if resource.is_blocked or resource.found.is_maintenance:
         return
     node = resource.assignment.node
     start: Action | None = None
     is_up = resource.assignment.next_role is not Role.STOPPED or not resource.is_managed
     if node is not None and not node.is_maintenance and is_up:
         start = table.make(resource, START, node, required=False)
-    for operation in operations:
+    if not resource.definition.operations:
+        return
+    for operation in recurring_operations(resource, settings):
+        if operation.name != MONITOR:
+            continue
         role = _ROLES.get((operation.role or "").strip().lower())
         if operation.role and role is None:
             continue

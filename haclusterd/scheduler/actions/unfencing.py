@@ -83,9 +83,10 @@ def _require(unfence: Action, node: Node, why: str, settings: Settings) -> None:
 def _may_unfence(node: Node, settings: Settings) -> bool:
     """Tell whether a node may be let in: not while it is to be fenced, or it could write to the disks once more.
 
+    Nor is one let in that is not online, or that leaves: a guest node whose launcher cannot run counts as leaving.
     Pacemaker lets in what it could fence; here also what no device can fence waits for those that let it in.
     """
-    if node.is_unclean:
+    if node.is_unclean or node.is_shutting_down or not node.is_online:
         return False
     return node.can_be_fenced if settings.options.is_pacemaker_compatible else settings.is_fencing_enabled
 

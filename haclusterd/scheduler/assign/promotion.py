@@ -83,13 +83,23 @@ def _weigh(clone: Resource, instance: Resource, placing: Placing, effects: Coloc
 
 
 def _begin(instance: Resource, node: Node, placing: Placing) -> None:
-    if instance.assignment.next_role in (Role.STARTED, Role.UNKNOWN):
+    wanted = _wanted_role(instance)
+    if wanted in (Role.STARTED, Role.UNKNOWN):
         score = promotion_score(instance, node, placing)
         instance.assignment.priority = 0
         add_to_promotion(instance, -1 if score is None else score, _score_words(score, node))
-    elif instance.assignment.next_role is not Role.PROMOTED:
+    elif wanted is not Role.PROMOTED:
         instance.assignment.priority = 0
-        add_to_promotion(instance, -INFINITY, f"target-role={instance.assignment.next_role}")
+        add_to_promotion(instance, -INFINITY, f"target-role={wanted}")
+
+
+def _wanted_role(instance: Resource) -> Role:
+    """Return the role that is asked of an instance; of a group the highest that is asked of a member.
+
+    It is asked by target-role, or by a failure that leaves a member unpromoted. One member that is to stay unpromoted
+    so keeps the whole instance from being promoted.
+    """
+    return max((leaf.assignment.next_role for leaf in instance.leaves()), key=lambda role: role.value)
 
 
 def _score_words(score: int | None, node: Node) -> str:

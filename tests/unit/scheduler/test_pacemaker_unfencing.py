@@ -29,6 +29,7 @@ ONE_NODE = '<node id="1" uname="n1"/>'
 UNFENCED = {"#node-unfenced": "1767268000"}
 BY_F = {**UNFENCED, "#digests-all": f"f:fence_dummy:{NOTHING},"}
 RUNS = (FENCE_RUNS, ran("a", "start"))
+PODMAN = 'class="ocf" provider="heartbeat" type="podman"'
 LET_IN_AGAIN = ("fence on@n1", "stop a@n1", "start a@n1", "stop f@n1", "start f@n1")
 IN_ORDER = ("stop a@n1 < fence on@n1", "fence on@n1 < start a@n1", "fence on@n1 < start f@n1", "stop f@n1 < start f@n1")
 
@@ -87,6 +88,27 @@ CASES = (
         one_node({}, primitive("a", meta("a", requires="unfencing"))),
         # The device that ran here is configured no more. Pacemaker lets the node in by it, and restarts `a`.
         ("stop f@n1", "delete f@n1"),
+    ),
+    Case(
+        "a node that leaves is not let in, not even for its probes",
+        cib(
+            nodes=ONE_NODE,
+            properties=pair("stop-all-resources", "true"),
+            resources=DEVICE + primitive("a"),
+            status=member(1, shutdown="1767268000"),
+        ),
+        ("monitor a@n1", "monitor f@n1", "cluster do_shutdown@n1"),
+    ),
+    Case(
+        "a container that cannot run is not let in",
+        cib(
+            nodes=ONE_NODE,
+            resources=f'{DEVICE}<bundle id="b"><podman image="i" replicas="1"/><network control-port="9999"/>'
+            f"{primitive('a')}</bundle>",
+            constraints='<rsc_ticket id="k" rsc="b" ticket="t" loss-policy="freeze"/>',
+            status=member(1, FENCE_RUNS, ran("b-podman-0", "monitor=7", agent=PODMAN), **BY_F),
+        ),
+        (),
     ),
     Case(
         "a guest node is let in before anything starts there",

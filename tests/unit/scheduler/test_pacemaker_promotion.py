@@ -1,0 +1,89 @@
+"""Which instances are promoted, and what follows a promotion that failed; `crm_simulate` answers the same."""
+
+import pytest
+
+from tests.pacemaker_plans import Case, actions_of, member, missing_orders, ran
+from tests.unpacked_cibs import meta, primitive
+from tests.written_cibs import cib, pair
+
+NO_FENCING = pair("stonith-enabled", "false")
+STATEFUL = 'class="ocf" provider="pacemaker" type="Stateful"'
+
+
+def promotable(inside: str) -> str:
+    return f'<clone id="c">{meta("c", promotable="true")}{inside}</clone>'
+
+
+def stateful(name: str, **pairs: str) -> str:
+    return primitive(name, meta(name, **pairs) if pairs else "", agent="ocf:pacemaker:Stateful")
+
+
+def of_two(first: str, second: str) -> str:
+    """A cloned group on one node, where both members are active and wish to be promoted."""
+    return cib(
+        properties=NO_FENCING,
+        nodes='<node id="1" uname="n1"/>',
+        resources=promotable(f'<group id="g">{first}{second}</group>'),
+        status=member(1, ran("a", "start", agent=STATEFUL), ran("b", "start", agent=STATEFUL), **WISHES),
+    )
+
+
+WISHES = {"master-a": "10", "master-b": "10"}
+
+
+def not_promoted(name: str) -> str:
+    """Write the history of an instance whose promotion failed."""
+    history = ran(name, "promote=1", agent=STATEFUL)
+    return history.replace('op-status="0"', 'op-status="4"').replace('"0:1;', '"4:1;')
+
+
+def failed(inside: str, *histories: str) -> str:
+    """A promotable clone on n1, of which a promotion failed there; n2 wishes less to have it promoted."""
+    nothing = [ran(name, "monitor=7", agent=STATEFUL) for name in ("a", "b") if f'id="{name}"' in inside]
+    return cib(
+        properties=NO_FENCING,
+        resources=promotable(inside),
+        status=member(1, *histories, **WISHES) + member(2, *nothing, **{"master-a": "5", "master-b": "5"}),
+    )
+
+
+GROUP = f'<group id="g">{stateful("a")}{stateful("b")}</group>'
+PROMOTED = ran("a", "promote", agent=STATEFUL)
+CASES = (
+    Case(
+        "a member that is to stay unpromoted keeps its group so",
+        of_two(stateful("a"), stateful("b", **{"target-role": "Unpromoted"})),
+        (),
+    ),
+    Case(
+        "so does the first member",
+        of_two(stateful("a", **{"target-role": "Unpromoted"}), stateful("b")),
+        (),
+    ),
+    Case(
+        "a member that is to be promoted keeps no other from it",
+        of_two(stateful("a"), stateful("b", **{"target-role": "Promoted"})),
+        ("promote a@n1", "promote b@n1"),
+    ),
+    Case(
+        "what could not be promoted, and has no monitors, starts again unpromoted",
+        failed(stateful("a"), not_promoted("a")),
+        ("demote a@n1", "promote a@n2", "start a@n1", "start a@n2", "stop a@n1"),
+        ("demote a@n1 < stop a@n1", "stop a@n1 < start a@n1", "start a@n2 < promote a@n2"),
+    ),
+    Case(
+        "the group of a member that could not be promoted is promoted on another node",
+        failed(GROUP, PROMOTED, not_promoted("b")),
+        (
+            "demote a@n1", "demote b@n1", "promote a@n2", "promote b@n2", "start a@n2", "start b@n1", "start b@n2",
+            "stop b@n1",
+        ),
+        ("demote a@n1 < promote a@n2", "stop b@n1 < start b@n1"),
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_who_is_promoted(case: Case) -> None:
+    assert [each for each in actions_of(case) if not each.startswith("~")] == sorted(case.actions)
+    assert missing_orders(case) == []
