@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from haclusterd.commands import alert, api_tokens, certificates, devices, metrics, secrets, simulate, ticket, validation
 from haclusterd.commands.access import gate, questions
-from haclusterd.commands.configure import assistance, configure, declaration, schema
+from haclusterd.commands.configure import assistance, configure, declaration, schema, showing
 from haclusterd.commands.configure import graph as configure_graph
 from haclusterd.commands.context import Context
 from haclusterd.commands.history import availability, history
@@ -43,8 +43,8 @@ from haclusterd.verbs.arguments import MAX_SHOWN
 
 VERBS: Mapping[str, RunnableVerb] = {
     verb.name: verb
-    for level in (status.VERBS, metrics.VERBS, configure.VERBS, configure_graph.VERBS, schema.VERBS, declaration.VERBS,
-                  validation.VERBS, assistance.VERBS,
+    for level in (status.VERBS, metrics.VERBS, showing.VERBS, configure.VERBS, configure_graph.VERBS, schema.VERBS,
+                  declaration.VERBS, validation.VERBS, assistance.VERBS,
                   node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS, backup.VERBS,
                   leadership.VERBS, membership.VERBS, certificates.VERBS,
                   history.VERBS, history_check.VERBS, history_versions.VERBS, history_transitions.VERBS,

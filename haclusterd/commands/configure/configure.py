@@ -1,13 +1,9 @@
-"""Verbs about the configuration: show, load, statements, delete, verify."""
+"""Verbs about the configuration: load, statements, delete, verify."""
 
-from collections.abc import Callable, Mapping
-
-from haclusterd.cib.tags import REPLICATED
 from haclusterd.commands.configure.adoption import adopt
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.configure.deletion import delete as without_objects
 from haclusterd.commands.configure.dependants import in_new_containers
-from haclusterd.commands.configure.filters import chosen_ids, obscured
 from haclusterd.commands.configure.merging import merged
 from haclusterd.commands.configure.removal import removal
 from haclusterd.commands.configure.script import (
@@ -18,18 +14,14 @@ from haclusterd.commands.configure.script import (
     read_file,
     read_script,
     read_words,
-    with_pending,
 )
 from haclusterd.commands.configure.settling import settled_for
-from haclusterd.commands.configure.view import ids_of, masked, part_of, revealed
+from haclusterd.commands.configure.view import revealed
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.commands.verify.configuration import verify as verify_configuration
-from haclusterd.formats.cib_xml.document import write_configuration
-from haclusterd.formats.crm.syntax import SECTIONS, Arrangement
-from haclusterd.formats.crm.syntax import show as show_crm
-from haclusterd.formats.policy.yaml import dump_policy
+from haclusterd.formats.crm.syntax import SECTIONS
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.properties import CLUSTER_PROPERTIES, ClusterProperties, property_row
 from haclusterd.model.records import replace
@@ -39,7 +31,6 @@ from haclusterd.reports.items import ReportItem, exit_status, has_errors, report
 from haclusterd.reports.suggestions import did_you_mean
 from haclusterd.verbs.answers.configuration import (
     Change,
-    ConfigurationText,
     Judgement,
     JudgementReport,
     PlaceInText,
@@ -47,46 +38,6 @@ from haclusterd.verbs.answers.configuration import (
     PropertyInForce,
 )
 from haclusterd.verbs.arguments import Arguments
-
-_CONFIGURATION = REPLICATED.shape_of(Configuration)
-
-
-
-def show_document(configuration: Configuration) -> str:
-    """Write crm text in the configuration's own order, in which it can be loaded again."""
-    return show_crm(configuration, arrangement=Arrangement.DOCUMENT)
-
-
-_WRITERS: Mapping[str, Callable[[Configuration], str]] = {
-    "crm": show_crm,
-    "yaml": dump_policy,
-    "xml": write_configuration,
-}
-
-
-def show(context: Context, arguments: Arguments) -> Outcome[ConfigurationText]:
-    """Answer the configuration as text, or some objects of it (schema `haclusterd.configuration/1`)."""
-    configuration, objections = with_pending(context, arguments.word("pending"))
-    if objections:
-        return Outcome(objections)
-    ids, format_ = arguments.words("ids"), arguments.word("format") or "crm"
-    known = ids_of(configuration)
-    if ids[:1] == ("xml",) and "xml" not in known:
-        ids, format_ = ids[1:], "xml"
-    chosen, objections = chosen_ids(configuration, ids, context.cib.configuration)
-    if objections:
-        return refusal(*objections)
-    patterns = obscured(ids)
-    shown = part_of(configuration, chosen) if len(ids) > len(patterns) else configuration
-    shown = shown if arguments.flag("secrets") else masked(shown, context.agents, patterns)
-    return Outcome(answer=ConfigurationText(
-        version=context.cib.version.epoch,
-        author=context.cib.version.author,
-        at=context.cib.version.at,
-        format=format_,
-        text=show_document(shown) if arguments.flag("document") else _WRITERS[format_](shown),
-        configuration=_CONFIGURATION.write(shown) if arguments.flag("structured") else None,
-    ))  # fmt: skip
 
 
 def load(context: Context, arguments: Arguments) -> Outcome[Change]:
@@ -297,7 +248,6 @@ def get_property(context: Context, arguments: Arguments) -> Outcome[Properties]:
 
 
 VERBS = (
-    carry_out_by("configure.show", show, answers(ConfigurationText)),
     carry_out_by("configure.load", load, answers(Change)),
     carry_out_by("configure.statement", statement, answers(Change)),
     carry_out_by("configure.script", script, answers(Change)),

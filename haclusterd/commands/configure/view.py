@@ -6,8 +6,8 @@ from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from haclusterd.commands.configure.dependants import TOPOLOGY
-from haclusterd.formats.crm.syntax import Arrangement
-from haclusterd.formats.crm.syntax import show as show_crm
+from haclusterd.formats.crm.writer import Arrangement
+from haclusterd.formats.crm.writer import show as show_crm
 from haclusterd.model.agents import AgentFacts
 from haclusterd.model.configuration import Alert, AttributeSet, Configuration, Operation, Primitive, Resource, Template
 from haclusterd.model.ids import ResourceId

@@ -1,6 +1,6 @@
 """The crm language: `crm configure` text into statements, statements into a configuration, a configuration into text.
 
-Other packages use this module only, not the rest of the room. Reading never raises, whatever the text; all
+Other packages use this module only, and `writer` where nothing is read. Reading never raises, whatever the text; all
 faults of a text are reported at once, and a text with one error is not used at all. `show` writes what reads back as an
 equal configuration.
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from haclusterd.commands import registry
-from haclusterd.commands.configure.configure import show_document
+from haclusterd.commands.configure.showing import show_document
 from haclusterd.commands.context import Context
 from haclusterd.commands.migration_check import MAY_NOT_COME_IN, check_migration
 from haclusterd.commands.outcome import Outcome

@@ -44,22 +44,31 @@ def test_asking_a_daemon_imports_nothing_slow() -> None:
     assert [name for name in result.stdout.split() if name in SLOW] == []
 
 
-def test_planning_for_a_file_imports_only_what_that_needs(tmp_path: Path) -> None:
-    file = tmp_path / "empty.xml"
-    file.write_text(cib())
+@pytest.mark.parametrize(
+    ("words", "needed"),
+    [
+        (("simulate", "--cib", "empty.xml"), "haclusterd.scheduler.schedule"),
+        (("--cib-file", "empty.xml", "configure", "show"), "haclusterd.formats.crm.writer"),
+    ],
+)
+def test_what_is_asked_about_a_file_imports_only_what_that_needs(
+    tmp_path: Path, words: tuple[str, ...], needed: str
+) -> None:
+    (tmp_path / "empty.xml").write_text(cib())
     program = (
-        f"import sys; sys.argv = ['crm', 'simulate', '--cib', {str(file)!r}]\n"
+        f"import sys; sys.argv = {['crm', *words]!r}\n"
         "from haclusterd.entry_points.crm import main\n"
         "assert main() == 0\n"
         "print('MODULES', *sys.modules)"
     )
     result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60,
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60, cwd=tmp_path,
         env={"PYTHONPATH": str(Path(__file__).parents[3])},
     )  # fmt: skip
     modules = result.stdout.partition("MODULES")[2].split()
-    others = ("asyncio", "yaml", "http.client", "ssl", "haclusterd.commands.registry", "haclusterd.cib.commands")
-    assert "haclusterd.scheduler.schedule" in modules
+    others = ("asyncio", "yaml", "http.client", "ssl", "tempfile", "haclusterd.commands.registry",
+              "haclusterd.cib.commands", "haclusterd.cib.apply", "haclusterd.formats.crm.parser")  # fmt: skip
+    assert needed in modules
     assert [name for name in modules if name in others] == []
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from haclusterd.commands import registry
-from haclusterd.commands.configure.configure import show_document
+from haclusterd.commands.configure.showing import show_document
 from haclusterd.commands.configure.view import masked
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
