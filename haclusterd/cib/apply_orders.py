@@ -525,8 +525,10 @@ def _with_record(
     if record.status is ExecutionStatus.CANCELLED:
         return history
     if record.is_probe and order is not None and not history_says_active(history):
-        # Nothing of a previously configured agent is left here: its records no longer count.
-        history = replace(history, agent=order.agent)
+        # Nothing of what was configured before is left here: what the probe finds goes by what it asked with.
+        history = replace(
+            history, agent=order.agent, parameters=order.lasting_parameters, definition=order.definition
+        )
     is_over = record.operation == ActionName.STOP and not record.is_failure
     is_reload = order is not None and order.action is ActionName.RELOAD_AGENT
     is_begun = record.operation in _BEGINNINGS and not is_reload

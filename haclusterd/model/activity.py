@@ -75,6 +75,18 @@ def without_records(history: ResourceHistory, dropped: Collection[str]) -> Resou
     return replace(shorter, records={**kept, operation_key(ActionName.START, 0): begun})
 
 
+def history_says_ended(history: ResourceHistory) -> bool:
+    """Tell whether the newest conclusive record proves that nothing runs by the parameters of the newest start."""
+    if history.reloads:
+        return False
+    for record in reversed(ordered_records(history)):
+        if record.status is ExecutionStatus.NOT_INSTALLED or could_not_look(record):
+            continue
+        is_stopped = record.operation == ActionName.STOP and not record.is_failure
+        return is_stopped or (record.operation == ActionName.MONITOR and record.exit_code is ExitCode.NOT_RUNNING)
+    return False
+
+
 def history_says_promoted(history: ResourceHistory) -> bool:
     """Tell whether the newest conclusive record leaves the resource promoted, or leaves doubt."""
     for record in reversed(ordered_records(history)):
@@ -120,12 +132,16 @@ def started_as(status: NodeStatus, resource: ResourceId) -> Order | ResourceHist
     """Return what says by which agent and parameters that was started which may run on a node.
 
     It is the open order to start it, or its history; None: nothing may run there, or nobody knows how it was started.
+    What has ended and is in doubt again, as after a restart of the daemon, can have been started by hand alone: it is
+    looked for as it is configured, since a secret that its older parameters refer to may be deleted.
     """
     for order in status.orders.values():
         if order.resource == resource and order.action in _BEGINNINGS:
             return order
     history = status.histories.get(resource)
-    return history if history is not None and may_be_active(status, resource) else None
+    if history is None or history_says_ended(history):
+        return None
+    return history if may_be_active(status, resource) else None
 
 
 Way = tuple[AgentReference, Mapping[str, str]]

@@ -493,6 +493,24 @@ APPLY = (
         "while something is being started with new parameters, it is looked for with the older ones",
     ),
     Mutant(
+        "started_as",
+        "history is None or history_says_ended(history)",
+        "history is None or not history_says_active(history)",
+        "after a clean-up, what a failed start has left running is looked for as it is configured now",
+    ),
+    Mutant(
+        "history_says_ended",
+        "is_stopped = record.operation == ActionName.STOP and not record.is_failure",
+        "is_stopped = record.operation == ActionName.STOP",
+        "what a failed stop has left running is looked for as it is configured now",
+    ),
+    Mutant(
+        "_with_record",
+        "replace(history, agent=order.agent, parameters=order.lasting_parameters, definition=order.definition)",
+        "replace(history, agent=order.agent)",
+        "what a probe has found is watched and stopped by the parameters of what ended before",
+    ),
+    Mutant(
         "apply_orders:_record",
         "if order is not None and result.kind is ResultKind.UNKNOWN and order.action in _BEGINNINGS",
         "False",

@@ -9,8 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from haclusterd.cib.commands import CleanUp
+from haclusterd.model.ids import NodeName
 from haclusterd.model.rules_in_force import ALL_RULES
 from haclusterd.simulator.hosts.truth import Maker
+from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
 from tests.simulation import copies_scenarios as copies
 
@@ -50,3 +52,25 @@ def test_a_start_whose_end_nobody_knows_is_looked_for_where_it_was_ordered() -> 
 
 def test_monitors_of_what_is_unmanaged_look_where_it_runs() -> None:
     copies.unmanaged_while_changed(ALL_RULES)
+
+
+def test_a_secret_of_what_has_ended_may_be_deleted_whatever_restarts_afterwards() -> None:
+    """A probe by the parameters of before would answer, again and again, that the secret is unknown."""
+    cluster = Cluster(3).form()
+    n1 = NodeName("n1")
+    ask(cluster, "secret.set", {"name": "place", "value": "one.pid"})
+    cluster.until(lambda: "place" in cluster.cib.secrets.values, 10_000, "the secret is there")
+    copies.change_db(cluster, Maker(copies.SERVICE, "secret:place"))
+    cluster.until(lambda: copies.is_run_as(cluster, Maker(copies.SERVICE, "one.pid")), 60_000, "db runs with it")
+    assert cluster.node_of("db") == n1
+    copies.change_db(cluster, Maker(copies.SERVICE), target_role="Stopped")
+    cluster.until(lambda: not cluster.truth.active_nodes(copies.DB), 60_000, "db is stopped")
+    cluster.until_settled(30_000, "settled")
+    ask(cluster, "secret.delete", {"name": "place"})
+    cluster.until(lambda: not cluster.cib.secrets.values, 10_000, "the secret is deleted")
+    cluster.kill_brain("n1")
+    cluster.until(lambda: copies.DB in cluster.cib.status.nodes[n1].unverified, 10_000, "n1 is back")
+    cluster.until(lambda: copies.DB in cluster.cib.status.nodes[n1].probed, 30_000, "nothing runs on n1")
+    copies.change_db(cluster, Maker(copies.SERVICE))
+    cluster.until(lambda: copies.is_run_as(cluster, Maker(copies.SERVICE)), 60_000, "db runs without it")
+    cluster.until_settled(30_000, "settled")

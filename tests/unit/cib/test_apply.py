@@ -143,6 +143,24 @@ def test_what_may_run_is_not_asked_with_other_parameters(log: Log, action: Actio
     log.must(issue(other))
 
 
+def test_what_has_ended_is_looked_for_as_it_is_configured_after_a_restart_of_the_daemon(log: Log) -> None:
+    log.must(issue(with_definition(order("start"), "old")))
+    log.must(record(result("start")))
+    log.must(issue(with_definition(order("s", action=ActionName.STOP), "old")))
+    log.must(record(result("s", "stop", call_id=2)))
+    again = life("n2", token=2)
+    log.must(commands.Join(N2, again))
+    assert possibly_active(log.cib.status.nodes[N2]) == {DB}
+    probe = replace(order("probe", action=ActionName.MONITOR, incarnation=again), is_probe=True)
+    log.must(issue(with_definition(probe, "new")))
+    log.must(commands.RecordResults(N2, again, (result("probe", "monitor", call_id=3),)))
+    found = log.cib.status.nodes[N2].histories[DB]
+    assert (found.definition, found.parameters) == ("new", {"pidfile": "new"})
+    stop = order("stop", action=ActionName.STOP, incarnation=again)
+    log.must_refuse(issue(with_definition(stop, "old")), RefusalCode.STILL_ACTIVE)
+    log.must(issue(with_definition(stop, "new")))
+
+
 def test_a_start_whose_end_is_unknown_is_what_counts(log: Log) -> None:
     log.must(issue(with_definition(order("start"), "old")))
     log.must(record(result("start")))

@@ -8,9 +8,10 @@ from haclusterd.model.activity import (
     may_hold_anything,
     possibly_active,
     possibly_promoted,
+    started_as,
 )
 from haclusterd.model.cluster import NodeState, NodeStatus
-from haclusterd.model.history import OperationRecord, ResourceHistory, operation_key
+from haclusterd.model.history import OperationRecord, ReloadInDoubt, ResourceHistory, operation_key
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
@@ -74,6 +75,34 @@ IN_VAIN = (ExitCode.ARGUMENTS, ExitCode.NOT_INSTALLED, ExitCode.NOT_CONFIGURED)
 )  # fmt: skip
 def test_what_may_run_counts_as_active(found: ResourceHistory, is_active: bool) -> None:
     assert history_says_active(found) is is_active
+
+
+@pytest.mark.parametrize(
+    ("found", "is_ended"),
+    [
+        (history(), False),
+        (history(record(1, "start", ERROR)), False),
+        (history(record(1, "start", ExitCode.NOT_INSTALLED, status=ExecutionStatus.ERROR)), False),
+        (running_before(), False),
+        (running_before(record(2, "stop", OK)), True),
+        (running_before(record(2, "stop", ERROR)), False),
+        (running_before(record(2, "stop", OK, status=ExecutionStatus.TIMEOUT)), False),
+        (running_before(record(2, "stop", OK), record(3, "start", ERROR)), False),
+        (running_before(record(2, "monitor", NOT_RUNNING, interval_ms=10_000)), True),
+        (history(record(1, "monitor", NOT_RUNNING)), True),
+        (history(record(1, "monitor", OK)), False),
+        *((running_before(record(2, "stop", OK), record(3, "monitor", code)), True) for code in IN_VAIN),
+        *((running_before(record(2, "monitor", code)), False) for code in IN_VAIN),
+        (replace(running_before(record(2, "stop", OK)), reloads=(ReloadInDoubt({}),)), False),
+    ],
+)  # fmt: skip
+def test_what_may_be_in_doubt_again_is_looked_for_as_it_was_started_unless_it_is_proven_that_it_has_ended(
+    found: ResourceHistory, is_ended: bool
+) -> None:
+    status = NodeStatus(NodeName("n1"), NodeState.ONLINE, histories={DB: found}, unverified=frozenset({DB}))
+    assert started_as(status, DB) == (None if is_ended else found)
+    begun = order(ActionName.START)
+    assert started_as(replace(status, orders={begun.key: begun}), DB) == begun
 
 
 @pytest.mark.parametrize(
