@@ -11,24 +11,36 @@ from haclusterd.scheduler.model.entities import Resource
 
 
 def settle_gang(clone: Resource, placing: Placing) -> None:
-    """Take all instances back where not all have a node; else let them start together when one of them must start."""
+    """Take all instances back where not all can start; else let them start together when one of them must start.
+
+    What is not managed stays as it is: where it runs, the others cannot start together with it.
+    """
     instances = [child for child in clone.children if not child.found.is_removed]
     placed = [child for child in instances if child.assignment.node is not None]
     wanted = clone.definition.clone_max
     if len(placed) < wanted:
-        for instance in placed:
-            for leaf in instance.leaves():
-                words = f"gpu-gang: {len(placed)} of {wanted} instances of {clone.id} have a place"
-                leaf.assignment.ban_everywhere(words, placing.nodes)
-            placing.take_none(instance)
+        _take_back(placed, placing, f"{len(placed)} of {wanted} instances of {clone.id} have a place")
         return
     waits = [leaf.assignment.device_wait for leaf in _leaves(placed) if leaf.assignment.device_wait]
-    fresh = [leaf for leaf in _leaves(placed) if _must_start(leaf)]
+    fresh = [leaf for leaf in _leaves(placed) if leaf.is_managed and _must_start(leaf)]
+    kept = [leaf for leaf in _leaves(placed) if not leaf.is_managed]
+    if fresh and kept:
+        _take_back(placed, placing, f"{fresh[0].id} has to start together with {kept[0].id}, which is not managed")
+        return
     for leaf in _leaves(placed):
         if waits:
             leaf.assignment.device_wait = waits[0]
         if fresh and leaf not in fresh:
             leaf.assignment.device_change = f"its gang starts together, and {fresh[0].id} has to start"
+
+
+def _take_back(instances: list[Resource], placing: Placing, reason: str) -> None:
+    for instance in instances:
+        leaves = list(instance.leaves())
+        for leaf in leaves:
+            leaf.assignment.ban_everywhere(f"gpu-gang: {reason}", placing.nodes)
+        if all(leaf.is_managed for leaf in leaves):
+            placing.take_none(instance)
 
 
 def _leaves(instances: list[Resource]) -> Iterator[Resource]:
