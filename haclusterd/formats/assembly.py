@@ -10,6 +10,7 @@ from enum import StrEnum
 from haclusterd.formats.generated_ids import LEVEL_ID, allocate, operation_base
 from haclusterd.formats.references import Referred
 from haclusterd.formats.statements import AddOperation, Define, DefineLevels, MergeSet, Statement
+from haclusterd.model import durations
 from haclusterd.model.access import AclGroup, AclObject, AclRole, AclTarget, kind_of
 from haclusterd.model.configuration import (
     Alert,
@@ -29,6 +30,7 @@ from haclusterd.model.configuration import (
     Tag,
     Template,
     TicketConstraint,
+    has_no_rule,
     with_id_of,
 )
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
@@ -169,7 +171,7 @@ def _apply(draft: _Draft, statement: Define | MergeSet) -> None:
         return
     match made:
         case NodeEntry():
-            draft.nodes[made.name] = with_id_of(draft.nodes.get(made.name), made)
+            draft.nodes[made.name] = _with_what_is_there(draft.nodes.get(made.name), made, draft.mode)
         case Template():
             draft.templates[made.id] = made
         case Tag():
@@ -209,14 +211,38 @@ def _may_define(draft: _Draft, statement: Define, kind: str, id_: str, *, exists
         draft.reports.append(report(Code.DUPLICATE_ID, place=place, id=id_))
         return False
     draft.defined.add((kind, id_))
-    if exists and draft.mode is Mode.ADD:
-        remedy = f"crm node attribute {id_} set NAME VALUE; or {_REPLACE}" if kind == "node" else None
-        draft.reports.append(report(Code.EXISTS, place=place, kind=kind, id=id_, remedy=remedy))
+    if exists and draft.mode is Mode.ADD and kind != "node":
+        draft.reports.append(report(Code.EXISTS, place=place, kind=kind, id=id_))
         return False
     return True
 
 
-_REPLACE = "replace its whole definition with: configure load update"
+def _with_what_is_there(present: NodeEntry | None, made: NodeEntry, mode: Mode) -> NodeEntry:
+    """Return a node as a text defines it, or with what one statement adds to what is configured of it, as in crmsh.
+
+    Nobody defines a node that is a member: `node n1 utilization memory=4096` is how it gets a value.
+    """
+    if present is None or mode is Mode.UPDATE:
+        return with_id_of(present, made)
+    return replace(
+        present,
+        attributes=_blocks_added(present.attributes, made.attributes),
+        utilization=_blocks_added(present.utilization, made.utilization),
+        description=made.description or present.description,
+        is_remote=made.is_remote or present.is_remote,
+        score=made.score or present.score,
+        id=made.id or present.id,
+    )
+
+
+def _blocks_added(present: tuple[AttributeSet, ...], added: tuple[AttributeSet, ...]) -> tuple[AttributeSet, ...]:
+    """Set values in the set of the same id; those without a rule otherwise in the first set that counts always."""
+    for block in added:
+        known = {each.id for each in present}
+        first = next((each.id for each in present if has_no_rule(each)), block.id)
+        target = first if block.id not in known and has_no_rule(block) else block.id
+        present = merge_block(present, replace(block, id=target), has_score=bool(block.score))
+    return present
 
 
 def _resolve(draft: _Draft, statements: Iterable[Statement]) -> None:
@@ -318,6 +344,17 @@ def _add_operation(draft: _Draft, statement: AddOperation) -> None:
         )
         return
     operation = statement.operation
+    if any((each.name, each.interval_ms) == (operation.name, operation.interval_ms) for each in owner.operations):
+        draft.reports.append(
+            report(
+                Code.EXISTS,
+                place=statement.place,
+                kind="operation",
+                id=f"{operation.name} of {owner.id} with interval {durations.render(operation.interval_ms)}",
+                remedy=f"give it another interval, or change the one that is there: crm configure edit {owner.id}",
+            )
+        )
+        return
     wanted: list[tuple[str | None, str]] = [(present.id, "") for present in owner.operations]
     wanted.append((None, operation_base(owner.id, operation.name, operation.interval_ms)))
     named = replace(operation, id=allocate(wanted)[-1])

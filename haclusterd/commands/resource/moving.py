@@ -72,7 +72,14 @@ def _asked(context: Context, arguments: Arguments) -> _Asked | Outcome[Change]:
     if objections or isinstance(found, ReportItem) or isinstance(node, ReportItem):
         return refusal(*objections)
     end = None if lifetime is None or is_named else WallTime((context.now + lifetime + 999) // 1000 * 1000)
-    return _Asked(context, whole(context.cib.configuration, found), node, end)
+    return _Asked(context, _target(context.cib.configuration, found, arguments), node, end)
+
+
+def _target(configuration: Configuration, found: ResourceId, arguments: Arguments) -> ResourceId:
+    """Return what a constraint names: the outermost container, or as crmsh writes it, the member of a group itself."""
+    top = whole(configuration, found)
+    is_of_clone = any(isinstance(configuration.resources[each], Clone | Bundle) for each in (top, found))
+    return found if arguments.flag("as_crmsh") and not is_of_clone else top
 
 
 def _lifetime_ms(text: str) -> tuple[int | None, str]:

@@ -1,6 +1,7 @@
 """Verbs that change settings of a resource: role, management, maintenance, meta-attributes, parameters, capacities.
 
-A setting of a group or clone holds for everything in it: a part that has another value loses its own.
+A setting of a group or clone holds for everything in it: a part that has another value loses its own. A meta-attribute
+of what is cloned is one of the clone, as with crm_resource, unless what is cloned has a value of its own.
 """
 
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.status.resource_state import instances, is_promotable
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.cluster import Cib
-from haclusterd.model.configuration import AttributeSet, Configuration, NodeEntry, Primitive, Resource, effective
+from haclusterd.model.configuration import AttributeSet, Clone, Configuration, NodeEntry, Primitive, Resource, effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code, Severity
@@ -31,7 +32,7 @@ _SECTIONS = {"meta": "meta", "params": "parameters", "utilization": "utilization
 def with_meta(configuration: Configuration, resources: Iterable[ResourceId], name: str, value: str) -> Configuration:
     """Give resources a meta-attribute; what they contain and says otherwise no longer says it."""
     changed = dict(configuration.resources)
-    for resource in resources:
+    for resource in dict.fromkeys(meta_holder(configuration, each, name) for each in resources):
         found = changed[resource]
         meta = with_value(found.meta, owner=resource, section="meta", name=name, value=value)
         changed[resource] = replace(found, meta=meta)
@@ -40,6 +41,14 @@ def with_meta(configuration: Configuration, resources: Iterable[ResourceId], nam
             if configured.lower() != value.lower():
                 changed[part] = replace(changed[part], meta=without(changed[part].meta, name))
     return replace(configuration, resources=changed)
+
+
+def meta_holder(configuration: Configuration, resource: ResourceId, name: str) -> ResourceId:
+    """Return whose meta-attribute is set where one of this resource is asked for: its clone's, or its own."""
+    parent = configuration.parents().get(resource)
+    if parent is None or not isinstance(configuration.resources[parent], Clone):
+        return resource
+    return resource if name in effective(configuration.resources[resource].meta) else parent
 
 
 def promote(context: Context, arguments: Arguments) -> Outcome[Change]:
@@ -106,6 +115,8 @@ def setting(context: Context, arguments: Arguments) -> Outcome[Setting | Change]
     if isinstance(found, ReportItem):
         return refusal(found)
     section, name = arguments.word("section"), arguments.word("name")
+    if section == "meta" and arguments.word("action") != SHOW:
+        found = meta_holder(context.cib.configuration, found, name)
     resource = context.cib.configuration.resources[found]
     if section == "utilization" and not isinstance(resource, Primitive):
         return refusal(report(Code.BAD_ARGUMENT, name="resource", problem="only primitives use capacities"))

@@ -251,13 +251,17 @@ def test_a_restart_of_what_is_unmanaged_is_refused_instead_of_waiting_for_a_stop
     assert cluster.cib.status.restarts == {}
 
 
-def test_a_move_as_crmsh_does_it_names_the_role_and_has_the_same_effect() -> None:
+def test_a_move_as_crmsh_does_it_names_the_role_and_the_member_of_a_group() -> None:
     cluster = running()
     outcome = ask(cluster, "resource.move", resource="web", node="n2", constraint=True, as_crmsh=True)
     assert not outcome.is_refused
-    (found,) = [each for each in cluster.cib.configuration.constraints.values() if each.id == "cli-prefer-site"]
+    (found,) = [each for each in cluster.cib.configuration.constraints.values() if each.id == "cli-prefer-web"]
     assert isinstance(found, Location)
-    assert found.role == "Started"
+    assert (found.resource, found.role) == ("web", "Started")
+    ask(cluster, "resource.ban", resource="web", node="n3", as_crmsh=True)
+    assert "cli-ban-web-on-n3" in cluster.cib.configuration.constraints
+    assert codes(ask(cluster, "resource.clear", resource="web")) == [Code.CONFIGURATION_CHANGED]
+    assert not constraints(cluster)
     ask(cluster, "resource.ban", resource="db", node="n2", as_crmsh=True)
     assert codes(ask(cluster, "resource.clear", resource="db")) == [Code.CONFIGURATION_CHANGED]
 

@@ -17,7 +17,7 @@ from haclusterd.model.configuration import (
 )
 from haclusterd.model.ids import AgentReference
 from haclusterd.model.scores import INFINITY
-from haclusterd.reports.codes import Severity
+from haclusterd.reports.codes import Code, Severity
 
 DUMMY = AgentReference("ocf", "heartbeat", "Dummy")
 
@@ -246,12 +246,18 @@ op_defaults $id=slow timeout=60s
 
 
 def test_monitor_is_added_to_a_primitive_that_may_come_later() -> None:
-    text = "monitor p:Started 10s:5s\nmonitor p 10s\nprimitive p Dummy op monitor interval=10s"
+    text = "monitor p:Started 11s:5s\nmonitor p 12s\nprimitive p Dummy op monitor interval=10s"
     assert [(o.id, o.interval_ms, o.timeout_ms, o.role) for o in primitive(text).operations] == [
         ("p-monitor-10s", 10_000, None, None),
-        ("p-monitor-10s-2", 10_000, 5_000, "Started"),
-        ("p-monitor-10s-3", 10_000, None, None),
+        ("p-monitor-11s", 11_000, 5_000, "Started"),
+        ("p-monitor-12s", 12_000, None, None),
     ]
+
+
+@pytest.mark.parametrize("added", ["monitor p 10s", "monitor p:Started 10s:5s", "monitor p 10000ms"])
+def test_a_second_monitor_of_the_same_interval_is_refused_as_in_crmsh(added: str) -> None:
+    (found,) = assemble(parse_script(f"{added}\nprimitive p Dummy op monitor interval=10s", "text").statements).reports
+    assert (found.code, found.parameters["id"]) == (Code.EXISTS, "monitor of p with interval 10s")
 
 
 def test_generated_ids_keep_off_given_ones() -> None:
