@@ -8,22 +8,15 @@ from collections.abc import Sequence
 
 from haclusterd.cib.activity import history_says_active
 from haclusterd.cib.apply_fencing import proof_key
-from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.configuration import effective
+from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.fencing import FenceAction, FenceOutcome, FencingRecord, ProofState
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.properties import ClusterProperties
-from haclusterd.model.watchdog import WATCHDOG
-from haclusterd.scheduler.unpack.fence_executors import executors_of
-from haclusterd.scheduler.unpack.fencing_capability import (
-    fencing_levels,
-    unfencing_devices,
-    watchdog_levels,
-)
+from haclusterd.scheduler.unpack.fence_executors import Level, able_to_use
+from haclusterd.scheduler.unpack.fencing_capability import unfencing_devices
 
-Level = tuple[ResourceId, ...]
 BACKOFF_FIRST_MS = 1000
 BACKOFF_MAX_MS = 30_000
 QUICK_ATTEMPTS = 2
@@ -32,13 +25,6 @@ LOOP_PAUSES_MS = (60_000, 600_000)
 """Pause before another fencing of a node that is fenced again and again: the first, which doubles, and the longest."""
 _ENDS = (FenceOutcome.FENCED, FenceOutcome.CONFIRMED, FenceOutcome.UNFENCED)
 _ASKING = (ActionName.START, ActionName.MONITOR)
-
-
-def levels_for(cib: Cib, status: NodeStatus) -> tuple[Level, ...]:
-    """Return the fencing levels of a node, in the order of the topology; the watchdog comes last."""
-    entry = cib.in_force.nodes.get(status.name)
-    attributes = {**(effective(entry.attributes) if entry is not None else {}), **status.attributes}
-    return fencing_levels(cib.in_force, status.name, attributes) + watchdog_levels(cib.in_force, status)
 
 
 def unfencing_levels_for(cib: Cib, status: NodeStatus) -> tuple[Level, ...]:
@@ -136,21 +122,6 @@ def executor_of(
         return with_it.count(name), is_unfencing and name != target, is_leaving, reach, name != dc
 
     return min(able, key=rank)
-
-
-def able_to_use(cib: Cib, target: NodeName, level: Level, *, is_unfencing: bool = False) -> list[NodeName]:
-    """Return the online nodes that may call all devices of a level; for fencing, without the target.
-
-    Location constraints concern devices only: every node may conclude that a watchdog has done its work.
-    """
-    nodes = sorted(
-        name
-        for name, status in cib.status.nodes.items()
-        if status.state is NodeState.ONLINE and (is_unfencing or name != target)
-    )
-    for device in level:
-        nodes = nodes if device == WATCHDOG else executors_of(cib, device, nodes)
-    return nodes
 
 
 def _distance(cib: Cib, node: NodeName, device: ResourceId) -> int:

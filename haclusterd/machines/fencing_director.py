@@ -12,13 +12,10 @@ from haclusterd.cib.apply_fencing import may_be_let_in
 from haclusterd.cib.commands import EndAbandonedFencing, Fenced, IssueFence, Lost, RecordFenceFailure, RecordProof
 from haclusterd.machines.effects import Effect, Note, Propose, Scope
 from haclusterd.machines.fence_choice import (
-    Level,
-    able_to_use,
     attempts_of,
     executor_of,
     failures_of,
     least_tried,
-    levels_for,
     loop_pause_ms,
     pause_ms,
     unfencing_levels_for,
@@ -44,6 +41,7 @@ from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import Timing
 from haclusterd.model.watchdog import WATCHDOG
+from haclusterd.scheduler.unpack.fence_executors import Level, able_to_use, levels_for
 from haclusterd.scheduler.unpack.management import is_fencing_pointless
 
 

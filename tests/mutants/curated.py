@@ -44,6 +44,24 @@ ACTIVITY = (
         "a clean-up forgets a failed start, a probe cannot look, and the service that runs is started on another node",
     ),
     Mutant(
+        "FencingLimits.objection",
+        "failures >= self.attempts_max",
+        "False",
+        "where a device fails, a failed stop stops all other services of its node every five seconds, without end",
+    ),
+    Mutant(
+        "FencingLimits._attempts_in_vain",
+        "record.target == node and record.causes and record.issued_at >= since",
+        "record.target == node and record.issued_at >= since",
+        "failed attempts on a silent node keep it from being fenced for a stop that fails later",
+    ),
+    Mutant(
+        "FencingLimits._without_executor",
+        "not levels or any(set(able_to_use(self.cib, node, level)) - self.wanted.keys() for level in levels)",
+        "True",
+        "a node that nobody can fence is lost again and again for a failed stop, with all its services",
+    ),
+    Mutant(
         "could_not_look",
         "record.is_probe and is_answer",
         "is_answer",

@@ -15,7 +15,6 @@ from haclusterd.commands.planning.injection import node_down
 from haclusterd.commands.planning.planning import describe_action, plan, real_actions, standing
 from haclusterd.commands.status import fencing_cover
 from haclusterd.commands.verb import answers, carry_out_by
-from haclusterd.machines.fence_choice import able_to_use
 from haclusterd.machines.fencer import delay_bounds_ms
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Primitive, effective
@@ -26,6 +25,7 @@ from haclusterd.model.templates import expanded
 from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
+from haclusterd.scheduler.unpack.fence_executors import able_to_use
 from haclusterd.scheduler.unpack.fencing_capability import unfencing_devices
 from haclusterd.verbs.answers.answer import extended
 from haclusterd.verbs.answers.fencing import (

@@ -10,7 +10,6 @@ from haclusterd.cib.apply_fencing import may_be_hit, may_be_let_in
 from haclusterd.commands.status import fencing_cover
 from haclusterd.commands.status.resource_state import newest_failure, recorded_names
 from haclusterd.machines.fence_choice import (
-    able_to_use,
     attempts_of,
     failures_of,
     fenced_lately,
@@ -25,6 +24,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.properties import ClusterProperties, fences_unseen
 from haclusterd.model.records import dataclass
+from haclusterd.scheduler.unpack.fence_executors import able_to_use
 from haclusterd.scheduler.unpack.fencing_limits import FencingLimits, failed_operation
 from haclusterd.scheduler.unpack.management import is_fencing_pointless
 

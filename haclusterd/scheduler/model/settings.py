@@ -49,6 +49,7 @@ class Settings:
     fencing_loop_limit: int
     fencing_failure_limit: int
     fencing_loop_window_ms: int
+    fencing_max_attempts: int
     is_startup_fencing: bool
     is_fencing_concurrent: bool
     fences_remote_without_quorum: bool
@@ -104,6 +105,7 @@ def unpack_settings(
         fencing_loop_limit=properties.integer("fencing-loop-limit"),
         fencing_failure_limit=properties.integer("fencing-failure-limit"),
         fencing_loop_window_ms=properties.duration_ms("fencing-loop-window"),
+        fencing_max_attempts=properties.integer("fencing-max-attempts"),
         is_startup_fencing=is_fencing_enabled and properties.boolean("startup-fencing"),
         is_fencing_concurrent=properties.boolean("concurrent-fencing"),
         fences_remote_without_quorum=properties.boolean("fence-remote-without-quorum"),

@@ -11,25 +11,51 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import reduce
 
-from haclusterd.model.cluster import Cib
-from haclusterd.model.configuration import Configuration, Location, Primitive
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.configuration import Configuration, Location, Primitive, effective
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.records import dataclass
 from haclusterd.model.rules import Rule
 from haclusterd.model.scores import add, parse
+from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.scheduler.model.dates import EffectiveTime
 from haclusterd.scheduler.model.entities import NodeKind
 from haclusterd.scheduler.model.options import DEFAULT_OPTIONS
 from haclusterd.scheduler.model.rules import RuleContext, evaluate, substituted
 from haclusterd.scheduler.model.settings import unpack_settings
+from haclusterd.scheduler.unpack.fencing_capability import fencing_levels, watchdog_levels
 from haclusterd.scheduler.unpack.nodes import node_attributes
 
+Level = tuple[ResourceId, ...]
+"""Devices that must all succeed."""
 Submatches = tuple[str, ...]
 _NO_DATE = WallTime(0)
 _OTHER_ROLES = ("promoted", "master", "stopped")
 """Roles that no fence device has."""
+
+
+def levels_for(cib: Cib, status: NodeStatus) -> tuple[Level, ...]:
+    """Return the fencing levels of a node, in the order of the topology; the watchdog comes last."""
+    entry = cib.in_force.nodes.get(status.name)
+    attributes = {**(effective(entry.attributes) if entry is not None else {}), **status.attributes}
+    return fencing_levels(cib.in_force, status.name, attributes) + watchdog_levels(cib.in_force, status)
+
+
+def able_to_use(cib: Cib, target: NodeName, level: Level, *, is_unfencing: bool = False) -> list[NodeName]:
+    """Return the online nodes that may call all devices of a level; for fencing, without the target.
+
+    Location constraints concern devices only: every node may conclude that a watchdog has done its work.
+    """
+    nodes = sorted(
+        name
+        for name, status in cib.status.nodes.items()
+        if status.state is NodeState.ONLINE and (is_unfencing or name != target)
+    )
+    for device in level:
+        nodes = nodes if device == WATCHDOG else executors_of(cib, device, nodes)
+    return nodes
 
 
 @dataclass(frozen=True, slots=True)

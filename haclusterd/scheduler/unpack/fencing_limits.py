@@ -19,8 +19,10 @@ from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.quorum import ends_quorum
 from haclusterd.model.records import dataclass, field
 from haclusterd.scheduler.model.dates import EffectiveTime
+from haclusterd.scheduler.unpack.fence_executors import able_to_use, levels_for
 
 _DONE = (FenceOutcome.FENCED, FenceOutcome.CONFIRMED)
+_IN_VAIN = (FenceOutcome.FAILED, FenceOutcome.TIMEOUT, FenceOutcome.LIED)
 
 
 @dataclass(slots=True)
@@ -34,6 +36,8 @@ class FencingLimits:
     failure_limit: int
     """How many nodes may be fenced for the same failure of the same resource in the window; 0: any number."""
     window_ms: int
+    attempts_max: int
+    """How often fencing a node for failed operations may fail in the window."""
     wanted: dict[NodeName, list[FailedOperation]] = field(default_factory=dict)
     """Nodes that this plan wants to be fenced, with the failures that lead to it."""
 
@@ -46,6 +50,7 @@ class FencingLimits:
             properties.integer("fencing-loop-limit"),
             properties.integer("fencing-failure-limit"),
             properties.duration_ms("fencing-loop-window"),
+            properties.integer("fencing-max-attempts"),
         )
 
     def objection(self, node: NodeName, failed: FailedOperation, failed_at: WallTime) -> str:
@@ -62,7 +67,30 @@ class FencingLimits:
         times = sum(record.target == node for record in recent)
         if self.loop_limit and times >= self.loop_limit:
             return f"it was fenced {times} times within {window} for failed operations (fencing-loop-limit)"
-        return ends_quorum(self.cib, node, self.wanted)
+        failures = self._attempts_in_vain(node, since)
+        if failures >= self.attempts_max:
+            remedy = f"once its device works: crm fencing cleanup {node}"
+            return f"fencing it has failed {failures} times within {window} (fencing-max-attempts), {remedy}"
+        return self._without_executor(node) or ends_quorum(self.cib, node, self.wanted)
+
+    def _attempts_in_vain(self, node: NodeName, since: int) -> int:
+        """Return how often fencing a node for failed operations has failed since it was last fenced.
+
+        A node that is heard joins again in the same boot when its device fails, but each loss stops all its services.
+        """
+        failures = 0
+        for record in self.cib.status.fencing_history:
+            if record.target == node and record.causes and record.issued_at >= since:
+                failures = 0 if record.outcome in _DONE else failures + (record.outcome in _IN_VAIN)
+        return failures
+
+    def _without_executor(self, node: NodeName) -> str:
+        """Say that no node that stays online may use what fences a node; empty: one may, or nothing fences it."""
+        levels = levels_for(self.cib, self.cib.status.nodes[node])
+        if not levels or any(set(able_to_use(self.cib, node, level)) - self.wanted.keys() for level in levels):
+            return ""
+        devices = ", ".join(dict.fromkeys(device for level in levels for device in level))
+        return f"no node that may use {devices} is online"
 
     def _being_fenced(self, failed: FailedOperation) -> list[NodeName]:
         """Return the nodes that are lost, or wanted to be, because of the same failure."""

@@ -1,0 +1,70 @@
+"""A node that is heard, on which a stop failed, and that cannot be fenced: only what failed is left alone there."""
+
+import pytest
+
+from haclusterd.cib.commands import CleanUp, ForgetFencings
+from haclusterd.model.cluster import NodeState
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.fence_devices import FaultMode
+from haclusterd.simulator.scenario import Cluster
+
+DB = ResourceId("db")
+VIP = ResourceId("vip")
+UNABLE = Fate(20, exit_code=1, has_effect=False)
+
+
+def beside(seed: int) -> tuple[Cluster, NodeName]:
+    """Return a cluster in which db and vip run on one node, and that node."""
+    cluster = Cluster(seed=seed).form()
+    holder = cluster.node_of("db")
+    cluster.configure([configurations.primitive("vip"), configurations.prefers("vip", holder, 1000)])
+    cluster.until(lambda: cluster.truth.active_nodes(VIP) == (holder,), 10_000, "both run on one node")
+    return cluster, holder
+
+
+def move_away(cluster: Cluster, holder: NodeName) -> None:
+    """Have db stopped where it runs, which fails."""
+    cluster.fates.write("db", "stop", UNABLE, node=holder)
+    cluster.configure([configurations.prefers("db", holder, -1_000_000)])
+
+
+def losses(cluster: Cluster, node: NodeName) -> int:
+    return len({record.target_incarnation for record in cluster.cib.status.fencing_history if record.target == node})
+
+
+@pytest.mark.parametrize("mode", [FaultMode.REFUSES, FaultMode.LIES], ids=lambda mode: mode.value)
+def test_a_device_that_fails_does_not_stop_the_other_services_again_and_again(mode: FaultMode) -> None:
+    """Without a limit the node joins again, its stop fails again, and all services stop again, every five seconds."""
+    cluster, holder = beside(seed=3)
+    cluster.switch.set(holder, mode)
+    move_away(cluster, holder)
+    cluster.until(lambda: len(cluster.cib.status.fencing_history) >= 10, 60_000, "it was tried ten times")
+    cluster.until(lambda: cluster.runs_once("vip"), 20_000, "the other service runs")
+    before = losses(cluster, holder)
+    for _ in range(1200):
+        cluster.run_for(100)
+        assert cluster.runs_once("vip"), "it runs on"
+        assert cluster.truth.active_nodes(DB) == (holder,), "what cannot be stopped is left alone"
+    assert losses(cluster, holder) == before
+    assert cluster.state(holder) is NodeState.ONLINE
+    cluster.switch.repair()
+    cluster.administer(ForgetFencings(holder, "admin"))
+    cluster.administer(CleanUp(DB, holder))
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != holder, 30_000, "it is fenced")
+    assert [target for _, target, _ in cluster.switch.acted] == [holder]
+
+
+def test_a_node_whose_device_nobody_may_use_is_not_given_up_for_a_failed_stop() -> None:
+    cluster, holder = beside(seed=3)
+    others = cluster.others(holder)
+    cluster.configure([configurations.prefers(configurations.DEVICE, name, -1_000_000) for name in others])
+    move_away(cluster, holder)
+    for _ in range(300):
+        cluster.run_for(100)
+        assert cluster.runs_once("vip"), "it runs on"
+        assert cluster.state(holder) is NodeState.ONLINE
+    assert cluster.truth.active_nodes(DB) == (holder,), "what cannot be stopped is left alone"
+    cluster.configure([configurations.prefers(configurations.DEVICE, others[0], 0)])
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != holder, 30_000, "it is fenced")

@@ -1,0 +1,63 @@
+"""When a node is not fenced for a failed operation: what fencing it has cost already, or cannot do."""
+
+from haclusterd.cib.commands import PutConstraint, PutResource
+from haclusterd.model.configuration import Location, Primitive
+from haclusterd.model.fencing import FailedOperation, FenceAction, FenceOutcome, FencingRecord
+from haclusterd.model.ids import AgentReference, ConstraintId, FenceKey, NodeName, ResourceId
+from haclusterd.model.instants import WallTime
+from haclusterd.model.properties import ClusterProperties
+from haclusterd.model.records import replace
+from haclusterd.model.scores import INFINITY
+from haclusterd.scheduler.unpack.fencing_limits import FencingLimits
+from tests.unit.situations import DB, N1, N2, N3, Cluster, life
+
+POWER = ResourceId("power")
+STOP_FAILED = FailedOperation(DB, "stop", "error")
+NOW = WallTime(10_000_000)
+
+
+def with_power(*banned: NodeName) -> Cluster:
+    cluster = Cluster()
+    cluster.configure(PutResource(Primitive(POWER, AgentReference("stonith", None, "fence_local"))))
+    for name in banned:
+        cluster.configure(PutConstraint(Location(ConstraintId(f"not-{name}"), POWER, name, -INFINITY)))
+    return cluster
+
+
+def tried(number: int, outcome: FenceOutcome, *, is_for_failure: bool = True, token: int = 1) -> FencingRecord:
+    return FencingRecord(
+        FenceKey(f"f{number}"), N2, life(N2, token=token), FenceAction.REBOOT, POWER, N1, outcome, "", NOW, NOW, "",
+        causes=(STOP_FAILED,) if is_for_failure else (),
+    )
+
+
+def objection(cluster: Cluster, *history: FencingRecord) -> str:
+    cib = replace(cluster.cib, status=replace(cluster.cib.status, fencing_history=history))
+    return FencingLimits.of(cib, NOW, ClusterProperties(cib.in_force)).objection(N2, STOP_FAILED, NOW)
+
+
+def test_after_ten_failed_attempts_a_node_that_is_heard_is_not_fenced_for_a_failure() -> None:
+    cluster = with_power()
+    outcomes = (FenceOutcome.FAILED, FenceOutcome.TIMEOUT, FenceOutcome.LIED)
+    history = [tried(number, outcomes[number % 3], token=number // 2 + 1) for number in range(10)]
+    assert objection(cluster, *history[:9]) == ""
+    said = objection(cluster, *history)
+    assert "has failed 10 times within 1h (fencing-max-attempts)" in said
+    assert "crm fencing cleanup n2" in said
+
+
+def test_attempts_for_another_reason_and_those_before_a_success_do_not_count() -> None:
+    cluster = with_power()
+    silent = [tried(number, FenceOutcome.FAILED, is_for_failure=False) for number in range(20)]
+    assert objection(cluster, *silent) == ""
+    failed = [tried(number, FenceOutcome.FAILED) for number in range(10)]
+    other = replace(tried(10, FenceOutcome.FENCED), causes=(replace(STOP_FAILED, ending="timeout"),))
+    assert objection(cluster, *failed, other) == ""
+
+
+def test_it_is_not_fenced_while_nobody_who_stays_may_use_its_device() -> None:
+    assert objection(with_power(N1)) == ""
+    assert objection(with_power(N1, N3)) == "no node that may use power is online"
+    cluster = with_power(N1)
+    cluster.lose(N3)
+    assert objection(cluster) == "no node that may use power is online"
