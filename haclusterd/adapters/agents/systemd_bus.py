@@ -248,18 +248,23 @@ class SystemdBus:
         assert isinstance(variant, Variant)
         return variant.value
 
-    async def reload(self) -> None:
+    async def reload(self, others_have_written: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Have systemd read its files again (`daemon-reload`), which takes long: once for all who ask meanwhile.
 
-        What was written before this call is read. Raises BusError.
+        What was written before this call is read. `others_have_written` waits, for a limited time, for others who are
+        about to ask. Raises BusError.
         """
         if self._next_reload is None:
-            self._next_reload = asyncio.get_running_loop().create_task(self._reload_after(self._last_reload))
+            reloading = self._reload_after(self._last_reload, others_have_written)
+            self._next_reload = asyncio.get_running_loop().create_task(reloading)
         await asyncio.shield(self._next_reload)
 
-    async def _reload_after(self, previous: "asyncio.Task[None] | None") -> None:
+    async def _reload_after(
+        self, previous: "asyncio.Task[None] | None", others_have_written: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
         if previous is not None:
             await asyncio.wait([previous])
+        await others_have_written()
         self._last_reload, self._next_reload = self._next_reload, None
         await self.ask(MANAGER_PATH, MANAGER, "Reload")
 

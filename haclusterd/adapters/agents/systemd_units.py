@@ -9,7 +9,8 @@ Rules that safety.md §8 relies on:
 * A start begins only when no stop is under way, and the lease is checked just before it is sent.
 * A stop is sent again for as long as the unit is not at rest.
 
-`daemon-reload` takes systemd from 20 ms to seconds, so a unit that died and is started again keeps its drop-in.
+`daemon-reload` takes systemd from 20 ms to seconds, so a unit that died and is started again keeps its drop-in, and
+starts and stops that come together share one reload, which waits until each of them has written or needs nothing.
 """
 
 import asyncio
@@ -54,6 +55,8 @@ PAUSES_MS: Final = (20, 500)
 """Pause between two checks of a unit that is not at rest, least and most; in between, a tenth of the action's
 timeout."""
 TIDY_S: Final = 5
+GATHER_S: Final = 1
+"""How long a reload waits for other starts and stops that have not written yet."""
 OWN_UNIT: Final = "haclusterd.service"
 NEEDS: Final = ("Requires", "Requisite", "BindsTo", "PartOf")
 """Settings by which a unit is stopped with another one."""
@@ -127,7 +130,7 @@ class UnitState:
         return f"{self.id} is {self.active} ({self.sub})"
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Work:
     """One action: what it may do, and its progress."""
 
@@ -163,6 +166,10 @@ class Units:
         self._wanted: set[str] = set()
         """Units whose drop-ins are to stay."""
         self._tidying: set[asyncio.Task[None]] = set()
+        self._undecided: set[Work] = set()
+        """Starts and stops that may soon change a drop-in."""
+        self._decided = asyncio.Event()
+        """Set when there are none any more."""
 
     async def monitor(self, work: Work) -> Answer:
         """Return whether a unit runs, as soon as it does or is at rest."""
@@ -185,13 +192,14 @@ class Units:
     async def start(self, work: Work) -> Answer:
         """Start a unit and wait until it is active."""
         work.stage = "no answer from systemd"
+        self._undecided.add(work)
         try:
             await self._load(work.unit)
             state = await self._stopped_stopping(work)
             if state.load in UNUSABLE:
                 reason = UNUSABLE[state.load].format(unit=state.id)
                 return Answer(ExitCode.NOT_INSTALLED, reason, ExecutionStatus.NOT_INSTALLED)
-            await self._put_drop_in(state)
+            await self._put_drop_in(work, state)
             result = await self._send_start(work, state)
             if isinstance(result, Answer):
                 return result
@@ -200,6 +208,8 @@ class Units:
             return _refused(error, work.unit, ExitCode.NOT_INSTALLED)
         except OSError as error:
             return Answer(ExitCode.ERROR, f"{error.filename}: {error.strerror}", ExecutionStatus.ERROR)
+        finally:
+            self._decide(work)
         if state.active in RUNNING:
             return Answer(ExitCode.OK)
         return Answer(ExitCode.ERROR, await self._why_not(state, result))
@@ -227,6 +237,7 @@ class Units:
         """Stop a unit and wait until it is at rest."""
         work.stage = "no answer from systemd"
         result = ""
+        self._undecided.add(work)
         try:
             await self._load(work.unit)
             state = await self._state(work.unit)
@@ -234,7 +245,8 @@ class Units:
             if state.is_at_rest:
                 self._tidy_later(state)
             else:
-                await self._remove_drop_in(state)
+                await self._remove_drop_in(work, state)
+            self._decide(work)
             while not state.is_at_rest:
                 result = await self._send_stop(work, state.id)
                 state = await self._settled(work)
@@ -245,6 +257,8 @@ class Units:
                 await asyncio.sleep(work.pause_s)  # Something else started it, or keeps doing so.
         except BusError as error:
             return _refused(error, work.unit, ExitCode.OK)
+        finally:
+            self._decide(work)
         left = await self._left_over(state)
         return Answer(ExitCode.ERROR, left) if left else Answer(ExitCode.OK)
 
@@ -326,13 +340,14 @@ class Units:
             state = await self._state(work.unit)
             if state.active != "deactivating":
                 return state
+            self._decide(work)  # It may wait long.
             work.stage = str(state)
             await asyncio.sleep(work.pause_s)
 
     def _drop_in(self, unit: str) -> Path:
         return self._runtime_units / f"{unit}.d" / DROP_IN
 
-    async def _put_drop_in(self, state: UnitState) -> None:
+    async def _put_drop_in(self, work: Work, state: UnitState) -> None:
         """Have the unit ordered before this daemon, and never restarted by systemd. Raises OSError."""
         self._wanted.add(state.id)
         path = self._drop_in(state.id)
@@ -340,15 +355,16 @@ class Units:
         text += _TEXT_OF_SERVICES if state.id.endswith(".service") else ""
         is_there = path.is_file() and path.read_text() == text
         if is_there and str(path) in state.drop_ins:
+            self._decide(work)
             return
         if not is_there:
             path.parent.mkdir(mode=0o755, exist_ok=True)
             temporary = path.with_suffix(".new")
             temporary.write_text(text)
             temporary.replace(path)
-        await self._bus.reload()
+        await self._reload(work)
 
-    async def _remove_drop_in(self, state: UnitState) -> None:
+    async def _remove_drop_in(self, work: Work, state: UnitState) -> None:
         """Remove that ordering: a stop job of the unit would wait for that of this daemon, which waits for the unit."""
         path = self._drop_in(state.id)
         try:
@@ -361,7 +377,25 @@ class Units:
         with suppress(OSError):
             path.parent.rmdir()
         with suppress(BusError):
-            await self._bus.reload()
+            await self._reload(work)
+
+    async def _reload(self, work: Work) -> None:
+        """Have systemd read what was written for an action, together with what others write meanwhile."""
+        self._decide(work)
+        await self._bus.reload(self._others_have_written)
+
+    def _decide(self, work: Work) -> None:
+        """Note that an action has written its drop-in, needs none, or will be long about it."""
+        self._undecided.discard(work)
+        if not self._undecided:
+            self._decided.set()
+
+    async def _others_have_written(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GATHER_S):
+                while self._undecided:
+                    self._decided.clear()
+                    await self._decided.wait()
 
     def _tidy_later(self, state: UnitState) -> None:
         """Remove the drop-in of a unit that had ended before its stop, unless it is started again soon."""
@@ -369,7 +403,7 @@ class Units:
         async def tidy() -> None:
             await asyncio.sleep(TIDY_S)
             if state.id not in self._wanted:
-                await self._remove_drop_in(state)
+                await self._remove_drop_in(Work(state.id, PAUSES_MS[1]), state)
 
         task = asyncio.get_running_loop().create_task(tidy())
         self._tidying.add(task)

@@ -153,6 +153,8 @@ class StandIn:
         self.reloads = 0
         self.is_silent = False
         """Answers nothing, as a systemd that hangs; what was asked is answered when it ends."""
+        self.ignored: set[str] = set()
+        """Calls that are never answered, as in `calls`."""
         self._unanswered: list[Message] = []
         self._jobs = 0
 
@@ -206,6 +208,8 @@ class StandIn:
             return False
         if not (message.path or "").startswith(MANAGER_PATH):
             return False
+        if message.body and f"{message.member} {message.body[0]}" in self.ignored:
+            return True
         if self.is_silent:
             self._unanswered.append(message)
             return True

@@ -227,13 +227,33 @@ async def test_settings_of_a_running_unit_that_do_not_suit_are_named(bench: Benc
     assert bench.agents.waits() == ()
 
 
-async def test_many_starts_share_reloads(bench: Bench) -> None:
+async def test_starts_that_come_together_share_one_reload_and_so_do_stops(bench: Bench) -> None:
     for number in range(30):
         bench.manager.add(f"web{number}.service")
-    calls = [bench.call("start", f"web{number}", resource=ResourceId(f"r{number}")) for number in range(30)]
-    results = await asyncio.gather(*map(bench.begin, calls))
-    assert {result.exit_code for result in results} == {0}
-    assert bench.manager.reloads < 10
+
+    async def all_of_them(action: str) -> None:
+        calls = [bench.call(action, f"web{number}", resource=ResourceId(f"r{number}")) for number in range(30)]
+        results = await asyncio.gather(*map(bench.begin, calls))
+        assert {result.exit_code for result in results} == {0}
+
+    await all_of_them("start")
+    assert bench.manager.reloads == 1
+    assert all(unit.drop_ins for unit in bench.manager.units.values())
+    await all_of_them("stop")
+    assert bench.manager.reloads == 2
+    assert not any(unit.drop_ins for unit in bench.manager.units.values())
+
+
+async def test_a_start_waits_a_limited_time_for_others_that_systemd_does_not_answer(bench: Bench) -> None:
+    """The reload for one unit is not kept back by questions about another that are never answered."""
+    bench.manager.add("web.service")
+    bench.manager.add("other.service")
+    bench.manager.ignored.add("LoadUnit other.service")
+    call = bench.call("start", "other", resource=ResourceId("other"), timeout_ms=600_000)
+    unanswered = bench.begin(call)
+    assert await bench.code("start") == 0
+    bench.agents.kill(call.key)
+    assert (await unanswered).status is ExecutionStatus.CANCELLED
 
 
 async def test_a_start_waits_until_the_unit_is_active(bench: Bench, until) -> None:
