@@ -2278,6 +2278,12 @@ AGENTS = (
         "False",
         "an agent that was killed before its process was known runs on, beside the one that follows it",
     ),
+    Mutant(
+        "Units._put_drop_in",
+        "state.is_outdated or str(path) not in state.drop_ins",
+        "str(path) not in state.drop_ins",
+        "systemd restarts a unit by an older text of its drop-in, beside the cluster, and a shutdown stops it first",
+    ),
 )
 """An agent that was begun is found and ended, also by a later daemon."""
 

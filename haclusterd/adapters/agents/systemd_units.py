@@ -10,7 +10,8 @@ Rules that safety.md §8 relies on:
 * A stop is sent again for as long as the unit is not at rest.
 
 `daemon-reload` takes systemd from 20 ms to seconds, so a unit that died and is started again keeps its drop-in, and
-starts and stops that come together share one reload, which waits until each of them has written or needs nothing.
+starts and stops that come together share one reload, which waits until each of them has written or needs nothing. What
+systemd has read by itself needs none.
 """
 
 import asyncio
@@ -100,6 +101,8 @@ class UnitState:
     has_job: bool
     """Whether systemd has a pending job for it."""
     drop_ins: tuple[str, ...]
+    is_outdated: bool
+    """Whether its files have changed since systemd read them."""
     is_after_us: bool
     """Whether its own file orders it after this daemon, so that it is stopped before it."""
     needs_us: str
@@ -320,6 +323,7 @@ class Units:
             sub=str(values.get("SubState", "")),
             has_job=_has_job(values),
             drop_ins=tuple(map(str, values.get("DropInPaths", ()))),
+            is_outdated=bool(values.get("NeedDaemonReload", True)),
             is_after_us=OWN_UNIT in values.get("After", ()),
             needs_us=next((name for name in NEEDS if OWN_UNIT in values.get(name, ())), ""),
             unit_file=str(values.get("UnitFileState", "")),
@@ -353,16 +357,16 @@ class Units:
         path = self._drop_in(state.id)
         text = _TEXT.format(unit=state.id) + ("" if state.is_after_us else _TEXT_OF_ORDER)
         text += _TEXT_OF_SERVICES if state.id.endswith(".service") else ""
-        is_there = path.is_file() and path.read_text() == text
-        if is_there and str(path) in state.drop_ins:
-            self._decide(work)
-            return
-        if not is_there:
+        if not path.is_file() or path.read_text() != text:
             path.parent.mkdir(mode=0o755, exist_ok=True)
             temporary = path.with_suffix(".new")
             temporary.write_text(text)
             temporary.replace(path)
-        await self._reload(work)
+            # A unit that nothing refers to is not kept in memory: systemd reads its files whenever it is asked for.
+            state = await self._state(work.unit)
+        if state.is_outdated or str(path) not in state.drop_ins:
+            await self._reload(work)
+        self._decide(work)
 
     async def _remove_drop_in(self, work: Work, state: UnitState) -> None:
         """Remove that ordering: a stop job of the unit would wait for that of this daemon, which waits for the unit."""

@@ -88,7 +88,10 @@ class Unit:
     """Of its service."""
     settings: dict[str, Variant] = field(default_factory=dict)
     """More of its properties as a unit."""
-    drop_ins: list[str] = field(default_factory=list)
+    read: dict[str, str] = field(default_factory=dict)
+    """Its drop-ins with their text, when they were read."""
+    is_kept: bool = True
+    """Whether it stays in memory while it is inactive, since something refers to it."""
     job: int = 0
     job_kind: str = ""
     task: "asyncio.Task[None] | None" = None
@@ -99,7 +102,11 @@ class Unit:
         self.may_start.set()
         self.may_stop.set()
 
-    def shown(self) -> Mapping[str, Variant]:
+    @property
+    def drop_ins(self) -> list[str]:
+        return sorted(self.read)
+
+    def shown(self, present: Mapping[str, str]) -> Mapping[str, Variant]:
         return {
             "Id": Variant("s", self.id),
             "Description": Variant("s", f"the unit {self.id}"),
@@ -108,6 +115,7 @@ class Unit:
             "SubState": Variant("s", self.sub),
             "Job": Variant("(uo)", [self.job, f"{MANAGER_PATH}/job/{self.job}" if self.job else "/"]),
             "DropInPaths": Variant("as", list(self.drop_ins)),
+            "NeedDaemonReload": Variant("b", present != self.read),
             "After": Variant("as", self.after),
             **self.settings,
         }
@@ -250,14 +258,20 @@ class StandIn:
                 unit = self._unit_at(message.path or "")
                 if unit is None:
                     raise RefusalError("org.freedesktop.DBus.Error.UnknownObject", "Unknown object")
-                values = unit.shown_service() if body[0].endswith(".Service") else unit.shown()
+                present = self._drop_ins(unit)
+                if unit.active == "inactive" and not unit.is_kept:
+                    unit.read = present
+                values = unit.shown_service() if body[0].endswith(".Service") else unit.shown(present)
                 return ("a{sv}", [values]) if member == "GetAll" else ("v", [values[body[1]]])
         raise RefusalError("org.freedesktop.DBus.Error.UnknownMethod", f"Unknown method {member}")
 
     def _reload(self) -> None:
         self.reloads += 1
         for unit in self.units.values():
-            unit.drop_ins = sorted(map(str, (self._runtime_units / f"{unit.id}.d").glob("*.conf")))
+            unit.read = self._drop_ins(unit)
+
+    def _drop_ins(self, unit: Unit) -> dict[str, str]:
+        return {str(path): path.read_text() for path in (self._runtime_units / f"{unit.id}.d").glob("*.conf")}
 
     def _enqueue(self, name: str, kind: str) -> str:
         unit = self._find(name)

@@ -244,6 +244,30 @@ async def test_starts_that_come_together_share_one_reload_and_so_do_stops(bench:
     assert not any(unit.drop_ins for unit in bench.manager.units.values())
 
 
+async def test_what_systemd_reads_by_itself_needs_no_reload(bench: Bench) -> None:
+    unit = bench.manager.add("web.service", is_kept=False)
+    assert await bench.code("start") == 0
+    assert (bench.manager.reloads, len(unit.drop_ins)) == (0, 1)
+    assert await bench.code("stop") == 0
+    assert (bench.manager.reloads, unit.drop_ins) == (1, [])
+
+
+async def test_a_drop_in_whose_text_has_changed_is_read_again_also_by_the_life_after_the_one_that_wrote_it(
+    bench: Bench,
+) -> None:
+    unit = bench.manager.add("web.service")
+    assert await bench.code("start") == 0
+    [path], reloads = unit.drop_ins, bench.manager.reloads
+    text = Path(path).read_text()
+    for on_disk in ("[Unit]\n", text):  # The second was written by a daemon that was killed before the reload.
+        unit.read = {path: "[Unit]\n"}
+        Path(path).write_text(on_disk)
+        bench.manager.become(unit, "inactive")
+        assert await bench.code("start") == 0
+        assert unit.read == {path: text}
+    assert bench.manager.reloads == reloads + 2
+
+
 async def test_a_start_waits_a_limited_time_for_others_that_systemd_does_not_answer(bench: Bench) -> None:
     """The reload for one unit is not kept back by questions about another that are never answered."""
     bench.manager.add("web.service")
