@@ -40,6 +40,16 @@ GARBAGE_FROM = 20_000
 """New objects from which on garbage is looked for; a simulated cluster makes and keeps many."""
 LONGEST = ("processes", "simulation", "agents", "property", "conformance", "mutants", "fuzzing")
 """Directories of tests whose files take long, the longest first."""
+LONG_FILES = (
+    "processes/test_wheel.py", "processes/test_life_cycle.py", "processes/test_watchdog.py",
+    "processes/test_daemon_life.py", "processes/test_documented_commands.py", "processes/test_leadership.py",
+    "processes/test_certificates.py", "processes/test_pacer.py", "processes/test_node_health.py",
+    "simulation/test_copies.py", "simulation/test_filters.py", "simulation/test_fencing_loops.py",
+    "simulation/test_rules.py", "simulation/test_half_dead_nodes.py", "agents/test_gpu_health.py",
+    "agents/test_contract.py", "agents/test_postgres.py", "agents/test_crm_agent.py", "agents/test_gpu_watcher.py",
+)  # fmt: skip
+"""Files that take longest in their directories (`make cost`), the longest first: none of them may be the last to begin.
+"""
 
 
 LEFT_OUT = pytest.StashKey[int]()
@@ -49,8 +59,8 @@ LEFT_OUT = pytest.StashKey[int]()
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the cases of sampled functions out that are not drawn, and order what is left.
 
-    Workers begin with the longest files: one that came to such a file last would keep the others waiting. Those whose
-    tests share a running cluster stand together, so that there is one for each worker.
+    The longest files come first: a worker that came to such a file last would keep the others waiting. Those whose
+    tests share a running cluster stand together, so that there is one for each worker. See also tests/side_by_side.py.
     """
     out = frozenset() if is_whole() or any("::" in each for each in config.args) else left_out(items)
     config.stash[LEFT_OUT] = len(out)
@@ -59,7 +69,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item.nodeid not in out]
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = sharing(items)
-        items.sort(key=lambda item: (_place(item.path.relative_to(TESTS).parts[0]), item.path not in shared))
+        items.sort(key=lambda item: _turn(item.path.relative_to(TESTS), is_shared=item.path in shared))
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -73,8 +83,12 @@ def sharing(items: Sequence[pytest.Item]) -> frozenset[Path]:
     return frozenset(item.path for item in items if "running" in getattr(item, "fixturenames", ()))
 
 
-def _place(directory: str) -> int:
-    return LONGEST.index(directory) if directory in LONGEST else len(LONGEST)
+def _turn(file: Path, *, is_shared: bool) -> tuple[int, bool, int]:
+    return _place(file.parts[0], LONGEST), not is_shared, _place(str(file), LONG_FILES)
+
+
+def _place(name: str, names: Sequence[str]) -> int:
+    return names.index(name) if name in names else len(names)
 
 
 def pytest_collection_finish() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import LONG_FILES, LONGEST, TESTS
 from tests.side_by_side import DAEMONS, SideBySide, next_file
 
 FILES = ["tests/processes/a.py", "tests/simulation/b.py", "tests/processes/c.py", "tests/unit/d.py"]
@@ -26,6 +27,10 @@ def test_a_worker_takes_the_first_file_of_its_kind_and_then_of_the_other(
     left: list[str], worker: int, taken: str
 ) -> None:
     assert next_file(left, worker) == taken
+
+
+def test_what_is_said_to_be_long_is_there() -> None:
+    assert [name for name in (*LONGEST, *LONG_FILES) if not (TESTS / name).exists()] == []
 
 
 class Worker:
