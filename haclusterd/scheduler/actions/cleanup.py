@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.recurring import cancel_monitors
 from haclusterd.scheduler.model.entities import (
+    CANCEL,
     CLEAR_FAILCOUNT,
     DELETE,
     DEMOTE,
@@ -54,7 +55,7 @@ def create_running_monitors(inventory: Inventory, table: ActionTable) -> None:
         return
     for resource in inventory.primitives():
         for name, interval_ms in sorted(resource.found.registered):
-            if name in remotes:
+            if name in remotes and table.find(resource, CANCEL, remotes[name], interval_ms) is None:
                 monitor = table.make(resource, MONITOR, remotes[name], required=False, interval_ms=interval_ms)
                 monitor.is_runnable = monitor.is_runnable and resource.assignment.node is not None
 

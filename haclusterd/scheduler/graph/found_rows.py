@@ -16,7 +16,7 @@ from haclusterd.scheduler.graph.explain import bundle_parts
 from haclusterd.scheduler.model.entities import Inventory, Node, Resource, Variant
 
 _CHANGING = {ActionName.PROMOTE.value: Role.UNPROMOTED, ActionName.DEMOTE.value: Role.UNPROMOTED}
-"""While it is being promoted or demoted, the printed role is neither of the two."""
+"""While it is being promoted or demoted, the printed role is neither of the two, unless nobody manages it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,8 @@ def _one_by_one(leaf: Resource) -> Iterator[FoundRow]:
 
 
 def _role(resource: Resource) -> Role:
-    return _printed(resource, _CHANGING.get(resource.found.pending_action, resource.found.original_role))
+    role = resource.found.original_role
+    return _printed(resource, _CHANGING.get(resource.found.pending_action, role) if resource.is_managed else role)
 
 
 def _printed(resource: Resource, role: Role) -> Role:

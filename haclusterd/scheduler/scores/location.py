@@ -86,11 +86,16 @@ def _apply_to_bundle(bundle: Resource, preference: Preference) -> None:
             _apply(replica.ip, preference)
 
 
-def apply_exclusive_discovery(inventory: Inventory) -> None:
-    """Forbid the nodes that an exclusive constraint does not name, where a resource or its top has one."""
-    tops = [top for top in inventory.tops if any(each.scores.has_exclusive_discovery for each in _family(top))]
-    for resource in (each for top in tops for each in _family(top)):
-        if resource.scores.has_exclusive_discovery or resource.top.scores.has_exclusive_discovery:
+def apply_exclusive_discovery(inventory: Inventory, settings: Settings) -> None:
+    """Forbid the nodes that an exclusive constraint does not name, where a resource or its top has one.
+
+    Pacemaker places a member of a group also where its own constraint forbids that it is looked for, and so do plans
+    for its CIBs: only what such a constraint says of the resource at the top forbids nodes there.
+    """
+    is_bound_by_own = not settings.options.is_pacemaker_compatible
+    for resource in (each for top in inventory.tops for each in _family(top)):
+        is_own = is_bound_by_own and resource.scores.has_exclusive_discovery
+        if is_own or resource.top.scores.has_exclusive_discovery:
             for node in list(resource.scores.allowed):
                 if resource.scores.discovery.get(node) is not Discovery.EXCLUSIVE:
                     resource.scores.add(node, -INFINITY, "resource-discovery=exclusive on other nodes")

@@ -50,7 +50,7 @@ def apply_own_scores(cib: Cib, inventory: Inventory, failures: Failures, setting
     apply_locations([*health, *unpack_locations(inventory, configuration, settings), *locks.preferences])
     apply_stickiness(inventory, settings)
     ban_after_failures(inventory, failures)
-    apply_exclusive_discovery(inventory)
+    apply_exclusive_discovery(inventory, settings)
     ban_by_kind(inventory)
     return ScoresFound(colocations, locks.void)
 

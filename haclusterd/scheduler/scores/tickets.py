@@ -65,10 +65,12 @@ def _use(constraint: TicketConstraint, role: str | None, state: TicketState, set
 
 
 def _obey(resource: Resource, use: TicketUse, state: TicketState, nodes: Iterable[NodeName]) -> None:
+    is_kept_away = bool(resource.found.active_nodes) or not _is_bundled(resource)
     if state.is_granted:
-        _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is in standby", nodes)
+        if is_kept_away:
+            _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is in standby", nodes)
     elif not resource.found.active_nodes:
-        if not _is_bundled(resource):
+        if is_kept_away:
             _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is not granted", nodes)
     else:
         _lose(resource, use, nodes)

@@ -97,6 +97,28 @@ CASES = (
         ("start s g1", "start s n1"),
     ),
     Case(
+        "a member of a group goes also where an exclusive constraint of its own forbids that it is looked for",
+        cib(
+            nodes='<node id="1" uname="n1"/><node id="2" uname="n2"/>',
+            properties=NO_FENCING,
+            resources=f'<group id="g">{primitive("a")}{primitive("b")}</group>',
+            constraints='<rsc_location id="l" rsc="b" node="n1" score="INFINITY" resource-discovery="exclusive"/>',
+            status=member(1, standby="on") + member(2),
+        ),
+        ("start b n2",),
+    ),
+    Case(
+        "what is in a bundle whose ticket is in standby waits for its container",
+        cib(
+            nodes='<node id="1" uname="n1"/>',
+            properties=NO_FENCING,
+            resources=bundle(1, primitive("s")),
+            constraints='<rsc_ticket id="k" rsc="b" ticket="t" loss-policy="stop"/>',
+            status=member(1) + '<tickets><ticket_state id="t" granted="true" standby="true"/></tickets>',
+        ),
+        ("start s b-0",),
+    ),
+    Case(
         "an instance that failed to stop, and whose node is fenced, does not take the place of one that can start",
         cib(
             nodes='<node id="1" uname="n1"/><node id="2" uname="n2"/>',

@@ -2,6 +2,10 @@
 
 import pytest
 
+from haclusterd.commands import registry
+from haclusterd.commands.context import Context
+from haclusterd.model.cluster import Cib
+from haclusterd.model.instants import WallTime
 from tests.pacemaker_plans import Case, actions_of, member, missing_orders, ran
 from tests.unpacked_cibs import meta, primitive
 from tests.written_cibs import cib, pair
@@ -87,3 +91,16 @@ CASES = (
 def test_who_is_promoted(case: Case) -> None:
     assert [each for each in actions_of(case) if not each.startswith("~")] == sorted(case.actions)
     assert missing_orders(case) == []
+
+
+@pytest.mark.parametrize(("is_managed", "role"), [("true", "Started"), ("false", "Promoted")])
+def test_what_nobody_manages_is_promoted_from_the_begin_of_its_promotion(is_managed: str, role: str) -> None:
+    text = cib(
+        properties=NO_FENCING,
+        nodes='<node id="1" uname="n1"/>',
+        resources=f'<group id="g">{stateful("a", **{"is-managed": is_managed})}</group>',
+        status=member(1, ran("a", "promote=193", agent=STATEFUL)),
+    )
+    outcome = registry.run("simulate", {"text": text, "source": "cib.xml"}, Context(Cib(), WallTime(0), "tests"))
+    rows = [each for each in outcome.data["status"]["resources"] if each["resource"] == "a"]
+    assert [each["role"] for each in rows] == [role]

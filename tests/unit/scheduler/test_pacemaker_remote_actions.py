@@ -31,6 +31,11 @@ CONNECTION = primitive(
 )
 ON_R1 = '<rsc_location id="l" rsc="a" node="r1" score="100"/>'
 NOTHING_THERE = ran("a", "monitor=7")
+IN_MAINTENANCE = (
+    '<transient_attributes id="r1"><instance_attributes id="s">'
+    '<nvpair id="s-m" name="maintenance" value="true"/></instance_attributes></transient_attributes>'
+)
+MONITOR = '<operations><op id="a-o" name="monitor" interval="10s"/></operations>'
 STUCK = ran("vm", "stop=1").replace('op-status="0"', 'op-status="4"')
 
 CASES = (
@@ -144,6 +149,18 @@ CASES = (
             "~notified a@",
         ),
         ("fence reboot@n1 < ~stop a@n1", "~stop a@n1 < ~stopped c@", "fence reboot@n1 < notify a@n2"),
+    ),
+    Case(
+        "a monitor that ends does not begin again with the connection of its node",
+        cib(
+            nodes=NODES,
+            resources=CONNECTION + primitive("a", MONITOR) + FENCE,
+            status=member(1, ran("r1", "start", agent=REMOTE), FENCE_KNOWN, state=LOST)
+            + member(2, ran("r1", "monitor=7", agent=REMOTE), FENCE_RUNS, NOTHING_THERE)
+            + remote("r1", ran("a", "start", "monitor/10000")).replace("<lrm ", f"{IN_MAINTENANCE}<lrm "),
+        ),
+        ("fence reboot@n1", "~stop r1@n1", "start r1@n2", "monitor/30000 r1@n2", "cancel/10000 a@r1"),
+        ("start r1@n2 < cancel/10000 a@r1",),
     ),
 )
 
