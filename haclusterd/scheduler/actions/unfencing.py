@@ -55,7 +55,7 @@ def create_unfencing(
 
 
 def _unfence_after_changes(inventory: Inventory, table: ActionTable, settings: Settings) -> None:
-    """Let in again what other devices have let in, or these ones with other parameters."""
+    """Let in again what other devices have let in, or these ones with other parameters; also a node that leaves."""
     devices = [leaf for leaf in inventory.primitives() if leaf.definition.meta.get("provides") == "unfencing"]
     for node in inventory.nodes:
         unfence = table.fences.get((node.name, UNFENCE))
@@ -75,7 +75,8 @@ def _unfence_before(action: Action, leaf: Resource, node: Node, table: ActionTab
 
 
 def _require(unfence: Action, node: Node, why: str, settings: Settings) -> None:
-    if _may_unfence(node, settings):
+    """Demand an unfencing, unless the node leaves or is not online: a guest node whose launcher cannot run leaves."""
+    if node.is_online and not node.is_shutting_down and _may_unfence(node, settings):
         unfence.is_optional = False
         unfence.reason = unfence.why = unfence.reason or why
 
@@ -83,10 +84,9 @@ def _require(unfence: Action, node: Node, why: str, settings: Settings) -> None:
 def _may_unfence(node: Node, settings: Settings) -> bool:
     """Tell whether a node may be let in: not while it is to be fenced, or it could write to the disks once more.
 
-    Nor is one let in that is not online, or that leaves: a guest node whose launcher cannot run counts as leaving.
     Pacemaker lets in what it could fence; here also what no device can fence waits for those that let it in.
     """
-    if node.is_unclean or node.is_shutting_down or not node.is_online:
+    if node.is_unclean:
         return False
     return node.can_be_fenced if settings.options.is_pacemaker_compatible else settings.is_fencing_enabled
 

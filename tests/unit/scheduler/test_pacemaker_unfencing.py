@@ -100,6 +100,11 @@ CASES = (
         ("monitor a@n1", "monitor f@n1", "cluster do_shutdown@n1"),
     ),
     Case(
+        "a node that leaves is let in again when another device let it in",
+        one_node({**UNFENCED, "#digests-all": f"g:fence_dummy:{NOTHING},", "shutdown": "1767268000"}),
+        ("fence on@n1", "stop a@n1", "stop f@n1", "cluster do_shutdown@n1"),
+    ),
+    Case(
         "a container that cannot run is not let in",
         cib(
             nodes=ONE_NODE,
