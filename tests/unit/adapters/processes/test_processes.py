@@ -382,6 +382,22 @@ async def test_a_stuck_exec_is_reported_while_it_is_stuck(
     assert seen == [running.pid]
 
 
+async def test_a_program_that_is_killed_just_before_its_fork_does_not_run_on(starter: Starter, until) -> None:
+    asked, gate, gone = threading.Event(), threading.Event(), asyncio.Event()
+
+    def is_permitted() -> bool:
+        asked.set()
+        return gate.wait(30)
+
+    running, ended = starter.begin("/bin/sleep", "5012", is_permitted=is_permitted, gone=gone.set)
+    await until(asked.is_set)
+    starter.processes.kill(running)
+    gate.set()
+    assert (await ended).ending is Ending.KILLED
+    await asyncio.wait_for(gone.wait(), 10)
+    assert read_stat(running.pid) is None
+
+
 async def test_a_program_is_killed_while_the_record_of_its_process_is_stuck(starter: Starter, until) -> None:
     gate, gone = threading.Event(), asyncio.Event()
     running, ended = starter.begin("/bin/sleep", "5011", forked=lambda *_: gate.wait(30), gone=gone.set)
