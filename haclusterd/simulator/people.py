@@ -45,10 +45,14 @@ class Person:
         self._options = Options(wait_ms=None if waits else 0, force=True, reason="the swarm")
         self._tries = 0
         self._is_over = False
+        self._clusters = cluster.clusters
 
     def begin(self) -> None:
-        """Ask the next node that has a brain at work."""
-        if self._is_over:
+        """Ask the next node that has a brain at work; of a cluster that continues the one they knew nothing is asked.
+
+        What was to be changed there is no longer right: nobody knows yet what runs (safety.md §10).
+        """
+        if self._is_over or self._cluster.clusters != self._clusters:
             return
         self._tries += 1
         if self._tries > TRIES:

@@ -297,6 +297,11 @@ class Cluster:
         """`crm cluster restore` on the same machines, on which no daemon runs, from a backup of this moment."""
         self.begin_again(self.names, successor_of(self.cib), Term(0))
 
+    @property
+    def clusters(self) -> int:
+        """How many clusters have followed the first one, on its machines."""
+        return self._clusters
+
     def forget_host(self, node: str) -> None:
         """Expect nothing of a machine any more; it may come back, and must do no harm."""
         self.names = tuple(name for name in self.names if name != node)

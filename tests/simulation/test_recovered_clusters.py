@@ -6,6 +6,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.hosts.configurations import SERVICES
+from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
 
 N1 = NodeName("n1")
@@ -31,6 +32,19 @@ def test_the_node_that_is_left_runs_everything_once(waits_ms: int) -> None:
     cluster.until_settled(30_000, "settled")
     assert cluster.cib.version.epoch == version + 1
     assert tuple(cluster.cib.members) == ("n1",)
+
+
+def test_what_was_asked_of_the_lost_cluster_in_vain_is_not_asked_of_the_new_one() -> None:
+    """What runs is probed as it is configured, so a change before that could hide it (seed 991044)."""
+    cluster = Cluster(1).form()
+    cluster.run_for(3000)
+    version = cluster.cib.version.epoch
+    lose_all_but_n1(cluster)
+    ask(cluster, "configure.statement", {"words": ["property", "batch-limit=3"]})
+    cluster.recover("n1")
+    cluster.hosts[N1].brain.enable()
+    cluster.until(lambda: cluster.runs_once(*SERVICES), 30_000, "everything runs on n1")
+    assert cluster.cib.version.epoch == version + 1
 
 
 def test_an_agent_of_the_lost_cluster_is_waited_for_and_its_key_is_given_to_no_other_order() -> None:
