@@ -57,8 +57,12 @@ class HistoryOwners:
         is_numbered = ":" in name and clone.parent is None
         return is_numbered and not self._settings.options.is_pacemaker_compatible
 
-    def find_probed(self, name: ResourceId) -> Resource | None:
-        """Return what stands behind a name where no history is read; of a clone an instance not in use."""
+    def find_probed(self, name: ResourceId, node: Node) -> Resource | None:
+        """Return what stands behind a name where no history is read.
+
+        Of a clone it is the instance of which something runs on this node, as of a group whose other members do;
+        else one that is not in use.
+        """
         by_id = self._inventory.by_id
         found = by_id.get(name) or by_id.get(ResourceId(f"{name}:0"))
         if found is None or found.variant is not Variant.PRIMITIVE:
@@ -68,8 +72,11 @@ class HistoryOwners:
             return found if found.id == name else None
         if self._is_of_unique(name, found.top):
             return None
-        free = (child for child in found.top.children if _place(child) is None)
-        return _member(next(free, found.top.children[0]), found.base_id)
+        instances, chosen = found.top.children, None
+        if instances[0].variant is Variant.GROUP:
+            chosen = next((child for child in instances if _place(child) is node), None)
+        chosen = chosen or next((child for child in instances if _place(child) is None), instances[0])
+        return _member(chosen, found.base_id)
 
     def _instance(self, clone: Resource, base: ResourceId, node: Node) -> Resource | None:
         bundle = clone.parent

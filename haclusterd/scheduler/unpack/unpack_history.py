@@ -130,7 +130,7 @@ class _Unpacker:
 
     def _take_probed(self, node: Node) -> None:
         for identifier in sorted(node.status.probed):
-            resource = self._owners.find_probed(identifier)
+            resource = self._owners.find_probed(identifier, node)
             if resource is not None and identifier not in node.status.unverified:
                 note_probed(resource, node)
 
@@ -221,7 +221,7 @@ class _Unpacker:
         for node in self._inventory.nodes:
             for name, locked_at in node.status.locks.items():
                 # To ask again for the owner of a history could make one more instance of a clone.
-                resource = self._locked.get((node.name, name)) or self._owners.find_probed(name)
+                resource = self._locked.get((node.name, name)) or self._owners.find_probed(name, node)
                 if resource is None or resource.definition.agent is None:
                     continue
                 if limit_ms > 0 and settings.time.has_come(WallTime(locked_at + limit_ms + 1)):
