@@ -108,7 +108,8 @@ def _planned(cib: Cib, settings: Settings) -> Plan:
     users = user_templates(inventory, cib.configuration, table, settings.time)
     configured_templates = chain(users, apart_templates(scores.colocations))
     templates = list(with_migrations(chain(configured_templates, internal_templates(inventory, table, settings))))
-    templates += [*probes.templates, *unfencing_templates(inventory, table, settings), *on_remote_nodes]
+    templates += [*probes.templates, *unfencing_templates(inventory, table, settings)]
+    templates += with_migrations(on_remote_nodes)
     if not options.is_pacemaker_compatible:
         templates += former_name_templates(inventory, table, settings)
     relate_templates(templates, table)

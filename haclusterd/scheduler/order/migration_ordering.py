@@ -16,7 +16,9 @@ def with_migrations(templates: Iterable[Template]) -> Iterator[Template]:
     for template in templates:
         yield template
         first, then = template.first, template.then
-        if first is None or then is None or template.first_action is not None or template.then_action is not None:
+        if first is None or then is None or template.then_action is not None:
+            continue
+        if template.first_action is not None and not then.definition.is_remote_connection:
             continue
         if then.found.is_migratable and first is not then and not first.is_inside(then) and not then.is_inside(first):
             yield from _equivalents(template, first, then)
@@ -31,9 +33,11 @@ def _equivalents(template: Template, first: Resource, then: Resource) -> Iterato
             yield Template(first, MIGRATE_FROM, then, MIGRATE_TO, ORDERED, template.id)
         yield Template(first, START, then, MIGRATE_TO, waits, template.id)
     elif tasks == (STOP, STOP):
-        yield Template(first, STOP, then, MIGRATE_TO, waits, template.id)
+        # What stops on a remote node stops before its connection moves.
+        stop = template.first_action
+        yield Template(first, STOP, then, MIGRATE_TO, waits, template.id, first_action=stop)
         if is_partial:
-            yield Template(first, STOP, then, MIGRATE_FROM, waits, template.id)
+            yield Template(first, STOP, then, MIGRATE_FROM, waits, template.id, first_action=stop)
     elif tasks == (PROMOTE, START):
         yield Template(first, PROMOTE, then, MIGRATE_TO, ORDERED, template.id)
     elif tasks == (DEMOTE, STOP):

@@ -162,6 +162,21 @@ CASES = (
         ("fence reboot@n1", "~stop r1@n1", "start r1@n2", "monitor/30000 r1@n2", "cancel/10000 a@r1"),
         ("start r1@n2 < cancel/10000 a@r1",),
     ),
+    Case(
+        "what stops on a remote node stops before its connection migrates",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            nodes=NODES,
+            resources=primitive("r1", meta("r1", **{"allow-migrate": "true"}), agent="ocf:pacemaker:remote")
+            + primitive("a", meta("a", **{"target-role": "Stopped"})),
+            constraints='<rsc_location id="l" rsc="r1" node="n2" score="100"/>',
+            status=member(1, ran("r1", "start", agent=REMOTE), NOTHING_THERE)
+            + member(2, ran("r1", "monitor=7", agent=REMOTE), NOTHING_THERE)
+            + remote("r1", ran("a", "start")),
+        ),
+        ("stop a@r1", "migrate_to r1@n1", "migrate_from r1@n2", "stop r1@n1", "~start r1@n2"),
+        ("stop a@r1 < migrate_to r1@n1",),
+    ),
 )
 
 
