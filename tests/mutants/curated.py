@@ -911,6 +911,12 @@ EXECUTOR = (
         "a node keeps what it left alone before it was recorded as fenced",
     ),
     Mutant(
+        "ActingAlone.stop_what_was_kept",
+        "situation.policy is LonePolicy.DEMOTE or situation.policy.keeps_running",
+        "True",
+        "a node without a lease runs on what no-quorum-policy=demote has kept, although the policy is stop by now",
+    ),
+    Mutant(
         "OwnRecord.is_recorded_dead",
         "status.state is NodeState.LOST",
         "False",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from haclusterd.cib.commands import Edit
+from haclusterd.cib.commands import Edit, RequestFence
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.checks.checkers import ViolationError
@@ -89,6 +89,21 @@ def test_demote_leaves_instances_running_and_demotes_them() -> None:
     cluster.run_for(20_000)
     assert NodeName("n3") in cluster.truth.active_nodes(PG)
     assert cluster.truth.services_on(NodeName("n3")) == (PG,)
+
+
+@pytest.mark.parametrize(("policy", "runs_on"), [("stop", False), ("fence", False), ("freeze", True)])
+def test_what_demote_has_kept_goes_on_as_the_policy_says_that_is_in_force_then(policy: str, runs_on: bool) -> None:
+    """n3 hears the others, and learns of the change, while no device can fence it."""
+    cluster = formed("demote", *configurations.promotable(["n1", "n2", "n3"]))
+    cluster.switch.set("n3", FaultMode.DEAD)
+    cluster.until(lambda: NodeName("n3") in cluster.truth.active_nodes(promoted(PG)), 10_000, "pg promoted on n3")
+    cluster.administer(RequestFence(NodeName("n3"), cluster.incarnation_at("n3"), "a test"))
+    cluster.until(lambda: NodeName("n3") not in cluster.truth.active_nodes(promoted(PG)), 8000, "pg demoted on n3")
+    cluster.run_for(5000)
+    assert NodeName("n3") in cluster.truth.active_nodes(PG)
+    cluster.edit(with_policy(policy)[:1])
+    cluster.run_for(10_000)
+    assert (NodeName("n3") in cluster.truth.active_nodes(PG)) is runs_on
 
 
 def test_fence_ends_a_node_that_ran_something_and_no_other() -> None:

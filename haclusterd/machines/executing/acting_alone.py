@@ -75,7 +75,7 @@ _ENDED = (StepEvent.ENDED_WELL, StepEvent.ENDED_BADLY)
 STEPS: Final = TransitionTable(
     "A resource of a node that acts alone",
     "From when a node must stop by itself to when its life ends. A node that is recorded as fenced begins once more "
-    "with what it kept or left alone.",
+    "with what it kept or left alone, and one whose no-quorum-policy is no longer demote with what that kept.",
     (*WAITING, Step.KEPT, Step.LEFT_ALONE, Step.TO_LOOK, Step.HELD, Step.UNKNOWN),
     (
         Transition((Step.TO_DEMOTE,), StepEvent.TURN, Step.DEMOTING),
@@ -311,6 +311,20 @@ class ActingAlone:
             del self._steps[resource]
         self._plan(left, before, situation, origin)
         return left
+
+    def stop_what_was_kept(
+        self, situation: Situation, active: Callable[[], frozenset[ResourceId]], origin: Origin
+    ) -> frozenset[ResourceId]:
+        """Stop also what no-quorum-policy=demote has kept, when a policy is in force that keeps nothing; return it."""
+        if situation.policy is LonePolicy.DEMOTE or situation.policy.keeps_running:
+            return frozenset()
+        kept = self._in(Step.TO_DEMOTE_ONLY, Step.KEPT)
+        if kept:
+            before = stops_before(situation.cib.in_force, active() | kept)
+            for resource in kept:
+                del self._steps[resource]
+            self._plan(kept, before, situation, origin)
+        return kept
 
     def stop_what_has_come(
         self, situation: Situation, active: Callable[[], frozenset[ResourceId]], origin: Origin

@@ -656,6 +656,10 @@ class ExecutorMachine:
         if ended:
             effects.append(Note("acting-alone", f"{RECORDED_DEAD}; {described(ended)}"))
             effects.extend(self._kill_agents_of(ended, moment))
+        kept = alone.stop_what_was_kept(situation, self._possibly_active_here, self._origin)
+        if kept:
+            effects.extend(self._condemn_by_policy())
+            effects.append(Note("acting-alone", f"no-quorum-policy={situation.policy}; {described(kept)}"))
         freed = alone.stop_what_nothing_holds(situation, self._possibly_active_here, self._origin)
         if freed:
             effects.append(Note("acting-alone", f"nothing unmanaged runs that must stop first; {described(freed)}"))
