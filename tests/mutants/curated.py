@@ -44,14 +44,14 @@ ACTIVITY = (
         "a clean-up forgets a failed start, a probe cannot look, and the service that runs is started on another node",
     ),
     Mutant(
-        "FencingLimits.objection",
+        "FencingLimits._obstacle",
         "failures >= self.attempts_max",
         "False",
         "where a device fails, a failed stop stops all other services of its node every five seconds, without end",
     ),
     Mutant(
         "FencingLimits._attempts_in_vain",
-        "record.target == node and record.causes and record.issued_at >= since",
+        "record.target == node and (record.causes or not is_for_failures) and record.issued_at >= since",
         "record.target == node and record.issued_at >= since",
         "failed attempts on a silent node keep it from being fenced for a stop that fails later",
     ),
@@ -909,6 +909,12 @@ EXECUTOR = (
         "not left or not situation.is_recorded_dead or not self._rules.recorded_death_ends_all",
         "True",
         "a node keeps what it left alone before it was recorded as fenced",
+    ),
+    Mutant(
+        "tickets:_held",
+        "limits is None or node.is_unclean or node.is_remote or not node.is_online",
+        "True",
+        "a node that nobody can fence is lost for a ticket again and again, and its other services stop each time",
     ),
     Mutant(
         "ActingAlone.stop_what_was_kept",

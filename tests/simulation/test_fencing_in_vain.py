@@ -1,10 +1,14 @@
-"""A node that is heard, on which a stop failed, and that cannot be fenced: only what failed is left alone there."""
+"""A node that is heard and cannot be fenced for what runs there: its other services run on.
+
+What failed to stop is left alone there; what has lost its ticket is stopped.
+"""
 
 import pytest
 
-from haclusterd.cib.commands import CleanUp, ForgetFencings
+from haclusterd.cib.commands import CleanUp, ForgetFencings, PutConstraint, SetTicket, TicketChange
 from haclusterd.model.cluster import NodeState
-from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.configuration import TicketConstraint
+from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.hosts.fence_devices import FaultMode
@@ -68,3 +72,41 @@ def test_a_node_whose_device_nobody_may_use_is_not_given_up_for_a_failed_stop() 
     assert cluster.truth.active_nodes(DB) == (holder,), "what cannot be stopped is left alone"
     cluster.configure([configurations.prefers(configurations.DEVICE, others[0], 0)])
     cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != holder, 30_000, "it is fenced")
+
+
+def with_lost_ticket(cluster: Cluster) -> None:
+    """Have db need a ticket, whose loss is answered by fencing, and revoke that."""
+    ticket = TicketConstraint(ConstraintId("db-ticket"), "rights", DB, loss_policy="fence")
+    cluster.administer(SetTicket("rights", TicketChange.GRANT, "admin"))
+    cluster.configure([PutConstraint(ticket)])
+    cluster.run_for(3000)
+    cluster.administer(SetTicket("rights", TicketChange.REVOKE, "admin"))
+
+
+@pytest.mark.parametrize("mode", [FaultMode.WORKS, FaultMode.REFUSES], ids=lambda mode: mode.value)
+def test_what_has_lost_its_ticket_is_stopped_where_its_node_is_fenced_in_vain(mode: FaultMode) -> None:
+    cluster, holder = beside(seed=3)
+    cluster.switch.set(holder, mode)
+    with_lost_ticket(cluster)
+    cluster.until(lambda: not cluster.truth.active_nodes(DB), 60_000, "db is stopped, or its node is")
+    cluster.until(lambda: cluster.runs_once("vip"), 60_000, "the other service runs")
+    cluster.until(lambda: cluster.state(holder) is NodeState.ONLINE, 60_000, "its node is back")
+    cluster.until_settled(30_000, "settled")
+    before = losses(cluster, holder)
+    for _ in range(600):
+        cluster.run_for(100)
+        assert cluster.runs_once("vip"), "it runs on"
+    assert losses(cluster, holder) == before
+    assert [target for _, target, _ in cluster.switch.acted] == ([holder] if mode is FaultMode.WORKS else [])
+
+
+def test_a_node_whose_device_nobody_may_use_stops_what_has_lost_its_ticket() -> None:
+    cluster, holder = beside(seed=3)
+    others = cluster.others(holder)
+    cluster.configure([configurations.prefers(configurations.DEVICE, name, -1_000_000) for name in others])
+    with_lost_ticket(cluster)
+    cluster.until(lambda: not cluster.truth.active_nodes(DB), 10_000, "db is stopped")
+    for _ in range(100):
+        cluster.run_for(100)
+        assert cluster.runs_once("vip"), "it runs on"
+        assert cluster.state(holder) is NodeState.ONLINE

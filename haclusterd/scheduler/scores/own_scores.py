@@ -27,6 +27,7 @@ from haclusterd.scheduler.scores.location import (
 from haclusterd.scheduler.scores.location_constraints import unpack_locations
 from haclusterd.scheduler.scores.tickets import apply_tickets
 from haclusterd.scheduler.unpack.failures import Failures, to_ban
+from haclusterd.scheduler.unpack.fencing_limits import FencingLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,8 @@ def apply_own_scores(cib: Cib, inventory: Inventory, failures: Failures, setting
     compatible = settings.options.is_pacemaker_compatible
     colocations = unpack_colocations(inventory, configuration, settings.time, binds_to_itself=compatible)
     locks = apply_shutdown_locks(inventory, settings)
-    apply_tickets(inventory, configuration, cib.status.tickets, settings)
+    limits = None if compatible else _limits(cib, inventory, settings)
+    apply_tickets(inventory, configuration, cib.status.tickets, settings, limits)
     health = unpack_health(inventory, settings)
     apply_locations([*health, *unpack_locations(inventory, configuration, settings), *locks.preferences])
     apply_stickiness(inventory, settings)
@@ -53,6 +55,13 @@ def apply_own_scores(cib: Cib, inventory: Inventory, failures: Failures, setting
     apply_exclusive_discovery(inventory, settings)
     ban_by_kind(inventory)
     return ScoresFound(colocations, locks.void)
+
+
+def _limits(cib: Cib, inventory: Inventory, settings: Settings) -> FencingLimits:
+    """Return what may keep a node from being fenced for a ticket, besides the nodes that have to be fenced anyway."""
+    limits = FencingLimits.under(cib, settings)
+    limits.wanted.update((node.name, []) for node in inventory.nodes if node.is_unclean and node.is_online)
+    return limits
 
 
 def begin_scores(resources: Iterable[Resource]) -> None:

@@ -2,7 +2,8 @@
 
 Source: Pacemaker Explained, "Multi-Site Clusters and Tickets". What happens to what already runs when the ticket is
 lost is the constraint's `loss-policy`; a ticket in standby lets nothing new come. That a resource may not be promoted
-without a ticket for its promoted role is enforced when roles are chosen (`promotion`).
+without a ticket for its promoted role is enforced when roles are chosen (`promotion`). Where fencing would be in vain,
+or would end the quorum, what has lost its ticket is stopped instead (safety.md §4); Pacemaker has no such limit.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,10 +12,11 @@ from haclusterd.model.cluster import TicketState
 from haclusterd.model.configuration import Configuration, TicketConstraint
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import Role
-from haclusterd.scheduler.model.entities import Inventory, Resource, TicketUse, Variant
+from haclusterd.scheduler.model.entities import Inventory, Node, Resource, TicketUse, Variant
 from haclusterd.scheduler.model.references import cut_at_missing, expanded_sets, named_group
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.unpack.fencing_demands import demand_fencing
+from haclusterd.scheduler.unpack.fencing_limits import FencingLimits
 
 _ROLES = {
     "started": Role.STARTED,
@@ -27,9 +29,16 @@ _ROLES = {
 
 
 def apply_tickets(
-    inventory: Inventory, configuration: Configuration, tickets: Mapping[str, TicketState], settings: Settings
+    inventory: Inventory,
+    configuration: Configuration,
+    tickets: Mapping[str, TicketState],
+    settings: Settings,
+    limits: FencingLimits | None,
 ) -> None:
-    """Obey all ticket constraints: forbid, block, or demand that nodes are fenced."""
+    """Obey all ticket constraints: forbid, block, or demand that nodes are fenced.
+
+    `limits`: what may keep a node from being fenced; None: nothing.
+    """
     for constraint in configuration.constraints.values():
         if isinstance(constraint, TicketConstraint):
             state = tickets.get(constraint.ticket) or TicketState(constraint.ticket)
@@ -40,7 +49,7 @@ def apply_tickets(
                     resource.scores.ticket_uses.append(use)
                     if not use.is_held:
                         for leaf in list(resource.leaves()):
-                            _obey(leaf, use, state, inventory.nodes_by_name)
+                            _obey(leaf, use, state, inventory.nodes_by_name, limits)
 
 
 def _bound(
@@ -64,7 +73,9 @@ def _use(constraint: TicketConstraint, role: str | None, state: TicketState, set
     return TicketUse(constraint.id, state.id, found, policy, state.is_granted and not state.is_standby)
 
 
-def _obey(resource: Resource, use: TicketUse, state: TicketState, nodes: Iterable[NodeName]) -> None:
+def _obey(
+    resource: Resource, use: TicketUse, state: TicketState, nodes: Iterable[NodeName], limits: FencingLimits | None
+) -> None:
     is_kept_away = bool(resource.found.active_nodes) or not _is_bundled(resource)
     if state.is_granted:
         if is_kept_away:
@@ -73,7 +84,7 @@ def _obey(resource: Resource, use: TicketUse, state: TicketState, nodes: Iterabl
         if is_kept_away:
             _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is not granted", nodes)
     else:
-        _lose(resource, use, nodes)
+        _lose(resource, use, nodes, limits)
 
 
 def _is_bundled(resource: Resource) -> bool:
@@ -86,15 +97,29 @@ def _keep_away(resource: Resource, use: TicketUse, source: str, nodes: Iterable[
         resource.scores.ban_everywhere(source, nodes)
 
 
-def _lose(resource: Resource, use: TicketUse, nodes: Iterable[NodeName]) -> None:
+def _lose(resource: Resource, use: TicketUse, nodes: Iterable[NodeName], limits: FencingLimits | None) -> None:
     """A resource is active and its ticket is not granted (any more)."""
     source = f"{use.id}: ticket {use.ticket} is not granted"
     is_its_role = use.role in (Role.UNKNOWN, resource.found.original_role)
     if use.loss_policy == "stop" or (use.loss_policy == "demote" and use.role is not Role.PROMOTED):
         resource.scores.ban_everywhere(source, nodes)
     elif use.loss_policy == "fence" and is_its_role:
-        resource.scores.ban_everywhere(source, nodes)
         for node in resource.found.active_nodes:
-            demand_fencing(node, "deadman ticket was lost")
+            held = _held(node, limits)
+            if held:
+                source += f"; {node.name} is not fenced for it: {held}"
+            else:
+                demand_fencing(node, "deadman ticket was lost")
+        resource.scores.ban_everywhere(source, nodes)
     elif use.loss_policy == "freeze" and is_its_role:
         resource.scores.frozen_by = source
+
+
+def _held(node: Node, limits: FencingLimits | None) -> str:
+    """Say why a node is not fenced, that can be ordered to stop something; empty: it is, or has to be anyway."""
+    if limits is None or node.is_unclean or node.is_remote or not node.is_online:
+        return ""
+    held = limits.objection_to_ticket(node.name)
+    if not held:
+        limits.wanted.setdefault(node.name, [])
+    return held

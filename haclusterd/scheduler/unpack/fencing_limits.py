@@ -19,6 +19,7 @@ from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.quorum import ends_quorum
 from haclusterd.model.records import dataclass, field
 from haclusterd.scheduler.model.dates import EffectiveTime
+from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.unpack.fence_executors import able_to_use, levels_for
 
 _DONE = (FenceOutcome.FENCED, FenceOutcome.CONFIRMED)
@@ -53,6 +54,18 @@ class FencingLimits:
             properties.integer("fencing-max-attempts"),
         )
 
+    @classmethod
+    def under(cls, cib: Cib, settings: Settings) -> "FencingLimits":
+        """Return the limits that hold for a plan."""
+        return cls(
+            cib,
+            settings.time,
+            settings.fencing_loop_limit,
+            settings.fencing_failure_limit,
+            settings.fencing_loop_window_ms,
+            settings.fencing_max_attempts,
+        )
+
     def objection(self, node: NodeName, failed: FailedOperation, failed_at: WallTime) -> str:
         """Say why a node is not to be fenced for a failure on it; empty when it is."""
         if node in self.wanted:
@@ -67,20 +80,29 @@ class FencingLimits:
         times = sum(record.target == node for record in recent)
         if self.loop_limit and times >= self.loop_limit:
             return f"it was fenced {times} times within {window} for failed operations (fencing-loop-limit)"
-        failures = self._attempts_in_vain(node, since)
+        return self._obstacle(node, since, is_for_failures=True)
+
+    def objection_to_ticket(self, node: NodeName) -> str:
+        """Say why a node is not to be fenced for a lost ticket; empty when it is."""
+        return self._obstacle(node, self.time.now - self.window_ms, is_for_failures=False)
+
+    def _obstacle(self, node: NodeName, since: int, *, is_for_failures: bool) -> str:
+        """Say why fencing a node that is heard would be in vain, or would end the quorum."""
+        failures = self._attempts_in_vain(node, since, is_for_failures=is_for_failures)
         if failures >= self.attempts_max:
+            window = durations.render(self.window_ms)
             remedy = f"once its device works: crm fencing cleanup {node}"
             return f"fencing it has failed {failures} times within {window} (fencing-max-attempts), {remedy}"
         return self._without_executor(node) or ends_quorum(self.cib, node, self.wanted)
 
-    def _attempts_in_vain(self, node: NodeName, since: int) -> int:
-        """Return how often fencing a node for failed operations has failed since it was last fenced.
+    def _attempts_in_vain(self, node: NodeName, since: int, *, is_for_failures: bool) -> int:
+        """Return how often fencing a node has failed since it was last fenced; of all attempts, or for failures alone.
 
         A node that is heard joins again in the same boot when its device fails, but each loss stops all its services.
         """
         failures = 0
         for record in self.cib.status.fencing_history:
-            if record.target == node and record.causes and record.issued_at >= since:
+            if record.target == node and (record.causes or not is_for_failures) and record.issued_at >= since:
                 failures = 0 if record.outcome in _DONE else failures + (record.outcome in _IN_VAIN)
         return failures
 

@@ -52,10 +52,7 @@ class _Unpacker:
         self._settings = settings
         self._owners = HistoryOwners(inventory, settings)
         self._is_compatible = settings.options.is_pacemaker_compatible
-        limits = FencingLimits(
-            cib, settings.time, settings.fencing_loop_limit, settings.fencing_failure_limit,
-            settings.fencing_loop_window_ms, settings.fencing_max_attempts,
-        )  # fmt: skip
+        limits = FencingLimits.under(cib, settings)
         self._limits = None if self._is_compatible else limits
         """Pacemaker knows none."""
         self._states = FoundStates(settings, limits)
