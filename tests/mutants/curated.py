@@ -917,6 +917,18 @@ EXECUTOR = (
         "a node that nobody can fence is lost for a ticket again and again, and its other services stop each time",
     ),
     Mutant(
+        "_torn_gangs",
+        "not starts",
+        "True",
+        "two instances of a gang start while the third waits until its node is unfenced",
+    ),
+    Mutant(
+        "Propagation._hold",
+        "stuck is not None and forbid(start, stuck)",
+        "False",
+        "a gang of which one instance cannot start is started and stopped without end",
+    ),
+    Mutant(
         "ActingAlone.stop_what_was_kept",
         "situation.policy is LonePolicy.DEMOTE or situation.policy.keeps_running",
         "True",

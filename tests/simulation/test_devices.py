@@ -2,11 +2,16 @@
 
 import pytest
 
+from haclusterd.cib.commands import PutResource
+from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.devices import DeviceState
+from haclusterd.model.fencing import FenceAction
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.devices import DeviceManners
+from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.scenario import Cluster
 from tests.simulation.device_scenarios import SOON_MS, device_hangs_and_its_node_is_booted, device_of, formed
 
@@ -144,4 +149,29 @@ def test_a_gang_whose_instances_hold_the_last_devices_of_their_nodes_is_expected
     gang = configurations.UNIQUE_GANG
     cluster.configure(configurations.gang(gang))
     cluster.until(lambda: len(cluster.truth.copies_of(ResourceId(gang))) == 2, SOON_MS, "the gang runs")
+    cluster.until_settled(SOON_MS, "settled")
+
+
+def test_a_gang_starts_at_once_also_where_one_of_its_nodes_is_still_being_unfenced() -> None:
+    cluster = formed(devices=2, equipped=3)
+    device = configurations.device(cluster.names).resource
+    assert isinstance(device, Primitive)
+    provides = AttributeSet("switch-meta", (("provides", "unfencing"),))
+    unprobed = configurations.properties(**configurations.USUAL_PROPERTIES, enable_startup_probes="false")
+    cluster.configure([unprobed, PutResource(replace(device, meta=(provides,))), *configurations.gang(size=3)])
+    peer = ResourceId("peer")
+    cluster.until(lambda: len(cluster.truth.copies_of(peer)) == 3, SOON_MS, "the gang runs")
+    node = cluster.others(cluster.dc())[0]
+    cluster.switch.set(node, FaultMode.WORKS, latency_ms=3_000)
+    cluster.power_off(node)
+    cluster.until(lambda: not cluster.truth.copies_of(peer), SOON_MS, "the gang has ended")
+    cluster.power_on(node)
+    cluster.until(
+        lambda: any(order.action is FenceAction.ON for order in cluster.cib.status.fence_orders.values()),
+        SOON_MS, "the node is being unfenced",
+    )  # fmt: skip
+    cluster.edit([configurations.prefers("db", node, 1)])  # a plan that finds the unfencing under way
+    cluster.until(lambda: bool(cluster.truth.copies_of(peer)), SOON_MS, "the gang begins")
+    assert not cluster.cib.status.fence_orders
+    cluster.until(lambda: len(cluster.truth.copies_of(peer)) == 3, SOON_MS, "the gang runs again")
     cluster.until_settled(SOON_MS, "settled")

@@ -88,13 +88,10 @@ def select_actions(
     held |= {action.id for action in in_order if _lacks_devices(action)}
     in_flight = {action.id for action in in_order if _is_in_flight(action, being_fenced)}
     begun = {(each.resource.top, each.task) for each in in_order if each.id in in_flight and each.resource is not None}
-    chosen: list[Action] = []
-    for action in in_order:
-        is_behind = any(before.id in held for before in inputs[action.id])
-        if action.id in held or is_behind or action.id in in_flight or _announces(action, begun):
-            held.add(action.id)
-        else:
-            chosen.append(action)
+    chosen = _not_held(in_order, inputs, held, in_flight, begun)
+    while torn := _torn_gangs(in_order, chosen):
+        held |= torn
+        chosen = _not_held(in_order, inputs, held, in_flight, begun)
     chosen = _without_idle_pseudo(chosen, inputs)
     present = {action.id for action in chosen}
     numbers = {
@@ -102,6 +99,35 @@ def select_actions(
     }
     held_back = frozenset(_never_executed(chosen)) if options.is_pacemaker_compatible else frozenset[int]()
     return Selected(chosen, numbers, [*_circle_warnings(in_circles), *map(_shut_out_warning, shut_out)], held_back)
+
+
+def _not_held(
+    in_order: list[Action],
+    inputs: dict[int, list[Action]],
+    held: set[int],
+    in_flight: set[int],
+    begun: set[tuple[Resource, str]],
+) -> list[Action]:
+    """Return the actions that are neither held nor under way, nor behind such ones."""
+    behind, chosen = set(held), []
+    for action in in_order:
+        is_behind = any(before.id in behind for before in inputs[action.id])
+        if action.id in behind or is_behind or action.id in in_flight or _announces(action, begun):
+            behind.add(action.id)
+        else:
+            chosen.append(action)
+    return chosen
+
+
+def _torn_gangs(in_order: list[Action], chosen: list[Action]) -> set[int]:
+    """Return the chosen starts of gangs of which another start is not chosen (docs/design/0015-devices.md)."""
+    tops = {each.id: each.resource.top for each in in_order if each.task == START and each.resource is not None}
+    starts = {number: top for number, top in tops.items() if top.definition.is_gang}
+    if not starts:
+        return set()
+    present = {each.id for each in chosen}
+    torn = {top for number, top in starts.items() if number not in present}
+    return {number for number, top in starts.items() if number in present and top in torn}
 
 
 def _is_shut_out(action: Action) -> bool:

@@ -5,7 +5,7 @@ so the cost follows the number of relations and changes. Changes go one way, so 
 action happens to those inside: to all of them, or, between interleaved clones, to those that go together.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from haclusterd.model.ocf import Role
 from haclusterd.model.records import dataclass, replace
@@ -134,6 +134,24 @@ class Propagation:
         for action in reversed(list(actions)):
             self._update(action)
             self._drain()
+
+    def hold_together(self, gangs: Iterable[Resource]) -> None:
+        """Let no instance of a gang start where one of them has to and cannot (docs/design/0015-devices.md)."""
+        pending = list(gangs)
+        while pending:
+            held = [gang for gang in pending if self._hold(gang)]
+            self._drain()
+            pending = pending if held else []
+
+    def _hold(self, gang: Resource) -> bool:
+        """Forbid the starts of a gang because of one that cannot be done; tell whether that is new."""
+        begins = (start for leaf in gang.leaves() for start in leaf.actions.get((START, 0), ()))
+        starts = [start for start in begins if not start.is_optional]
+        stuck = next((start for start in starts if not start.is_runnable), None)
+        held = [start for start in starts if stuck is not None and forbid(start, stuck)]
+        for start in held:
+            self._changed(start)
+        return bool(held)
 
     def _drain(self) -> None:
         while self._waiting or self._counting:
