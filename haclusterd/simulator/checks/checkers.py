@@ -194,6 +194,10 @@ class NoRecoveryBeforeFence(Checker):
             self.object_to(f"{call.resource} starts on {node}, but {name} is {status.state} and may hold it")
 
 
+_IN_VAIN = (ExitCode.ARGUMENTS, ExitCode.NOT_INSTALLED, ExitCode.NOT_CONFIGURED)
+"""What a probe answers that could not look."""
+
+
 def may_hold(status: NodeStatus, resource: ResourceId) -> bool:
     """Tell whether a node that does not answer may hold a resource, by the log alone."""
     return status.state is NodeState.LOST and (resource in status.unverified or may_have_begun(status, resource))
@@ -231,7 +235,10 @@ def _leaves_promoted(records: list[OperationRecord]) -> bool:
 
 
 def _leaves_active(records: list[OperationRecord]) -> bool:
+    """Tell whether the newest record that says anything leaves a resource active; a probe in vain says nothing."""
     for record in reversed(records):
+        if record.operation == ActionName.MONITOR and record.interval_ms == 0 and record.exit_code in _IN_VAIN:
+            continue
         if record.operation == ActionName.STOP:
             return record.is_failure
         if record.operation == ActionName.MONITOR:

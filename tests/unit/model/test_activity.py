@@ -11,31 +11,17 @@ from haclusterd.model.activity import (
     started_as,
 )
 from haclusterd.model.cluster import NodeState, NodeStatus
-from haclusterd.model.history import OperationRecord, ReloadInDoubt, ResourceHistory, operation_key
-from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId, Term
-from haclusterd.model.instants import WallTime
+from haclusterd.model.history import OperationRecord, ReloadInDoubt, ResourceHistory
+from haclusterd.model.ids import Incarnation, NodeName, OrderKey, Term
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
 from haclusterd.model.records import replace
+from tests.unit.recorded_operations import AGENT, DB, history, record
 
-DB = ResourceId("db")
-AGENT = AgentReference("ocf", "haclusterd", "stateful")
 LIFE = Incarnation("boot", "0" * 16)
 
 OK, ERROR, NOT_RUNNING = ExitCode.OK, ExitCode.ERROR, ExitCode.NOT_RUNNING
 PROMOTED, FAILED_PROMOTED = ExitCode.PROMOTED, ExitCode.FAILED_PROMOTED
-
-
-def record(
-    call_id: int, operation: str, code: ExitCode, *, status: ExecutionStatus | None = None, interval_ms: int = 0
-) -> OperationRecord:
-    ended = status or (ExecutionStatus.DONE if code in (OK, NOT_RUNNING, PROMOTED) else ExecutionStatus.ERROR)
-    target = NOT_RUNNING if operation == ActionName.MONITOR and not interval_ms else OK
-    return OperationRecord(operation, interval_ms, call_id, code, ended, target, WallTime(0), WallTime(0))
-
-
-def history(*records: OperationRecord) -> ResourceHistory:
-    return ResourceHistory(DB, AGENT, {operation_key(each.operation, each.interval_ms): each for each in records})
 
 
 def running_before(*records: OperationRecord) -> ResourceHistory:

@@ -7,10 +7,13 @@ import pytest
 from haclusterd.cib.commands import IssueOrders
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus, Status
 from haclusterd.model.configuration import Configuration, Primitive
+from haclusterd.model.history import OperationRecord
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId, Term
+from haclusterd.model.ocf import ExitCode
 from haclusterd.model.records import replace
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.checks.checkers import Accepted, Log, NoRecoveryBeforeFence, Scene, ViolationError
+from tests.unit.recorded_operations import history, record
 from tests.unit.situations import order
 
 SERVICE = AgentReference("ocf", "simulated", "service")
@@ -20,6 +23,15 @@ CALL = AgentCall(KEY, DB, "db", SERVICE, "start", {}, {}, 5000, Incarnation("boo
 EMPTY = NodeStatus(N1, state=NodeState.ONLINE)
 UNVERIFIED = replace(EMPTY, unverified=frozenset({DB}))
 STARTING = replace(EMPTY, orders={OrderKey("5.1.2"): replace(order("5.1.2"), node=N1, resource=DB)})
+
+
+def with_records(*records: OperationRecord) -> NodeStatus:
+    return replace(EMPTY, histories={DB: history(*records)})
+
+
+IN_VAIN = record(2, "monitor", ExitCode.NOT_INSTALLED)
+LOOKED_IN_VAIN = with_records(IN_VAIN)
+RAN_AND_LOOKED_IN_VAIN = with_records(record(1, "start", ExitCode.OK), IN_VAIN)
 
 
 def cib(status: NodeStatus) -> Cib:
@@ -35,8 +47,13 @@ def cib(status: NodeStatus) -> Cib:
         (EMPTY, STARTING, True),
         (STARTING, STARTING, True),
         (EMPTY, EMPTY, False),
+        (LOOKED_IN_VAIN, LOOKED_IN_VAIN, False),
+        (RAN_AND_LOOKED_IN_VAIN, RAN_AND_LOOKED_IN_VAIN, True),
     ],
-    ids=["restarted since", "unverified then", "ordered since", "ordered then", "never there"],
+    ids=[
+        "restarted since", "unverified then", "ordered since", "ordered then", "never there", "a probe could not look",
+        "it ran, and a probe could not look",
+    ],
 )
 def test_a_start_on_another_node(when_issued: NodeStatus, now: NodeStatus, is_refused: bool) -> None:
     log = Log()
