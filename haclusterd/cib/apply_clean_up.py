@@ -52,10 +52,9 @@ def _forgiven(status: NodeStatus, command: commands.CleanUp) -> NodeStatus:
     for resource, history in status.histories.items():
         if command.resource not in (None, resource):
             continue
-        failed = [key for key, record in history.records.items() if record.is_failure and not record.is_undecided]
-        if not (failed or history.fail_counts or command.reprobe):
+        if not (history.has_failures or command.reprobe):
             continue
-        histories[resource] = replace(without_records(history, failed), fail_counts={}, last_failure=None)
+        histories[resource] = replace(without_records(history, history.failed), fail_counts={}, last_failure=None)
         unverified.add(resource)
     if command.reprobe:
         probed = frozenset() if command.resource is None else probed - {command.resource}

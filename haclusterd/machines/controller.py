@@ -465,11 +465,16 @@ class ControllerMachine:
 
     @staticmethod
     def _forget_failures(term: _TermOfOffice, cib: Cib, plan: Plan) -> Sequence[Effect]:
-        """Clean up expired failures before their plan is executed: otherwise each plan would find them again."""
+        """Clean up expired failures before their plan is executed: otherwise each plan would find them again.
+
+        A clean-up that changes nothing would lead to no other plan, so it is not waited for.
+        """
         return tuple(
             Propose(Scope.DC, f"forget:{term.number}:{node}:{resource}", CleanUp(resource, node))
             for node, resource in plan.expired_failures
             if cib.status.nodes[node].state is NodeState.ONLINE
+            and resource in cib.status.nodes[node].histories
+            and cib.status.nodes[node].histories[resource].has_failures
         )
 
     def applied(

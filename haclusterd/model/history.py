@@ -134,6 +134,16 @@ class ResourceHistory:
     reloads: tuple[ReloadInDoubt, ...] = ()
     """How else it may run, the oldest first: looked for one after another where the parameters find nothing."""
 
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The keys of the records of failures; not of actions of which nobody will know how they ended."""
+        return tuple(key for key, record in self.records.items() if record.is_failure and not record.is_undecided)
+
+    @property
+    def has_failures(self) -> bool:
+        """Whether there is anything that a clean-up forgets."""
+        return bool(self.fail_counts or self.failed or self.last_failure is not None)
+
 
 def history_of(order: Order) -> ResourceHistory:
     """Return the history of a resource of which nothing is recorded yet but this order."""

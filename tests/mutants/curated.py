@@ -923,6 +923,18 @@ EXECUTOR = (
         "two instances of a gang start while the third waits until its node is unfenced",
     ),
     Mutant(
+        "ControllerMachine._forget_failures",
+        "cib.status.nodes[node].histories[resource].has_failures",
+        "True",
+        "a DC waits for ever for a clean-up that changed nothing, and starts nothing",
+    ),
+    Mutant(
+        "_names_of_failures",
+        "not is_unique and bare_name(name) == bare_name(own)",
+        "False",
+        "what failed while its clone was unique is never forgotten",
+    ),
+    Mutant(
         "Propagation._hold",
         "stuck is not None and forbid(start, stuck)",
         "False",

@@ -128,7 +128,8 @@ class Failures:
             return
         is_compatible = self._settings.options.is_pacemaker_compatible
         if is_reachable and not is_compatible:
-            self.forgotten.setdefault((node.name, resource.recorded_as), why)
+            for name in _names_of_failures(resource, node):
+                self.forgotten.setdefault((node.name, name), why)
         if is_reachable or is_compatible:
             self._cleared.add((resource.id, node.name))
             definition = resource.definition
@@ -160,6 +161,19 @@ def bare_name(name: str) -> str:
     """Return the name of an instance without its number."""
     bare, _colon, number = name.rpartition(":")
     return bare if bare and number.isdecimal() else name
+
+
+def _names_of_failures(resource: Resource, node: Node) -> Iterator[ResourceId]:
+    """Yield the names under which a node has failures that count for a resource.
+
+    Another name than its own has what failed while its clone was unique (`Failures.counts_on`). A clean-up of a name
+    without failures would change nothing, and the plan that asked for it would never be executed.
+    """
+    own, is_unique = resource.recorded_as, resource.definition.is_unique
+    for name, history in node.status.histories.items():
+        is_meant = name == own or (not is_unique and bare_name(name) == bare_name(own))
+        if is_meant and history.has_failures:
+            yield name
 
 
 def _waits_for_fencing(resource: Resource, record: OperationRecord) -> bool:

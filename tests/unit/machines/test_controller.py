@@ -31,10 +31,13 @@ from tests.unit.situations import (
     WEB,
     Cluster,
     commands_of,
+    issue,
     life,
     moment,
     order,
     primitive,
+    record,
+    result,
 )
 
 
@@ -595,8 +598,18 @@ def test_it_hands_over_to_nobody_who_is_gone_or_goes() -> None:
 
 def test_expired_failures_are_forgotten_before_anything_is_planned_with_them() -> None:
     dc = Dc()
+    dc.cluster.must(issue(order("failed")))
+    dc.cluster.must(record(result("failed", exit_code=ExitCode.ERROR)))
     dc.plan = Plan(starting(N2).graph, {}, expired_failures=((N2, DB),))
     assert commands_of(dc.step()) == [commands.CleanUp(DB, N2)]
+
+
+def test_a_plan_is_executed_although_it_wants_failures_forgotten_that_are_not_there() -> None:
+    """Their clean-up would change nothing, and nothing would lead to another plan."""
+    dc = Dc()
+    dc.plan = Plan(starting(N2).graph, {}, expired_failures=((N2, DB),))
+    [ordered] = commands_of(dc.step())
+    assert isinstance(ordered, commands.IssueOrders)
 
 
 # -- fencing ----------------------------------------------------------------------------------------------------------
