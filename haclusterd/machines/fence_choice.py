@@ -17,10 +17,6 @@ from haclusterd.model.properties import ClusterProperties
 from haclusterd.scheduler.unpack.fence_executors import Level, able_to_use
 from haclusterd.scheduler.unpack.fencing_capability import unfencing_devices
 
-BACKOFF_FIRST_MS = 1000
-BACKOFF_MAX_MS = 30_000
-QUICK_ATTEMPTS = 2
-"""Number of attempts without a pause between them; before later ones the pause doubles each time."""
 LOOP_PAUSES_MS = (60_000, 600_000)
 """Pause before another fencing of a node that is fenced again and again: the first, which doubles, and the longest."""
 _ENDS = (FenceOutcome.FENCED, FenceOutcome.CONFIRMED, FenceOutcome.UNFENCED)
@@ -46,19 +42,6 @@ def failures_of(cib: Cib, status: NodeStatus, *, is_unfencing: bool) -> list[Fen
 def attempts_of(failed: Sequence[FencingRecord]) -> int:
     """Return how many attempts have failed; the history remembers only some of them."""
     return max(len(failed), failed[-1].attempt) if failed else 0
-
-
-def pause_ms(attempts: int, quick_until: int) -> int:
-    """Return the pause in ms before the next attempt; from `quick_until` failed attempts on, the longest pause.
-
-    Pacemaker's stonith-max-attempts means the same: it limits immediate attempts, not fencing (Pacemaker Explained,
-    "Cluster Options").
-    """
-    if attempts >= quick_until:
-        return BACKOFF_MAX_MS
-    if attempts < QUICK_ATTEMPTS:
-        return 0
-    return min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS << min(10, attempts - QUICK_ATTEMPTS))
 
 
 def fenced_lately(cib: Cib, node: NodeName, now: WallTime) -> list[FencingRecord]:

@@ -17,7 +17,6 @@ from haclusterd.machines.fence_choice import (
     failures_of,
     least_tried,
     loop_pause_ms,
-    pause_ms,
     unfencing_levels_for,
 )
 from haclusterd.machines.fence_evidence import evidence_since, is_alive_since
@@ -32,6 +31,7 @@ from haclusterd.model.fencing import (
     FenceOutcome,
     FenceState,
     ProofState,
+    pause_ms,
 )
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after

@@ -6,6 +6,11 @@ from haclusterd.model.ids import FenceKey, Incarnation, NodeName, ResourceId, Te
 from haclusterd.model.instants import WallTime
 from haclusterd.model.records import dataclass
 
+BACKOFF_FIRST_MS = 1000
+BACKOFF_MAX_MS = 30_000
+QUICK_ATTEMPTS = 2
+"""Number of attempts without a pause between them; before later ones the pause doubles each time."""
+
 
 class FenceAction(StrEnum):
     """What is asked of a fence device."""
@@ -115,6 +120,19 @@ class FencingRecord:
     """The failures that led to it; none: the node was not heard, or a person wanted it."""
     attempt: int = 0
     """Which attempt on this life of the node it was, counted from 1; 0: a person's word."""
+
+
+def pause_ms(attempts: int, quick_until: int) -> int:
+    """Return the pause in ms before the next attempt; from `quick_until` failed attempts on, the longest pause.
+
+    Pacemaker's stonith-max-attempts means the same: it limits immediate attempts, not fencing (Pacemaker Explained,
+    "Cluster Options").
+    """
+    if attempts >= quick_until:
+        return BACKOFF_MAX_MS
+    if attempts < QUICK_ATTEMPTS:
+        return 0
+    return min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS << min(10, attempts - QUICK_ATTEMPTS))
 
 
 class ProofState(StrEnum):

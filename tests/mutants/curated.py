@@ -50,6 +50,12 @@ ACTIVITY = (
         "where a device fails, a failed stop stops all other services of its node every five seconds, without end",
     ),
     Mutant(
+        "FencingLimits._obstacle",
+        "not self.time.has_come(due)",
+        "False",
+        "a device that is away for some seconds uses up all attempts, and a failed stop blocks until a person comes",
+    ),
+    Mutant(
         "FencingLimits._attempts_in_vain",
         "record.target == node and (record.causes or not is_for_failures) and record.issued_at >= since",
         "record.target == node and record.issued_at >= since",

@@ -44,7 +44,7 @@ def test_a_device_that_fails_does_not_stop_the_other_services_again_and_again(mo
     cluster, holder = beside(seed=3)
     cluster.switch.set(holder, mode)
     move_away(cluster, holder)
-    cluster.until(lambda: len(cluster.cib.status.fencing_history) >= 10, 60_000, "it was tried ten times")
+    cluster.until(lambda: len(cluster.cib.status.fencing_history) >= 10, 240_000, "it was tried ten times")
     cluster.until(lambda: cluster.runs_once("vip"), 20_000, "the other service runs")
     before = losses(cluster, holder)
     for _ in range(1200):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from haclusterd.machines.fence_choice import BACKOFF_MAX_MS
 from haclusterd.model.cluster import NodeState
+from haclusterd.model.fencing import BACKOFF_MAX_MS
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.simulator.hosts import configurations

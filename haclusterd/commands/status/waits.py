@@ -14,11 +14,10 @@ from haclusterd.machines.fence_choice import (
     failures_of,
     fenced_lately,
     loop_pause_ms,
-    pause_ms,
 )
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.fencing import FenceOrder, FencingRecord
+from haclusterd.model.fencing import FenceOrder, FencingRecord, pause_ms
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, NodeState
-from haclusterd.model.fencing import FailedOperation, FenceOutcome, FencingRecord
+from haclusterd.model.fencing import FailedOperation, FenceOutcome, FencingRecord, pause_ms
 from haclusterd.model.history import OperationRecord
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
@@ -88,23 +88,32 @@ class FencingLimits:
 
     def _obstacle(self, node: NodeName, since: int, *, is_for_failures: bool) -> str:
         """Say why fencing a node that is heard would be in vain, or would end the quorum."""
-        failures = self._attempts_in_vain(node, since, is_for_failures=is_for_failures)
+        attempts = self._attempts_in_vain(node, since, is_for_failures=is_for_failures)
+        failures = len(attempts)
         if failures >= self.attempts_max:
             window = durations.render(self.window_ms)
             remedy = f"once its device works: crm fencing cleanup {node}"
             return f"fencing it has failed {failures} times within {window} (fencing-max-attempts), {remedy}"
+        if attempts:
+            due = WallTime(attempts[-1].ended_at + pause_ms(failures, self.attempts_max))
+            if not self.time.has_come(due):
+                self.time.look_again(due)
+                return f"fencing it has failed {failures} times, and is tried again after a pause"
         return self._without_executor(node) or ends_quorum(self.cib, node, self.wanted)
 
-    def _attempts_in_vain(self, node: NodeName, since: int, *, is_for_failures: bool) -> int:
-        """Return how often fencing a node has failed since it was last fenced; of all attempts, or for failures alone.
+    def _attempts_in_vain(self, node: NodeName, since: int, *, is_for_failures: bool) -> list[FencingRecord]:
+        """Return the failed attempts to fence a node since it was last fenced: all, or those for failures alone.
 
         A node that is heard joins again in the same boot when its device fails, but each loss stops all its services.
         """
-        failures = 0
+        attempts: list[FencingRecord] = []
         for record in self.cib.status.fencing_history:
             if record.target == node and (record.causes or not is_for_failures) and record.issued_at >= since:
-                failures = 0 if record.outcome in _DONE else failures + (record.outcome in _IN_VAIN)
-        return failures
+                if record.outcome in _DONE:
+                    attempts.clear()
+                elif record.outcome in _IN_VAIN:
+                    attempts.append(record)
+        return attempts
 
     def _without_executor(self, node: NodeName) -> str:
         """Say that no node that stays online may use what fences a node; empty: one may, or nothing fences it."""

@@ -7,12 +7,11 @@ import pytest
 from haclusterd.cib import commands
 from haclusterd.cib.apply_fencing import REMEMBERED_FAILURES
 from haclusterd.machines.effects import Effect, Note, Propose
-from haclusterd.machines.fence_choice import BACKOFF_FIRST_MS, BACKOFF_MAX_MS
 from haclusterd.machines.fencing_director import FencingDirector
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet, Location
-from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState
+from haclusterd.model.fencing import BACKOFF_FIRST_MS, BACKOFF_MAX_MS, FenceAction, FenceOrder, FenceOutcome, FenceState
 from haclusterd.model.ids import ConstraintId, FenceKey, Incarnation, NodeName, ResourceId, Term
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport

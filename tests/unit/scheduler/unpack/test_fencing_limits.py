@@ -1,5 +1,7 @@
 """When a node is not fenced for a failed operation: what fencing it has cost already, or cannot do."""
 
+import pytest
+
 from haclusterd.cib.commands import PutConstraint, PutResource
 from haclusterd.model.configuration import Location, Primitive
 from haclusterd.model.fencing import FailedOperation, FenceAction, FenceOutcome, FencingRecord
@@ -14,6 +16,7 @@ from tests.unit.situations import DB, N1, N2, N3, Cluster, life
 POWER = ResourceId("power")
 STOP_FAILED = FailedOperation(DB, "stop", "error")
 NOW = WallTime(10_000_000)
+TRIED_AT = WallTime(NOW - 60_000)
 
 
 def with_power(*banned: NodeName) -> Cluster:
@@ -26,8 +29,8 @@ def with_power(*banned: NodeName) -> Cluster:
 
 def tried(number: int, outcome: FenceOutcome, *, is_for_failure: bool = True, token: int = 1) -> FencingRecord:
     return FencingRecord(
-        FenceKey(f"f{number}"), N2, life(N2, token=token), FenceAction.REBOOT, POWER, N1, outcome, "", NOW, NOW, "",
-        causes=(STOP_FAILED,) if is_for_failure else (),
+        FenceKey(f"f{number}"), N2, life(N2, token=token), FenceAction.REBOOT, POWER, N1, outcome, "",
+        TRIED_AT, TRIED_AT, "", causes=(STOP_FAILED,) if is_for_failure else (),
     )
 
 
@@ -44,6 +47,20 @@ def test_after_ten_failed_attempts_a_node_that_is_heard_is_not_fenced_for_a_fail
     said = objection(cluster, *history)
     assert "has failed 10 times within 1h (fencing-max-attempts)" in said
     assert "crm fencing cleanup n2" in said
+
+
+@pytest.mark.parametrize(("failures", "pause_ms"), [(1, 0), (2, 1000), (3, 2000), (6, 16_000), (9, 30_000)])
+def test_between_failed_attempts_its_services_run_on_for_a_growing_time(failures: int, pause_ms: int) -> None:
+    history = [tried(number, FenceOutcome.FAILED) for number in range(failures)]
+    cib = with_power().cib
+    cib = replace(cib, status=replace(cib.status, fencing_history=tuple(history)))
+    due = WallTime(TRIED_AT + pause_ms)
+    assert FencingLimits.of(cib, due, ClusterProperties(cib.in_force)).objection(N2, STOP_FAILED, TRIED_AT) == ""
+    if pause_ms:
+        limits = FencingLimits.of(cib, WallTime(due - 1), ClusterProperties(cib.in_force))
+        said = limits.objection(N2, STOP_FAILED, TRIED_AT)
+        assert said == f"fencing it has failed {failures} times, and is tried again after a pause"
+        assert limits.time.recheck_at == due
 
 
 def test_attempts_for_another_reason_and_those_before_a_success_do_not_count() -> None:
