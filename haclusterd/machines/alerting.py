@@ -76,7 +76,8 @@ class AlertingMachine:
         self._collecting: dict[str, tuple[int, Instant]] = {}
         """By recipient whose group is being collected: the first event, and the end of the collection."""
         self._tests: dict[str, AlertTest] = {}
-        """Results of tests that are not recorded yet."""
+        """Results of tests that are not recorded yet, also of a term before: a later call, which was under way at the
+        election, records a position behind the test when it ends."""
         self._dropped: Mapping[str, int] = {}
         self._record_at = Instant(0)
         self._is_unrecorded = False
@@ -94,7 +95,7 @@ class AlertingMachine:
         queue = cib.status.alerts
         if controller.term != self._term:
             self._term, self._reached, self._incidents = controller.term, {}, {}
-            self._newest_incident, self._collecting, self._tests = {}, {}, {}
+            self._newest_incident, self._collecting = {}, {}
             self._dropped = queue.dropped
         dropped = {key: count - self._dropped.get(key, 0) for key, count in queue.dropped.items()
                    if count > self._dropped.get(key, 0)}  # fmt: skip
@@ -201,11 +202,16 @@ class AlertingMachine:
             target.key, event.sequence, target.alert.path, environment, settings.timeout_ms, numbers, bool(event.only)
         )
 
+    @staticmethod
+    def _is_wanted(key: str, test: AlertTest, queue: AlertQueue) -> bool:
+        known = queue.tests.get(key)
+        return known is not None and not known.is_done and known.sequence == test.sequence
+
     def _record(self, queue: AlertQueue, term: Term, now: Instant) -> RecordAlerts | None:
         news = {key: reached for key, reached in sorted(self._reached.items())
                 if reached > queue.delivered.get(key, reached)}  # fmt: skip
         self._tests = {key: test for key, test in sorted(self._tests.items())
-                       if key in queue.tests and not queue.tests[key].is_done}  # fmt: skip
+                       if self._is_wanted(key, test, queue)}  # fmt: skip
         self._is_unrecorded = bool(news or self._tests)
         if not self._is_unrecorded or now < self._record_at:
             return None

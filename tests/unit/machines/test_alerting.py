@@ -221,6 +221,23 @@ def test_a_test_goes_to_whom_it_is_for_and_how_it_ended_is_recorded(result: Aler
     )  # fmt: skip
 
 
+def test_how_a_test_ended_is_recorded_also_when_an_election_came_before_the_record() -> None:
+    """The end of the next call, under way at the election, records a position behind the test: nobody repeats that."""
+    alerting, state = machine(), with_test("r2")
+    controller = state.status.controller
+    assert controller is not None
+    first = alerting.step(state, Instant(RECORD_PAUSE_MS))
+    end(alerting, first, "r2")
+    following = alerting.step(state, Instant(RECORD_PAUSE_MS + 1))
+    assert ([(each.key, each.sequence) for each in following.calls], following.record) == ([("r2", 2)], None)
+    elected = replace(state, status=replace(state.status, controller=replace(controller, term=Term(4))))
+    assert alerting.step(elected, Instant(RECORD_PAUSE_MS + 2)).record is None
+    end(alerting, following, "r2")
+    record = alerting.step(elected, Instant(3 * RECORD_PAUSE_MS)).record
+    assert record is not None
+    assert (record.delivered["r2"], record.tests["r2"].is_done) == (2, True)
+
+
 def test_dropped_events_are_reported_once() -> None:
     alerting, state = machine(), cib(TWO, events=3)
     alerting.step(state, Instant(0))
