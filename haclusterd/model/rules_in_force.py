@@ -28,7 +28,7 @@ class SafetyRules:
     migration_counts_on_both: bool = True
     """What is being migrated live, or was and nobody knows how it ended, may be active on both nodes (safety.md §1)."""
     restart_keeps_orders: bool = True
-    """A daemon's restart ends no order that can make something active; its next life answers for it (safety.md §1)."""
+    """A daemon's restart ends no order that can make something active; its successor answers it (safety.md §1)."""
     unverified_may_be_promoted: bool = True
     """An instance whose last action may have had any outcome may be promoted until a probe answers (safety.md §1)."""
     one_active_copy: bool = True
@@ -52,7 +52,7 @@ class SafetyRules:
     rebuild_withdrawn_set: bool = True
     """A restarted voter echoes nobody until the withdrawn set is rebuilt from its journal (safety.md §2)."""
     feed_needs_lease: bool = True
-    """The watchdog is fed only with a valid lease and a brain that lives, or on a proven empty node (safety.md §2)."""
+    """The watchdog is fed only with a valid lease and a daemon that lives, or on a proven empty node (safety.md §2)."""
     wait_covers_held_back_feed: bool = True
     """Survivors wait for a watchdog so long that a feed held back by a stopped feeder counts as well (safety.md §2)."""
     wait_has_reserve: bool = True

@@ -143,7 +143,7 @@ class Cluster:
         self.planners = PlannerManners()
         """How long the controllers' plans take, and whether they come at all."""
         self.may_crash: Callable[[NodeName, Exception], bool] = lambda _node, _error: False
-        """Whether the scenario expects a brain to crash."""
+        """Whether the scenario expects a daemon to crash."""
         self.feature_levels: dict[NodeName, int] = {}
         """What is installed on a node, as the level that it reads, where that is older than the newest."""
         self._keeps_all_rules = rules == ALL_RULES
@@ -432,11 +432,11 @@ class Cluster:
         self.hosts[NodeName(node)].power_on()
 
     def kill_brain(self, node: str) -> None:
-        """SIGKILL to the brain; systemd starts it again."""
+        """SIGKILL to the daemon; systemd starts it again."""
         self.hosts[NodeName(node)].brain.kill()
 
     def reload_brain(self, node: str) -> None:
-        """SIGHUP to the brain: it ends its work in order and puts a new image into its process."""
+        """SIGHUP to the daemon: it ends its work in order and puts a new image into its process."""
         unit = self.hosts[NodeName(node)].brain
         process = unit.process
         if not isinstance(process, BrainProcess):
@@ -453,27 +453,27 @@ class Cluster:
         self.hosts[NodeName(node)].pacer.kill()
 
     def pause_brain(self, node: str) -> None:
-        """SIGSTOP to the brain."""
+        """SIGSTOP to the daemon."""
         self.hosts[NodeName(node)].brain.pause()
 
     def resume_brain(self, node: str) -> None:
-        """SIGCONT to the brain."""
+        """SIGCONT to the daemon."""
         self.hosts[NodeName(node)].brain.resume()
 
     def hang_main_loop(self, node: str) -> None:
-        """Stop a brain's main loop alone."""
+        """Stop a daemon's main loop alone."""
         self.hosts[NodeName(node)].brain.hang(self.brain_of(node).main_life)
 
     def hang_raft_thread(self, node: str) -> None:
-        """Stop a brain's Raft thread alone."""
+        """Stop a daemon's Raft thread alone."""
         self.hosts[NodeName(node)].brain.hang(self.brain_of(node).raft_life)
 
     def resume_main_loop(self, node: str) -> None:
-        """Let a brain's main loop go on."""
+        """Let a daemon's main loop go on."""
         self.hosts[NodeName(node)].brain.unhang(self.brain_of(node).main_life)
 
     def resume_threads(self, node: str) -> None:
-        """Let a brain's threads go on."""
+        """Let a daemon's threads go on."""
         for thread in (self.brain_of(node).main_life, self.brain_of(node).raft_life):
             self.hosts[NodeName(node)].brain.unhang(thread)
 
@@ -584,7 +584,7 @@ class Cluster:
         return self.checkers.log.newest
 
     def brain_of(self, node: str) -> BrainProcess:
-        """Return the process that is a node's brain now."""
+        """Return the process that is a node's daemon now."""
         process = self.hosts[NodeName(node)].brain.process
         assert isinstance(process, BrainProcess), f"{node} has no brain"
         return process
@@ -626,7 +626,7 @@ class Cluster:
         return bool(status.fence_orders) or any(node.orders for node in status.nodes.values())
 
     def is_up_to_date(self, node: NodeName) -> bool:
-        """Tell whether a brain runs there, knows all that was ever applied, and has joined."""
+        """Tell whether a daemon runs there, knows all that was ever applied, and has joined."""
         process = self.hosts[node].brain.process
         if not isinstance(process, BrainProcess) or not process.life.is_running or process.shown is None:
             return False

@@ -71,7 +71,7 @@ def source_dies_after_the_hand_over(rules: SafetyRules) -> None:
 
 
 def migration_outlives_its_daemon(rules: SafetyRules) -> None:
-    """n1's daemon is killed in mid-migration; its next life joins, and n2 is asked, before vm has moved there."""
+    """n1's daemon is killed in mid-migration; the next incarnation joins, n2 is asked, and only then vm moves there."""
     cluster = migrating(rules, fate=Fate(duration_ms=4000, effect_at_percent=90))
     cluster.run_for(200)
     cluster.kill_brain(SOURCE)
@@ -157,7 +157,7 @@ def _daemon_dies_after_a_change(rules: SafetyRules, made: Maker) -> None:
 
 
 def agent_is_changed(rules: SafetyRules) -> None:
-    """db runs when another agent is configured for it, and n1's daemon dies: its next life must ask the older agent."""
+    """db runs when another agent is configured for it, and n1's daemon dies: the older agent must be asked."""
     _daemon_dies_after_a_change(rules, CHANGED[0])
 
 

@@ -38,7 +38,7 @@ def device_of(cluster: Cluster, resource: str = "llm") -> DeviceId | None:
 
 
 def given_twice(rules: SafetyRules) -> None:
-    """A start claims the device that llm holds, whatever its DC was thinking: it is put into the log here by hand."""
+    """A start claims the device that llm holds, which no DC would order: it is put into the log by hand."""
     cluster = formed(rules)
     [held] = [order for order in cluster.checkers.log.orders.values() if order.resource == "llm" and order.devices]
     controller = cluster.cib.status.controller
@@ -66,7 +66,7 @@ def stopped_and_not_free(rules: SafetyRules) -> None:
 
 
 def older_life_hangs(rules: SafetyRules) -> None:
-    """llm dies, and its process hangs in the driver: its next life may not begin on that device before it is gone."""
+    """llm dies, and its process hangs in the driver: it may not start on that device again before that is gone."""
     cluster = formed(rules)
     cluster.truth.devices.manners = DeviceManners(hanging_share=1.0)
     cluster.kill_service("llm")
@@ -121,7 +121,7 @@ def stranger_on_a_device_to_be_reset(rules: SafetyRules) -> None:
 
 
 def daemon_dies_while_a_device_is_reset(rules: SafetyRules) -> None:
-    """The reset goes on; the next life of the daemon does not repeat it, and gives the device out when it is proven."""
+    """The reset goes on; the daemon's next incarnation does not repeat it, and waits for its proof."""
     cluster = formed(rules)
     cluster.configure([configurations.with_devices("llm", 1, {"target-role": "Stopped"})])
     cluster.until_settled(SOON_MS, "llm stopped")

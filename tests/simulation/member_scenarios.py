@@ -10,7 +10,7 @@ MINUTE_MS = 60_000
 
 
 def lease_by_old_voters(rules: SafetyRules) -> None:
-    """A brain does not learn that three voters became five; then it and an old voter are cut off from the three others.
+    """A daemon does not learn that three voters became five; then it and an old voter are cut off from the others.
 
     By the voters that its pacer knows the two are a majority, and the other one has not heard that it is lost.
     """

@@ -75,7 +75,7 @@ def replay_after_fencing(rules: SafetyRules) -> None:
 
 
 def order_for_an_older_incarnation(rules: SafetyRules) -> None:
-    """The DC walks a plan while n2's brain restarts: the next order is made for a life that ends before its commit."""
+    """A plan is executed while n2's daemon restarts: an order is for an incarnation that ends before its commit."""
     for offset_ms in range(1000, 1400, 100):
         cluster = formed(rules)
         dc = cluster.dc()
@@ -102,7 +102,7 @@ def start_without_lease(rules: SafetyRules) -> None:
 
 
 def voided_while_queued(rules: SafetyRules) -> None:
-    """An order waits for a free hand on n1; before one is free it is voided."""
+    """An order waits for a free slot on n1; before one is free it is voided."""
     cluster = formed(rules, shape=Shape(actions_max=1))
     cluster.fates.write("first", "start", SLOW_START)
     edits = [configurations.primitive(name) for name in ("first", "second")]
@@ -115,7 +115,7 @@ def voided_while_queued(rules: SafetyRules) -> None:
 
 
 def begun_too_late(rules: SafetyRules) -> None:
-    """An order waits for a free hand on n1 for longer than its deadline."""
+    """An order waits for a free slot on n1 for longer than its deadline."""
     cluster = formed(rules, shape=Shape(actions_max=1))
     cluster.fates.write("first", "start", Fate(duration_ms=14_000))
     slow = configurations.primitive("first", start_timeout_ms=20_000)
@@ -210,7 +210,7 @@ def old_dc_speaks_late(rules: SafetyRules) -> None:
 
 
 def results_of_an_older_life(rules: SafetyRules) -> None:
-    """A stop that n1's old life reports reaches the log after n1's next Join, when db runs there again.
+    """A stop that n1's old incarnation reports reaches the log after n1's next Join, when db runs there again.
 
     Sessions keep their order and a follower forwards nothing for others, so our own transport brings no entry that
     late: here it is put into the log by hand.
@@ -237,7 +237,7 @@ def results_of_an_older_life(rules: SafetyRules) -> None:
 
 
 def restart_in_mid_start(rules: SafetyRules) -> None:
-    """n1's brain is killed while an agent starts db; the agent goes on and succeeds."""
+    """n1's daemon is killed while an agent starts db; the agent goes on and succeeds."""
     cluster = formed(rules)
     cluster.fates.write("db", "start", SLOW_START, node="n1", times=1)
     cluster.kill_service("db")
@@ -248,7 +248,7 @@ def restart_in_mid_start(rules: SafetyRules) -> None:
 
 
 def restart_in_mid_stop(rules: SafetyRules) -> None:
-    """n1's brain is killed while an agent stops db there; db is wanted on n2 by then."""
+    """n1's daemon is killed while an agent stops db there; db is wanted on n2 by then."""
     cluster = formed(rules)
     cluster.fates.write("db", "stop", Fate(duration_ms=3000, effect_at_percent=90), node="n1", times=1)
     cluster.configure([configurations.prefers("db", "n1", -1_000_000)])
@@ -260,7 +260,7 @@ def restart_in_mid_stop(rules: SafetyRules) -> None:
 
 
 def restart_hides_a_start(rules: SafetyRules) -> None:
-    """As in mid-start, but db is wanted on another node when the new life joins: what runs must be looked for."""
+    """As in mid-start, but db is wanted on another node when the new incarnation joins: a probe must come first."""
     cluster = formed(rules)
     cluster.fates.write("db", "start", Fate(duration_ms=1500, effect_at_percent=90), node="n1", times=1)
     cluster.kill_service("db")
@@ -288,7 +288,7 @@ def late_echoes(rules: SafetyRules) -> None:
 
 
 def lost_while_its_brain_is_stopped(rules: SafetyRules) -> None:
-    """A node's brain is stopped, its pacer is not; it is lost, and its pacer must get no more echoes."""
+    """A node's daemon is stopped, its pacer is not; it is lost, and its pacer must get no more echoes."""
     cluster = formed(rules, shape=Shape(brain_timeout_ms=3000))
     node = cluster.others(cluster.dc())[0]
     cluster.switch.set(node, FaultMode.DEAD)
@@ -298,7 +298,7 @@ def lost_while_its_brain_is_stopped(rules: SafetyRules) -> None:
 
 
 def voters_restart_after_a_loss(rules: SafetyRules) -> None:
-    """The same, and then the voters' brains restart: they must remember whom they gave up."""
+    """The same, and then the voters' daemons restart: they must remember whom they gave up."""
     cluster = formed(rules, shape=Shape(brain_timeout_ms=3000))
     node = cluster.others(cluster.dc())[0]
     cluster.switch.set(node, FaultMode.DEAD)
@@ -339,7 +339,7 @@ def only_the_dc_does_not_hear(rules: SafetyRules) -> None:
 def dc_is_paused(rules: SafetyRules) -> None:
     """The DC's pacer stands still for almost T, and what was sent to it meanwhile is gone: nobody else is to blame.
 
-    The others do not hear each other, so that neither can bear witness for the other.
+    The others do not hear each other, so that neither can report that it hears the other.
     """
     for step in range(8):
         cluster = formed(rules, seed=step)
@@ -391,7 +391,7 @@ def dead_switch(rules: SafetyRules) -> None:
 
 
 def lying_switch(rules: SafetyRules) -> None:
-    """A node is fenced by hand, and the switch does nothing and says ok; its brain is stopped, its pacer is heard."""
+    """A node is fenced by hand, and the switch does nothing and says ok; its daemon is stopped, its pacer is heard."""
     cluster = formed(rules)
     cluster.pause_brain("n1")
     cluster.switch.set("n1", FaultMode.LIES)
@@ -438,7 +438,7 @@ def record_is_seen_where_something_unmanaged_runs(rules: SafetyRules) -> None:
 
 
 def slow_switch(rules: SafetyRules) -> None:
-    """A node is lost and heard again while the switch takes its time: it must stay out until it was shot."""
+    """A node is lost and heard again while the switch takes its time: it must stay out until it has been fenced."""
     cluster = formed(rules)
     cluster.switch.set("n1", FaultMode.WORKS, latency_ms=4500)
     cluster.isolate("n1")

@@ -1,7 +1,7 @@
 """Two versions in one cluster, of which the newer one has a rule of `apply` that the older one lacks.
 
 Which rule that is does not matter: the next version is this one under another level, and `refuse_old_term` is taken for
-new in it. A brain of the version before knows no such rule, whatever the cluster's level is.
+new in it. A daemon of the version before knows no such rule, whatever the cluster's level is.
 """
 
 import pytest

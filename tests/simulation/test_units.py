@@ -11,7 +11,7 @@ from haclusterd.simulator.scenario import Cluster
 from tests.simulation.rule_scenarios import agent_at_work, formed
 
 LATE = Fate(duration_ms=20_000, effect_at_percent=90)
-"""Of a start or stop whose time limit is 5 s, and which the daemon's next life waits 5 s longer for."""
+"""Of a start or stop whose time limit is 5 s, and which the daemon's next incarnation waits 5 s longer for."""
 
 
 def units(*, hasty: bool = False) -> Cluster:
@@ -22,7 +22,7 @@ def units(*, hasty: bool = False) -> Cluster:
 
 
 def restart_in_a_start_that_is_late(cluster: Cluster) -> None:
-    """n1's brain is killed while systemd starts db there, and db is wanted on n2 by then."""
+    """n1's daemon is killed while systemd starts db there, and db is wanted on n2 by then."""
     cluster.fates.write("db", "start", LATE, node="n1", times=1)
     cluster.kill_service("db")
     cluster.until(lambda: agent_at_work(cluster, "n1", "db", "start"), 5000, "db starting on n1")

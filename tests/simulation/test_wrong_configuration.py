@@ -118,7 +118,7 @@ def test_a_probe_that_could_not_look_does_not_take_the_place_of_the_one_that_fou
 
 @pytest.mark.parametrize("code", [*MISSING, 6])
 def test_where_an_instance_may_be_promoted_a_probe_that_cannot_look_lets_no_other_be_promoted(code: int) -> None:
-    """n1's daemon dies in the middle of a promote; what its next life learns of it is nothing."""
+    """n1's daemon dies in the middle of a promote; what its next incarnation learns of it is nothing."""
     cluster = copies.promoting()
     cluster.fates.write("pg", "stop", Fate(3000, effect_at_percent=90), node="n1", times=1)
     cluster.until(lambda: bool(cluster.truth.active_nodes(promoted(copies.PG))), 20_000, "promoted on n1")

@@ -154,7 +154,7 @@ def cut_off_holder_stops(_rules: SafetyRules) -> None:
 
 
 def brain_hangs(_rules: SafetyRules) -> None:
-    """n1's brain hangs for good while its pacer is heard: after brain-timeout nobody feeds, and n1 is reset."""
+    """n1's daemon hangs for good while its pacer is heard: after brain-timeout nobody feeds, and n1 is reset."""
     cluster = formed()
     cluster.hang_main_loop("n1")
     cluster.until(lambda: cluster.hosts[NodeName("n1")].boots == 2, 40_000, "n1 is reset")

@@ -46,11 +46,11 @@ class Scene(Protocol):
     world: World
 
     def incarnation_at(self, node: NodeName) -> Incarnation | None:
-        """Return the incarnation of the brain that runs there now."""
+        """Return the incarnation of the daemon that runs there now."""
         ...
 
     def applied_at(self, node: NodeName) -> Cib | None:
-        """Return the newest CIB that the main loop of the brain there was shown."""
+        """Return the newest CIB that the main loop of the daemon there was shown."""
         ...
 
     def lease_left_ms(self, node: NodeName) -> int:
@@ -58,7 +58,7 @@ class Scene(Protocol):
         ...
 
     def is_at_work(self, node: NodeName) -> bool:
-        """Tell whether the brain there runs undisturbed."""
+        """Tell whether the daemon there runs undisturbed."""
         ...
 
     def services_on(self, node: NodeName) -> tuple[ResourceId, ...]:
@@ -132,7 +132,7 @@ class Checker:
         """An entry was applied for the first time anywhere, whatever came of it."""
 
     def proposed(self, node: NodeName, command: Command) -> None:
-        """A brain asks its store for a command, for the first time."""
+        """A daemon asks its store for a command, for the first time."""
 
     def orders_received(self, node: NodeName, orders: tuple[Order, ...]) -> None:
         """A main loop was shown orders."""
@@ -809,7 +809,7 @@ class Checkers:
             checker.lease_published(node, incarnation, until, until_us)
 
     def proposed(self, node: NodeName, entry: bytes) -> None:
-        """A brain asks its store for an entry; it may have asked before."""
+        """A daemon asks its store for an entry; it may have asked before."""
         if b'"Lost"' not in entry or entry in self._proposed:
             return
         self._proposed.add(entry)

@@ -123,7 +123,7 @@ def drain(chance: Chance, nodes: Nodes) -> Fault:
 
 
 def recover(chance: Chance, nodes: Nodes) -> Fault:
-    """A person has a device recovered, mostly one that is free; mostly its node's brain is killed while that is done,
+    """A person has a device recovered, mostly one that is free; mostly its node's daemon is killed while that is done,
     or a stranger comes."""
     rung = chance.choice((*(Rung.RESET,) * 4, Rung.RELOAD, Rung.RELOAD, Rung.REBOOT))
     wait_ms, is_struck = chance.choice((0, 50, 200, 500, 1_000, 3_000, 12_000)), chance.random() < 0.6
@@ -173,7 +173,7 @@ def leftovers(chance: Chance, _nodes: Nodes) -> Fault:
 
 
 def kill_claimant(chance: Chance, _nodes: Nodes) -> Fault:
-    """What holds a device dies; mostly its node's brain is killed when that is being answered."""
+    """What holds a device dies; mostly its node's daemon is killed when that is being answered."""
     resource, wait_ms = chance.choice(CLAIMANTS), chance.choice((0, 100, 300, 1_000, 2_000))
     is_struck, place = chance.random() < 0.5, chance.random()
 

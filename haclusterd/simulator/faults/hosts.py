@@ -18,7 +18,7 @@ Fault = Drawn[Cluster]
 
 
 def kill_brain(chance: Chance, nodes: Nodes) -> Fault:
-    """SIGKILL to a brain."""
+    """SIGKILL to a daemon."""
     node = chance.choice(nodes)
     return Drawn(f"kill the brain of {node}", lambda cluster: cluster.kill_brain(node))
 
@@ -59,7 +59,7 @@ def lose_all_power(chance: Chance, nodes: Nodes) -> Fault:
 
 
 def pause_brain(chance: Chance, nodes: Nodes) -> Fault:
-    """SIGSTOP to a brain."""
+    """SIGSTOP to a daemon."""
     node = chance.choice(nodes)
 
     def begin(cluster: Cluster) -> End:
@@ -82,7 +82,7 @@ def pause_pacer(chance: Chance, nodes: Nodes) -> Fault:
 
 
 def hang_thread(chance: Chance, nodes: Nodes) -> Fault:
-    """One thread of a brain stands still."""
+    """One thread of a daemon stands still."""
     node, is_main = chance.choice(nodes), chance.random() < 0.5
 
     def begin(cluster: Cluster) -> End | None:
@@ -120,7 +120,7 @@ def stall(chance: Chance, nodes: Nodes) -> Fault:
 
 
 def slow_brain(chance: Chance, nodes: Nodes) -> Fault:
-    """A brain that gets the processor only now and then."""
+    """A daemon that gets the processor only now and then."""
     node = chance.choice(nodes)
     stands_ms, runs_ms = chance.choice(((40, 10), (90, 10), (200, 20), (400, 30)))
 
@@ -167,7 +167,7 @@ def set_wall_clock(chance: Chance, nodes: Nodes) -> Fault:
 
 
 def drain(chance: Chance, nodes: Nodes) -> Fault:
-    """SIGTERM to a brain, which is started again later."""
+    """SIGTERM to a daemon, which is started again later."""
     node = chance.choice(nodes)
 
     def begin(cluster: Cluster) -> End | None:

@@ -95,7 +95,7 @@ class Step:
     met: Activity | None
     is_by_verbs: bool
     killed: str
-    """Whose brain is killed: `there`, `the DC`, a node, or nobody's."""
+    """Whose daemon is killed: `there`, `the DC`, a node, or nobody's."""
     kill_ms: int
     """After the change was asked for."""
     moved_to: NodeName | None
