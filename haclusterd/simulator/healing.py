@@ -1,7 +1,7 @@
 """What people do about a cluster once the last fault has ended: what no program can do for them.
 
 They start what was stopped by hand, upgrade what is too old, and switch on machines that fencing has left off. What
-they have configured stays as it is.
+they have configured stays as it is, but for what keeps nodes from being fenced or what was removed from being stopped.
 """
 
 from haclusterd.cib.commands import DeviceChange, EndDeviceStorm, SteerDevice
@@ -65,7 +65,8 @@ def _waits_for_a_hand(cluster: Cluster, status: NodeStatus) -> bool:
 
 def _put_right(cluster: Cluster) -> None:
     """Let people start the fence devices that they have stopped, and allow those again that they have kept from all
-    nodes: without them nothing that is lost is recovered.
+    nodes: without them nothing that is lost is recovered. And let what was removed be stopped: copies of an earlier
+    shape would run on for ever, and a cluster that is recovered in the same boot does not know their names.
     """
     for device in _stopped_devices(cluster):
         ask(cluster, "resource.start", {"resources": [device]})
@@ -73,6 +74,8 @@ def _put_right(cluster: Cluster) -> None:
     is_opt_in = not ClusterProperties(configuration).boolean("symmetric-cluster")
     if is_opt_in and any(not is_named_by_location(configuration, each.id) for each in configuration.fence_devices()):
         ask(cluster, "configure.statement", {"words": ["property", "symmetric-cluster=true"]})
+    if not ClusterProperties(configuration).boolean("stop-removed-resources"):
+        ask(cluster, "configure.statement", {"words": ["property", "stop-removed-resources=true"]})
     _steer_devices(cluster)
     cluster.world.after(LOOK_MS * MS, lambda: _put_right(cluster))
 
