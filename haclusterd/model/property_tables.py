@@ -48,8 +48,8 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
         aliases=("stonith-timeout",), minimum=1000),
     Row("fencing-max-attempts", ValueType.INTEGER, "10",
         "After how many failures fencing of a node is tried every 30 seconds only, for as long as the node is lost. A "
-        "node that is heard is not fenced for failed operations after so many failures within fencing-loop-window: the "
-        "resource is blocked there instead.",
+        "node that is heard is not fenced for failed operations or lost tickets after so many failures within "
+        "fencing-loop-window: what failed is blocked there instead, and what has lost its ticket is stopped.",
         aliases=("stonith-max-attempts",), minimum=1),
     Row("fencing-loop-limit", ValueType.INTEGER, "3",
         "How often one node is fenced within fencing-loop-window for operations that failed there; later failures block"

@@ -14,7 +14,7 @@ _NODE_OF_ALL = Argument("node", Kind.WORD, "which node; left out: all", complete
 
 _LIFETIME = Argument("lifetime", Kind.WORD, "how long it holds, as PT5M or 5min; left out: for ever")
 _FORCE = Argument("anyway", Kind.WORD, "also where it has no effect", choices=("force",))
-_AS_CRMSH = Argument("as_crmsh", Kind.FLAG, "write the constraint as crmsh does, with role=Started", is_typed=False)
+_AS_CRMSH = Argument("as_crmsh", Kind.FLAG, "write the constraint as crmsh: with its role and member", is_typed=False)
 
 RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", (
     Verb("resource.status", Permission.READ, "Show where resources run", (_ANY_RESOURCES,), (

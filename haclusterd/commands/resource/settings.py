@@ -115,7 +115,7 @@ def setting(context: Context, arguments: Arguments) -> Outcome[Setting | Change]
     if isinstance(found, ReportItem):
         return refusal(found)
     section, name = arguments.word("section"), arguments.word("name")
-    if section == "meta" and arguments.word("action") != SHOW:
+    if section == "meta" and name:
         found = meta_holder(context.cib.configuration, found, name)
     resource = context.cib.configuration.resources[found]
     if section == "utilization" and not isinstance(resource, Primitive):

@@ -306,10 +306,7 @@ class ActingAlone:
         left = self._in(*NOT_OURS, *POLICY_KEEPS)
         if not left or not situation.is_recorded_dead or not self._rules.recorded_death_ends_all:
             return frozenset()
-        before = stops_before(situation.cib.in_force, active() | left)
-        for resource in left:
-            del self._steps[resource]
-        self._plan(left, before, situation, origin)
+        self._plan_again(left, situation, active, origin)
         return left
 
     def stop_what_was_kept(
@@ -320,11 +317,20 @@ class ActingAlone:
             return frozenset()
         kept = self._in(Step.TO_DEMOTE_ONLY, Step.KEPT)
         if kept:
-            before = stops_before(situation.cib.in_force, active() | kept)
-            for resource in kept:
-                del self._steps[resource]
-            self._plan(kept, before, situation, origin)
+            self._plan_again(kept, situation, active, origin)
         return kept
+
+    def _plan_again(
+        self,
+        resources: frozenset[ResourceId],
+        situation: Situation,
+        active: Callable[[], frozenset[ResourceId]],
+        origin: Origin,
+    ) -> None:
+        before = stops_before(situation.cib.in_force, active() | resources)
+        for resource in resources:
+            del self._steps[resource]
+        self._plan(resources, before, situation, origin)
 
     def stop_what_has_come(
         self, situation: Situation, active: Callable[[], frozenset[ResourceId]], origin: Origin
