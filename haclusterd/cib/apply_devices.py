@@ -2,10 +2,11 @@
 
 Invariant: while any process of a resource may use a device, a claim of that resource is on it. So an order makes its
 claims in the entry that commits it; whatever ends the resource marks the claims as over; and a claim is removed when
-its node has proven that the device is free, or has booted. No exit code, fencing or administrator removes a claim.
+its node has proven that the device is free, or has booted, or did not begin the order that made it. No exit code,
+fencing or administrator removes a claim.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 from haclusterd.cib import commands
@@ -28,7 +29,7 @@ from haclusterd.model.devices import (
     claim_objection,
     is_at_least,
 )
-from haclusterd.model.ids import Incarnation, NodeName
+from haclusterd.model.ids import Incarnation, NodeName, OrderKey
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.orders import Order
@@ -250,11 +251,37 @@ def with_claims(cib: Cib, order: Order) -> Cib:
         return cib
     node = claiming_node(order)
     known = cib.status.devices.get(node, NodeDevices())
-    claim = DeviceClaim(order.resource, order.key, order.device_memory_mib)
     made = dict(known.claims)
     for name in map(DeviceId, order.devices):
-        made[name] = (*(each for each in made.get(name, ()) if each.resource != order.resource), claim)
+        standing = made.get(name, ())
+        others = tuple(each for each in standing if each.resource != order.resource)
+        is_first = others == standing
+        claim = DeviceClaim(order.resource, order.key, order.device_memory_mib, is_first=is_first)
+        made[name] = (*others, claim)
     return with_devices(cib, node, replace(known, claims=made))
+
+
+def without_unused_claims(cib: Cib, name: NodeName, not_begun: Collection[OrderKey]) -> Cib:
+    """Return the CIB without the claims of orders that a node has not begun, where these claimed a device first.
+
+    No agent has run for such a claim, and a device that is missing could never be proven free of it. A claim that has
+    replaced one of the same resource stays: what had that one may use the device yet.
+    """
+    known, status = cib.status.devices.get(name), cib.status.nodes.get(name)
+    if known is None or status is None or not not_begun:
+        return cib
+    claims = {
+        device: tuple(each for each in standing if not _is_unused(each, status, not_begun))
+        for device, standing in known.claims.items()
+    }
+    if claims == known.claims:
+        return cib
+    return with_devices(cib, name, replace(known, claims={device: each for device, each in claims.items() if each}))
+
+
+def _is_unused(claim: DeviceClaim, status: NodeStatus, not_begun: Collection[OrderKey]) -> bool:
+    is_for_nothing = claim.is_first and claim.order in not_begun
+    return is_for_nothing and not may_be_active_or_begin(status, claim.resource)
 
 
 def with_claims_over(before: Cib, verdict: Verdict, rules: SafetyRules) -> Verdict:

@@ -15,7 +15,7 @@ from haclusterd.cib.activity import (
     under_other_names,
     unfenced_holders,
 )
-from haclusterd.cib.apply_devices import objection_to_claims, with_claims
+from haclusterd.cib.apply_devices import objection_to_claims, with_claims, without_unused_claims
 from haclusterd.cib.changes import Change, ChangeKind, Facts, Refusal, RefusalCode
 from haclusterd.cib.migrations import with_doubt, with_expected_arrival, with_undecided
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_nodes
@@ -263,10 +263,13 @@ def record_results(cib: Cib, command: commands.RecordResults, entry: Entry) -> V
     for result in command.results:
         status, happened = _record(status, result, entry, is_start_fatal=is_start_fatal)
         changes.extend(happened)
-    if not entry.rules.migration_counts_on_both:
-        return accept(with_node(cib, status), *changes)
-    recorded = with_node(cib, _with_doubts_of_migrations(cib, status))
     before = cib.status.nodes[command.node].orders
+    unbegun = (each.order for each in command.results if each.kind is ResultKind.NOT_BEGUN)
+    not_begun = [order for order in unbegun if order is not None and order in before]
+    if not entry.rules.migration_counts_on_both:
+        return accept(without_unused_claims(with_node(cib, status), command.node, not_begun), *changes)
+    recorded = with_node(cib, _with_doubts_of_migrations(cib, status))
+    recorded = without_unused_claims(recorded, command.node, not_begun)
     for result in command.results:
         is_cut_off = result.kind is ResultKind.UNKNOWN and result.status is not ExecutionStatus.UNKNOWN
         if is_cut_off and result.order is not None and result.order in before:

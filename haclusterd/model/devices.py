@@ -117,6 +117,9 @@ class DeviceClaim:
     is_over: bool = False
     """Its holder was stopped or found stopped, or its node is dead. The device is not given out before its node has
     proven that nothing uses it any more, or has booted."""
+    is_first: bool = False
+    """The resource had no claim on the device when that order was committed: nothing of it has used the device if the
+    order was not begun."""
 
 
 class Rung(StrEnum):

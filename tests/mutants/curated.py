@@ -1887,6 +1887,24 @@ DEVICES = (
         "True",
         "a life that is over ends claims",
     ),
+    Mutant(
+        "_is_unused",
+        "claim.is_first and claim.order in not_begun",
+        "claim.order in not_begun",
+        "a start that was not begun ends the claim of the life before it, which may use its device yet",
+    ),
+    Mutant(
+        "_is_unused",
+        "claim.is_first and claim.order in not_begun",
+        "claim.is_first",
+        "any order that was not begun ends the claims of what has ended, proven or not",
+    ),
+    Mutant(
+        "_is_unused",
+        "may_be_active_or_begin(status, claim.resource)",
+        "False",
+        "a start that was not begun ends the claim of what runs all the same",
+    ),
     Mutant("_objection_to_forgetting", "known.claims.get(name)", "False", "a claim is forgotten with its device"),
     Mutant(
         "DevicesMachine._take_answer",

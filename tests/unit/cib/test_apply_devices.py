@@ -62,7 +62,7 @@ def log() -> Cluster:
 
 def test_the_commit_of_a_start_claims_its_devices(log: Log) -> None:
     log.must(issue(wants("start", A, B)))
-    assert known(log).claims == {name: (DeviceClaim(DB, OrderKey("start")),) for name in (A, B)}
+    assert known(log).claims == {name: (DeviceClaim(DB, OrderKey("start"), is_first=True),) for name in (A, B)}
     assert claims(log, N3) == {}
 
 
@@ -154,9 +154,38 @@ def test_a_stop_that_failed_leaves_the_claim(log: Log) -> None:
     assert claims(log) == {A: [("db", False)]}
 
 
-def test_a_start_that_was_not_begun_leaves_a_claim_that_is_over(log: Log) -> None:
-    log.must(issue(wants("start", A)))
+def test_a_start_that_was_not_begun_leaves_no_claim(log: Log) -> None:
+    log.must(issue(wants("start", A, B)))
+    log.must(publish(device(A)))
     ended(log, "start", kind=ResultKind.NOT_BEGUN)
+    assert claims(log) == {}, "nothing has used them, and nobody could prove that of the one that is missing"
+
+
+def test_a_start_that_was_not_begun_leaves_the_claim_of_the_life_before_it(log: Log) -> None:
+    log.must(issue(wants("start", A)))
+    ended(log, "start")
+    stopped(log)
+    log.must(issue(wants("again", A, B)))
+    ended(log, "again", kind=ResultKind.NOT_BEGUN)
+    assert claims(log) == {A: [("db", True)]}, "what was stopped may use it yet"
+    log.must(issue(wants("third", B, resource=WEB)))
+
+
+def test_a_start_that_was_not_begun_leaves_the_claim_of_what_may_run_all_the_same(log: Log) -> None:
+    log.must(issue(probe("p1")))
+    log.must(issue(wants("start", A)))
+    ended(log, "p1", "monitor", ExitCode.OK, target=ExitCode.NOT_RUNNING)
+    ended(log, "start", kind=ResultKind.NOT_BEGUN)
+    assert claims(log) == {A: [("db", False)]}
+
+
+def test_another_order_that_was_not_begun_ends_no_claim(log: Log) -> None:
+    log.must(issue(wants("start", A)))
+    ended(log, "start", kind=ResultKind.UNKNOWN, exit_code=ExitCode.UNKNOWN)
+    log.must(issue(probe("p1")))
+    ended(log, "p1", "monitor", ExitCode.NOT_RUNNING, call_id=2, target=ExitCode.NOT_RUNNING)
+    log.must(issue(probe("p2")))
+    ended(log, "p2", "monitor", kind=ResultKind.NOT_BEGUN)
     assert claims(log) == {A: [("db", True)]}
 
 
