@@ -56,6 +56,12 @@ ACTIVITY = (
         "a device that is away for some seconds uses up all attempts, and a failed stop blocks until a person comes",
     ),
     Mutant(
+        "FencingLimits._obstacle",
+        "self.time.has_come(WallTime(attempts[-1].ended_at - wait_ms))",
+        "True",
+        "a clock that was hours ahead when fencing failed, and is set right, leaves a failed stop blocked for hours",
+    ),
+    Mutant(
         "FencingLimits._attempts_in_vain",
         "record.target == node and (record.causes or not is_for_failures) and record.issued_at >= since",
         "record.target == node and record.issued_at >= since",

@@ -60,6 +60,21 @@ def test_a_device_that_fails_does_not_stop_the_other_services_again_and_again(mo
     assert [target for _, target, _ in cluster.switch.acted] == [holder]
 
 
+def test_a_clock_that_was_ahead_delays_no_fencing_by_hours() -> None:
+    """The records of the failed attempts are three hours ahead of the time at which the next one is decided."""
+    cluster, holder = beside(seed=3)
+    for host in cluster.hosts.values():
+        host.wall.offset_ms = 3 * 3_600_000
+    cluster.switch.set(holder, FaultMode.REFUSES)
+    move_away(cluster, holder)
+    cluster.until(lambda: len(cluster.cib.status.fencing_history) >= 2, 60_000, "it has failed twice")
+    cluster.until(lambda: cluster.state(holder) is NodeState.ONLINE, 60_000, "it is heard and has joined again")
+    for host in cluster.hosts.values():
+        host.wall.offset_ms = 0
+    cluster.switch.repair()
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != holder, 60_000, "it is fenced")
+
+
 def test_a_node_whose_device_nobody_may_use_is_not_given_up_for_a_failed_stop() -> None:
     cluster, holder = beside(seed=3)
     others = cluster.others(holder)

@@ -95,8 +95,11 @@ class FencingLimits:
             remedy = f"once its device works: crm fencing cleanup {node}"
             return f"fencing it has failed {failures} times within {window} (fencing-max-attempts), {remedy}"
         if attempts:
-            due = WallTime(attempts[-1].ended_at + pause_ms(failures, self.attempts_max))
-            if not self.time.has_come(due):
+            wait_ms = pause_ms(failures, self.attempts_max)
+            due = WallTime(attempts[-1].ended_at + wait_ms)
+            # A record from the future is from a clock that was wrong: it could delay the next attempt by hours.
+            is_plausible = self.time.has_come(WallTime(attempts[-1].ended_at - wait_ms))
+            if is_plausible and not self.time.has_come(due):
                 self.time.look_again(due)
                 return f"fencing it has failed {failures} times, and is tried again after a pause"
         return self._without_executor(node) or ends_quorum(self.cib, node, self.wanted)

@@ -63,6 +63,16 @@ def test_between_failed_attempts_its_services_run_on_for_a_growing_time(failures
         assert limits.time.recheck_at == due
 
 
+def test_a_record_from_the_future_delays_nothing() -> None:
+    """The clock of the DC that wrote it was three hours ahead, and has been set right."""
+    due = WallTime(TRIED_AT + 1000)
+    history = [tried(1, FenceOutcome.FAILED), replace(tried(2, FenceOutcome.FAILED), ended_at=due + 3 * 3_600_000)]
+    cib = with_power().cib
+    cib = replace(cib, status=replace(cib.status, fencing_history=tuple(history)))
+    limits = FencingLimits.of(cib, due, ClusterProperties(cib.in_force))
+    assert limits.objection(N2, STOP_FAILED, TRIED_AT) == ""
+
+
 def test_attempts_for_another_reason_and_those_before_a_success_do_not_count() -> None:
     cluster = with_power()
     silent = [tried(number, FenceOutcome.FAILED, is_for_failure=False) for number in range(20)]
