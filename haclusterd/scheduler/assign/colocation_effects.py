@@ -141,8 +141,8 @@ class ColocationEffects:
     def _beside(self, dependent: Resource, wanted: str | None, colocation: ColocationPair) -> Table:
         """A dependent's scores, given the value that the primary's node has."""
         allowed, score = dependent.assignment.allowed, colocation.score
-        if colocation.attribute == UNAME and not is_by_host(dependent):
-            same = [NodeName(wanted)] if wanted is not None and wanted in allowed else []
+        if colocation.attribute == UNAME and not is_by_host(dependent) and wanted is not None:
+            same = [NodeName(wanted)] if wanted in allowed else []
         else:
             nodes, attribute = self._placing.nodes, colocation.attribute
             same = [name for name in allowed if is_same(value_on(nodes[name], attribute, dependent), wanted)]

@@ -110,7 +110,7 @@ class NeighbourScores:
         """Add what a whole chain prefers at once, where only one node is left; return the chain's end."""
         if step.factor != 1.0 or self.is_nonnegative or self.follows_primaries:
             return None
-        if self.target.assignment.addends is not None:
+        if self.target.assignment.addends is not None or self.placing.are_any_nameless:
             return None
         if len(self._live) != 1 or here.variant is not Variant.PRIMITIVE or step.colocation.attribute != UNAME:
             return None
@@ -161,7 +161,8 @@ class NeighbourScores:
 
     def _by_value(self, source: Resource, scores: Table, attribute: str) -> dict[str | None, int] | None:
         """The best of the neighbour's scores for each value of the attribute; None where nodes are just themselves."""
-        if attribute == UNAME and not is_by_host(source) and not is_by_host(self.target):
+        are_themselves = attribute == UNAME and not self.placing.are_any_nameless
+        if are_themselves and not is_by_host(source) and not is_by_host(self.target):
             return None
         best: dict[str | None, int] = {}
         for name, score in scores.items():

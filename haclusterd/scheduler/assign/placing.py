@@ -34,6 +34,8 @@ class Placing:
         self.settings = settings
         self.available: set[NodeName] = {node.name for node in inventory.nodes if node.is_available}
         """Nodes that can run resources now, scores aside."""
+        self.are_any_nameless = any(node.uname is None for node in inventory.nodes)
+        """Whether there are nodes without `#uname`: to colocations they are all one."""
         self.chains = DependentChains()
         self.steps_left = STEPS_MAX + STEPS_PER_RESOURCE * len(inventory.by_id)
         """How far the walks along colocations may still go."""

@@ -111,13 +111,15 @@ class Node:
         "fence_causes", "fence_reason", "free", "hardware", "health", "incarnation", "is_bundle_node", "is_controller",
         "is_fail_standby", "is_fence_delayed", "is_maintenance", "is_never_seen", "is_online", "is_pending",
         "is_remote_fenced", "is_seen", "is_shutting_down", "is_standby", "is_unclean", "kind", "must_be_reset",
-        "name", "power", "priority", "resources_assigned", "running", "status",
+        "name", "power", "priority", "resources_assigned", "running", "status", "uname",
     )  # fmt: skip
 
     def __init__(
         self, name: NodeName, status: NodeStatus, attributes: NodeAttributes, kind: NodeKind = NodeKind.MEMBER
     ) -> None:
         self.name = name
+        self.uname: NodeName | None = name
+        """Its value of `#uname`; None: a remote or guest node of which Pacemaker's CIB has neither entry nor state."""
         self.kind = kind
         self.connection: Resource | None = None
         """Of a remote or guest node: the resource that connects to it; a guest's has a launcher."""

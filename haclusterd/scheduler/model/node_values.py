@@ -57,7 +57,7 @@ def value_on(node: Node, attribute: str, resource: Resource) -> str | None:
             if launcher is None or (launcher.assignment.is_assigned and launcher.assignment.node is None):
                 return None
             place = launcher.assignment.node or node
-    return place.name if attribute == UNAME else place.attributes.get(attribute)
+    return place.uname if attribute == UNAME else place.attributes.get(attribute)
 
 
 def is_same(left: str | None, right: str | None) -> bool:

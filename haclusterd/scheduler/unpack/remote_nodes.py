@@ -12,6 +12,7 @@ from haclusterd.model.configuration import AttributeSet, Configuration, Group, O
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.templates import expanded
 from haclusterd.scheduler.model.entities import NO_POWER, Inventory, Node, NodeKind
+from haclusterd.scheduler.model.looks import NodeAttributes
 from haclusterd.scheduler.model.meta_attributes import is_remote_agent
 from haclusterd.scheduler.model.readings import duration_ms
 from haclusterd.scheduler.model.settings import Settings
@@ -62,7 +63,13 @@ def add_remote_node(cib: Cib, inventory: Inventory, name: NodeName, kind: NodeKi
     if node is None:
         entry = cib.configuration.nodes.get(name)
         status = cib.status.nodes.get(name) or NodeStatus(name)
-        node = Node(name, status, node_attributes(cib, name, kind, settings), kind)
+        is_mentioned = entry is not None or name in cib.status.nodes
+        if is_mentioned or not settings.options.is_pacemaker_compatible:
+            node = Node(name, status, node_attributes(cib, name, kind, settings), kind)
+        else:
+            # Pacemaker gives `#uname` and the like to nodes that its CIB mentions; other remote nodes have their kind.
+            node = Node(name, status, NodeAttributes({"#kind": kind.value}, settings.looks), kind)
+            node.uname = None
         node.capacity = node_capacity(entry, status, settings)
         node.base_score = entry.score if entry is not None else 0
         node.power = next((each.power for each in inventory.nodes if not each.is_remote), NO_POWER)

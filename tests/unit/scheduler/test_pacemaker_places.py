@@ -326,3 +326,56 @@ def test_what_is_active_too_often_is_demoted_where_it_is_promoted(is_pacemakers:
     actions = [word(action) for action in schedule(read(text).cib, NOW, options=options).graph.actions.values()]
     assert sorted(each for each in actions if each.startswith("demote ")) == demotes
     assert {"stop s@n1", "stop s@n2"} <= set(actions)
+
+
+NEW_GUESTS = "".join(
+    primitive(f"vm{number}", meta(f"vm{number}", **{"remote-node": f"g{number}"})) for number in (1, 2)
+)
+APART_FROM_MEMBERS = '<rsc_location id="l" rsc="{}" node="n1" score="-INFINITY"/>'
+NAMED_BY_RULE = (
+    '<rsc_location id="r" rsc="s"><rule id="rr" score="100">'
+    '<expression id="re" attribute="{}" operation="eq" value="g2"/></rule></rsc_location>'
+)
+
+
+def starts(text: str, *, is_pacemakers: bool) -> list[str]:
+    options = ScheduleOptions(is_pacemaker_compatible=is_pacemakers, has_quorum=True)
+    actions = map(word, schedule(read(text).cib, NOW, options=options).graph.actions.values())
+    return sorted(each for each in actions if each.startswith(("start b@", "start s@")))
+
+
+@pytest.mark.parametrize(
+    ("is_pacemakers", "mentioned", "places"),
+    [
+        (True, "", ["start b@g1", "start s@g2"]),
+        (True, remote("g2"), ["start b@g1", "start s@g1"]),
+        (False, "", ["start b@g1", "start s@g1"]),
+    ],
+)
+def test_remote_nodes_that_a_cib_of_pacemaker_does_not_mention_are_one_to_a_colocation(
+    is_pacemakers: bool, mentioned: str, places: list[str]
+) -> None:
+    """Such nodes have no `#uname` there, in 2.1.5 and 3.0.0, so the two have the same one."""
+    text = cib(
+        properties=NO_FENCING,
+        nodes='<node id="1" uname="n1"/>',
+        resources=NEW_GUESTS + f'<group id="g">{primitive("b")}{primitive("s")}</group>',
+        constraints=APART_FROM_MEMBERS.format("g"),
+        status=member(1) + mentioned,
+    )
+    assert starts(text, is_pacemakers=is_pacemakers) == places
+
+
+@pytest.mark.parametrize("attribute", ["#uname", "#id"])
+@pytest.mark.parametrize(("is_pacemakers", "place"), [(True, "g1"), (False, "g2")])
+def test_rules_do_not_know_remote_nodes_by_name_that_a_cib_of_pacemaker_does_not_mention(
+    is_pacemakers: bool, place: str, attribute: str
+) -> None:
+    text = cib(
+        properties=NO_FENCING,
+        nodes='<node id="1" uname="n1"/>',
+        resources=NEW_GUESTS + primitive("s"),
+        constraints=APART_FROM_MEMBERS.format("s") + NAMED_BY_RULE.format(attribute),
+        status=member(1),
+    )
+    assert starts(text, is_pacemakers=is_pacemakers) == [f"start s@{place}"]
