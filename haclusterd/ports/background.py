@@ -32,7 +32,7 @@ class Background(Protocol):
     def apart(
         self, work: Callable[[], bytes], done: Callable[[bytes | WorkFailed], None], whose: str = ""
     ) -> Callable[[], None]:
-        """Do `work` at ordinary priority, within bounds of time and memory, and call `done` with what it returned.
+        """Do `work` within bounds of priority, time and memory, and call `done` with what it returned.
 
         `whose` names the user that it is for; empty: root, or who runs the daemon. No user keeps another waiting for
         longer than one work of that other user takes, and none keeps root waiting. Return what ends it before; `done`

@@ -41,8 +41,27 @@ def run_first(priority: int = LOWEST_PRIORITY) -> str | None:
 
     Return why that is not possible, or None.
     """
+    return _run_first(0, priority)
+
+
+def runs_first() -> bool:
+    """Return whether the calling thread has the class that `run_first` sets."""
+    return os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK == os.SCHED_RR
+
+
+def let_run_first(child: int) -> bool:
+    """Set it for a child of this process, as for a helper thread; return whether that was possible."""
+    return _run_first(child, LOWEST_PRIORITY) is None
+
+
+def let_run_ordinarily(child: int) -> None:
+    """Take it from a child that is not reaped."""
+    os.sched_setscheduler(child, os.SCHED_OTHER, os.sched_param(0))
+
+
+def _run_first(process: int, priority: int) -> str | None:
     try:
-        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
+        os.sched_setscheduler(process, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
     except OSError as error:
         return os.strerror(error.errno or 0)
     return None

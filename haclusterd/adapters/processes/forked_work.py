@@ -1,4 +1,8 @@
-"""Work in forked images of this process: of ordinary priority, limited in time and memory, ended by a signal if needed.
+"""Work in forked images of this process: limited in priority, time and memory, ended by a signal if needed.
+
+An image precedes ordinary processes at first, like the daemon's helper threads and behind its loops; after `FIRST_S` it
+is one of them. A question that takes 20 ms of a processor is then answered while dozens of agents are running; agents
+keep the processors, because all images together precede for a limited part of the time.
 
 A forked image has everything that the work reads without a copy, and its changes are not visible here. It keeps no
 descriptor of the daemon: neither sockets and locks, which a restarted daemon must be able to take, nor files. It ends
@@ -17,6 +21,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 
+from haclusterd.adapters.machine.real_time import let_run_first, let_run_ordinarily, runs_first
 from haclusterd.ports.background import WorkFailed
 
 AT_ONCE = 4
@@ -26,6 +31,11 @@ OF_USER = 2
 """Of these for one such user."""
 LIMIT_S = 60.0
 """Time limit of one work."""
+FIRST_S = 0.1
+"""How long one work precedes ordinary processes."""
+FIRST_PART = 4
+"""All work together does so for one part in so many of the time, after the first `FIRST_S_MAX`."""
+FIRST_S_MAX = 0.4
 MEMORY_BYTES = 256 * 1024 * 1024
 """Memory limit of one work, beyond what it shares with the daemon."""
 RESULT_BYTES_MAX = 16 * 1024 * 1024
@@ -38,6 +48,27 @@ STANDARD_ERROR = 2
 HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 
 Done = Callable[[bytes | WorkFailed], None]
+
+
+class Precedence:
+    """How long images may still precede ordinary processes: a credit that grows with time. Times are in seconds."""
+
+    def __init__(self) -> None:
+        self._credit_s = FIRST_S_MAX
+        self._at_s = 0.0
+
+    def take(self, now_s: float) -> bool:
+        """Return whether an image may precede for `FIRST_S`; that is then taken from the credit."""
+        grown_s = max(0.0, now_s - self._at_s) / FIRST_PART
+        self._credit_s, self._at_s = min(FIRST_S_MAX, self._credit_s + grown_s), now_s
+        if self._credit_s < FIRST_S:
+            return False
+        self._credit_s -= FIRST_S
+        return True
+
+    def give_back(self, unused_s: float) -> None:
+        """Return to the credit what an image did not need of `FIRST_S`."""
+        self._credit_s += max(0.0, unused_s)
 
 
 class ForkedWork:
@@ -59,6 +90,7 @@ class ForkedWork:
         self.limit_s = limit_s
         self.memory_bytes = memory_bytes
         self.libc = ctypes.CDLL(None)
+        self.precedence = Precedence()
         self._at_once = at_once
         self._of_others = of_others
         self._of_user = of_user
@@ -125,6 +157,8 @@ class _Image:
         self._result = bytearray()
         self._pipe = self._pidfd = -1
         self._timer: asyncio.TimerHandle | None = None
+        self._first: asyncio.TimerHandle | None = None
+        """While it precedes ordinary processes."""
 
     def begin(self) -> None:
         """Fork."""
@@ -145,11 +179,26 @@ class _Image:
             return
         if pid == 0:
             _live(self._owner, self._work, write_end, daemon)
+        self._precede(pid)
         os.close(write_end)
         self._pidfd = os.pidfd_open(pid)
         loop.add_reader(self._pipe, self._read)
         loop.add_reader(self._pidfd, self._exited)
         self._timer = loop.call_later(self._owner.limit_s, self._give_up)
+
+    def _precede(self, pid: int) -> None:
+        """Let it precede ordinary processes for a while, if this process does."""
+        loop, precedence = self._owner.loop, self._owner.precedence
+        if not runs_first() or not precedence.take(loop.time()):
+            return
+        if let_run_first(pid):
+            self._first = loop.call_later(FIRST_S, self._follow, pid)
+        else:
+            precedence.give_back(FIRST_S)
+
+    def _follow(self, pid: int) -> None:
+        self._first = None
+        let_run_ordinarily(pid)
 
     def cancel(self) -> None:
         """End it without an answer; may be called again. It keeps its place until it has ended."""
@@ -223,6 +272,9 @@ class _Image:
 
     def _close(self) -> None:
         self._close_pipe()
+        if self._first is not None:
+            self._first.cancel()
+            self._owner.precedence.give_back(self._first.when() - self._owner.loop.time())
         self._owner.loop.remove_reader(self._pidfd)
         os.close(self._pidfd)
         self._pidfd = -1
@@ -255,8 +307,6 @@ def _become_ordinary(owner: ForkedWork, write_end: int, daemon: int) -> None:
     signal.set_wakeup_fd(-1)
     for number in HANDLED:
         signal.signal(number, signal.SIG_DFL)
-    with suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     with suppress(OSError), open("/proc/self/oom_score_adj", "wb", buffering=0) as stream:
         stream.write(OOM_SCORE)
     os.closerange(STANDARD_ERROR + 1, write_end)

@@ -2,14 +2,17 @@
 
 import asyncio
 import os
+import resource
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from haclusterd.adapters.processes.forked_work import ForkedWork
+from haclusterd.adapters.machine.real_time import LOOP_PRIORITY, let_run_ordinarily, run_first
+from haclusterd.adapters.processes.forked_work import FIRST_PART, FIRST_S, FIRST_S_MAX, ForkedWork, Precedence
 from haclusterd.ports.background import WorkFailed
 
 WAIT_S_MAX = 20.0
@@ -155,6 +158,60 @@ async def test_an_image_holds_nothing_of_the_daemon_and_has_no_privilege(forked:
             return repr((is_held, os.sched_getscheduler(0) == os.SCHED_OTHER)).encode()
 
         assert await result_of(forked(), look) == b"(False, True)"
+
+
+@pytest.fixture
+def real_time() -> Iterator[None]:
+    soft, _ = resource.getrlimit(resource.RLIMIT_RTPRIO)
+    if os.geteuid() != 0 and soft < LOOP_PRIORITY:
+        pytest.skip("real time is root's")
+    assert run_first(LOOP_PRIORITY) is None
+    yield
+    let_run_ordinarily(0)
+
+
+@pytest.mark.usefixtures("real_time")
+async def test_an_image_precedes_ordinary_processes_behind_the_loop_and_not_for_long(
+    forked: Callable[..., ForkedWork],
+) -> None:
+    def look() -> bytes:
+        found = []
+        for wanted in (os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.SCHED_OTHER):
+            deadline = time.monotonic() + WAIT_S_MAX
+            while os.sched_getscheduler(0) != wanted and time.monotonic() < deadline:
+                pass
+            found.append(os.sched_getparam(0).sched_priority)
+        return repr(found).encode()
+
+    assert await result_of(forked(), look) == b"[1, 0]"
+
+
+@pytest.mark.usefixtures("real_time")
+async def test_images_leave_most_of_the_time_to_ordinary_processes(forked: Callable[..., ForkedWork]) -> None:
+    def spin() -> bytes:
+        seen = time.monotonic() + FIRST_S / 2
+        first = 0
+        while (now := time.monotonic()) < seen:
+            if os.sched_getscheduler(0) != os.SCHED_OTHER:
+                first = max(first, int((FIRST_S / 2 - (seen - now)) * 1000))
+        return str(first).encode()
+
+    images, began, first_ms = forked(), time.monotonic(), 0
+    for _ in range(3 * round(FIRST_S_MAX / (FIRST_S / 2))):
+        first_ms += int(await result_of(images, spin))
+    took_s = time.monotonic() - began
+    assert 0 < first_ms / 1000 <= FIRST_S_MAX + took_s / FIRST_PART
+
+
+def test_precedence_grows_with_time_and_what_is_not_needed_is_given_back() -> None:
+    precedence = Precedence()
+    whole = round(FIRST_S_MAX / FIRST_S)
+    assert [precedence.take(1000.0) for _ in range(whole + 1)] == [True] * whole + [False]
+    assert precedence.take(1000.0 + FIRST_S * FIRST_PART + 0.01)
+    assert not precedence.take(1000.0 + FIRST_S * FIRST_PART + 0.01)
+    precedence.give_back(FIRST_S)
+    assert precedence.take(1000.0 + FIRST_S * FIRST_PART + 0.01)
+    assert [precedence.take(9000.0) for _ in range(whole + 1)] == [True] * whole + [False]
 
 
 async def test_images_end_with_the_daemon(tmp_path: Path) -> None:
