@@ -335,6 +335,10 @@ def _record(
     if _is_overtaken(history, result):
         return status, []
     made, changes = _record_finished(status, history, order, result, is_start_fatal=is_start_fatal)
+    has_left = result.operation == ActionName.MIGRATE_TO and result.exit_code is ExitCode.OK
+    if has_left and entry.rules.migration_counts_on_both:
+        # It counts as active until it was stopped here, and must not be taken for a running instance before that.
+        made = replace(made, unverified=made.unverified | {result.resource})
     return replace(made, locks=_locks(status, order, result, entry)), changes
 
 

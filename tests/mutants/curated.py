@@ -547,6 +547,12 @@ APPLY = (
         "a start whose end nobody knows is looked for where the one before it was: two copies",
     ),
     Mutant(
+        "_record",
+        "has_left and entry.rules.migration_counts_on_both",
+        "False",
+        "what has migrated away counts as running where it was, and is promoted there",
+    ),
+    Mutant(
         "with_doubt",
         "if order.action is ActionName.MIGRATE_TO and started_as(status, order.resource) is None",
         "False",

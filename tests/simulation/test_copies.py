@@ -2,13 +2,15 @@
 
 import pytest
 
-from haclusterd.cib.commands import CleanUp, Delete
-from haclusterd.model.ids import NodeName
+from haclusterd.cib.commands import CleanUp, Delete, PutResource
+from haclusterd.model.configuration import AttributeSet, Clone
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.hosts.truth import promoted
+from haclusterd.simulator.scenario import Cluster
 from tests.simulation.copies_scenarios import (
     FAULTS,
     MIGRATION,
@@ -21,10 +23,12 @@ from tests.simulation.copies_scenarios import (
     THIRD,
     VM,
     is_ordered,
+    make_dc,
     migrating,
     promoting,
 )
 
+VMS = ResourceId("vms")
 VICTIMS = {"source": SOURCE, "target": TARGET, "dc": THIRD}
 BACK_MS = 25_000
 """Detection, fencing, what is left of an agent's run, probes, a stop and a start."""
@@ -66,6 +70,26 @@ def test_a_daemon_s_restart_does_not_restart_what_has_moved_meanwhile() -> None:
     cluster.until_settled(SETTLED_MS, "settled")
     assert cluster.node_of(VM) == TARGET
     assert not ended
+
+
+def test_an_instance_that_has_left_is_not_promoted_where_it_was() -> None:
+    """Instances of an anonymous clone have one name on all nodes, so a new DC takes the two ends for two of them."""
+    cluster = Cluster(1).form()
+    meta = (AttributeSet("vms-meta", (("promotable", "true"), ("clone-max", "1"))),)
+    clone = PutResource(Clone(VMS, VM, meta=meta))
+    cluster.configure([configurations.migratable(), clone, configurations.prefers(VMS, SOURCE)])
+    cluster.until(lambda: cluster.truth.active_nodes(VM) == (SOURCE,), 10_000, "the instance on n1")
+    make_dc(cluster, THIRD)
+    cluster.fates.write(VM, "migrate_to", MIGRATION, times=1)
+    cluster.edit([configurations.prefers(VMS, TARGET, 300)])
+    cluster.until(lambda: is_ordered(cluster, SOURCE, VM, ActionName.MIGRATE_TO), 5000, "migrate_to ordered")
+    cluster.edit([configurations.promotion_score(SOURCE, 1000, VM)])
+    cluster.until(lambda: cluster.truth.active_nodes(VM) == (TARGET,), 5000, "it has moved")
+    cluster.kill_brain(THIRD)
+    for _ in range(100):
+        cluster.run_for(100)
+        assert set(cluster.truth.active_nodes(promoted(VM))) <= set(cluster.truth.active_nodes(VM))
+    cluster.until_settled(SETTLED_MS, "settled")
 
 
 def test_a_dead_switch_holds_both_ends_of_a_migration_until_it_works() -> None:

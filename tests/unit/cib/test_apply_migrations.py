@@ -108,6 +108,24 @@ def test_a_migrate_from_that_succeeds_settles_the_target(log: Log) -> None:
     assert possibly_active(log.cib.status.nodes[N2]) == frozenset()
 
 
+@pytest.mark.parametrize("exit_code", [ExitCode.NOT_RUNNING, ExitCode.OK])
+def test_the_source_is_in_doubt_when_it_has_sent_until_it_is_probed_or_stopped(log: Log, exit_code: ExitCode) -> None:
+    log.must(issue(send()))
+    assert not is_doubted(log, N2), "by its order it counts there"
+    log.must(sent())
+    assert is_doubted(log, N2), "it is recorded as started, and has left"
+    probed(log, N2, exit_code)
+    assert not is_doubted(log, N2)
+
+
+def test_a_migrate_to_that_fails_leaves_its_failure_to_the_scheduler(log: Log) -> None:
+    log.must(issue(send()))
+    log.must(sent(ExitCode.ERROR))
+    assert DB not in log.cib.status.nodes[N2].unverified
+    assert history_says_active(log.status(N2).histories[DB])
+    assert is_doubted(log)
+
+
 def test_a_migrate_from_that_fails_settles_nothing(log: Log) -> None:
     log.must(issue(send()))
     log.must(sent())
