@@ -51,7 +51,6 @@ KEEP_ALIVE_S: Final = 60.0
 """After this the library ends a connection on which nothing is asked; its place is lost before."""
 PIECE_BYTES: Final = 64 * 1024
 HEADER_BYTES_MAX: Final = 8190
-_RETRY: Final = {"Retry-After": "1"}
 _SECURITY: Final = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",

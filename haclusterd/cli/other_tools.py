@@ -8,16 +8,12 @@ from collections.abc import Mapping, Sequence
 
 _SERVICE = "on the node itself: systemctl"
 _NO_COROSYNC = "there is no corosync here"
-_ONE_POLICY = "crm configure load update FILE"
-_SUPPOSE = "crm simulate"
 _AGENT = "crm ra info AGENT"
-_SETTINGS = "the tool has no settings of its own; crm --help shows its options"
 _ACLS = "crm configure role, crm configure acl_target, crm configure acl_group; who may what: crm acl list"
 _ALERTS = "crm configure alert NAME PATH to RECIPIENT"
 _NO_GEO = "no booth here: a site's ticket is granted by hand, crm ticket grant TICKET"
 _NO_QDEVICE = "a third vote is a witness: crm cluster witness NODE"
 _WATCHDOG = "without sbd: crm configure property watchdog-fencing=true; with a shared disk: the agent stonith:fence_sbd"
-_UNITS = "haclusterd-pacer haclusterd"
 _SHOWN = "crm configure show"
 
 OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {

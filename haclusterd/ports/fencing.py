@@ -36,7 +36,5 @@ class FenceMetadata:
     agent: str
     actions: frozenset[str]
     parameters: frozenset[str]
-    automatic_on: bool
-    on_target: bool
     host_argument: str | None
     """`plug` or `port` when the agent has that parameter, else None."""

@@ -428,8 +428,6 @@ def _read_base64(text: str) -> bytes:
         raise ValueError(str(error)) from None
 
 
-HEX: Final = text_that(bytes.fromhex, bytes.hex)
-"""Bytes as hexadecimal digits."""
 BASE64: Final = text_that(_read_base64, lambda value: base64.b64encode(value).decode())
 """Bytes in Base64 (RFC 4648 §4)."""
 

@@ -101,7 +101,6 @@ def test_metadata() -> None:
     metadata = read_fence_metadata(done.stdout, "fence_local")
     assert {"on", "off", "reboot", "status", "monitor", "list", "metadata"} <= metadata.actions
     assert metadata.host_argument == "plug"
-    assert not metadata.automatic_on
 
 
 def test_off_ends_everything_of_that_node_and_nothing_else(cluster: LocalCluster) -> None:

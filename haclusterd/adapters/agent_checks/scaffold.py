@@ -6,7 +6,7 @@ Its service is a command with a harmless default, so that an author starts from 
 from pathlib import Path
 from string import Template
 
-PYTHON, SHELL = "python", "sh"
+PYTHON = "python"
 
 _PYTHON = Template('''\
 #!/usr/bin/env -S python3 -S -E

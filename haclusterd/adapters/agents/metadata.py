@@ -74,13 +74,10 @@ def read_fence_metadata(text: str, agent: str) -> FenceMetadata:
     root = read_root(text)
     actions = list(root.iterfind("./actions/action"))
     parameters = frozenset(element.get("name", "") for element in root.iterfind("./parameters/parameter"))
-    on = [element for element in actions if element.get("name") == "on"]
     return FenceMetadata(
         agent=agent,
         actions=frozenset(element.get("name", "") for element in actions),
         parameters=parameters,
-        automatic_on=any(_is_true(element.get("automatic")) for element in on),
-        on_target=any(_is_true(element.get("on_target")) for element in on),
         host_argument="plug" if "plug" in parameters else "port" if "port" in parameters else None,
     )
 

@@ -50,12 +50,6 @@ def number(of: Fields, name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-def maybe_number(of: Fields, name: str) -> int | None:
-    """Return a number or None."""
-    value = of.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
 def flag(of: Fields, name: str) -> bool:
     """Return a truth."""
     return of.get(name) is True

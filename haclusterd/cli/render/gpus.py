@@ -15,7 +15,6 @@ _COLOURS = {
     "ok": Colour.GREEN, "degraded": Colour.YELLOW, "unknown": Colour.YELLOW, "drain": Colour.YELLOW,
     "failed": Colour.RED,
 }  # fmt: skip
-SHORT = 12
 
 
 def render_devices(screen: Screen, data: Devices) -> list[str]:

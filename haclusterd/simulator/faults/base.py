@@ -28,9 +28,6 @@ class Drawn(Generic[Stage]):
     lasts_ms: int = 0
 
 
-Draw = Callable[[random.Random, Sequence[NodeName]], Drawn[Stage]]
-
-
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[Stage]):
     """One kind of fault, and how often it is drawn beside the others."""

@@ -6,7 +6,7 @@ verbs. That a change is refused is right as well; it is counted apart (`checks.c
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from haclusterd.cib.commands import ChangeConfiguration, Delete, Edit, PutConstraint, PutResource
@@ -387,7 +387,6 @@ def _primitive(name: ResourceId) -> Primitive:
     return Primitive(name, configurations.SERVICE, meta=meta, operations=operations)
 
 
-Draw = Callable[[Chance, Nodes], Drawn[Cluster]]
 OF_SHAPES: tuple[Kind[Cluster], ...] = (Kind("change a shape", 3, change_shape),)
 DENSE: tuple[Kind[Cluster], ...] = (Kind("change a shape", 25, change_shape),)
 """Of a seed that dwells on it."""

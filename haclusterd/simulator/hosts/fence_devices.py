@@ -156,8 +156,6 @@ class SimulatedFenceAgents:
             agent=agent,
             actions=actions,
             parameters=frozenset({"plug", "nodename"}),
-            automatic_on=False,
-            on_target=False,
             host_argument="plug",
         )
         answer = metadata if self.exists(agent) else None

@@ -94,19 +94,15 @@ def test_durations(text: str | None, expected: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "on", "host", "automatic", "on_target"),
-    [
-        ("plug port", 'name="on" automatic="0"', "plug", False, False),
-        ("port", 'name="on" automatic="1" on_target="1"', "port", True, True),
-        ("nodename", 'name="on" automatic="1"', None, True, False),
-    ],
+    ("parameters", "host"),
+    [("plug port", "plug"), ("port", "port"), ("nodename", None)],
 )
-def test_fence_metadata(parameters: str, on: str, host: str | None, automatic: bool, on_target: bool) -> None:
+def test_fence_metadata(parameters: str, host: str | None) -> None:
     declared = "".join(f'<parameter name="{name}"/>' for name in parameters.split())
     text = (
         f'<resource-agent name="fence_x"><parameters>{declared}</parameters>'
-        f'<actions><action {on}/><action name="off"/></actions></resource-agent>'
+        f'<actions><action name="on"/><action name="off"/></actions></resource-agent>'
     )
     metadata = read_fence_metadata(text, "fence_x")
     assert metadata.actions == {"on", "off"}
-    assert (metadata.host_argument, metadata.automatic_on, metadata.on_target) == (host, automatic, on_target)
+    assert metadata.host_argument == host
