@@ -263,7 +263,7 @@ class EventStreams:
             if response.exit == 0:
                 items, head, _ = read_answer(response)
                 ring.take(items, head)
-            elif _code(response) in _OVER:
+            elif response.error_code in _OVER:
                 self._dismiss(reader.token, response)
             else:
                 self._state = {**self._state, "problem": _problem(response)}
@@ -276,7 +276,7 @@ class EventStreams:
             await asyncio.sleep(JUDGE_EVERY_S)
             for token in sorted({each.token for each in self._readers}):
                 response = await self._link.call(Request("", "api.whoami", credential=token), _ignore)
-                if response.exit and _code(response) in _OVER:
+                if response.exit and response.error_code in _OVER:
                     self._dismiss(token, response)
                     self._tell_news()
 
@@ -324,7 +324,7 @@ class _Stream:
             items, self._position, has_more = read_answer(answer)
             await self._send(items)
             return await self._ask() if has_more else None
-        if _code(answer) in _OVER:
+        if answer.error_code in _OVER:
             self._reader.ended = answer
             return None
         await self._write(_block("state", {**self._streams.state, "problem": _problem(answer)}))
@@ -426,12 +426,8 @@ def _block(kind: str, data: Json, position: Position | None = None) -> bytes:
     return f"{place}{name}data: ".encode() + dumped(data) + b"\n\n"
 
 
-def _code(response: Response) -> str:
-    return next((each.code for each in response.reports if each.severity == "error"), "")
-
-
 def _problem(response: Response) -> dict[str, Json]:
-    first = next(each for each in response.reports if each.severity == "error")
+    first = response.errors[0]
     return {"code": first.code, "detail": first.message, "remedy": first.remedy}
 
 

@@ -63,7 +63,7 @@ def reply_to(response: Response, *, is_reading: bool, has_precondition: bool = F
 
     A question that was answered is answered, whatever the answer says: `configure.verify` of a wrong file is a 200.
     """
-    errors = [each for each in response.reports if each.severity == "error"]
+    errors = response.errors
     headers = _headers(response, has_etag=has_etag)
     if errors and not (is_reading and response.data is not None):
         return _problem(response.reports, errors[0], response, headers, has_precondition=has_precondition)

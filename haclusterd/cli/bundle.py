@@ -18,7 +18,7 @@ from haclusterd.cli.render.fields import fields
 from haclusterd.cli.render.terminal import Screen
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Response, ShownReport
+from haclusterd.model.requests import Response, ShownReport, refused
 from haclusterd.model.words import HIDDEN
 
 USUAL_SINCE = "12h"
@@ -53,7 +53,7 @@ def report(session: Session, arguments: Mapping[str, Json]) -> Response:
     try:
         _write(name, texts)
     except OSError as error:
-        return Response("", 74, (ShownReport("error", "INPUT_OUTPUT", f"{name}: {error.strerror or error}"),))
+        return refused("INPUT_OUTPUT", f"{name}: {error.strerror or error}", "", 74)
     missing = [
         ShownReport("warning", "LEFT_OUT", f"{title} is not known", _why(answer)) for title, answer in failed.items()
     ]
@@ -62,7 +62,7 @@ def report(session: Session, arguments: Mapping[str, Json]) -> Response:
 
 
 def _why(answer: Response) -> str:
-    return next((each.message for each in answer.reports if each.severity == "error"), "")
+    return next((each.message for each in answer.errors), "")
 
 
 def _texts(answers: Mapping[str, Response]) -> Iterator[tuple[str, str]]:

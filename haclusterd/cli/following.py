@@ -14,7 +14,6 @@ from haclusterd.cli.render.tables import event_lines
 from haclusterd.cli.render.terminal import Colour
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Response
 from haclusterd.verbs.answers.answer import read
 from haclusterd.verbs.answers.history import Events
 
@@ -44,7 +43,7 @@ def _go_on(session: Session, conditions: Mapping[str, Json], position: str, paus
     shown = ""
     while True:
         response = session.ask("history.follow", {**conditions, "after": position})
-        problem = _problem(response)
+        problem = response.error_code
         if not problem:
             _show(session, fields(response.data))
             position = text(fields(response.data), "next")
@@ -55,10 +54,6 @@ def _go_on(session: Session, conditions: Mapping[str, Json], position: str, paus
                 session.tell(response.reports)
             pause(RETRY_S)
         shown = problem
-
-
-def _problem(response: Response) -> str:
-    return next((each.code for each in response.reports if each.severity == "error"), "")
 
 
 def _show(session: Session, answer: Fields) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from haclusterd.cli.render.fields import fields, text
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Response, ShownReport
+from haclusterd.model.requests import Response, ShownReport, refused
 
 TEXT = "dot"
 LONGEST_DRAWING_S = 60
@@ -34,7 +34,7 @@ def written(name: str, picture: str, graph_text: str) -> Response:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        return _failed(f"{name}: {error.strerror or 'it cannot be written'}", "", 74)
+        return refused("INPUT_OUTPUT", f"{name}: {error.strerror or 'it cannot be written'}", "", 74)
     return Response("", 0, (ShownReport("info", "REQUESTED", f"wrote {name}"),))
 
 
@@ -47,14 +47,10 @@ def _drawn(picture: str, graph_text: str) -> bytes | Response:
         )  # fmt: skip
     except FileNotFoundError:
         remedy = "install graphviz; or write the text, and draw it where Graphviz is: crm configure graph dot FILE"
-        return _failed("there is no program dot to draw with", remedy, 74)
+        return refused("INPUT_OUTPUT", "there is no program dot to draw with", remedy, 74)
     except subprocess.TimeoutExpired:
         remedy = "draw it apart from crm: crm configure graph dot FILE"
-        return _failed(f"dot does not end within {LONGEST_DRAWING_S} s", remedy, 124)
+        return refused("INPUT_OUTPUT", f"dot does not end within {LONGEST_DRAWING_S} s", remedy, 124)
     if drawn.returncode:
-        return _failed(f"dot failed: {drawn.stderr.decode(errors='replace').strip()[:200]}", "", 74)
+        return refused("INPUT_OUTPUT", f"dot failed: {drawn.stderr.decode(errors='replace').strip()[:200]}", "", 74)
     return drawn.stdout
-
-
-def _failed(problem: str, remedy: str, status: int) -> Response:
-    return Response("", status, (ShownReport("error", "INPUT_OUTPUT", problem, remedy),))

@@ -207,7 +207,7 @@ class Interpreter:
         """Judge the newest of the waiting changes with the others; keep it when it may become right."""
         arguments = {"text": self.session.pending_text(), "source": "uncommitted changes"}
         judged = self.session.ask("configure.script", arguments, replace(self.session.options, dry_run=True))
-        found = {each.message for each in judged.reports if each.severity == "error"}
+        found = {each.message for each in judged.errors}
         # What is deleted, renamed or set is there or is not; no later line makes it right.
         known = self.errors if len(self.session.pending) > 1 else set()
         new = replace(judged, reports=tuple(each for each in judged.reports if each.message in found - known))

@@ -3,7 +3,7 @@
 import io
 from typing import TextIO
 
-from haclusterd.model.requests import Response, ShownReport
+from haclusterd.model.requests import Response, refused
 from haclusterd.reports.exit_codes import ExitStatus
 
 STANDARD_INPUT = "-"
@@ -39,4 +39,4 @@ def shown_name(name: str) -> str:
 
 
 def _refused(problem: str, remedy: str, place: str = "") -> Response:
-    return Response("", int(ExitStatus.NO_INPUT), (ShownReport("error", "NO_INPUT", problem, remedy, place),))
+    return refused("NO_INPUT", problem, remedy, ExitStatus.NO_INPUT, place=place)

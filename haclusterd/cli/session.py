@@ -18,7 +18,7 @@ from haclusterd.cli.settings import Settings
 from haclusterd.cli.shadow_files import Shadows
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import dataclass, field, replace
-from haclusterd.model.requests import Options, Progress, Request, Response, ShownReport
+from haclusterd.model.requests import Options, Progress, Request, Response, ShownReport, refused
 from haclusterd.ports.control import CommandClient, DaemonLink
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Session:
         self.streams.stdout.flush()
 
     def _show_json(self, response: Response) -> None:
-        if response.exit and any(each.severity == "error" for each in response.reports):
+        if response.exit and response.errors:
             self.streams.stderr.write(render.error_as_json(response) + "\n")
             if response.data is None:
                 return
@@ -153,8 +153,7 @@ class Session:
 
     def fail(self, code: str, message: str, remedy: str, status: int) -> int:
         """Write an error that was found without asking anybody."""
-        response = Response("", status, (ShownReport("error", code, message, remedy),))
-        return self.show(response)
+        return self.show(refused(code, message, remedy, status))
 
     def run(self, invocation: Invocation) -> int:
         """Carry out a command and show its answer."""
@@ -192,8 +191,7 @@ class Session:
         """Ask a person whether to do it nevertheless."""
         if not self.streams.is_interactive or self.options.dry_run or self.options.force:
             return False
-        first = next(each for each in response.reports if each.severity == "error")
-        self.streams.stderr.write(f"{first.message}. Do it nevertheless? [y/N] ")
+        self.streams.stderr.write(f"{response.errors[0].message}. Do it nevertheless? [y/N] ")
         self.streams.stderr.flush()
         return self.streams.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -240,8 +238,8 @@ def _paged(pager: str, shown: str) -> bool:
 
 def is_unsafe(response: Response) -> bool:
     """Tell whether something was refused for nothing but that it is unsafe, so that a person may insist."""
-    errors = [each for each in response.reports if each.severity == "error"]
-    return bool(errors) and all(each.code in ("UNSAFE", "MOVE_HAS_NO_EFFECT") for each in errors)
+    codes = {each.code for each in response.errors}
+    return bool(codes) and codes <= {"UNSAFE", "MOVE_HAS_NO_EFFECT"}
 
 
 def _write_output(name: str, response: Response) -> Response:

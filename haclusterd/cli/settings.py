@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from haclusterd.cli.grammar import Invocation
 from haclusterd.model.records import dataclass, field
-from haclusterd.model.requests import Response, ShownReport
+from haclusterd.model.requests import Response, ShownReport, refused
 
 COLOURS: Mapping[str, str] = {
     "normal": "0", "black": "30", "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35",
@@ -168,15 +168,13 @@ def _set(settings: Settings, name: str, value: str, *, is_kept: bool) -> Respons
 
 def _kept(settings: Settings, said: str) -> Response:
     if settings.path is None:
-        problem = ShownReport("error", "INPUT_OUTPUT", "there is no place for settings", "set HOME or XDG_CONFIG_HOME")
-        return Response("", 74, (problem,))
+        return refused("INPUT_OUTPUT", "there is no place for settings", "set HOME or XDG_CONFIG_HOME", 74)
     try:
         settings.save()
     except OSError as error:
-        problem = ShownReport("error", "INPUT_OUTPUT", f"{settings.path}: {error.strerror or error}")
-        return Response("", 74, (problem,))
+        return refused("INPUT_OUTPUT", f"{settings.path}: {error.strerror or error}", "", 74)
     return Response("", 0, (ShownReport("info", "REQUESTED", said),))
 
 
 def _refused(problem: str) -> Response:
-    return Response("", 2, (ShownReport("error", "BAD_ARGUMENT", problem, "crm options show"),))
+    return refused("BAD_ARGUMENT", problem, "crm options show", 2)

@@ -20,7 +20,7 @@ from haclusterd.cli.session import Session, is_unsafe
 from haclusterd.cli.shadow_files import LIVE, VARIABLE, Shadows
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
-from haclusterd.model.requests import Options, Request, Response, ShownReport
+from haclusterd.model.requests import Options, Request, Response, ShownReport, refused
 from haclusterd.ports.control import CommandClient
 from haclusterd.verbs.answers.answer import as_json
 from haclusterd.verbs.answers.crm import Shadow, ShownShadows
@@ -37,11 +37,7 @@ def carry_out(session: Session, invocation: Invocation) -> Response:
     try:
         return _COMMANDS[invocation.command.name](shadows, session, invocation.arguments)
     except OSError as error:
-        return _refused("INPUT_OUTPUT", f"{shadows.directory}: {error.strerror or error}", "", 74)
-
-
-def _refused(code: str, problem: str, remedy: str, status: int) -> Response:
-    return Response("", status, (ShownReport("error", code, problem, remedy),))
+        return refused("INPUT_OUTPUT", f"{shadows.directory}: {error.strerror or error}", "", 74)
 
 
 def _reported(what: str) -> Response:
@@ -56,10 +52,10 @@ def _named(shadows: Shadows, arguments: Mapping[str, Json]) -> str | Response:
     """Return the copy that is meant: the named one, or the one that is used."""
     name = str(arguments.get("name") or shadows.used)
     if not name:
-        return _refused("USAGE", "no shadow CIB is named", "crm cib list", 64)
+        return refused("USAGE", "no shadow CIB is named", "crm cib list", 64)
     if name not in shadows.names():
         known = ", ".join(shadows.names()) or "none"
-        return _refused("NO_SUCH_OBJECT", f"there is no shadow CIB {name}", f"there are: {known}", 105)
+        return refused("NO_SUCH_OBJECT", f"there is no shadow CIB {name}", f"there are: {known}", 105)
     return name
 
 
@@ -68,12 +64,12 @@ def _new(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -> R
     words = set(_words(arguments))
     names = words - {"withstatus", "force", "empty"}
     if len(names) > 1:
-        return _refused("USAGE", f"one name, not {' '.join(sorted(names))}", "crm cib new NAME [force] [empty]", 64)
+        return refused("USAGE", f"one name, not {' '.join(sorted(names))}", "crm cib new NAME [force] [empty]", 64)
     name = next(iter(names), "shadow")
     if not _NAME.match(name) or name == LIVE:
-        return _refused("BAD_ARGUMENT", f"{name!r} is no name for a shadow CIB", "letters, digits, _ . -", 2)
+        return refused("BAD_ARGUMENT", f"{name!r} is no name for a shadow CIB", "letters, digits, _ . -", 2)
     if name in shadows.names() and "force" not in words and not session.options.force:
-        return _refused("EXISTS", f"shadow CIB {name} exists already", "crm cib new NAME force replaces it", 108)
+        return refused("EXISTS", f"shadow CIB {name} exists already", "crm cib new NAME force replaces it", 108)
     made = _make(shadows, name, is_empty="empty" in words)
     return made or _use(shadows, session, {"name": name})
 
@@ -190,7 +186,7 @@ def _delete(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -
     if isinstance(name, Response):
         return name
     if name == shadows.used:
-        return _refused("REFUSED", f"shadow CIB {name} is in use", "crm cib use live", 1)
+        return refused("REFUSED", f"shadow CIB {name} is in use", "crm cib use live", 1)
     if not session.options.dry_run:
         shadows.path(name).unlink()
         shadows.base(name).unlink(missing_ok=True)
@@ -206,9 +202,9 @@ def _import(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -
     source = str(arguments["cib"])
     name = str(arguments.get("name") or Path(source).stem)
     if not _NAME.match(name) or name == LIVE:
-        return _refused("BAD_ARGUMENT", f"{name!r} is no name for a shadow CIB", "name it: crm cib import FILE NAME", 2)
+        return refused("BAD_ARGUMENT", f"{name!r} is no name for a shadow CIB", "name it: crm cib import FILE NAME", 2)
     if name in shadows.names() and not session.options.force:
-        return _refused("EXISTS", f"shadow CIB {name} exists already", "--force replaces it", 108)
+        return refused("EXISTS", f"shadow CIB {name} exists already", "--force replaces it", 108)
     written = read_text(source, session.streams.stdin)
     if isinstance(written, Response):
         return written
@@ -234,9 +230,9 @@ def _empty(_shadows: Shadows, _session: Session, arguments: Mapping[str, Json]) 
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(write_configuration(Configuration()).encode() if is_xml else encode_cib(Cib()))
     except FileExistsError:
-        return _refused("EXISTS", f"{path} exists already", "nothing was changed; name another file", 108)
+        return refused("EXISTS", f"{path} exists already", "nothing was changed; name another file", 108)
     except OSError as error:
-        return _refused("INPUT_OUTPUT", f"{path}: {error.strerror or error}", "", 74)
+        return refused("INPUT_OUTPUT", f"{path}: {error.strerror or error}", "", 74)
     return _reported(f"wrote {path}; for a command: crm --cib-file {path} ...")
 
 

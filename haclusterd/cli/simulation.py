@@ -15,6 +15,7 @@ from haclusterd.cli.session import Session
 from haclusterd.cli.shadow_files import LIVE
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
+from haclusterd.protocol.control import report_as_json
 from haclusterd.verbs.answers.answer import read
 from haclusterd.verbs.answers.simulation import Simulation, Simulations
 
@@ -71,7 +72,7 @@ def _write_json(session: Session, answers: Sequence[tuple[str, Response]]) -> No
         if answer.exit:
             session.streams.stderr.write(render.error_as_json(answer) + "\n")
     documents = [
-        {**fields(answer.data), "source": name, "reports": [render.report_as_json(each) for each in answer.reports]}
+        {**fields(answer.data), "source": name, "reports": [report_as_json(each) for each in answer.reports]}
         for name, answer in answers
         if answer.data is not None
     ]

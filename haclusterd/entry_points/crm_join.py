@@ -33,7 +33,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
-from haclusterd.model.requests import Progress, Request, Response, ShownReport
+from haclusterd.model.requests import Progress, Request, Response, refused
 from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.protocol.enrolment_token import Token, TokenUnreadableError, read_address, read_token
 from haclusterd.reports.codes import Code
@@ -93,7 +93,7 @@ def _join(token: Token, member: Member, directory: Path, places: NodePlaces) -> 
 
     hello, found = enrol(token, application, _progress)
     if isinstance(found, Denied):
-        return Response("", found.exit_status, (ShownReport("error", found.code, found.problem, found.remedy),))
+        return refused(found.code, found.problem, found.remedy, found.exit_status)
     own = Credentials(found.certificate.encode(), mine.key)
     require_credentials(hello.authority.encode(), member.name, own)
     installation = replace(

@@ -94,3 +94,18 @@ class Response:
     data: Json = None
     basis: Basis | None = None
     """None: no daemon answered, or one that was asked nothing about the cluster."""
+
+    @property
+    def errors(self) -> tuple[ShownReport, ...]:
+        """The reports of severity error, in the order of their places; empty: everything was done or answered."""
+        return tuple(each for each in self.reports if each.severity == "error")
+
+    @property
+    def error_code(self) -> str:
+        """The code of the first error; empty: there is none."""
+        return next((each.code for each in self.errors), "")
+
+
+def refused(code: str, problem: str, remedy: str, exit_status: int, *, place: str = "") -> Response:
+    """Return a response that no daemon was needed for: one error, with the exit status of that code (cli.md §5)."""
+    return Response("", exit_status, (ShownReport("error", code, problem, remedy, place),))

@@ -17,6 +17,7 @@ from haclusterd.model.records import dataclass, field
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import DEFAULT_NODE_TIMEOUT_MS, Timing, derive
 from haclusterd.model.watchdog import DEFAULT_TIMEOUT_MS, PanicAction, WatchdogSettings
+from haclusterd.protocol.enrolment_token import address_text
 
 CONFIGURATION_FILE = "haclusterd.yaml"
 LEAST_NODE_TIMEOUT_MS = 500
@@ -91,7 +92,7 @@ def render(installation: Installation) -> str:
         "node": str(installation.node),
         "members": {
             str(member.name): {
-                "addresses": [_spell(address) for address in member.addresses],
+                "addresses": [address_text(address) for address in member.addresses],
                 **({} if member.is_voter else {"voter": False}),
                 **({"witness": True} if member.is_witness else {}),
             }
@@ -127,11 +128,6 @@ def load(path: Path) -> Installation:
     if not isinstance(document, dict):
         raise SettingsError(f"{path}: expected a mapping with the keys cluster, node, members")
     return _Reader(path, document).installation()
-
-
-def _spell(address: tuple[str, int]) -> str:
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _spell_watchdog(watchdog: WatchdogSettings) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from haclusterd.cli.live.picture import OLD_MS, Aside, Known
 from haclusterd.cli.render.fields import fields, text
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
-from haclusterd.model.requests import Progress, Request, Response, ShownReport
+from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.ports.control import DaemonLink
 from haclusterd.verbs.answers.answer import read
 from haclusterd.verbs.answers.history import Events
@@ -84,7 +84,7 @@ class Watch:
                 response = await self._ask("history.follow", {"after": self._position})
             else:
                 response = await self._ask("history.events", {"limit": EVENTS_MAX, "kinds": list(KINDS)})
-            problem = _problem(response)
+            problem = next(iter(response.errors), None)
             if problem is None:
                 self._take_events(response)
                 continue
@@ -115,7 +115,7 @@ class Watch:
                     await self._news.wait()
             self._news.clear()
             response = await self._ask("status", {})
-            problem = _problem(response)
+            problem = next(iter(response.errors), None)
             if problem is None:
                 self._heard_at = asyncio.get_running_loop().time()
                 status = read(Status, fields(response.data))
@@ -146,15 +146,11 @@ class Watch:
 
     async def _answer(self, verb: str, arguments: Mapping[str, Json]) -> None:
         response = await self._ask(verb, arguments)
-        problem = _problem(response)
+        problem = next(iter(response.errors), None)
         said = ""
         if problem is not None:
             said = f"{problem.message} ({problem.remedy})" if problem.remedy else problem.message
         self._learn(replace(self._known, aside=Aside(verb, arguments, response.data, said)))
-
-
-def _problem(response: Response) -> ShownReport | None:
-    return next((each for each in response.reports if each.severity == "error"), None)
 
 
 def _ignore(_: Progress) -> None:

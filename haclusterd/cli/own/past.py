@@ -20,7 +20,7 @@ from haclusterd.cli.session import Session
 from haclusterd.model import durations
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
-from haclusterd.model.requests import Response, ShownReport
+from haclusterd.model.requests import Response, ShownReport, refused
 from haclusterd.verbs.answers.answer import as_json, read
 from haclusterd.verbs.answers.configuration import Graph
 from haclusterd.verbs.answers.crm import PastView
@@ -103,13 +103,13 @@ def _from_report(name: str, verb: str) -> Response:
     """Return what a report holds as the answer of a verb."""
     title = _IN_A_REPORT.get(verb)
     if title is None:
-        return _refused("REFUSED", f"{verb} cannot be asked of a report", "crm history source live", 1)
+        return refused("REFUSED", f"{verb} cannot be asked of a report", "crm history source live", 1)
     try:
         with tarfile.open(name) as archive:
             member = archive.extractfile(f"crm-report/{title}.json")
             data = json.loads(member.read()) if member is not None else None
     except (OSError, KeyError, ValueError, tarfile.TarError) as error:
-        return _refused("NO_INPUT", f"{name} is no report of crm: {error}", "crm report FILE writes one", 66)
+        return refused("NO_INPUT", f"{name} is no report of crm: {error}", "crm report FILE writes one", 66)
     return Response("", 0, (), data)
 
 
@@ -119,7 +119,7 @@ def _from_report(name: str, verb: str) -> Response:
 def _limit(session: Session, arguments: Mapping[str, Json]) -> Response:
     found = [_moment(str(arguments.get(name) or "")) for name in ("since", "until")]
     if None in found:
-        return _refused("BAD_ARGUMENT", "that is no time", "10min (ago), 10:15 (today), or 2026-06-01T12:00:00Z", 2)
+        return refused("BAD_ARGUMENT", "that is no time", "10min (ago), 10:15 (today), or 2026-06-01T12:00:00Z", 2)
     session.past = replace(view_of(session), since=str(found[0]), until=str(found[1]))
     return _shown(session)
 
@@ -161,7 +161,7 @@ def _exclude(session: Session, arguments: Mapping[str, Json]) -> Response:
         try:
             re.compile(pattern)
         except re.error as error:
-            return _refused("BAD_ARGUMENT", f"{pattern!r} is no regular expression: {error}", "", 2)
+            return refused("BAD_ARGUMENT", f"{pattern!r} is no regular expression: {error}", "", 2)
         session.past = replace(view_of(session), excluded=(*view_of(session).excluded, pattern))
     return _shown(session)
 
@@ -208,14 +208,14 @@ def _session(session: Session, arguments: Mapping[str, Json]) -> Response:
     if action == "list":
         return _shown(session)
     if not _NAME.match(name):
-        return _refused("BAD_ARGUMENT", f"{name!r} is no name for a session", "crm history session save NAME", 2)
+        return refused("BAD_ARGUMENT", f"{name!r} is no name for a session", "crm history session save NAME", 2)
     if action not in ("save",) and name not in _kept(session):
         known = ", ".join(_kept(session)) or "none"
-        return _refused("NO_SUCH_OBJECT", f"there is no session {name}", f"there are: {known}", 105)
+        return refused("NO_SUCH_OBJECT", f"there is no session {name}", f"there are: {known}", 105)
     try:
         return _SESSIONS[action](session, _directory(session) / name)
     except OSError as error:
-        return _refused("INPUT_OUTPUT", f"{error.filename or name}: {error.strerror or error}", "", 74)
+        return refused("INPUT_OUTPUT", f"{error.filename or name}: {error.strerror or error}", "", 74)
 
 
 def _save(session: Session, path: Path) -> Response:
@@ -257,7 +257,7 @@ def _pack(session: Session, path: Path) -> Response:
     source = json.loads(path.with_suffix(".json").read_text())["source"]
     target = Path(f"{path.name}.tar.gz")
     if target.exists() and not session.options.force:
-        return _refused("EXISTS", f"{target} exists already", "--force replaces it", 108)
+        return refused("EXISTS", f"{target} exists already", "--force replaces it", 108)
     shutil.copyfile(source, target)
     target.chmod(0o600)
     return Response("", 0, (ShownReport("info", "REQUESTED", f"wrote {target}"),))
@@ -284,10 +284,6 @@ def _graph(session: Session, arguments: Mapping[str, Json]) -> Response:
         return Response("", 0, (), as_json(Graph(drawn)))
     session.write(drawn.splitlines())
     return Response("", 0)
-
-
-def _refused(code: str, problem: str, remedy: str, status: int) -> Response:
-    return Response("", status, (ShownReport("error", code, problem, remedy),))
 
 
 _OWN: Mapping[str, Callable[[Session, Mapping[str, Json]], Response]] = {

@@ -17,7 +17,7 @@ from haclusterd.cli.own.well_known import SCRIPTS
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
-from haclusterd.model.requests import Response, ShownReport
+from haclusterd.model.requests import Response, ShownReport, refused
 from haclusterd.reports.suggestions import nearest
 from haclusterd.verbs.answers.answer import as_json
 from haclusterd.verbs.answers.crm import Script, Scripts, ShownTemplates
@@ -259,7 +259,7 @@ def _edit(session: Session, arguments: Mapping[str, Json]) -> Response:
     path = _named(session, arguments)
     written = edited_text(path.read_text(), session.settings.get("editor"))
     if written is None:
-        return _refused("the editor ended with an error", "set EDITOR; nothing was changed", 74)
+        return refused("REFUSED", "the editor ended with an error", "set EDITOR; nothing was changed", 74)
     if isinstance(written, Response):
         return written
     path.write_text(written)
@@ -281,7 +281,7 @@ def _apply(session: Session, arguments: Mapping[str, Json]) -> Response:
 def _delete(session: Session, arguments: Mapping[str, Json]) -> Response:
     path = _named(session, arguments)
     if path.name == session.template and not arguments.get("force") and not session.options.force:
-        return _refused(f"{path.name} is loaded", f"crm template delete {path.name} force", 107)
+        return refused("REFUSED", f"{path.name} is loaded", f"crm template delete {path.name} force", 107)
     if not session.options.dry_run:
         path.unlink()
     session.template = "" if path.name == session.template else session.template
@@ -290,10 +290,6 @@ def _delete(session: Session, arguments: Mapping[str, Json]) -> Response:
 
 def _said(what: str) -> Response:
     return Response("", 0, (ShownReport("info", "REQUESTED", what),))
-
-
-def _refused(problem: str, remedy: str, status: int) -> Response:
-    return Response("", status, (ShownReport("error", "REFUSED", problem, remedy),))
 
 
 _TEMPLATE: Mapping[str, Callable[[Session, Mapping[str, Json]], Response]] = {

@@ -14,7 +14,7 @@ from functools import partial
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.session import Session
 from haclusterd.model.records import dataclass
-from haclusterd.model.requests import Response, ShownReport
+from haclusterd.model.requests import Response, ShownReport, refused
 from haclusterd.verbs.answers.answer import as_json, read
 from haclusterd.verbs.answers.crm import NodeOutput, NodeOutputs
 from haclusterd.verbs.answers.node import Members
@@ -71,7 +71,7 @@ def _machines(session: Session, words: Sequence[str], *, is_everywhere: bool) ->
     unknown = [word for word in words if word not in hosts]
     if unknown:
         problem = f"there is no node {', '.join(unknown)}"
-        return Response("", 68, (ShownReport("error", "NO_SUCH_NODE", problem, "crm cluster members"),))
+        return refused("NO_SUCH_NODE", problem, "crm cluster members", 68)
     chosen = words or list(hosts)
     return [Machine(name, "" if name == members.answered_by else hosts[name]) for name in chosen]
 
@@ -147,7 +147,7 @@ def _service(session: Session, name: str, machines: Sequence[Machine]) -> Respon
         if away:
             late = ", ".join(sorted(away))
             problem = f"{late} is not online again after {BACK_WITHIN_S:.0f} s; not restarted: {left}"
-            return Response("", 124, (ShownReport("error", "TIMEOUT", problem, "crm status"),))
+            return refused("TIMEOUT", problem, "crm status", 124)
     return _answer(outputs, f"{name}: done on {where}")
 
 
@@ -185,7 +185,7 @@ def _objection_to_stop(session: Session, machines: Sequence[Machine]) -> Respons
     if len(staying) * 2 > len(voters):
         return None
     problem = f"{len(staying)} of {len(voters)} voters would stay: the cluster would stop everything"
-    return Response("", 107, (ShownReport("error", "UNSAFE", problem, "repeat it with --force if that is meant"),))
+    return refused("UNSAFE", problem, "repeat it with --force if that is meant", 107)
 
 
 def _run(machines: Sequence[Machine], shell: str, *, dry_run: bool) -> Response:

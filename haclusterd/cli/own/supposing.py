@@ -17,7 +17,7 @@ from haclusterd.cli.session import Session
 from haclusterd.cli.shadow_files import LIVE
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
-from haclusterd.model.requests import Request, Response, ShownReport
+from haclusterd.model.requests import Request, Response, ShownReport, refused
 from haclusterd.verbs.answers.answer import as_json, read
 from haclusterd.verbs.answers.crm import ShownSuppositions
 from haclusterd.verbs.answers.status import Resources, ShownResource
@@ -98,9 +98,9 @@ def _other(session: Session) -> Response | None:
     assert session.shadows is not None
     place = session.supposed_of
     if place.startswith(SHADOW) and place.removeprefix(SHADOW) not in session.shadows.names():
-        return _refused("NO_SUCH_OBJECT", f"there is no shadow CIB {place.removeprefix(SHADOW)}", "crm cib list", 105)
+        return refused("NO_SUCH_OBJECT", f"there is no shadow CIB {place.removeprefix(SHADOW)}", "crm cib list", 105)
     if not place.startswith(SHADOW) and not Path(place).is_file():
-        return _refused("NO_INPUT", f"there is no file {place}", "crm cibstatus load live", 66)
+        return refused("NO_INPUT", f"there is no file {place}", "crm cibstatus load live", 66)
     return None
 
 
@@ -139,7 +139,7 @@ def _quorum(session: Session, value: str) -> Response:
     try:
         state = "present" if read_boolean(value) else "lost"
     except ValueError:
-        return _refused("BAD_ARGUMENT", f"{value!r} is neither true nor false", "crm cibstatus quorum false", 2)
+        return refused("BAD_ARGUMENT", f"{value!r} is neither true nor false", "crm cibstatus quorum false", 2)
     before = dict(session.supposed)
     session.supposed["quorum"] = [state]
     answer = ask_for_plan(session, question(session))
@@ -162,10 +162,10 @@ def _operation(session: Session, arguments: Mapping[str, Json]) -> Response:
             node = word
     resource = str(arguments["resource"])
     if code is None:
-        return _refused("USAGE", "how the operation ended is not said", f"a code, or one of: {', '.join(_CODES)}", 64)
+        return refused("USAGE", "how the operation ended is not said", f"a code, or one of: {', '.join(_CODES)}", 64)
     node = node or _where(session, resource)
     if not node:
-        return _refused("USAGE", f"{resource} runs on no node or on several: name the node", "", 64)
+        return refused("USAGE", f"{resource} runs on no node or on several: name the node", "", 64)
     action, _, interval = str(arguments["action"]).partition(":")
     action, interval = ("monitor", "0") if action == "probe" else (action, interval)
     kind = f"{action}:{interval}" if interval else action
@@ -220,7 +220,7 @@ def _save(session: Session, name: str) -> Response:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        return _refused("INPUT_OUTPUT", f"{name}: {error.strerror or error}", "name a new file", 74)
+        return refused("INPUT_OUTPUT", f"{name}: {error.strerror or error}", "name a new file", 74)
     said = _said(f"wrote {name}")
     if "quorum" not in session.supposed:
         return said
@@ -252,7 +252,7 @@ def _encoded(session: Session) -> bytes | Response:
             is_xml = written.lstrip().startswith("<")
             cib = read_cib(written, str(path)).cib if is_xml else decode_cib(written.encode())
         except CodecError as error:
-            return _refused("UNREADABLE", f"{path}: {error}", "", 65)
+            return refused("UNREADABLE", f"{path}: {error}", "", 65)
     wanted = {name: tuple(session.supposed.get(name, ())) for name in SUPPOSITIONS}
     found = suppose(cib, wanted, wall_clock())
     if isinstance(found, tuple):
@@ -262,7 +262,3 @@ def _encoded(session: Session) -> bytes | Response:
 
 def _said(what: str) -> Response:
     return Response("", 0, (ShownReport("info", "REQUESTED", what),))
-
-
-def _refused(code: str, problem: str, remedy: str, status: int) -> Response:
-    return Response("", status, (ShownReport("error", code, problem, remedy),))

@@ -4,7 +4,7 @@ Rendering sees only the data of the answer, never the CIB, so that an answer loo
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Generic, get_type_hints
 
 from haclusterd.cli.render.fields import Fields, fields, text
@@ -12,6 +12,7 @@ from haclusterd.cli.render.terminal import Colour, Screen
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import dataclass
 from haclusterd.model.requests import Response, ShownReport
+from haclusterd.protocol.control import report_as_json
 from haclusterd.reports.rendering import printable
 from haclusterd.verbs.answers.answer import Record, read
 
@@ -200,14 +201,6 @@ def render_report(screen: Screen, report: ShownReport) -> str:
     return f"{level} {printable(f'{place}{report.message}{remedy}')}"
 
 
-def report_as_json(report: ShownReport) -> Mapping[str, Json]:
-    """Return a report for `-o json`."""
-    return {
-        "severity": report.severity, "code": report.code, "message": report.message, "remedy": report.remedy,
-        "place": report.place,
-    }  # fmt: skip
-
-
 def answer_as_json(response: Response) -> str:
     """Write an answer for `-o json`: its data, with its reports beside it."""
     data = fields(response.data) or {"schema": "haclusterd.reports/1"}
@@ -217,8 +210,7 @@ def answer_as_json(response: Response) -> str:
 
 def error_as_json(response: Response) -> str:
     """Write a refused request for `-o json`: the first error heads it, `details` has everything."""
-    errors = (each for each in response.reports if each.severity == "error")
-    first = next(errors, ShownReport("error", "FAILED", "failed"))
+    first = next(iter(response.errors), ShownReport("error", "FAILED", "failed"))
     error: Json = {
         "code": first.code, "exit": response.exit, "message": first.message, "hint": first.remedy,
         "details": [report_as_json(each) for each in response.reports],

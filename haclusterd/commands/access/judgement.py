@@ -20,7 +20,7 @@ from haclusterd.cib.commands import (
     SetTransientAttribute,
 )
 from haclusterd.cib.edits import apply_edits
-from haclusterd.commands.access.rights import Decision, Rights, path_of, tree_of
+from haclusterd.commands.access.rights import Decision, Rights, path_of, step_of, tree_of
 from haclusterd.commands.permissions import Rules
 from haclusterd.commands.resource.settings import TARGET_ROLE, with_meta
 from haclusterd.formats.cib_xml.tree import Element
@@ -147,7 +147,7 @@ class _Comparison:
         self._after = after
 
     def changed(self, old: Element, new: Element, path: str = "") -> Iterator[Objection]:
-        path = f"{path}{_step(new)}"
+        path = f"{path}{step_of(new)}"
         if old.attributes != new.attributes:
             yield from self._unless_writable(self._before.of(old), path, "changed")
         olds, news = _keyed(old), _keyed(new)
@@ -164,7 +164,7 @@ class _Comparison:
 
     def _whole(self, element: Element, rights: Rights, path: str, act: str) -> Iterator[Objection]:
         """Judge an element with everything in it; what only holds others is judged by them."""
-        path = f"{path}{_step(element)}"
+        path = f"{path}{step_of(element)}"
         is_frame = set(element.attributes) <= {"id"} and bool(element.children) and act == "added"
         if not is_frame:
             yield from self._unless_writable(rights.of(element), path, act)
@@ -185,8 +185,3 @@ def _keyed(element: Element) -> dict[tuple[str, str, int], Element]:
             number += 1
         found[child.tag, name, number] = child
     return found
-
-
-def _step(element: Element) -> str:
-    name = element.get("id")
-    return f"/{element.tag}" if name is None else f"/{element.tag}[@id='{name}']"

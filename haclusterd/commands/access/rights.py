@@ -130,8 +130,8 @@ def path_of(root: Element, wanted: Element) -> str:
     """Return where an element stands: `/cib/configuration/resources/primitive[@id='web']`."""
     for steps in _ways(root, (root,)):
         if steps[-1] is wanted:
-            return "".join(map(_step, steps))
-    return _step(wanted)
+            return "".join(map(step_of, steps))
+    return step_of(wanted)
 
 
 def _ways(element: Element, steps: tuple[Element, ...]) -> Iterator[tuple[Element, ...]]:
@@ -140,6 +140,7 @@ def _ways(element: Element, steps: tuple[Element, ...]) -> Iterator[tuple[Elemen
         yield from _ways(child, (*steps, child))
 
 
-def _step(element: Element) -> str:
+def step_of(element: Element) -> str:
+    """Return the step of an XPath that leads from an element's parent to it: by its id where it has one."""
     name = element.get("id")
     return f"/{element.tag}" if name is None else f"/{element.tag}[@id='{name}']"

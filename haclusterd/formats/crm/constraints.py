@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from haclusterd.formats.crm.blocks import read_score, section_word
 from haclusterd.formats.crm.cursor import Cursor
 from haclusterd.formats.crm.rules import LIFETIME, OpenRule, finish_rules, read_lifetime, read_rule
-from haclusterd.formats.crm.sets import Grammar, Member, Written, read_braces, read_members
+from haclusterd.formats.crm.sets import Grammar, Member, Written, one_of, read_braces, read_members
 from haclusterd.formats.crm.tokens import Token
 from haclusterd.formats.stated import stated
 from haclusterd.formats.statements import Define
@@ -34,13 +34,6 @@ _KINDS = {kind.value.lower(): kind for kind in OrderingKind}
 _COLOCATION = Grammar(of_actions=False, simple=2, attributes=("node-attribute", "influence"), end=LIFETIME)
 _ORDER = Grammar(of_actions=True, simple=2, attributes=("symmetrical", "require-all"), end=LIFETIME)
 _TICKET = Grammar(of_actions=False, simple=1, attributes=("loss-policy",))
-
-
-def one_of(text: str, choices: tuple[str, ...]) -> str:
-    """Read a word of a list, in any case; raise ValueError otherwise."""
-    if text.lower() not in choices:
-        raise ValueError(f"{text!r} is not one of: {', '.join(choices)}")
-    return text.lower()
 
 
 def read_discovery(text: str) -> str:

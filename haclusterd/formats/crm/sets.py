@@ -78,18 +78,21 @@ class Grammar:
     """A word that ends them, where it is not quoted and stands in no brackets."""
 
 
+def one_of(text: str, choices: tuple[str, ...]) -> str:
+    """Read a word of a list, in any case; raise ValueError otherwise."""
+    if text.lower() not in choices:
+        raise ValueError(f"{text!r} is not one of: {', '.join(choices)}")
+    return text.lower()
+
+
 def read_action(text: str) -> str:
     """Read the action of an ordering; raise ValueError otherwise."""
-    if text.lower() not in ACTIONS:
-        raise ValueError(f"{text!r} is not one of: {', '.join(ACTIONS)}")
-    return text.lower()
+    return one_of(text, ACTIONS)
 
 
 def read_ordering(text: str) -> str:
     """Read how a set of an old configuration is ordered; raise ValueError otherwise."""
-    if text.lower() not in ORDERINGS:
-        raise ValueError(f"{text!r} is not one of: {', '.join(ORDERINGS)}")
-    return text.lower()
+    return one_of(text, ORDERINGS)
 
 
 def read_members(cursor: Cursor, constraint: str, grammar: Grammar) -> Members:
