@@ -12,6 +12,7 @@ from pathlib import Path
 import yaml
 
 from haclusterd.api.client_certificates import NAME_KINDS, REST, TOKEN
+from haclusterd.model.addresses import Address, read_address
 from haclusterd.model.records import dataclass
 from haclusterd.model.requests import ORIGIN
 
@@ -127,12 +128,11 @@ def _token(path: Path, name: str, file: object) -> str:
     return text
 
 
-def _address(path: Path, item: object) -> tuple[str, int]:
-    host, separator, port = str(item).rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not separator or not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise ApiSettingsError(f"{path}: listen: {item!r} is not HOST:PORT")
-    return host, int(port)
+def _address(path: Path, item: object) -> Address:
+    try:
+        return read_address(str(item))
+    except ValueError:
+        raise ApiSettingsError(f"{path}: listen: {item!r} is not HOST:PORT") from None
 
 
 def _is_loopback(host: str) -> bool:

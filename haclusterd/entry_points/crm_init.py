@@ -10,13 +10,13 @@ from pathlib import Path
 from haclusterd.entry_points.cluster_setup import NodePlaces, SetupRefusedError, initialize, make_first_node
 from haclusterd.entry_points.crm_setup import answer, read_text, read_texts
 from haclusterd.entry_points.own_machine import RAFT_PORT, address_of, own_address, own_name, start_services
+from haclusterd.model.addresses import address_text, read_address
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
 from haclusterd.model.requests import Response
 from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
-from haclusterd.protocol.enrolment_token import address_text, read_address
 from haclusterd.raft.identity import IDENTITY_NAME
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report

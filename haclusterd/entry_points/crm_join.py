@@ -27,6 +27,7 @@ from haclusterd.entry_points.cluster_setup import NodePlaces, initialize, instal
 from haclusterd.entry_points.crm_init import already_here, is_usual, own_member, places_of, read_places, start_by_hand
 from haclusterd.entry_points.crm_setup import answer, read_text
 from haclusterd.entry_points.own_machine import address_toward, start_services
+from haclusterd.model.addresses import read_address
 from haclusterd.model.cluster import Member
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello
 from haclusterd.model.ids import NodeName
@@ -35,7 +36,7 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
 from haclusterd.model.requests import Progress, Request, Response, refused
 from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
-from haclusterd.protocol.enrolment_token import Token, TokenUnreadableError, read_address, read_token
+from haclusterd.protocol.enrolment_token import Token, TokenUnreadableError, read_token
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, load

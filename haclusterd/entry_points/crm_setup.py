@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from haclusterd.entry_points.cluster_setup import SetupRefusedError, make_bundles
+from haclusterd.model.addresses import read_address
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.model.json_value import Json
@@ -99,15 +100,7 @@ def _member(text: str, *, is_witness: bool) -> Member:
         raise ValueError(f"{name!r} cannot be a node's name")
     if not has_address:
         raise ValueError("the address is missing")
-    return Member(NodeName(name), tuple(map(_address, addresses.split(","))), is_voter=True, is_witness=is_witness)
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-        raise ValueError(f"{text!r} is no HOST:PORT")
-    return host, int(port)
+    return Member(NodeName(name), tuple(map(read_address, addresses.split(","))), is_voter=True, is_witness=is_witness)
 
 
 def advice(members: Sequence[Member]) -> list[ReportItem]:

@@ -7,11 +7,10 @@ a few at a time, and knows nothing of secrets; every connection that ends withou
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from haclusterd.model.addresses import Address
 from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, News
 from haclusterd.model.ids import NodeName
-
-Address = tuple[str, int]
 
 
 class AuthorityMissingError(Exception):

@@ -17,12 +17,12 @@ import hmac
 import json
 from typing import Final
 
+from haclusterd.model.addresses import address_text, read_address
 from haclusterd.model.cluster import Member
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, Message, News
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import dataclass
-from haclusterd.protocol.enrolment_token import address_text, read_address
 from haclusterd.wire.framing import framed
 from haclusterd.wire.shapes import NODE, CodecError, Shape, Shapes, text_that, whole_number
 

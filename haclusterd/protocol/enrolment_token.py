@@ -14,6 +14,7 @@ import binascii
 import hashlib
 from typing import Final
 
+from haclusterd.model.addresses import Address, address_text, read_address
 from haclusterd.model.records import dataclass, field
 
 PREFIX: Final = "hacl1-"
@@ -22,8 +23,6 @@ _PIN_SIZE: Final = 32
 _CHECKSUM_SIZE: Final = 4
 _VERSION: Final = 1
 _TOKEN_LENGTH_MAX: Final = 1024
-
-Address = tuple[str, int]
 
 
 class TokenUnreadableError(ValueError):
@@ -53,25 +52,6 @@ def invitation_of(secret: bytes) -> str:
 def proof_key_of(secret: bytes) -> bytes:
     """Return the key under which knowledge of the secret is proven."""
     return hashlib.sha256(b"haclusterd invitation proof\0" + secret).digest()
-
-
-def address_text(address: Address) -> str:
-    """Return HOST:PORT; an IPv6 address stands in brackets."""
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def read_address(text: str, default_port: int | None = None) -> Address:
-    """Read HOST:PORT; raises ValueError. With a default, the port may be left out."""
-    host, separator, port = text.rpartition(":")
-    is_bare = not separator or port.endswith("]") or (":" in host and not host.endswith("]"))
-    if is_bare and default_port is not None:
-        host, port = text, str(default_port)
-    host = host.removeprefix("[").removesuffix("]")
-    is_port = port.isascii() and port.isdecimal() and 0 < int(port) < 65536
-    if not host or not is_port or any(character.isspace() or character == "," for character in host):
-        raise ValueError(f"{text!r} is no HOST:PORT")
-    return host, int(port)
 
 
 def write_token(token: Token) -> str:

@@ -9,6 +9,7 @@ from functools import partial
 
 from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.cib.commands import ChangeMembers
+from haclusterd.model.addresses import Address, address_text
 from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.durations import render as spell_duration
@@ -19,15 +20,7 @@ from haclusterd.model.records import dataclass
 from haclusterd.ports.enrolment import Applicant, Authority, AuthorityMissingError, EnrolmentListener
 from haclusterd.ports.event_log import Priority
 from haclusterd.protocol.enrolment import is_proven
-from haclusterd.protocol.enrolment_token import (
-    SECRET_SIZE,
-    Address,
-    Token,
-    address_text,
-    invitation_of,
-    proof_key_of,
-    write_token,
-)
+from haclusterd.protocol.enrolment_token import SECRET_SIZE, Token, invitation_of, proof_key_of, write_token
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.runtime.member_change import InForce, MemberChange, Wait, with_members

@@ -11,13 +11,13 @@ from typing import Any
 import yaml
 
 from haclusterd.cib.codec import FEATURE_LEVEL
+from haclusterd.model.addresses import Address, address_text, read_address
 from haclusterd.model.cluster import Member
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.model.records import dataclass, field
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import DEFAULT_NODE_TIMEOUT_MS, Timing, derive
 from haclusterd.model.watchdog import DEFAULT_TIMEOUT_MS, PanicAction, WatchdogSettings
-from haclusterd.protocol.enrolment_token import address_text
 
 CONFIGURATION_FILE = "haclusterd.yaml"
 LEAST_NODE_TIMEOUT_MS = 500
@@ -234,11 +234,11 @@ class _Reader:
             is_witness=value.get("witness", False) is True,
         )
 
-    def _address(self, place: str, item: object) -> tuple[str, int]:
-        host, separator, port = str(item).rpartition(":")
-        if not separator or not host or not port.isdigit() or not 0 < int(port) < 65536:
-            raise self._error(f"{place}.addresses", f"{item!r} is not HOST:PORT")
-        return host.strip("[]"), int(port)
+    def _address(self, place: str, item: object) -> Address:
+        try:
+            return read_address(str(item))
+        except ValueError:
+            raise self._error(f"{place}.addresses", f"{item!r} is not HOST:PORT") from None
 
     def _mapping(self, key: str) -> Mapping[str, Any]:
         value = self._document.get(key)

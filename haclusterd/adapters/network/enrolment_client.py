@@ -13,6 +13,7 @@ from typing import Final
 
 from haclusterd.adapters.network.authority_files import utc_now
 from haclusterd.adapters.network.certificates import fingerprint_of, pin_of, require_issued
+from haclusterd.model.addresses import address_text
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, Message, News
 from haclusterd.model.records import replace
 from haclusterd.protocol.enrolment import (
@@ -23,7 +24,7 @@ from haclusterd.protocol.enrolment import (
     encode,
     proof_of,
 )
-from haclusterd.protocol.enrolment_token import Token, address_text, proof_key_of
+from haclusterd.protocol.enrolment_token import Token, proof_key_of
 from haclusterd.wire.framing import HEADER_BYTES, FrameTooLongError, payload_size
 
 CONNECT_TIMEOUT_S: Final = 10.0

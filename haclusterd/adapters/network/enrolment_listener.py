@@ -15,11 +15,11 @@ from typing import Any
 
 from haclusterd.adapters.network.certificates import NODE_CERTIFICATE, NODE_KEY, facts_of
 from haclusterd.adapters.network.tls_listening import forget_frames, listen, secure_stream
+from haclusterd.model.addresses import Address, address_text
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, News
 from haclusterd.model.records import replace
-from haclusterd.ports.enrolment import Address, Applicant
+from haclusterd.ports.enrolment import Applicant
 from haclusterd.protocol.enrolment import FRAME_BYTES_MAX, NONCE_SIZE, Unreadable, decode, encode
-from haclusterd.protocol.enrolment_token import address_text
 from haclusterd.wire.framing import HEADER_BYTES, payload_size
 
 APPLICANTS_MAX = 8

@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from functools import partial
 
 from haclusterd.adapters.machine.ready_threads import ready_pool
+from haclusterd.model.addresses import Address
 
 LOOKUP_TIMEOUT_S = 2.0
 THREADS = 2
 ANSWERS_MAX = 8
 """Maximum number of numeric addresses of one name."""
 
-Address = tuple[str, int]
 
 
 def is_numeric(host: str) -> bool:

@@ -9,7 +9,8 @@ import asyncio
 import socket
 import ssl
 
-from haclusterd.adapters.network.name_resolution import Address, is_numeric
+from haclusterd.adapters.network.name_resolution import is_numeric
+from haclusterd.model.addresses import Address
 
 RECORD_HEADER_BYTES = 5
 RECORD_BYTES_MAX = 2**14

@@ -19,6 +19,7 @@ from functools import partial
 from typing import NamedTuple
 
 from haclusterd.adapters.pacer import datagram_filter
+from haclusterd.model.addresses import Address
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.pacer import Link
 from haclusterd.protocol.heartbeat import MAXIMUM_SIZE
@@ -36,7 +37,6 @@ PEER_QUEUE_BYTES = 1 << 20
 SO_RCVBUFFORCE = 33
 """socket(7); the socket module does not know it."""
 
-Address = tuple[str, int]
 
 
 class _Target(NamedTuple):

@@ -14,8 +14,9 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from haclusterd.adapters.network.name_resolution import Address, NameResolver, is_numeric
+from haclusterd.adapters.network.name_resolution import NameResolver, is_numeric
 from haclusterd.adapters.pacer.page_file import SOCKET_NAME, MappedPage, open_page
+from haclusterd.model.addresses import Address
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import NO_LEASE, PacerReport, PacerSettings

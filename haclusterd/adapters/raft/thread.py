@@ -22,7 +22,8 @@ from haclusterd.adapters.network.certificates import NODE_CERTIFICATE, NODE_KEY,
 from haclusterd.adapters.network.peer_messages import RaftPeerMessages
 from haclusterd.adapters.processes.collector import keep_what_is_built
 from haclusterd.adapters.raft.library import supported_library
-from haclusterd.adapters.raft.transport import Address, Links, RaftTransport
+from haclusterd.adapters.raft.transport import Links, RaftTransport
+from haclusterd.model.addresses import Address
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
 from haclusterd.ports.store import (

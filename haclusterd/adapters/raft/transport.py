@@ -23,11 +23,11 @@ import msgpack
 
 from haclusterd.adapters.network.certificates import node_name_of
 from haclusterd.adapters.network.framed_link import FramedLink, FrameLimitError
-from haclusterd.adapters.network.name_resolution import Address as Address
 from haclusterd.adapters.network.name_resolution import NameResolver
 from haclusterd.adapters.network.refusals import Refusals, source_of
 from haclusterd.adapters.network.tls_listening import NoHandshakeError, forget_frames, listen, secure
 from haclusterd.adapters.raft.unauthenticated import UnauthenticatedPeer, UnauthenticatedPeers
+from haclusterd.model.addresses import Address
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.model.records import dataclass, field
 from haclusterd.ports.store import PeerPlaces

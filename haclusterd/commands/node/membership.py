@@ -14,11 +14,11 @@ from haclusterd.commands.names import find_node
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model import durations
+from haclusterd.model.addresses import address_text, read_address
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.enrolment import InvitationTerms
 from haclusterd.model.ids import NODE_NAME, NodeName
 from haclusterd.model.records import replace
-from haclusterd.protocol.enrolment_token import address_text, read_address
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.verbs.answers.cluster import Invitation

@@ -29,6 +29,7 @@ def test_another_address_needs_a_certificate() -> None:
         ({"listen": "127.0.0.1:1"}, "listen"),
         ({"listen": ["127.0.0.1"]}, "HOST:PORT"),
         ({"listen": ["127.0.0.1:70000"]}, "HOST:PORT"),
+        ({"listen": ["127.0.0.1:7\N{SUPERSCRIPT TWO}"]}, "HOST:PORT"),
         ({"listen": ["0.0.0.0:7443"]}, "not loopback"),
         ({"listen": ["node.example.com:7443"]}, "not loopback"),
         ({"certificate": "c.pem"}, "go together"),

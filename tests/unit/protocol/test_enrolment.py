@@ -17,7 +17,6 @@ from haclusterd.protocol.enrolment_token import (
     TokenUnreadableError,
     invitation_of,
     proof_key_of,
-    read_address,
     read_token,
     write_token,
 )
@@ -62,29 +61,6 @@ def test_a_damaged_token_is_distinguished_from_a_refused_one(place: int, instead
 def test_any_text_is_a_token_or_says_why_not(text: str) -> None:
     with pytest.raises(TokenUnreadableError):
         read_token(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "default", "expected"),
-    [
-        ("10.0.0.1:7", None, ("10.0.0.1", 7)),
-        ("[::1]:7", None, ("::1", 7)),
-        ("::1", 7401, ("::1", 7401)),
-        ("[::1]", 7401, ("::1", 7401)),
-        ("n1", 7401, ("n1", 7401)),
-        ("n1", None, None),
-        ("n1:0", None, None),
-        ("n1:65536", None, None),
-        (":7", None, None),
-        ("a b:7", None, None),
-    ],
-)
-def test_addresses(text: str, default: int | None, expected: tuple[str, int] | None) -> None:
-    if expected is None:
-        with pytest.raises(ValueError, match="HOST:PORT"):
-            read_address(text, default)
-    else:
-        assert read_address(text, default) == expected
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from haclusterd.cib.commands import ChangeMembers, MembersFollowed
+from haclusterd.model.addresses import Address
 from haclusterd.model.certificates import CertificateFacts
 from haclusterd.model.enrolment import Admitted, Apply, Denied, Hello, InvitationTerms, News
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.records import replace
-from haclusterd.ports.enrolment import Address, Applicant, AuthorityMissingError
+from haclusterd.ports.enrolment import Applicant, AuthorityMissingError
 from haclusterd.protocol.enrolment import proof_of
 from haclusterd.protocol.enrolment_token import Token, proof_key_of, read_token
 from haclusterd.runtime.enrolment import CLOCKS_MAX_MS, REPEAT_MS, WRONG_PROOFS_MAX, EnrolmentService

@@ -101,6 +101,8 @@ def with_address(address: object) -> dict[str, Any]:
         (with_address("192.0.2.1:0"), "is not HOST:PORT"),
         (with_address("192.0.2.1:65536"), "is not HOST:PORT"),
         (with_address(":7100"), "is not HOST:PORT"),
+        (with_address("192.0.2.1:7\N{SUPERSCRIPT TWO}"), "is not HOST:PORT"),
+        (with_address("n 1:7100"), "is not HOST:PORT"),
         ({**WHOLE, "node-timeout-ms": "soon"}, "node-timeout-ms: expected a number"),
         ({**WHOLE, "node-timeout-ms": [2]}, "node-timeout-ms: expected a number"),
         ({**WHOLE, "node-timeout-ms": True}, "node-timeout-ms: expected a number"),

@@ -12,8 +12,9 @@ from haclusterd.adapters.network.certificates import (
     tls_context,
     write_node_credentials,
 )
-from haclusterd.adapters.raft.transport import Address, Links, RaftTransport
+from haclusterd.adapters.raft.transport import Links, RaftTransport
 from haclusterd.entry_points.free_ports import free_ports
+from haclusterd.model.addresses import Address
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.store import PeerPlaces
 from haclusterd.raft.settings import RaftTimers

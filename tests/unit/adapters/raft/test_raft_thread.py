@@ -12,7 +12,7 @@ import pytest
 from haclusterd.adapters.machine.files_directory import FilesDirectory
 from haclusterd.adapters.network.certificates import create_authority, issue_certificate, write_node_credentials
 from haclusterd.adapters.raft.thread import RaftThread
-from haclusterd.adapters.raft.transport import Address
+from haclusterd.model.addresses import Address
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.store import Applied, LeadershipChanged, StoreDamagedError, StoreEvent, StoreRefusedError
 from haclusterd.raft.identity import create_identity
