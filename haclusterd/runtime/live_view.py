@@ -5,7 +5,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import PacerReport
 from haclusterd.protocol.dc_bulletin import DcBulletin
-from haclusterd.runtime.bulletins.exchange import bulletin_of
+from haclusterd.runtime.dc_bulletins import bulletin_of
 from haclusterd.runtime.node import NodeRuntime
 
 

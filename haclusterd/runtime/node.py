@@ -70,18 +70,16 @@ from haclusterd.ports.store import (
     StoreEvent,
     VoterLinks,
 )
-from haclusterd.runtime.alerts.delivery import AlertDelivery
-from haclusterd.runtime.bulletins.exchange import DcBulletins
+from haclusterd.runtime.alert_delivery import AlertDelivery
+from haclusterd.runtime.dc_bulletins import DcBulletins
 from haclusterd.runtime.hand_over import HandOver
 from haclusterd.runtime.history_keeper import HistoryKeeper
 from haclusterd.runtime.history_rows import rows_of, version_of
 from haclusterd.runtime.leaving import Leaving, Presence
 from haclusterd.runtime.log_priorities import priority_of
-from haclusterd.runtime.pacer_news import PacerNews
-from haclusterd.runtime.pacer_settings import pacer_settings
+from haclusterd.runtime.pacer_contact import PacerNews, RoundTrips, pacer_settings
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.proposer import EntryTooLargeError, NeedsUpgradeError, Proposer
-from haclusterd.runtime.round_trips import RoundTrips
 from haclusterd.runtime.safe_mode import SafeMode
 from haclusterd.runtime.secrets.keys import NodeSecrets
 from haclusterd.runtime.settings import NodeSettings

@@ -1,7 +1,7 @@
 """What the DC's plan warns of is shown on every node, also when another one becomes DC and when messages are lost."""
 
 from haclusterd.model.ids import NodeName
-from haclusterd.runtime.bulletins.exchange import SHOWN_MS
+from haclusterd.runtime.dc_bulletins import SHOWN_MS
 from haclusterd.runtime.live_view import live_view
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.scenario import Cluster, Shape

@@ -3,7 +3,7 @@
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport
-from haclusterd.runtime.round_trips import RoundTrips
+from haclusterd.runtime.pacer_contact import RoundTrips
 
 N2 = NodeName("n2")
 

@@ -7,8 +7,8 @@ from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.model.graph import Plan, TransitionGraph
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.protocol.dc_bulletin import WARNINGS_MAX, DcBulletin, decode, encode
-from haclusterd.runtime.bulletins import exchange
-from haclusterd.runtime.bulletins.exchange import REPEAT_MS, SHOWN_MS
+from haclusterd.runtime import dc_bulletins
+from haclusterd.runtime.dc_bulletins import REPEAT_MS, SHOWN_MS
 from haclusterd.runtime.live_view import live_view
 from tests.unit.runtime.one_daemon import N1, N2, N3, Daemon
 
@@ -55,7 +55,7 @@ def test_who_can_be_reached_again_is_written_to_at_once() -> None:
 
 
 def test_nodes_of_older_versions_are_not_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "SINCE_LEVEL", FEATURE_LEVEL + 1)
+    monkeypatch.setattr(dc_bulletins, "SINCE_LEVEL", FEATURE_LEVEL + 1)
     daemon = dc(WARNING)
     daemon.put(commands.Join(N3, Incarnation("n3-boot2", "e" * 16), feature_level=FEATURE_LEVEL + 1))
     daemon.clock.run(REPEAT_MS)

@@ -1,1 +1,0 @@
-"""Alerts in a daemon: starts the agents' calls, and reports their results."""
