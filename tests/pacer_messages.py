@@ -1,4 +1,4 @@
-"""One message of each kind between the brain and its pacer."""
+"""One message of each kind between the daemon and its pacer."""
 
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant

@@ -1,4 +1,4 @@
-"""A cluster of real daemons on this machine: each node a directory, a boot id, a brain and a pacer of its own.
+"""A cluster of real daemons on this machine: each node a directory, a boot id, a daemon and a pacer of its own.
 
 For the demonstration, the tests and development. Every process of a node carries two marks in its environment, so that
 the power switch (`fence_local`) and `sweep` find all of them and nothing else.
@@ -151,7 +151,7 @@ class LocalCluster:
             )  # fmt: skip
 
     def start(self, names: Iterable[str] | None = None) -> None:
-        """Start pacer and brain of the nodes."""
+        """Start pacer and daemon of the nodes."""
         for name in names if names is not None else self.names:
             self.start_pacer(name)
             self.start_brain(name)
@@ -163,7 +163,7 @@ class LocalCluster:
         node.pacer = self._spawn(node, "pacer", arguments)
 
     def start_brain(self, name: str) -> None:
-        """Start a node's brain."""
+        """Start a node's daemon."""
         node = self.nodes[NodeName(name)]
         arguments = ["haclusterd.entry_points.haclusterd", "--configuration", str(node.bundle / CONFIGURATION_FILE)]
         node.brain = self._spawn(node, "brain", arguments)
@@ -226,7 +226,7 @@ class LocalCluster:
         return sorted(pid for pid in list_pids() if pid != os.getpid() and _is_marked(pid, wanted))
 
     def stop(self, timeout_s: float = 30.0) -> None:
-        """Ask every brain to leave, wait for them, then end the pacers."""
+        """Ask every daemon to leave, wait for them, then end the pacers."""
         for node in self.nodes.values():
             if node.brain is not None and node.brain.poll() is None:
                 node.brain.terminate()

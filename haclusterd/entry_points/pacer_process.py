@@ -1,12 +1,12 @@
-"""`haclusterd-pacer`: the process that keeps a node's heartbeats and lease while the brain restarts, hangs or works.
+"""`haclusterd-pacer`: the process that keeps a node's heartbeats and lease while the daemon restarts, hangs or works.
 
-One thread, one loop: datagrams, the brain's socket, the clock. All decisions are the machine's (machines/pacer.py).
+One thread, one loop: datagrams, the daemon's socket, the clock. All decisions are the machine's (machines/pacer.py).
 
 Invariant: nothing in the loop can wait: no name lookup, no disk, no log that is not written at once. Nothing but the
 standard library is imported, and what is imported is imported before the memory is locked. Collecting garbage is off;
 nothing here makes cycles.
 
-It holds the watchdog device, if the brain names one. SIGHUP has the program that is installed now say that it can be
+It holds the watchdog device, if the daemon names one. SIGHUP has the program that is installed now say that it can be
 executed (`--check`), and then executes it in this process, which keeps the device open. SIGTERM and SIGINT leave the
 device counting, unless this node is proven empty: then it is let go of.
 
@@ -135,7 +135,7 @@ class PacerProcess:
         self._listener.open()
         self._catch_signals()
         if self._inherited is not None:
-            # The brain may be away as well, in an upgrade of both: heartbeats do not wait for it.
+            # The daemon may be away as well, in an upgrade of both: heartbeats do not wait for it.
             self._configure(self._inherited)
             self._machine.brain_gone(boottime())
         notify("READY=1")
@@ -210,7 +210,7 @@ class PacerProcess:
     def _let_go(self) -> None:
         """End the device's count when nothing runs here, and nothing can be started any more.
 
-        The brain says that it is not empty before it looks at the lease a last time, and here the lease is taken away
+        The daemon says that it is not empty before it looks at the lease a last time, and here the lease is taken away
         before the page is read: one of both sees the other.
         """
         device = self._device
@@ -262,7 +262,7 @@ class PacerProcess:
             say(f"errors: {'; '.join(self._errors) or 'none any more'}", priority)
 
     def _has_page(self) -> bool:
-        """Look whether the page still bears its name; end otherwise, since what a new brain withdraws is not in it."""
+        """Look whether the page still bears its name; end otherwise, since what a new daemon withdraws is not in it."""
         if self._mapped.is_in_place():
             return True
         say(f"{self._mapped.path} was removed or replaced; ending, so that a new one is made", syslog.LOG_ERR)
@@ -308,7 +308,7 @@ class PacerProcess:
         if line:
             say(line, syslog.LOG_WARNING)
 
-    # The brain
+    # The daemon
 
     def _take_message(self, client: BrainClient, payload: bytes) -> None:
         message = pacer_socket.decode(payload)
@@ -322,7 +322,7 @@ class PacerProcess:
         self._configure(message)
 
     def _adopt(self, client: BrainClient) -> None:
-        """Take another connection for the brain's; only its settings make it that."""
+        """Take another connection for the daemon's; only its settings make it that."""
         if self._brain is not None:
             self._listener.drop(self._brain)
             self._machine.brain_gone(boottime())

@@ -1,4 +1,4 @@
-"""What pacers say to each other, to their brain, and hear from it.
+"""What pacers say to each other, to their daemon, and hear from it.
 
 Invariant: values only. A token is the random half of an incarnation, 16 lower-case hexadecimal digits; it names one
 life of one daemon. An instant inside a value is on the clock of the node that wrote it and is compared only there.
@@ -24,13 +24,13 @@ NO_STAMP = Instant(0)
 
 
 class BrainState(StrEnum):
-    """What a pacer says of its own brain."""
+    """What a pacer says of its own daemon."""
 
     ALIVE = "alive"
     RESTARTING = "restarting"
-    """The brain is gone, or is there again and has not yet shown life."""
+    """The daemon is gone, or is there again and has not yet shown life."""
     HUNG = "hung"
-    """The brain's process is there; its main loop or its Raft thread stopped stamping."""
+    """The daemon's process is there; its main loop or its Raft thread stopped stamping."""
 
 
 class Receipt(NamedTuple):
@@ -74,10 +74,10 @@ class Heartbeat(NamedTuple):
 
 
 class PageReading(NamedTuple):
-    """What the brain says through the shared page, read at one moment, after the clock."""
+    """What the daemon says through the shared page, read at one moment, after the clock."""
 
     known_by: str | None = None
-    """The token of the brain incarnation that has said that its withdrawn set is complete; None: nobody did."""
+    """The token of the daemon incarnation that has said that its withdrawn set is complete; None: nobody did."""
     withdrawn: frozenset[NodeName] = frozenset()
     """Nodes that get no echo, in whatever incarnation, this node included."""
     main_stamped_at: Instant = NO_STAMP
@@ -87,9 +87,9 @@ class PageReading(NamedTuple):
     is_condemned: bool = False
     """This node wants to end: its watchdog is not fed any more (no-quorum-policy fence)."""
     is_follower: bool = False
-    """The brain judges nobody: it gets a report of what is heard now and then, and at once only of what changes."""
+    """The daemon judges nobody: it gets a report of what is heard now and then, and at once only of what changes."""
     linked: frozenset[NodeName] = frozenset()
-    """The peers with whose daemons the brain has sessions."""
+    """The peers with whose daemons the daemon has sessions."""
 
 
 Link = tuple[tuple[str, int], tuple[str, int]]
@@ -170,7 +170,7 @@ class PeerAddress:
 
 @dataclass(frozen=True, slots=True)
 class PacerSettings:
-    """What the brain sends its pacer, at start and when it changes."""
+    """What the daemon sends its pacer, at start and when it changes."""
 
     node: NodeName
     incarnation: Incarnation

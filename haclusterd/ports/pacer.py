@@ -1,11 +1,11 @@
-"""The pacer as the brain sees it: who was heard, by whom, and how long this node may go on.
+"""The pacer as the daemon sees it: who was heard, by whom, and how long this node may go on.
 
-The pacer is another process that outlives the brain (safety.md §3). They share one memory page, in which each word has
+The pacer is another process that outlives the daemon (safety.md §3). They share one memory page, in which each word has
 one writer, and a socket for what is larger.
 
 Contract:
 
-* `start` comes before the Raft thread does anything: it revokes what an earlier brain said of its withdrawn set.
+* `start` comes before the Raft thread does anything: it revokes what an earlier daemon said of its withdrawn set.
 * `report` answers from the pacer's newest report; `reported_at` says how old it is. No report means nobody was heard.
 * `withdraw` takes effect before it returns: from then on this node's pacer does not echo that node, in whatever
   incarnation, until `reinstate`. It is called on the Raft thread, before the entry that declares the loss is
@@ -71,7 +71,7 @@ class Pacer(Protocol):
         ...
 
     def set_follower(self, *, is_follower: bool) -> None:
-        """Say whether this brain judges nobody: then reports in which nothing but ages is new come less often."""
+        """Say whether this daemon judges nobody: then reports in which nothing but ages is new come less often."""
         ...
 
     def set_links(self, nodes: tuple[NodeName, ...]) -> None:

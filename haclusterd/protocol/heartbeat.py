@@ -6,7 +6,7 @@ Layout, big-endian, version 1; `text` is one length byte and that many bytes of 
     text sender · text receiver
     u64 token, text boot id of the sender's incarnation
     u64 sent_at
-    u8  brain state · u32 brain_since_ms
+    u8  daemon state · u32 brain_since_ms
     u8  flags: 1 echo present, 2 seen present, 4 the sender runs nothing
     [u64 token · u64 sent_at] for each of the first two flags
     u8  count, then for each heard node: text name · u32 age_ms, its highest bit: the daemons have a session · u64 token

@@ -1,4 +1,4 @@
-"""The memory page that a brain and its pacer share: where each word lies and who writes it.
+"""The memory page that a daemon and its pacer share: where each word lies and who writes it.
 
 Invariant: a word is 8 bytes, aligned, and has one writer, so that a reader in another process sees an old or a new
 value and never half of one. Words that belong together are ordered by their writer, and each method says how. A page of
@@ -28,23 +28,23 @@ _LEASE_TOKEN = 2
 _PACER_STAMP = 3
 """Pacer."""
 _MAIN_STAMP = 4
-"""Brain, main loop."""
+"""Daemon, main loop."""
 _RAFT_STAMP = 5
-"""Brain, Raft thread."""
+"""Daemon, Raft thread."""
 _IS_EMPTY = 6
-"""Brain, main loop."""
+"""Daemon, main loop."""
 _KNOWN_BY = 7
-"""Brain: the incarnation whose withdrawn set is complete."""
+"""Daemon: the incarnation whose withdrawn set is complete."""
 _FIRST_SLOT = 8
 WITHDRAWN_SLOTS = 256
-"""Brain: keys of withdrawn nodes, 0 where free."""
+"""Daemon: keys of withdrawn nodes, 0 where free."""
 _IS_CONDEMNED = _FIRST_SLOT + WITHDRAWN_SLOTS
-"""Brain, main loop."""
+"""Daemon, main loop."""
 _IS_FOLLOWER = _IS_CONDEMNED + 1
-"""Brain, main loop; 0 in an older brain's page, which may lead."""
+"""Daemon, main loop; 0 in an older daemon's page, which may lead."""
 _FIRST_LINK = _IS_FOLLOWER + 1
 LINK_SLOTS = 64
-"""Brain, main loop: keys of the peers with which it has sessions, 0 behind the last one."""
+"""Daemon, main loop: keys of the peers with which it has sessions, 0 behind the last one."""
 _PAGE_WORDS = PAGE_SIZE // WORD_SIZE
 _FREE_SLOTS = bytes(WORD_SIZE * WITHDRAWN_SLOTS)
 _NO_LINKS = (0,) * LINK_SLOTS
@@ -120,10 +120,10 @@ class PacerPage:
         return Instant(self._words[_PACER_STAMP])
 
     def read(self, nodes: Iterable[NodeName]) -> PageReading:
-        """Return what the brain says; of `nodes`, which are withdrawn. Call it after reading the clock.
+        """Return what the daemon says; of `nodes`, which are withdrawn. Call it after reading the clock.
 
-        The set counts as known only when the same brain vouches for it before and after it is read: a brain that begins
-        revokes first and clears then, and one that ends its rebuilding fills first and vouches then.
+        The set counts as known only when the same daemon vouches for it before and after it is read: a daemon that
+        begins revokes first and clears then, and one that ends its rebuilding fills first and vouches then.
         """
         words = self._words
         known_by = words[_KNOWN_BY]
@@ -141,12 +141,12 @@ class PacerPage:
             linked=self._linked(nodes),
         )
 
-    # The brain's words
+    # The daemon's words
 
     def begin_brain(self) -> None:
-        """Revoke what an earlier brain said of its withdrawn set, forget that set and end its signs of life.
+        """Revoke what an earlier daemon said of its withdrawn set, forget that set and end its signs of life.
 
-        Nobody is echoed after the first word. The empty flag stays: a brain that comes back has started nothing yet.
+        Nobody is echoed after the first word. The empty flag stays: a daemon that comes back has started nothing yet.
         """
         self._words[_KNOWN_BY] = 0
         self._words[_MAIN_STAMP] = 0
@@ -183,11 +183,11 @@ class PacerPage:
         self._words[_IS_CONDEMNED] = int(is_condemned)
 
     def set_follower(self, *, is_follower: bool) -> None:
-        """Say whether this brain judges nobody at present."""
+        """Say whether this daemon judges nobody at present."""
         self._words[_IS_FOLLOWER] = int(is_follower)
 
     def set_links(self, nodes: Collection[NodeName]) -> None:
-        """Say with which peers the brain has sessions; no more than LINK_SLOTS of them are kept.
+        """Say with which peers the daemon has sessions; no more than LINK_SLOTS of them are kept.
 
         A reader may see some of the old and some of the new, for once: this is evidence that is read again.
         """
@@ -218,7 +218,7 @@ class PacerPage:
             self._words[_FIRST_SLOT + slots.index(key)] = 0
 
     def say_known(self, token: str | None) -> None:
-        """Say for which incarnation of the brain the withdrawn set is complete; None revokes it."""
+        """Say for which incarnation of the daemon the withdrawn set is complete; None revokes it."""
         self._words[_KNOWN_BY] = 0 if token is None else token_word(token)
 
     def _linked(self, nodes: Iterable[NodeName]) -> frozenset[NodeName]:

@@ -1,4 +1,4 @@
-"""What a brain and its pacer say over their Unix stream socket: settings one way, reports and refusals the other.
+"""What a daemon and its pacer say over their Unix stream socket: settings one way, reports and refusals the other.
 
 A message is a frame (`wire.framing`) of JSON, an object with `version` and `type`. Keys travel as
 hexadecimal text; the socket is the user's own (mode 0600, peer credentials checked), so they are not hidden further.
@@ -66,7 +66,7 @@ _MESSAGES: Final = Shapes(
     },
     is_open=True,
 ).messages("type", {"settings": PacerSettings, "report": PacerReport, "refusal": Refusal})
-"""By type. What a newer end says beside it is passed over, and what an older one does not say has its default: brain
+"""By type. What a newer end says beside it is passed over, and what an older one does not say has its default: daemon
 and pacer are restarted one after the other."""
 
 

@@ -1,4 +1,4 @@
-"""One life of a brain: the production runtime over simulated ports.
+"""One run of a simulated daemon: the production runtime over simulated ports.
 
 This is the simulator's composition root; `entry_points.daemon` is the other one. What they share is everything
 below the ports.
@@ -75,7 +75,7 @@ class Installs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What all brains of a cluster have in common."""
+    """What all daemons of a cluster have in common."""
 
     world: World
     members: tuple[Member, ...]
@@ -91,7 +91,7 @@ class Surroundings:
     planners: PlannerManners
     folding: SharedFolding
     may_crash: Callable[[NodeName, Exception], bool]
-    """Whether a scenario expects a brain to crash of this."""
+    """Whether a scenario expects a daemon to crash of this."""
     coverage: Coverage
     installs: Installs
     """Called when a node begins to read a snapshot that came from another one, and when that ends."""
@@ -101,7 +101,7 @@ class Surroundings:
     alerts: list[DeliveredAlert] = field(default_factory=list)
     """Calls of alerts' agents, in the order in which they began."""
     feature_levels: Mapping[NodeName, int] = field(default_factory=dict)
-    """What brains of older versions read, where one is installed."""
+    """What daemons of older versions read, where one is installed."""
 
     def alert_begins(self, delivered: DeliveredAlert) -> None:
         """Note a call of an alert's agent, and have it judged."""
@@ -109,7 +109,7 @@ class Surroundings:
         self.checkers.alert_begins(delivered)
 
     def level_of(self, node: NodeName) -> int:
-        """Return what a node's brain reads; of the rules, too, it has those of this level."""
+        """Return what a node's daemon reads; of the rules, too, it has those of this level."""
         return self.feature_levels.get(node, FEATURE_LEVEL)
 
 
@@ -140,7 +140,7 @@ class CrashesOfBoot:
 
 
 class StoryLog:
-    """The `EventLog` of one brain: its lines become part of the run's story."""
+    """The `EventLog` of one daemon: its lines become part of the run's story."""
 
     def __init__(self, world: World, node: NodeName) -> None:
         self._world = world
@@ -234,7 +234,7 @@ class NoHolds:
 
 
 class BrainProcess:
-    """One life of a host's brain."""
+    """One run of a host's daemon, from its start to its end."""
 
     def __init__(self, around: Surroundings, host: Host, boot: Boot, hosted: HostAgents) -> None:
         world = around.world
@@ -421,7 +421,7 @@ class BrainProcess:
         self.life.end()
 
     def _crash(self, error: Exception) -> bool:
-        """An exception in the brain ends it; unless the scenario expects that, it ends the run."""
+        """An exception in the daemon ends it; unless the scenario expects that, it ends the run."""
         if isinstance(error, ViolationError) or not self._around.may_crash(self._host.name, error):
             return False
         self._around.world.record(f"{self._host.name} brain crashed: {type(error).__name__}: {error}")

@@ -48,7 +48,7 @@ class Person:
         self._clusters = cluster.clusters
 
     def begin(self) -> None:
-        """Ask the next node that has a brain at work; of a cluster that continues the one they knew nothing is asked.
+        """Ask the next node that has a daemon at work; of a cluster that continues the one they knew nothing is asked.
 
         What was to be changed there is no longer right: nobody knows yet what runs (safety.md §10).
         """

@@ -156,7 +156,7 @@ def majority_lost(lab: Lab, chance: random.Random) -> Played:
 
 
 def crash_and_brain_killed(lab: Lab, chance: random.Random) -> Played:
-    """The holder's machine, and the DC's brain."""
+    """The holder's machine, and the DC's daemon."""
     holder, dc = lab.holder(), lab.dc()
     other = dc if dc != holder else lab.others(holder)[0]
     lab.machines[holder].switch_off()
@@ -191,7 +191,7 @@ def crash_during_failover(lab: Lab, chance: random.Random) -> Played:
 
 
 def crash_of_the_dc_during_failover(lab: Lab, chance: random.Random) -> Played:
-    """The holder is lost; the DC's brain dies while the fence agent is at work."""
+    """The holder is lost; the DC's daemon dies while the fence agent is at work."""
     holder = lab.holder()
     lab.power.delay_s = 1.0
     lab.machines[holder].switch_off()

@@ -97,7 +97,7 @@ def lying_switch_dead_machine(lab: Lab, chance: random.Random) -> Played:
 
 
 def lying_switch_live_machine(lab: Lab, chance: random.Random) -> Played:
-    """The holder's brain hangs, the switch lies, and the holder's heartbeats say so: nothing is recovered."""
+    """The holder's daemon hangs, the switch lies, and the holder's heartbeats say so: nothing is recovered."""
     holder = lab.holder()
     machine = lab.machines[holder]
     lab.power.is_lying = True

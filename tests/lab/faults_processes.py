@@ -1,4 +1,4 @@
-"""Faults of single processes: the service, the brain, the pacer; and what an administrator does to them on purpose."""
+"""Faults of single processes: the service, the daemon, the pacer; and what an administrator does to them on purpose."""
 
 import random
 import signal

@@ -222,7 +222,7 @@ class Scenario:
             time.sleep(OFTEN_S)
 
     def restart_brain(self, node: str) -> None:
-        """Start a killed brain again, as systemd would."""
+        """Start a killed daemon again, as systemd would."""
         process = self.brain(node)
         process.wait(10)
         self.cluster.start_brain(node)

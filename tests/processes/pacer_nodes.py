@@ -1,4 +1,4 @@
-"""Pacers in processes of their own, each with a brain that the test plays."""
+"""Pacers in processes of their own, each with a daemon that the test plays."""
 
 import asyncio
 import signal
@@ -48,7 +48,7 @@ def incarnation(node: NodeName, number: int = 1) -> Incarnation:
 
 
 class Node:
-    """One pacer process and its brain: this process's link, and a task that stamps."""
+    """One pacer process and its daemon: this process's link, and a task that stamps."""
 
     def __init__(self, name: NodeName, directory: Path, settings: PacerSettings) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""Real pacers on loopback, with the brain's real link to them: leases, silence, stops, kills, forgeries."""
+"""Real pacers on loopback, with the daemon's real link to them: leases, silence, stops, kills, forgeries."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ async def cluster(
 async def working_cluster(
     directory: Path, node_timeout_ms: int = 1_000, brain_timeout_ms: int = 2_000
 ) -> AsyncIterator[dict[NodeName, Node]]:
-    """Three nodes that hold their leases and hear each other's brains."""
+    """Three nodes that hold their leases and hear each other's daemons."""
     async with cluster(directory, node_timeout_ms=node_timeout_ms, brain_timeout_ms=brain_timeout_ms) as nodes:
         await until(lambda: all(node.has_lease() for node in nodes.values()))
         await until(
@@ -354,7 +354,7 @@ async def test_noise_on_the_socket_is_refused_and_does_not_disturb_the_brain(tmp
             assert (b"refusal" in answer) is noise.endswith(b"{}")
             writer.close()
         await nodes[N1].renewal()
-        # A pause of this process is a hang of its brains for a moment; only who is not connected is restarting.
+        # A pause of this process is a hang of its daemons for a moment; only who is not connected is restarting.
         assert nodes[N2].sees(N1).brain is not BrainState.RESTARTING
         await until(lambda: nodes[N2].sees(N1).brain is BrainState.ALIVE)
 

@@ -3,7 +3,7 @@
 One that migrates live acts on the facts of two hosts: its service is on the source until the instant of its effect, and
 on the target from then on, if the target's boot has not ended meanwhile.
 
-An agent is a child of its host, not of the daemon's memory: it runs on when the brain is killed or stopped, and ends
+An agent is a child of its host, not of the daemon's memory: it runs on when the daemon is killed or stopped, and ends
 with the boot. How it will fare is drawn at its beginning; a scenario may write it down beforehand.
 
 Services may be units of the host's systemd instead (`Manners.units`). Then a start or stop is a job that no kill ends:
@@ -353,7 +353,7 @@ def _target(call: AgentCall) -> NodeName:
 
 
 class SimulatedAgents:
-    """The `AgentRunner` of one brain."""
+    """The `AgentRunner` of one daemon."""
 
     def __init__(self, hosted: HostAgents, boot: Boot, life: Life, truth: Truth) -> None:
         self._hosted = hosted
@@ -365,7 +365,7 @@ class SimulatedAgents:
         life.at_end(lambda: truth.when_service_ends.remove(self._service_ended))
 
     def run(self, call: AgentCall, done: Callable[[AgentResult], None]) -> None:
-        """See `AgentRunner.run`; a fence device is registered in the brain's memory, and nowhere else."""
+        """See `AgentRunner.run`; a fence device is registered in the daemon's memory, and nowhere else."""
         if call.agent.standard == "stonith":
             self._register(call, done)
             return

@@ -48,7 +48,7 @@ class AlertFates:
 
 
 class SimulatedAlertAgents:
-    """The `AlertAgents` of one brain."""
+    """The `AlertAgents` of one daemon."""
 
     def __init__(
         self, host: Host, boot: Boot, life: Life, fates: AlertFates, begins: Callable[[DeliveredAlert], None]

@@ -328,7 +328,7 @@ def _hung(device: Device, *, is_lasting: bool) -> Device:
 
 
 class SimulatedDevices:
-    """The `DeviceWatch` of one brain."""
+    """The `DeviceWatch` of one daemon."""
 
     def __init__(self, truth: DeviceTruth, node: NodeName, life: Life, chance: random.Random) -> None:
         self._truth = truth

@@ -1,8 +1,8 @@
 """Power switches and the fence agents that ask them.
 
 A switch does what it is asked after a while; or not; or says so without doing it; or does it after the agent has given
-up. The agent is a process of the host that runs it: it runs on when the brain there is killed, until `timeout` or the
-brain's next life kills it. A request that has left the host is carried out whatever becomes of the host.
+up. The agent is a process of the host that runs it: it runs on when the daemon there is killed, until `timeout` or the
+daemon's next life kills it. A request that has left the host is carried out whatever becomes of the host.
 """
 
 from collections.abc import Callable, Mapping
@@ -93,7 +93,7 @@ class PowerSwitch:
 
 
 class SimulatedFenceAgents:
-    """The `FenceAgents` of one brain."""
+    """The `FenceAgents` of one daemon."""
 
     def __init__(self, world: World, switch: PowerSwitch, boot: Boot, life: Life, node: NodeName) -> None:
         self._world = world

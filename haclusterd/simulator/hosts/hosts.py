@@ -61,7 +61,7 @@ class Boot:
         self.watchdog: SimulatedWatchdog | None = None
         self.crashes: list[CrashRecord] = []
         self.fence_agents: list[Life] = []
-        """Processes that outlive the brain which started them."""
+        """Processes that outlive the daemon which started them."""
 
 
 class Unit:
@@ -214,7 +214,7 @@ class Host:
         return self.boot is not None
 
     def power_on(self) -> None:
-        """Boot; the pacer starts first, the brain a little later."""
+        """Boot; the pacer starts first, the daemon a little later."""
         if self.boot is not None or self.is_unplugged:
             return
         self.boots += 0 if self.keeps_boot_id and self.boots else 1

@@ -1,4 +1,4 @@
-"""The pacer process of a host, and the brain's end of it, on a virtual clock.
+"""The pacer process of a host, and the daemon's end of it, on a virtual clock.
 
 Invariant: the machine, the heartbeat and the shared page are those of production; only the socket, the wire (`sealed`)
 and the clock are simulated.
@@ -21,7 +21,7 @@ from haclusterd.simulator.hosts.watchdogs import SimulatedWatchdog
 from haclusterd.simulator.hosts.world import MS, Event, Life
 
 SOCKET_US = 150
-"""From one end of the socket between brain and pacer to the other."""
+"""From one end of the socket between daemon and pacer to the other."""
 
 RECONNECT_US = 100 * MS
 
@@ -62,7 +62,7 @@ class PacerProcess:
         return self.life.is_running
 
     def connect(self, brain: "SimulatedPacer", settings: PacerSettings) -> None:
-        """Take a brain's settings; it gets reports of what is heard from now on."""
+        """Take a daemon's settings; it gets reports of what is heard from now on."""
         self._brain = brain
         self._settings = settings
         self._keys = {peer.name: peer.key for peer in settings.peers}
@@ -70,7 +70,7 @@ class PacerProcess:
         self._perform(self._machine.configured(settings, self._boot.clock.now()))
 
     def disconnect(self, brain: "SimulatedPacer") -> None:
-        """The brain is gone."""
+        """The daemon is gone."""
         if self._brain is brain:
             self._brain = None
             self._machine.brain_gone(self._boot.clock.now())
@@ -158,10 +158,10 @@ class PacerProcess:
 
 
 class SimulatedPacer:
-    """The `Pacer` of one brain."""
+    """The `Pacer` of one daemon."""
 
     def __init__(self, host: Host, boot: Boot, life: Life, loading_us: int) -> None:
-        """`loading_us` is how long this brain takes to read snapshot and journal."""
+        """`loading_us` is how long this daemon takes to read snapshot and journal."""
         self.life = life
         self._loading_us = loading_us
         self._host = host

@@ -29,7 +29,7 @@ class PlannerManners:
 
 
 class SimulatedPlanner:
-    """The `Planner` of one brain."""
+    """The `Planner` of one daemon."""
 
     def __init__(self, life: Life, chance: random.Random, scheduler: Scheduler, manners: PlannerManners) -> None:
         self._life = life

@@ -1,4 +1,4 @@
-"""One pacer's machine, event by event: lease, withdrawal, the own brain, the watchdog."""
+"""One pacer's machine, event by event: lease, withdrawal, the own daemon, the watchdog."""
 
 import pytest
 
@@ -246,7 +246,7 @@ def test_without_the_rule_the_echo_is_given(rule_off: str, shown: PageReading) -
     assert naive.last_to("n2").echo is not None
 
 
-# The own brain
+# The own daemon
 
 
 def brain_reported(subject: Subject) -> tuple[BrainState, int]:
@@ -275,7 +275,7 @@ def test_a_brain_is_alive_hung_and_gone_by_its_stamps_and_its_connection(subject
 
 
 def crash_after(subject: Subject, lived_ms: int) -> None:
-    """The brain comes up, lives for a while, and is gone again; that it is gone has been reported."""
+    """The daemon comes up, lives for a while, and is gone again; that it is gone has been reported."""
     subject.configure(settings())
     begin = subject.now
     for elapsed in range(100, lived_ms + 1, 100):

@@ -101,7 +101,7 @@ def test_a_new_brain_begins_without_what_the_old_one_said_but_as_empty_as_it_was
 
 
 class Interrupted(PacerPage):
-    """A page whose reader is held up while it reads the slots, and a brain acts meanwhile."""
+    """A page whose reader is held up while it reads the slots, and a daemon acts meanwhile."""
 
     def _taken_slots(self) -> Collection[int]:
         slots = super()._taken_slots()

@@ -1,4 +1,4 @@
-"""Brain and pacer on one socket: whole messages, checked shapes, no surprise from any bytes."""
+"""Daemon and pacer on one socket: whole messages, checked shapes, no surprise from any bytes."""
 
 import json
 from typing import Any

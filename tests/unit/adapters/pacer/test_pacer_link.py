@@ -1,4 +1,4 @@
-"""The brain's end of the pacer, without a pacer: what was said before one comes is in its page before it counts."""
+"""The daemon's end of the pacer, without a pacer: what was said before one comes is in its page before it counts."""
 
 import asyncio
 import threading
