@@ -1,7 +1,7 @@
 # One line for each need; docs/HACKING.md says more. Everything runs from .venv, which `setup` makes and keeps current.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-gpu bench-store lab bench-failover bench-databases bench-large bench-snapshot bench-monitors tour api-contract bench-api ansible wheel packages agents-matrix gpu-hardware reference lock
+.PHONY: help setup demo test soak compiled cost quick lint static swarm kill-loop verb-storm conformance load-corpus round-trips fuzz-scheduler fuzz-properties mutants fuzz-journal fuzz-decoders fuzz-input bench-scheduler bench-gpu bench-store lab bench-failover bench-databases bench-large bench-snapshot bench-monitors tour api-contract bench-api ansible wheel packages agents-matrix browser gpu-hardware reference lock
 
 comma := ,
 BIN := .venv/bin

@@ -1,1 +1,4 @@
-"""What an administrator can do: pure verbs, equal live and offline."""
+"""What each verb does: pure functions of a context and arguments, the same on a live cluster and on a file.
+
+`verbs/` describes them; `registry` joins the two.
+"""

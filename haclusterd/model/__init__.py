@@ -1,1 +1,4 @@
-"""The nouns: frozen values, no behaviour beyond validity."""
+"""The values that everything else is about: frozen dataclasses, enums, and the tables of properties and of timers.
+
+Nothing here does more than judge whether a value is valid, or say what follows from it alone.
+"""

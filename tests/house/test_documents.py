@@ -68,6 +68,26 @@ def test_functions_that_a_walk_names_stand_in_the_files_that_it_names_beside_the
     assert lost == []
 
 
+def test_the_rooms_of_each_storey_are_those_of_the_page() -> None:
+    page = (CHECKOUT / "docs" / "ARCHITECTURE.md").read_text()
+    table = page.partition("| storey | rooms, the upper first |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `(\w+)/` \| ([^|]+) \|", table, flags=re.MULTILINE)
+    named_there = {storey: set(re.findall(r"`(\w+)/`", rooms)) for storey, rooms in rows}
+    package = CHECKOUT / "haclusterd"
+    found: dict[str, set[str]] = {}
+    for place in package.glob("*/*/__init__.py"):
+        found.setdefault(place.parent.parent.name, set()).add(place.parent.name)
+    assert named_there == found
+
+
+def test_every_target_of_make_is_explained() -> None:
+    makefile = (CHECKOUT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z-]+):.*##", makefile, flags=re.MULTILINE)) - {"help", "static"}
+    assert targets <= set(re.search(r"^\.PHONY: (.*)", makefile, flags=re.MULTILINE)[1].split())
+    page = (CHECKOUT / "docs" / "HACKING.md").read_text()
+    assert {each for each in targets if not re.search(rf"\bmake {each}\b", page)} == set()
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)
 def test_targets_of_make_that_are_named_exist(path: Path) -> None:
     targets = set(re.findall(r"^([\w-]+):", (CHECKOUT / "Makefile").read_text(), flags=re.MULTILINE))

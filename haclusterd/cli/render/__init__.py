@@ -1,1 +1,1 @@
-"""Answers as text."""
+"""Answers as text: a renderer for each type of answer, and what a terminal can show."""

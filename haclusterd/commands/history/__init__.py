@@ -1,1 +1,1 @@
-"""Verbs that look back."""
+"""Verbs about the past: events, versions of the configuration, transitions, operations, availability."""

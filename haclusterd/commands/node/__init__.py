@@ -1,1 +1,1 @@
-"""Verbs on nodes, members and the cluster as a whole."""
+"""Verbs about nodes, their fencing, members, and the cluster as a whole."""

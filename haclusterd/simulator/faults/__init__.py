@@ -1,1 +1,1 @@
-"""What goes wrong, and when."""
+"""What goes wrong, and when: each kind of fault, drawn from the seed before the run begins."""
