@@ -73,8 +73,9 @@ def _of_instance(clone: Resource, instance: Resource) -> Iterator[FoundRow]:
         return
     role = max((_printed(leaf, leaf.found.original_role) for leaf in leaves), key=lambda each: each.value)
     members = tuple(leaf.base_id for leaf in leaves)
-    definition = clone.definition
-    is_held = definition.is_promotable and role is not Role.PROMOTED and definition.target_role is Role.UNPROMOTED
+    lowest = clone if "target-role" in clone.definition.meta else instance
+    is_lowered = lowest.definition.target_role is Role.UNPROMOTED
+    is_held = clone.definition.is_promotable and role is not Role.PROMOTED and is_lowered
     yield FoundRow(clone.id, node.name, role, members, is_held)
 
 

@@ -88,7 +88,7 @@ class _Reader:
         discovery = _DISCOVERY.get(location.discovery or "", Discovery.ALWAYS)
         if location.rules:
             for rule in location.rules:
-                role = rule.role or meant.role
+                role = rule.role or self._role_beside_rules(meant)
                 found = self._by_rule(rule, meant)
                 yield Preference(meant.resource, location.id, found, _role(role), discovery)
         else:
@@ -98,6 +98,10 @@ class _Reader:
             yield Preference(meant.resource, location.id, {name: meant.score}, _role(meant.role), discovery)
         if discovery is Discovery.EXCLUSIVE:
             meant.resource.scores.has_exclusive_discovery = True
+
+    def _role_beside_rules(self, meant: _Meant) -> str | None:
+        """The role that counts for rules that give none: Pacemaker leaves that of the constraint or set out."""
+        return None if self._settings.options.is_pacemaker_compatible else meant.role
 
     def _by_rule(self, rule: Rule, meant: _Meant) -> Mapping[NodeName, int]:
         resource = meant.resource

@@ -379,3 +379,48 @@ def test_rules_do_not_know_remote_nodes_by_name_that_a_cib_of_pacemaker_does_not
         status=member(1),
     )
     assert starts(text, is_pacemakers=is_pacemakers) == [f"start s@{place}"]
+
+
+@pytest.mark.parametrize(("is_pacemakers", "started"), [(True, []), (False, ["start s@n1"])])
+@pytest.mark.parametrize(
+    "meant",
+    [
+        'rsc="c" role="Promoted">',
+        '><resource_set id="ls" role="Promoted"><resource_ref id="c"/></resource_set>',
+    ],
+)
+def test_only_a_rules_own_role_counts_in_plans_for_cibs_of_pacemaker(
+    meant: str, is_pacemakers: bool, started: list[str]
+) -> None:
+    """The role of the constraint or of its set counts beside `node` only (2.1.5, 3.0.0)."""
+    rule = '<rule id="lr" score="-INFINITY"><date_expression id="le" operation="gt" start="2000-01-01"/></rule>'
+    text = cib(
+        properties=NO_FENCING,
+        nodes='<node id="1" uname="n1"/>',
+        resources=f'<clone id="c">{meta("c", promotable="true")}{primitive("s", agent=STATEFUL)}</clone>',
+        constraints=f'<rsc_location id="l" {meant}{rule}</rsc_location>',
+        status=member(1),
+    )
+    assert starts(text, is_pacemakers=is_pacemakers) == started
+
+
+@pytest.mark.parametrize(
+    ("of_clone", "of_instance", "is_flagged"),
+    [("Unpromoted", "Started", True), ("Started", "Unpromoted", False), ("", "Unpromoted", True), ("", "", False)],
+)
+def test_which_line_says_that_instances_are_held_by_their_target_role(
+    of_clone: str, of_instance: str, is_flagged: bool
+) -> None:
+    """`crm_simulate` 2.1.5 and 3.0.0 take the clone's own target role where there is one, else the instance's."""
+    roles = [{"target-role": each} if each else {} for each in (of_clone, of_instance)]
+    text = cib(
+        properties=NO_FENCING,
+        nodes='<node id="1" uname="n1"/>',
+        resources=f'<clone id="c">{meta("c", promotable="true", **roles[0])}'
+        + primitive("s", meta("s", **roles[1]), agent=STATEFUL)
+        + "</clone>",
+        status=member(1),
+    )
+    outcome = registry.run("simulate", {"text": text, "source": "cib.xml"}, Context(Cib(), WallTime(0), "tests"))
+    rows = [each for each in outcome.data["status"]["resources"] if "target-role" in each.get("flags", ())]
+    assert [(each["resource"], each["nodes"]) for each in rows] == ([("s", ["n1"])] if is_flagged else [])
