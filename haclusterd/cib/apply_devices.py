@@ -44,6 +44,7 @@ _STEERED = {
     DeviceChange.CLEAR: "is not drained any more",
     DeviceChange.FORGET: "is forgotten",
 }
+_UNSEEN = "not-watched: its node has not reported it since it booted"
 _NAMED_MAX = 4
 """Maximum number of devices named in one line of the history; of the others it gives the number."""
 
@@ -314,10 +315,24 @@ def _judged(claim: DeviceClaim, status: NodeStatus) -> DeviceClaim:
     return replace(claim, is_over=True)
 
 
-def without_claims(cib: Cib, node: NodeName) -> Cib:
-    """Return the CIB after a node has booted: its claims are gone, because all users of its devices are dead."""
+def booted(cib: Cib, node: NodeName, at: WallTime) -> Cib:
+    """Return the CIB after a node has booted: all users of its devices are dead, so its claims are gone.
+
+    Devices may have been replaced meanwhile, so none counts as usable before the node has reported it again.
+    """
     known = cib.status.devices.get(node)
-    return with_devices(cib, node, replace(known, claims={})) if known is not None and known.claims else cib
+    if known is None:
+        return cib
+    devices = {name: _unseen(device) for name, device in known.devices.items()}
+    since = {name: _since(known, device, at) for name, device in devices.items()}
+    return with_devices(cib, node, replace(known, devices=devices, since=since, claims={}))
+
+
+def _unseen(device: Device) -> Device:
+    """Return a device as it is known before the first report of a boot: what was wrong with it stays."""
+    if is_at_least(device.state, DeviceState.UNKNOWN):
+        return replace(device, strangers=())
+    return replace(device, state=DeviceState.UNKNOWN, reasons=(_UNSEEN,), rung="", strangers=())
 
 
 def with_devices(cib: Cib, node: NodeName, known: NodeDevices) -> Cib:

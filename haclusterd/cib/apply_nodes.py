@@ -2,7 +2,7 @@
 
 from haclusterd.cib import commands
 from haclusterd.cib.activity import possibly_active
-from haclusterd.cib.apply_devices import without_claims
+from haclusterd.cib.apply_devices import booted
 from haclusterd.cib.apply_fencing import may_be_hit, order_at_work, with_ended_order, without_abandoned_of
 from haclusterd.cib.apply_watchdog import lease_in_force_ms
 from haclusterd.cib.changes import ChangeKind, Facts, RefusalCode
@@ -41,7 +41,7 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
         return refuse(cib, RefusalCode.HELD_FENCING_IN_FLIGHT, held)
     is_same_boot = _is_same_boot(status, command)
     if not is_same_boot:
-        cib = without_claims(cib, command.node)
+        cib = booted(cib, command.node, entry.at)
         cib = without_orders_of(cib, status, f"{command.node} has booted in the middle of it", entry)
     if is_same_boot or not entry.rules.reboot_clears_history:
         joined = _restarted(status, entry)

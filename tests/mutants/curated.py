@@ -1882,6 +1882,12 @@ DEVICES = (
         "the claim of what runs is over, and ends when it uses its device for a moment not",
     ),
     Mutant(
+        "apply_devices:_unseen",
+        "is_at_least(device.state, DeviceState.UNKNOWN)",
+        "True",
+        "a device was replaced while its node was off: a start claims the old one, for as long as the node runs",
+    ),
+    Mutant(
         "apply_devices:_is_proven",
         "claim.is_over and (claim.resource, claim.order) == (proven.resource, proven.order)",
         "(claim.resource, claim.order) == (proven.resource, proven.order)",

@@ -9,7 +9,7 @@ from haclusterd.model.fencing import FenceAction
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES
-from haclusterd.simulator.hosts import configurations
+from haclusterd.simulator.hosts import configurations, devices
 from haclusterd.simulator.hosts.devices import DeviceManners
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.scenario import Cluster
@@ -40,6 +40,21 @@ def test_a_bad_device_moves_its_holder_to_a_spare_and_nobody_else() -> None:
     cluster.until(lambda: device_of(cluster) not in (None, bad), 5_000, "llm has the other device")
     cluster.until_settled(SOON_MS, "settled")
     assert cluster.runs_once("llm", *configurations.SERVICES)
+
+
+def test_a_device_that_was_replaced_while_its_node_was_off_is_claimed_by_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Seed 770611: a start before the first report claimed the old one, and nothing but a boot could end that."""
+    cluster = formed()
+    [old] = cluster.truth.devices.devices_of(N1)
+    cluster.power_off("n1")
+    cluster.truth.devices.swap(N1, 0)
+    monkeypatch.setattr(devices, "NOTICE_US", (3_000_000, 3_000_000))
+    cluster.power_on("n1")
+    cluster.until(lambda: cluster.cib.status.devices[N1].devices[old].is_missing, 60_000, "the old one missed")
+    cluster.until_settled(SOON_MS, "settled")
+    assert claims(cluster) == []
 
 
 @pytest.mark.parametrize("moment_ms", [0, 50, 150, 400, 900])

@@ -8,13 +8,14 @@ from haclusterd.ports.devices import DevicesReport, DeviceUse, RecoveryAnswer
 
 
 class NoDevices:
-    """Reports no device, and answers every check as unknown."""
+    """Reports that there is no device, and answers every check as unknown."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
     def watch(self, changed: Callable[[DevicesReport], None]) -> None:
-        """See `DeviceWatch.watch`; there is never a report."""
+        """See `DeviceWatch.watch`; the only report is empty: what an earlier boot had is gone."""
+        self._clock.call_soon(lambda: changed(DevicesReport(())))
 
     def look(self, devices: tuple[DeviceId, ...], done: Callable[[DeviceUse], None]) -> None:
         """See `DeviceWatch.look`."""

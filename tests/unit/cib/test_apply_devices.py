@@ -301,6 +301,23 @@ def test_a_boot_ends_all_claims_of_its_node(log: Log) -> None:
     assert set(known(log).devices) == {A, B}, "what it has seen stays"
 
 
+def test_after_a_boot_no_device_counts_as_usable_before_its_node_has_reported_it(log: Log) -> None:
+    """It may have been replaced while the node had no power: nothing may be started with what is not there."""
+    seen = (replace(device(A), strangers=("7 train",)), device(B, DeviceState.DEGRADED), device(C, DeviceState.FAILED))
+    log.must(publish(*seen))
+    log.must(commands.Join(N2, life(N2, token=2)))
+    assert [each.state for each in known(log).devices.values()] == ["ok", "degraded", "failed"], "its daemon is new"
+    log.must(commands.Join(N2, life(N2, boot=2)))
+    assert [(each.state, each.reasons, each.strangers) for each in known(log).devices.values()] == [
+        ("unknown", ("not-watched: its node has not reported it since it booted",), ()),
+        ("unknown", ("not-watched: its node has not reported it since it booted",), ()),
+        ("failed", ("test: it is failed",), ()),
+    ]
+    log.must(replace(publish(device(A)), incarnation=life(N2, boot=2)))
+    assert [each.state for each in known(log).devices.values()] == ["ok", "failed", "failed"]
+    assert known(log).devices[B].is_missing
+
+
 def test_fencing_marks_claims_over_and_only_the_boot_that_follows_ends_them(log: Log) -> None:
     """A person may be wrong, and a device may cut a node off from its storage alone: then its processes live on."""
     log.must(issue(wants("start", A)))
