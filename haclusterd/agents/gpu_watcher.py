@@ -430,9 +430,9 @@ class Watcher:
         }
         opened = users.computing(set(minors), own)
         found: dict[str, list[list[str]]] = {}
-        unknown = [device for device in look.devices if not _is_answered(look.answers.get(device))]
-        for device in [each for each in look.devices if each not in unknown]:
-            answer = look.answers[device]
+        answered = {device: look.answers[device] for device in look.devices if _is_answered(look.answers.get(device))}
+        unknown = self._unknown([device for device in look.devices if device not in answered])
+        for device, answer in answered.items():
             pids = set(answer["processes"]) | opened.get(answer.get("minor", -1), set())
             names = [[users.name_of(pid), users.resource_of(pid)] for pid in sorted(pids - own)]
             unnamed_mib = _unnamed_mib(answer)
@@ -450,8 +450,11 @@ class Watcher:
                     self.looking = None
                 else:
                     self.looks.remove(look)
-                free = self.devices.driver_is_away() and not self._is_recovering()
-                self.voice.tell(look=look.number, users={}, unknown=[] if free else look.devices)
+                self.voice.tell(look=look.number, users={}, unknown=self._unknown(look.devices))
+
+    def _unknown(self, unanswered: list[str]) -> list[str]:
+        """Return of which devices nobody can say what uses them: of none while there is no driver to use one by."""
+        return [] if self.devices.driver_is_away() and not self._is_recovering() else unanswered
 
     # What is done to devices
 

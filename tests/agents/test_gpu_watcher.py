@@ -146,8 +146,9 @@ def test_each_fault_is_one_devices_own_and_is_what_the_table_says(machine: Machi
     until(one, {index: state for index, (_, state, _) in enumerate(FAULTS)})
     for index, (fault, _, code) in enumerate(FAULTS):
         assert not code or code in why(one.report, index), fault
-    reasons = next(each["reasons"] for each in one.report["devices"] if each["id"] == gpu(0))
-    assert reasons == ["lost: the driver has lost the device"]
+    lost = next(each for each in one.report["devices"] if each["id"] == gpu(0))
+    assert lost["reasons"] == ["lost: the driver has lost the device"]
+    assert lost["rung"] == "reboot", "nothing else brings it back"
     machine.let(f"gpus={len(FAULTS)}")
     stay = {"lost", "sram-exceeded", "remap-failed"}
     until(one, {index: state if code in stay else "ok" for index, (_, state, code) in enumerate(FAULTS)})
@@ -393,6 +394,22 @@ def test_who_uses_a_device(machine: Machine) -> None:
         for process in (stranger, ours):
             process.kill()
             process.communicate()
+
+
+def test_without_a_driver_nothing_uses_a_device_and_with_one_that_does_not_answer_nobody_can_say(
+    machine: Machine,
+) -> None:
+    """What held a device before its driver was unloaded would else hold it for ever, and keep it from being loaded."""
+    module = machine.sysfs / "module" / "nvidia"
+    module.mkdir(parents=True)
+    machine.let("gpus=1")
+    one = machine.watch(fresh_s=0.05)
+    until(one, {0: "ok"})
+    machine.let("gpus=1", "init=!9")
+    until(one, {0: "failed"})
+    assert one.look(gpu(0)) == {"look": 1, "users": {}, "unknown": [gpu(0)]}
+    module.rmdir()
+    assert one.look(gpu(0)) == {"look": 2, "users": {}, "unknown": []}
 
 
 def test_a_look_is_answered_between_sweeps_that_follow_each_other_without_a_pause(machine: Machine) -> None:
