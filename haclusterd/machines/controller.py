@@ -162,6 +162,8 @@ class _TermOfOffice:
         """Orders that are proposed, and neither committed nor refused yet."""
         self.refused: set[ResourceId] = set()
         """Resources with orders in commands that were refused since a transition last ended."""
+        self.unfit: dict[str, str] = {}
+        """What the newest plan wants and no entry of the log can hold, and why."""
 
     @property
     def can_walk(self) -> bool:
@@ -237,7 +239,10 @@ class ControllerMachine:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the newest plan warns of; nothing on a node that is not DC."""
-        return self._planning.warnings if self._term is not None else ()
+        if self._term is None:
+            return ()
+        unfit = (f"{what} is not ordered: {why}" for what, why in self._term.unfit.items())
+        return (*self._planning.warnings, *unfit)
 
     def transition_progress(self) -> tuple[int, int, int] | None:
         """Return (number, done, all) of the running transition, or of the one that is being planned."""
@@ -436,6 +441,7 @@ class ControllerMachine:
         return () if planned_for is None else self._begin(term, cib, answer.plan, planned_for, moment)
 
     def _begin(self, term: _TermOfOffice, cib: Cib, plan: Plan, planned_for: Cib, moment: Moment) -> Sequence[Effect]:
+        term.unfit.clear()
         if plan.recheck_at is not None:
             wait_ms = max(1, plan.recheck_at - moment.wall)
             self._planning.recheck_by(after(moment.now, wait_ms))
@@ -501,10 +507,19 @@ class ControllerMachine:
         self._planning.recheck_at(after(moment.now, REFUSED_PAUSE_MS))
         return effects
 
-    def not_proposed(self, command: Command) -> None:
-        """Note that one of this node's commands does not fit into a log entry and will never be decided."""
-        if self._term is not None and isinstance(command, IssueOrders):
-            self._term.decided(tuple(order.key for order in command.orders), is_applied=False)
+    def not_proposed(self, command: Command, problem: str) -> None:
+        """Note that one of this node's commands does not fit into a log entry and will never be decided.
+
+        The walk does everything else that it can, and is planned again as time passes.
+        """
+        term = self._term
+        if term is None or not isinstance(command, IssueOrders):
+            return
+        keys = tuple(order.key for order in command.orders)
+        term.decided(keys, is_applied=False)
+        if term.transition is not None:
+            term.transition.dropped(keys)
+        term.unfit.update((f"{order.action} of {order.resource} on {order.node}", problem) for order in command.orders)
 
     def speculate(self, cib: Cib, term: Term, entry: bytes) -> None:
         """Take an entry with results from this leader's log before its commit; the next step continues from it."""

@@ -36,10 +36,11 @@ from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.records import dataclass, field
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.state_tables import Transition, TransitionTable
+from haclusterd.model.words import bytes_in_log
 
-BATCH_CHARACTERS = 24_000
+BATCH_BYTES = 24_000
 """Approximate size of the orders in one command: encoded it stays well below the store's limit."""
-ORDER_CHARACTERS = 700
+ORDER_BYTES = 700
 """Approximate size of an order without its parameters."""
 OPEN_ON_NODE_MAX = 64
 """Maximum number of open orders on one node: more than it can run at once, few enough to keep the status small and to
@@ -373,7 +374,7 @@ class TransitionMachine:
         return self._abort(cib, text) if self._state is TransitionState.RUNNING else ()
 
     def dropped(self, keys: Iterable[OrderKey]) -> None:
-        """Note that these orders were refused, or will never be decided: an aborted walk does not wait for them."""
+        """Note that these orders were refused, or will never be decided: nothing waits for them."""
         for key in keys:
             tracked = self._by_order.get(key)
             if tracked is not None:
@@ -844,7 +845,7 @@ def _batches(units: Sequence[tuple[Order, ...]]) -> Iterator[tuple[Order, ...]]:
     size = 0
     for unit in units:
         weight = sum(map(_weight, unit))
-        if batch and size + weight > BATCH_CHARACTERS:
+        if batch and size + weight > BATCH_BYTES:
             yield tuple(batch)
             batch, size = [], 0
         batch.extend(unit)
@@ -854,9 +855,10 @@ def _batches(units: Sequence[tuple[Order, ...]]) -> Iterator[tuple[Order, ...]]:
 
 
 def _weight(order: Order) -> int:
-    """Return the approximate number of characters of an order."""
-    texts = (*order.parameters.items(), *order.meta.items())
-    return ORDER_CHARACTERS + len(order.reason) + sum(len(name) + len(value) for name, value in texts)
+    """Return the approximate size of an order in the log, in bytes."""
+    own = order.resource_parameters or {}
+    pairs = (*order.parameters.items(), *order.meta.items(), *own.items())
+    return ORDER_BYTES + bytes_in_log(order.reason) + sum(bytes_in_log(text) for pair in pairs for text in pair)
 
 
 def _gangs(tracked: Mapping[int, _Tracked]) -> Iterator[tuple[_Tracked, ...]]:

@@ -22,6 +22,20 @@ SECRET_CHARACTERS_MAX = 1024
 _BAD = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 
 
+_ESCAPED = ('"', "\\", "\t")
+
+
+def bytes_in_log(text: str) -> int:
+    """Return how many bytes a text takes in an entry of the log; one without the characters that no value can have."""
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    return size + sum(map(text.count, _ESCAPED))
+
+
+def unfit_for_name(name: str) -> str | None:
+    """Return the first character that no environment variable can have in its name; None when there is none."""
+    return "U+003D" if "=" in name else bad_character(name)
+
+
 def bad_character(value: str) -> str | None:
     """Return the first character that a value cannot have, written out; None when there is none."""
     found = _BAD.search(value)

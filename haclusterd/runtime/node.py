@@ -720,7 +720,7 @@ class NodeRuntime:
             is_new = self._proposer.propose(key, command, moment.now, moment.wall, done, scope=scope)
         except (EntryTooLargeError, NeedsUpgradeError) as error:
             self._log("command.not-proposed", Priority.ERROR, key=key, problem=str(error))
-            self._controller.not_proposed(command)
+            self._controller.not_proposed(command, str(error))
             return
         if is_new:
             self._log("command.proposed", Priority.DEBUG, key=key, command=type(command).__name__)

@@ -21,6 +21,7 @@ from haclusterd.commands.verify.roles import check_roles
 from haclusterd.commands.verify.ruled import check_ruled
 from haclusterd.commands.verify.rules import check_rules
 from haclusterd.commands.verify.secrets import check_secrets
+from haclusterd.commands.verify.sizes import check_sizes
 from haclusterd.commands.verify.support import check_support
 from haclusterd.commands.verify.values import check_values
 from haclusterd.model.agents import AgentFacts
@@ -48,10 +49,11 @@ CHECKS = (
     check_devices,
     check_access,
     check_secrets,
+    check_sizes,
 )
 """All checks; each looks at one concern and does not mind what the others find."""
 
-_OF_WHAT_RUNS_HERE = (check_support, check_ruled)
+_OF_WHAT_RUNS_HERE = (check_support, check_ruled, check_sizes)
 
 
 def verify(

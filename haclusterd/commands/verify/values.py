@@ -138,6 +138,8 @@ def _check_meta(judgement: Judgement, name: str, value: str, where: str, path: t
     if row is None and is_own_meta(name):
         why = f"agents get it as OCF_RESKEY_CRM_meta_{name.replace('-', '_')}"
         judgement.note(Code.KEPT, path, what=f"{where}: the meta-attribute {name}", why=why)
+        if not judgement.is_foreign:
+            _check_characters(judgement, value, f"{where}: {name}", path)
         return
     if row is None:
         judgement.unknown(Code.UNKNOWN_META, path, remedy=did_you_mean(name, _META_NAMES), where=where, name=name)

@@ -449,12 +449,27 @@ def test_nothing_is_planned_while_orders_are_on_their_way_into_the_log(decision:
     assert dc.step() == []
     assert len(dc.planned) == 1
     if decision == "too large":
-        dc.controller.not_proposed(command)
+        dc.controller.not_proposed(command, "too large")
     else:
         refusal = Refusal(RefusalCode.WRONG_NODE_STATE, "n2 is lost") if decision == "refused" else None
         dc.controller.applied(command, refusal, dc.cluster.cib, moment(dc.now))
     dc.step()
     assert len(dc.planned) == 2
+
+
+def test_what_no_entry_can_hold_is_named_and_stops_no_plan_that_time_asks_for() -> None:
+    dc = Dc()
+    dc.plan = replace(starting(N2), recheck_at=WallTime(WALL + 500))
+    [command] = commands_of(dc.step())
+    dc.controller.not_proposed(command, "IssueOrders of 70000 bytes; the limit is 65536")
+    assert dc.controller.warnings == (
+        "start of db on n2 is not ordered: IssueOrders of 70000 bytes; the limit is 65536",
+    )
+    dc.plan = NOTHING
+    dc.now += 500
+    dc.step()
+    assert len(dc.planned) == 2
+    assert dc.controller.warnings == ()
 
 
 def test_a_new_office_waits_for_no_orders_of_the_one_before() -> None:
@@ -538,7 +553,7 @@ def test_an_aborted_walk_does_not_wait_for_an_order_that_never_comes(decision: s
         refusal = Refusal(RefusalCode.WRONG_NODE_STATE, "n2 is lost")
         dc.controller.applied(command, refusal, dc.cluster.cib, moment(dc.now))
     else:
-        dc.controller.not_proposed(command)
+        dc.controller.not_proposed(command, "too large")
     assert ordered(dc, dc.step()) == []
     assert len(dc.planned) == 2
 

@@ -6,17 +6,20 @@ import pytest
 
 from haclusterd.cib import commands
 from haclusterd.cib.changes import Change, ChangeKind
+from haclusterd.cib.codec import encode_envelope
+from haclusterd.cib.commands import Envelope
 from haclusterd.machines.effects import Effect
 from haclusterd.machines.transition import MONITORS_WAIT_MS, TransitionMachine, TransitionState, order_key
 from haclusterd.model.configuration import AttributeSet, Colocation, Group
 from haclusterd.model.devices import Device, DeviceId
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
-from haclusterd.model.ids import ConstraintId, NodeName, OrderKey, ResourceId
+from haclusterd.model.ids import ConstraintId, NodeName, OrderKey, RequestId, ResourceId
 from haclusterd.model.instants import NEVER, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
 from haclusterd.model.records import replace
 from haclusterd.model.scores import INFINITY
+from haclusterd.ports.store import MAX_ENTRY_BYTES
 from tests.unit.machines.planned import act
 from tests.unit.situations import (
     DB,
@@ -688,3 +691,19 @@ def test_a_gang_that_was_refused_is_ordered_by_one_command_of_its_own() -> None:
     refused = (ResourceId("w:0"), ResourceId("w:1"))
     machine = TransitionMachine(N1, TERM, 7, TransitionGraph(actions), cluster.cib, refused=refused)
     assert ordered_together(machine.step(cluster.cib, (), moment(1000))) == [["web"], ["w:0", "w:1"]]
+
+
+@pytest.mark.parametrize("letter", ["a", "\u6f22", '"'])
+def test_orders_with_long_parameters_fit_into_entries_of_the_log(letter: str) -> None:
+    """Of letters that take several bytes too, and where an order holds its resource's parameters twice."""
+    given = {"config": letter * 2000}
+    resources = [ResourceId(f"r{number}") for number in range(30)]
+    actions = (
+        replace(act(number, ActionName.START, resource), parameters={**given, "once": "1"}, resource_parameters=given)
+        for number, resource in enumerate(resources)
+    )
+    walk = Walk(*actions)
+    issued = [command for command in commands_of(walk.step()) if isinstance(command, commands.IssueOrders)]
+    assert sum(len(command.orders) for command in issued) == 30
+    envelopes = (Envelope(RequestId("n1:token:1"), N1, WallTime(0), command) for command in issued)
+    assert max(len(encode_envelope(each)) for each in envelopes) < MAX_ENTRY_BYTES

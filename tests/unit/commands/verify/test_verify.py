@@ -10,9 +10,9 @@ from haclusterd.formats.crm.syntax import assemble, parse_script
 from haclusterd.formats.policy.yaml import load_policy
 from haclusterd.model.agents import AgentFacts, ParameterFacts
 from haclusterd.model.cluster import Member
-from haclusterd.model.configuration import AttributeSet, Configuration, Group
+from haclusterd.model.configuration import AttributeSet, Configuration, Group, Primitive
 from haclusterd.model.ids import AgentReference
-from haclusterd.reports.codes import Code
+from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem
 
 ROOT = Path(__file__).parents[4]
@@ -398,6 +398,39 @@ def test_values_that_no_text_could_say_are_refused() -> None:
         resources={"g": Group("g", (), parameters=(AttributeSet("s", (("a", "x\ny"),)),))},
     )
     assert {str(report.code) for report in verify(made, members={}, agents=None)} == {"GROUP_EMPTY", "BAD_CHARACTER"}
+
+
+def given_to_an_agent(
+    parameters: tuple[tuple[str, str], ...] = (), meta: tuple[tuple[str, str], ...] = (), *, is_foreign: bool = False
+) -> list[ReportItem]:
+    """Return the errors of a group whose member has these parameters, in the group, and these meta-attributes."""
+    member = Primitive("p", AgentReference("ocf", "heartbeat", "Dummy"), meta=(AttributeSet("m", meta),))
+    made = Configuration(resources={"p": member, "g": Group("g", ("p",), parameters=(AttributeSet("s", parameters),))})
+    found = verify(made, members={}, agents=None, is_foreign=is_foreign)
+    return [report for report in found if report.severity is Severity.ERROR]
+
+
+@pytest.mark.parametrize("name", ["no=te", "no\x00te", ""])
+def test_a_name_that_no_environment_can_have_is_refused(name: str) -> None:
+    """Every action of the resource would fail by it, also the stop of what runs, which gets its node fenced."""
+    expected = ["BAD_CHARACTER" if name else "BAD_VALUE"]
+    assert [str(report.code) for report in given_to_an_agent(((name, "1"),))] == expected
+    assert [str(report.code) for report in given_to_an_agent((), ((name, "1"),))][:1] == expected
+    assert given_to_an_agent(((name, "1"),), is_foreign=True) == []
+
+
+def test_a_meta_attribute_of_ones_own_holds_no_control_character() -> None:
+    [report] = given_to_an_agent((), (("note", "a\x00b"),))
+    assert (str(report.code), report.place) == ("BAD_CHARACTER", None)
+
+
+@pytest.mark.parametrize(("value", "is_fit"), [("a" * 45_000, True), ("a" * 50_000, False), ("\u6f22" * 17_000, False),
+                                               ('"' * 25_000, False)])  # fmt: skip
+def test_what_no_entry_of_the_log_could_hold_is_refused_with_what_to_do(value: str, is_fit: bool) -> None:
+    for reports in (given_to_an_agent((("config", value),)), given_to_an_agent((), (("config", value),))):
+        assert [str(report.code) for report in reports] == ([] if is_fit else ["TOO_LARGE"])
+        assert all("most of it in config, is larger than 48 KiB" in report.message for report in reports)
+        assert all("file" in (report.remedy or "") for report in reports)
 
 
 def test_the_demonstration_fits_the_shipped_agents() -> None:

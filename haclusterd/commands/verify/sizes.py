@@ -1,0 +1,93 @@
+"""What an agent can be given: an order holds its parameters and meta-attributes, and one entry of the log the order.
+
+A larger order can never be made, so the resource could be neither started nor stopped. Names become those of
+environment variables; a name that none can have would fail each action, also the stop of what runs.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from haclusterd.commands.verify.judgement import Judgement, pairs
+from haclusterd.model.configuration import AttributeSet, Primitive, Resource, Template
+from haclusterd.model.ids import ResourceId
+from haclusterd.model.templates import expanded
+from haclusterd.model.words import bytes_in_log, unfit_for_name
+from haclusterd.reports.codes import Code
+
+GIVEN_BYTES_MAX = 48 * 1024
+"""Of one action. The rest of the 64 KiB of an entry is for what a clone's notifications tell of other instances."""
+
+
+def check_sizes(judgement: Judgement) -> None:
+    """Judge names and sizes of what agents are given."""
+    configuration = judgement.configuration
+    for kind, owners in (("resource", configuration.resources), ("template", configuration.templates)):
+        for owner in owners.values():
+            _check_names(judgement, kind, owner)
+    parents = configuration.parents()
+    for primitive in configuration.primitives():
+        containers = [configuration.resources[name] for name in _above(primitive.id, parents)]
+        _check_primitive(judgement, primitive, containers)
+
+
+def _check_names(judgement: Judgement, kind: str, owner: Resource | Template) -> None:
+    for section, blocks in (("params", owner.parameters), ("meta", owner.meta)):
+        for name, _ in pairs(blocks):
+            _check_name(judgement, name, owner.id, (kind, owner.id, section, name))
+    for index, operation in enumerate(owner.operations if isinstance(owner, Primitive | Template) else ()):
+        for name, _ in pairs(operation.parameters):
+            _check_name(judgement, name, owner.id, (kind, owner.id, "operation", str(index), "params", name))
+
+
+def _check_name(judgement: Judgement, name: str, owner: str, path: tuple[str, ...]) -> None:
+    if not name:
+        problem = "an attribute without a name"
+        judgement.note(Code.BAD_VALUE, path, remedy="give it a name, or remove it", name=owner, problem=problem)
+        return
+    character = unfit_for_name(name)
+    if character is not None:
+        what = f"{owner}: the name {name!r}"
+        judgement.note(Code.BAD_CHARACTER, path, remedy="give it another name", name=what, character=character)
+
+
+def _above(resource: ResourceId, parents: Mapping[ResourceId, ResourceId]) -> list[ResourceId]:
+    """Return what contains a resource, the nearest first."""
+    found: list[ResourceId] = []
+    while resource in parents and parents[resource] not in found:
+        resource = parents[resource]
+        found.append(resource)
+    return found
+
+
+def _check_primitive(judgement: Judgement, primitive: Primitive, containers: list[Resource]) -> None:
+    whole = expanded(primitive, judgement.configuration)
+    shared = [block for each in containers for block in each.parameters]
+    parameters = _largest((*shared, *whole.parameters))
+    meta = _largest((*judgement.configuration.resource_defaults,
+                     *(block for each in containers for block in each.meta), *whole.meta))  # fmt: skip
+    of_one_operation = [_largest(operation.parameters) for operation in whole.operations]
+    most = max(of_one_operation, key=_total, default={})
+    # With parameters of its own an order holds the resource's twice: as the action gets them, and as they last.
+    size = _total(meta) + _total({**parameters, **most}) + (_total(parameters) if most else 0)
+    if size > GIVEN_BYTES_MAX:
+        given = {**meta, **parameters, **most}
+        name = max(given, key=lambda each: (given[each], each))
+        path = judgement.written(
+            ("resource", primitive.id, "params", name), ("resource", primitive.id, "meta", name),
+            ("resource", primitive.id),
+        )  # fmt: skip
+        what = f"{primitive.id}: what its agent is given, most of it in {name},"
+        remedy = "put it into a file on each node, and configure the file's path"
+        judgement.note(Code.TOO_LARGE, path, remedy=remedy, what=what, limit=f"{GIVEN_BYTES_MAX // 1024} KiB")
+
+
+def _largest(blocks: Iterable[AttributeSet]) -> dict[str, int]:
+    """Return by name how many bytes an attribute takes, name included: under rules any of its values may count."""
+    sizes: dict[str, int] = {}
+    for block in blocks:
+        for name, value in block.pairs:
+            sizes[name] = max(sizes.get(name, 0), bytes_in_log(name) + bytes_in_log(value))
+    return sizes
+
+
+def _total(sizes: Mapping[str, int]) -> int:
+    return sum(sizes.values())
