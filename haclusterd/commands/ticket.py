@@ -22,6 +22,8 @@ from haclusterd.verbs.answers.cluster import NeedsTicket, Ticket, Tickets
 from haclusterd.verbs.arguments import Arguments
 
 LONGEST_NAME = 255
+TICKETS_MAX = 1000
+"""Operators may grant any name, and all nodes hold each in memory and in each snapshot."""
 
 _DONE = {
     TicketChange.GRANT: "ticket {} is granted to this cluster",
@@ -80,6 +82,9 @@ def change_ticket(context: Context, arguments: Arguments) -> Outcome[Never]:
     known = ticket_names(context)
     if name not in known and change is not TicketChange.GRANT:
         return refusal(_no_such(name, known))
+    if name not in known and len(known) >= TICKETS_MAX:
+        problem = f"there are {TICKETS_MAX} tickets"
+        return refusal(report(Code.BAD_ARGUMENT, name="ticket", problem=problem, remedy="crm ticket delete NAME"))
     state = context.cib.status.tickets.get(name, TicketState(name))
     if _is_so(context, state, change):
         return Outcome((report(Code.NOTHING_TO_DO, state=_DONE[change].format(name)),))

@@ -21,6 +21,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.model.properties import read_boolean
 from haclusterd.model.records import replace
+from haclusterd.model.words import bytes_in_log
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.verbs.answers.configuration import Change
@@ -31,6 +32,9 @@ from haclusterd.verbs.verb import Cost
 FOREVER = "forever"
 REBOOT = "reboot"
 PRIVATE = "private"
+ATTRIBUTES_BYTES_MAX = 256 * 1024
+"""Of one node, names included, for each lifetime. Agents and operators may set any number of them, and all nodes hold
+them in memory and in each snapshot."""
 TERMINATE = "terminate"
 """Set to true or to a time, it has the node fenced: only who may fence may set it (Pacemaker Explained, "Fencing")."""
 
@@ -86,6 +90,15 @@ def _put(context: Context, arguments: Arguments, value: str | None) -> Outcome[C
         return _put_for_ever(context, node, name, value, done)
     if node not in context.cib.status.nodes:
         return refusal(report(Code.NO_SUCH_NODE, node=f"{node} in the cluster"))
+    if value is not None and not _has_room({**_until_reboot(context, node), **_private(context, node)}, name, value):
+        return refusal(_too_much(node, "status-attr"))
+    return _put_until_reboot(context, arguments, node, value, done)
+
+
+def _put_until_reboot(
+    context: Context, arguments: Arguments, node: NodeName, value: str | None, done: str
+) -> Outcome[Change | Fence]:
+    name = arguments.word("name")
     dampen_ms = arguments.integer("dampen_ms", 0)
     is_private = arguments.flag("private")
     command = SetTransientAttribute(node, name, value, context.author, context.reason, is_private=is_private)
@@ -98,6 +111,20 @@ def _put(context: Context, arguments: Arguments, value: str | None) -> Outcome[C
     return Outcome((report(Code.REQUESTED, what=done),), (command,))
 
 
+def _has_room(values: Mapping[str, str], name: str, value: str) -> bool:
+    """Tell whether a node may have one more attribute, or one with this value: what is not longer may always be set."""
+    if name in values and len(value) <= len(values[name]):
+        return True
+    others = sum(bytes_in_log(key) + bytes_in_log(each) for key, each in values.items() if key != name)
+    return others + bytes_in_log(name) + bytes_in_log(value) <= ATTRIBUTES_BYTES_MAX
+
+
+def _too_much(node: NodeName, verb: str) -> ReportItem:
+    limit = f"{ATTRIBUTES_BYTES_MAX // 1024} KiB"
+    remedy = f"delete what nobody reads: crm node {verb} {node} delete NAME"
+    return report(Code.TOO_LARGE, what=f"what {node} would have as attributes", limit=limit, remedy=remedy)
+
+
 def _is_wanted(text: str) -> bool:
     """Tell whether Pacemaker would read a word, or a time, as true."""
     try:
@@ -108,6 +135,8 @@ def _is_wanted(text: str) -> bool:
 
 def _put_for_ever(context: Context, node: NodeName, name: str, value: str | None, done: str) -> Outcome[Change]:
     entry = context.cib.configuration.nodes.get(node, NodeEntry(node))
+    if value is not None and not _has_room(effective(entry.attributes), name, value):
+        return refusal(_too_much(node, "attribute"))
     if value is None:
         sets = without(entry.attributes, name, keeps_empty=context.is_foreign)
     else:

@@ -23,6 +23,8 @@ Attributes = Mapping[str, str | None]
 """Attributes without a value are left out."""
 
 _ENTITIES = {'"': "&quot;", "'": "&apos;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
+_NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters that no XML document can have, not even as references (XML 1.0, "Characters")."""
 _NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]")
 
 
@@ -48,8 +50,13 @@ def _lines_of(each: Element) -> Iterator[str]:
 
 
 def quoted(value: str) -> str:
-    """Return an attribute's value in double quotes, which is what programs that search XML by patterns look for."""
-    return f'"{escape(value, _ENTITIES)}"'
+    """Return an attribute's value in double quotes, which is what programs that search XML by patterns look for.
+
+    What agents say, as the reason of a failure, may have characters that would make the whole document unreadable:
+    U+FFFD takes their place.
+    """
+    readable = _NOT_IN_XML.sub("\ufffd", value)
+    return f'"{escape(readable, _ENTITIES)}"'
 
 
 def flag(value: bool | None, *, default: bool | None = None) -> str | None:

@@ -151,3 +151,25 @@ def test_a_private_attribute_is_in_no_rule() -> None:
     assert ask(cluster, action="set", name="lsn", value="8").commands == ()
     ask(cluster, action="delete", name="lsn")
     assert cluster.node("n1").private_attributes == {}
+
+
+@pytest.mark.parametrize("lifetime", ["reboot", "forever"])
+def test_what_a_node_has_as_attributes_is_bounded(lifetime: str) -> None:
+    """Without a bound operators and agents could let the state outgrow the largest snapshot: no node would start."""
+    cluster = formed()
+    outcome = Outcome()
+    for number in range(66):
+        outcome = ask(cluster, action="set", name=f"a{number}", value="x" * 4000, lifetime=lifetime)
+    assert [str(each.code) for each in outcome.reports] == ["TOO_LARGE"]
+    assert "delete NAME" in (outcome.reports[0].remedy or "")
+    assert not ask(cluster, action="set", name="a0", value="y" * 4000, lifetime=lifetime).is_refused
+    assert not ask(cluster, action="delete", name="a1", lifetime=lifetime).is_refused
+    assert not ask(cluster, action="set", name="a65", value="x" * 4000, lifetime=lifetime).is_refused
+
+
+def test_what_waits_to_be_written_counts_as_well() -> None:
+    cluster = formed()
+    assert cluster.live is not None
+    waiting: dict[tuple[NodeName, str], str | None] = {(N1, f"a{number}"): "x" * 4000 for number in range(65)}
+    cluster.live = replace(cluster.live, pending_attributes=waiting)
+    assert ask(cluster, action="set", name="a65", value="x" * 4000, dampen_ms=3_600_000).is_refused

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -13,6 +14,7 @@ from haclusterd.commands.tools.tools import TOOLS
 from haclusterd.model.configuration import effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Request
 from haclusterd.verbs.verb import Cost, Permission
 from tests.administered_clusters import NOW, Cluster, ClusterClient, running
@@ -217,6 +219,23 @@ def test_an_xpath_selects_with_its_parents_and_in_bounded_time() -> None:
     status, _, error = run(cluster, f"cibadmin -Q --xpath //*{'[1]' * 300}")
     assert status in (0, 64)
     assert error.count("narrower") == (status == 64)
+
+
+@pytest.mark.parametrize("line", ["cibadmin -Q", "crm_mon -1 --output-as=xml"])
+def test_what_agents_say_leaves_the_xml_readable(line: str) -> None:
+    """Colours of a program that an agent has called, in the reason of its failure; a value that an agent has read."""
+    cluster = busy()
+    status = cluster.node("n1")
+    said = "a\x1b[31mb\x00\ufffe"
+    histories = {
+        name: replace(history, records={key: replace(each, exit_reason=said) for key, each in history.records.items()})
+        for name, history in status.histories.items()
+    }
+    cluster.put(replace(status, attributes={"read": said}, histories=histories))
+    _, out, _ = run(cluster, line)
+    root = ET.fromstring(out)
+    found = {value for element in root.iter() for value in element.attrib.values()}
+    assert "a\ufffd[31mb\ufffd\ufffd" in found
 
 
 def test_deep_xml_is_refused() -> None:
