@@ -24,7 +24,7 @@ from haclusterd.commands.outcome import AnyOutcome
 from haclusterd.commands.permissions import access_of
 from haclusterd.commands.planning.preview import preview
 from haclusterd.commands.validation import VALIDATES
-from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
 from haclusterd.model.requests import Basis, Progress, Request, Response
@@ -46,6 +46,10 @@ from haclusterd.verbs.verb import Cost
 COMMIT_WAIT_MS = 15_000
 """How long a command may take to be applied before its outcome is called unknown."""
 NO_LEADER_WAIT_MS = 5_000
+"""How long a leader may be unknown before requests that need one are refused."""
+NO_LEADER_WAIT_MIN_MS = 200
+"""How long such a request waits at least. An agent writes several attributes while it demotes or stops what a node
+without a lease must not keep running: that it waits once is enough."""
 DEFAULT_WAIT_MS = 60_000
 CATCH_UP_WAIT_MS = 3_000
 """How long a request waits for a daemon that is still catching up with the log."""
@@ -246,10 +250,17 @@ class Dialogue:
             self._confirmed = (report(Code.READ_CONFIRMED, took_ms=took_ms, index=result.cib.index),)
             self._run()
 
-        has_leader = self._runtime.leadership.leader is not None
+        wait_ms = self._commit_wait_ms()
         self._happened(StageEvent.MUST_CONFIRM)
         self._runtime.propose(key, ReadBarrier(), applied)
-        self._call_in(COMMIT_WAIT_MS if has_leader else NO_LEADER_WAIT_MS, lambda: self._unanswered(key))
+        self._call_in(wait_ms, lambda: self._unanswered(key))
+
+    def _commit_wait_ms(self) -> int:
+        """Return how long a command that is proposed now may take to be applied."""
+        since = self._runtime.leaderless_since
+        if since is None:
+            return COMMIT_WAIT_MS
+        return max(NO_LEADER_WAIT_MIN_MS, NO_LEADER_WAIT_MS - elapsed_ms(since, self._now()))
 
     def _run(self) -> None:
         if self._is_deserted and not self._is_over:
@@ -445,7 +456,7 @@ class Dialogue:
             self._applied(outcome, position, result)
             self._services.changes.go_on()
 
-        has_leader = self._runtime.leadership.leader is not None
+        wait_ms = self._commit_wait_ms()
         command = outcome.commands[position]
         try:
             request = self._runtime.propose(key, command, applied)
@@ -461,7 +472,6 @@ class Dialogue:
         if isinstance(command, ChangeConfiguration) and _is_one_change(outcome):
             at = self._runtime.ports.clock.wall()
             self._services.changes.proposed(key, self._base, command, request, at)
-        wait_ms = COMMIT_WAIT_MS if has_leader else NO_LEADER_WAIT_MS
         self._call_in(wait_ms, lambda: self._unanswered(key))
 
     def _propose_in_parts(self, outcome: AnyOutcome, position: int) -> None:

@@ -26,6 +26,7 @@ from haclusterd.runtime.control import REQUESTS_MAX, REQUESTS_OF_OTHERS_MAX
 from haclusterd.runtime.dialogue import (
     COMMIT_WAIT_MS,
     CONFLICT_RETRY_MS,
+    NO_LEADER_WAIT_MIN_MS,
     NO_LEADER_WAIT_MS,
     PROGRESS_MS,
     READING_WAIT_MS,
@@ -166,6 +167,21 @@ def test_without_a_leader_it_is_said_who_is_missing() -> None:
     name = desk.ask("node.standby", STANDBY)
     desk.daemon.clock.run(NO_LEADER_WAIT_MS)
     assert (desk.codes(name), status_of(desk, name)) == (["NO_QUORUM"], ExitStatus.NO_QUORUM)
+
+
+def test_several_writes_wait_for_a_leader_once() -> None:
+    """A database's agent writes six attributes while it demotes, without a lease: half a minute of it would be ours."""
+    desk = Desk()
+    desk.daemon.lead(None, term=2)
+    desk.daemon.clock.run(NO_LEADER_WAIT_MS - 1000)
+    began = desk.daemon.clock.now()
+    for number in range(6):
+        words = ["-N", "n1", "-n", f"a{number}", "-l", "reboot", "-v", "1"]
+        name = desk.ask("tool.run", {"tool": "crm_attribute", "words": words})
+        while desk.response(name) is None:
+            desk.daemon.clock.run(100)
+        assert desk.codes(name) == ["NO_QUORUM"]
+    assert desk.daemon.clock.now() - began <= 1000 + 5 * NO_LEADER_WAIT_MIN_MS + 100
 
 
 def test_a_late_commit_answers_nobody_twice() -> None:
