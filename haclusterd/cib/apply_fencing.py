@@ -187,6 +187,7 @@ def fenced(cib: Cib, command: commands.Fenced, entry: Entry) -> Verdict:
             fenced_incarnation=command.incarnation,
             watchdog=target.watchdog,
             longest_lease_ms=target.longest_lease_ms,
+            is_retired=target.is_retired,
         )
         status = replace(status, nodes={**status.nodes, target.name: dead})
         if not _may_live_on(cib, record):

@@ -729,6 +729,12 @@ APPLY = (
         "the fencing of an earlier life counts for the present one",
     ),
     Mutant(
+        "fenced",
+        "target.is_retired",
+        "False",
+        "a member that is about to be dropped joins after its fencing, and is dropped with what it runs",
+    ),
+    Mutant(
         "retire",
         "not is_gone or any(order.target == command.node for order in cib.status.fence_orders.values())",
         "False",

@@ -6,6 +6,7 @@ from haclusterd.cib import commands
 from haclusterd.cib.apply import apply
 from haclusterd.cib.changes import Applied, RefusalCode
 from haclusterd.model.cluster import Cib, Member, NodeState
+from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.records import replace
@@ -125,6 +126,20 @@ def test_who_is_dropped_has_left_is_retired_and_never_comes_back() -> None:
     refusal = log.change(*EVERYBODY, is_in_force=False).refusal
     assert refusal is not None
     assert "a name never comes back" in refusal.text
+
+
+def test_a_retired_member_that_is_heard_and_fenced_stays_retired() -> None:
+    """Otherwise it could join, run something, and be dropped with what it runs: nobody would know of that any more."""
+    log = Log()
+    log.leave(N3)
+    log.put(commands.Retire(N3, "root"))
+    log.put(commands.DcElected(N1, life(N1), Term(1)))
+    log.put(commands.Lost(N3, life(N3), Term(1), "it is heard and does not join", is_pending=True))
+    log.put(commands.Fenced(N3, life(N3), None, FenceOutcome.CONFIRMED, "an administrator says so"))
+    assert log.cib.status.nodes[N3].state is NodeState.FENCED
+    refusal = log.put(commands.Join(N3, Incarnation("n3-boot-2", "1" * 16))).refusal
+    assert refusal is not None
+    assert refusal.code is RefusalCode.NOT_A_MEMBER
 
 
 def test_a_lost_member_that_was_not_fenced_cannot_be_retired() -> None:
