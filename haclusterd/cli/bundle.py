@@ -37,7 +37,8 @@ QUESTIONS: tuple[tuple[str, str], ...] = (
 
 def report(session: Session, arguments: Mapping[str, Json]) -> Response:
     """Write the file; what could not be learned is said, and stands in it."""
-    name = str(arguments.get("target") or time.strftime("crm-report-%Y%m%d-%H%M%S.tar.gz"))
+    name = str(arguments.get("target") or time.strftime("crm-report-%Y%m%d-%H%M%S"))
+    name += "" if name.endswith((".tar.gz", ".tgz")) else ".tar.gz"
     since, until = str(arguments.get("since") or USUAL_SINCE), str(arguments.get("until") or "")
     period: dict[str, Json] = {"since": since, "limit": EVENTS}
     if until:

@@ -66,7 +66,7 @@ def _session(options: GlobalOptions, world: World) -> Session:
     cib_file = options.cib_file or world.environment.get("CIB_file", "")
     socket = options.socket or world.environment.get("HACLUSTERD_SOCKET", "") or DEFAULT_SOCKET
     live = world.open_file(cib_file) if cib_file else world.connect(socket)
-    shadow = "" if cib_file else world.environment.get(VARIABLE, "")
+    shadow = "" if cib_file else options.shadow or world.environment.get(VARIABLE, "")
     shadows = Shadows(directory_of(world.environment), world.open_file, live, shadow)
     return Session(
         client=shadows.client(shadow) if shadow else live,

@@ -29,6 +29,8 @@ class GlobalOptions:
     no_validate: bool = False
     socket: str = ""
     cib_file: str = ""
+    shadow: str = ""
+    """The shadow CIB that answers."""
     script: str = ""
     """A file of commands; `-` is the standard input."""
     wants_help: bool = False
@@ -54,7 +56,7 @@ _FLAGS = {
 }  # fmt: skip
 _VALUES = {
     "-o": "output", "--output-format": "output", "-D": "display", "--display": "display", "--reason": "reason",
-    "--socket": "socket", "--cib-file": "cib_file", "-f": "script", "--file": "script",
+    "--socket": "socket", "--cib-file": "cib_file", "-f": "script", "--file": "script", "-c": "shadow",
 }  # fmt: skip
 
 GLOBAL_FLAGS = (*_FLAGS, *_VALUES)
@@ -69,6 +71,7 @@ HELP = (
     ("--consistent", "answer from the newest state, as a majority confirms it"),
     ("--reason TEXT", "why; kept in the history"),
     ("--cib-file FILE", "work on a state file (or: environment CIB_file)"),
+    ("-c NAME", "work on a shadow CIB (or: environment CIB_shadow)"),
     ("--socket PATH", "the daemon's (or: environment HACLUSTERD_SOCKET)"),
     ("-f, --file FILE", "run the commands in FILE, - for standard input"),
     ("-D plain|color", "colours (or: environment NO_COLOR)"),
@@ -110,7 +113,7 @@ def parse_globals(argv: Sequence[str]) -> GlobalOptions:
             options.words.append(word)
         elif name in _FLAGS and (not has_value or _FLAGS[name] == "wait"):
             _set_flag(options, _FLAGS[name], value)
-        elif name in _VALUES and (name != "-f" or not options.words):
+        elif name in _VALUES and (name not in ("-f", "-c") or not options.words):
             if not has_value:
                 if not pending:
                     raise UsageError(f"{name} needs a value", "see: crm --help")
@@ -160,7 +163,7 @@ def _without_last_options(options: GlobalOptions, statement: Sequence[str]) -> l
         elif name in _VALUES and name.startswith("--") and has_value:
             _set_value(options, name, _VALUES[name], value)
             del words[-1:]
-        elif len(words) > 1 and words[-2] in _VALUES and words[-2] != "-f":
+        elif len(words) > 1 and words[-2] in _VALUES and words[-2] not in ("-f", "-c"):
             _set_value(options, words[-2], _VALUES[words[-2]], words[-1])
             del words[-2:]
         else:

@@ -65,8 +65,24 @@ def unknown_word(level: Level, word: str, following: Sequence[str] = ()) -> Usag
         known += [below.name for below in LEVELS] if level is ROOT else []
         guess = nearest(word, known)
         help_ = f"crm {level.name} --help" if level.name else "crm --help"
-        remedy = f"did you mean {guess}?" if guess else f"see: {help_}"
+        other_levels = _in_other_levels(level, word)
+        remedy = f"did you mean {guess}?" if guess and not other_levels else other_levels or f"see: {help_}"
     return UsageError(f"there is no command {word}{where}", remedy)
+
+
+def _in_other_levels(level: Level, word: str) -> str:
+    """Say in which other levels there is a command of exactly this name; empty: in none."""
+    if level is not ROOT and find_exactly(ROOT, word):
+        return f"there is: crm {word}"
+    found = [f"crm {below.name} {word}" for below in LEVELS if below is not level and find_exactly(below, word)]
+    return f"there is: {', '.join(found)}" if found else ""
+
+
+def find_exactly(level: Level, word: str) -> bool:
+    """Tell whether a level has a command, or the root a level, of this name or alias."""
+    named = [(each.name, *each.aliases) for each in level.commands]
+    named += [(each.name, *each.aliases) for each in LEVELS] if level is ROOT else []
+    return any(word in names for names in named)
 
 
 def _in_a_level_of_another_tool(words: Sequence[str]) -> UsageError | None:
@@ -89,6 +105,8 @@ def parse(words: Sequence[str], level: Level = ROOT) -> Invocation:
         other = _in_a_level_of_another_tool(words)
         if other is not None:
             raise other
+    if level.name == words[0] == "ticket" and len(words) > 1:
+        words = words[1:]  # crmsh: crm site ticket grant TICKET
     inside = level_inside(level, words[0])
     if inside is not None:
         return _in_level(inside, words)
@@ -168,7 +186,7 @@ def _options(
         word = pending.pop(0)
         if word == "--":
             return [*positional, *pending], arguments
-        if not word.startswith("-") or word == "-":
+        if not word.startswith("-") or word == "-" or word[1:].isdecimal():
             positional.append(word)
             continue
         flag, has_value, value = word.partition("=")

@@ -7,6 +7,7 @@ from haclusterd.model.requests import Response, refused
 from haclusterd.reports.exit_codes import ExitStatus
 
 STANDARD_INPUT = "-"
+"""What is written to `-` goes to the standard output."""
 
 
 def read_text(name: str, stdin: TextIO) -> str | Response:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from haclusterd.cli.grammar import Invocation
-from haclusterd.cli.reading import read_text, shown_name
+from haclusterd.cli.reading import STANDARD_INPUT, read_text, shown_name
 from haclusterd.cli.render import answers as render
 from haclusterd.cli.render.fields import fields, text
 from haclusterd.cli.render.terminal import Screen, span
@@ -166,7 +166,9 @@ class Session:
         if self.is_as_crmsh:
             arguments = {**AS_CRMSH.get(invocation.command.verb, {}), **arguments}
         target = arguments.pop("target", None)
-        objection = _read_input(self, arguments)
+        if isinstance(target, Sequence) and not isinstance(target, str):
+            arguments["ids"], target = list(target[:-1]), target[-1]
+        objection = _named_file(target) or _read_input(self, arguments)
         if objection is not None:
             return objection
         if invocation.command.verb == "configure.show":
@@ -178,7 +180,7 @@ class Session:
         if invocation.command.verb in ("configure.show", "configure.verify") and self.pending:
             arguments["pending"] = self.pending_text()
         response = self.ask_and_confirm(invocation.command.verb, arguments)
-        return response if target is None or response.exit else _write_output(str(target), response)
+        return response if target is None or response.exit else _write_output(str(target), response, self.streams)
 
     def ask_and_confirm(self, verb: str, arguments: Mapping[str, Json]) -> Response:
         """Ask a verb; what it refuses as unsafe is done nevertheless when a person says so."""
@@ -242,8 +244,19 @@ def is_unsafe(response: Response) -> bool:
     return bool(codes) and codes <= {"UNSAFE", "MOVE_HAS_NO_EFFECT"}
 
 
-def _write_output(name: str, response: Response) -> Response:
-    """Put the answer's text into a new file that only its owner reads."""
+def _named_file(target: Json) -> Response | None:
+    """Refuse the word of a format where the name of a file was left out."""
+    if target != "xml":
+        return None
+    problem, remedy = "configure save: FILE is missing", "crm configure save xml FILE"
+    return Response("", 64, (ShownReport("error", "USAGE", problem, remedy),))
+
+
+def _write_output(name: str, response: Response, streams: Streams) -> Response:
+    """Put the answer's text into a new file that only its owner reads, or on the standard output."""
+    if name == STANDARD_INPUT:
+        streams.stdout.write(text(fields(response.data), "text"))
+        return replace(response, data=None)
     try:
         handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(handle, "w", encoding="utf-8") as file:

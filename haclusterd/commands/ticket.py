@@ -15,7 +15,7 @@ from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.cluster import TicketState
 from haclusterd.model.configuration import TicketConstraint
 from haclusterd.model.words import bad_character
-from haclusterd.reports.codes import Code
+from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.reports.suggestions import did_you_mean
 from haclusterd.verbs.answers.cluster import NeedsTicket, Ticket, Tickets
@@ -89,10 +89,14 @@ def change_ticket(context: Context, arguments: Arguments) -> Outcome[Never]:
     if _is_so(context, state, change):
         return Outcome((report(Code.NOTHING_TO_DO, state=_DONE[change].format(name)),))
     objection = _objection(context, state, change)
+    warned: tuple[ReportItem, ...] = ()
     if objection and not context.is_forced:
-        return refusal(report(Code.UNSAFE, problem=objection))
+        severity = Severity.WARNING if context.is_preview else None
+        warned = (report(Code.UNSAFE, problem=objection, severity=severity),)
+        if not context.is_preview:
+            return refusal(*warned)
     return Outcome(
-        reports=(report(Code.REQUESTED, what=_DONE[change].format(name)),),
+        reports=(*warned, report(Code.REQUESTED, what=_DONE[change].format(name))),
         commands=(SetTicket(name, change, context.author, context.reason),),
         until=settled(context.now),
         until_plans=True,

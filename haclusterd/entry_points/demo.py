@@ -49,7 +49,7 @@ class Demo:
 
     def form(self) -> None:
         """Start the daemons and wait until they are one cluster."""
-        self.tell("starting three nodes (brain and pacer each) on loopback ...")
+        self.tell("starting three nodes (daemon and pacer each) on loopback ...")
         self.cluster.setup()
         began_at = time.monotonic()
         self.cluster.start()

@@ -2,7 +2,7 @@
 
 from haclusterd.verbs.arguments import Argument, Kind
 from haclusterd.verbs.verb import Cost, Family, Permission, Verb
-from haclusterd.verbs.words import Completes, Option, Parameter, Taken, Words
+from haclusterd.verbs.words import Completes, Option, OptionValue, Parameter, Taken, Words
 
 LIMIT_MAX = 10_000
 """Of events and versions in one answer."""
@@ -35,16 +35,20 @@ HISTORY = Family("history", "What happened", (
         Words(("crm history log", "crm history log n2 --since 1h"), typed="history log",
               help="Show what happened, on one node or all",
               takes=(Taken("node", flag=""), "since", "until", "kinds", "limit")),
-        Words(("crm report web.tar.gz", "crm report web.tar.gz --since 2h"), typed="report",
-              help="Collect logs, state and history for support in one file",
-              takes=(Parameter("target", is_optional=True, completes=Completes.FILE),
-                     Taken("since", help="events and journal since then: 12h, or ISO 8601"), "until")),
+        Words(("crm report web.tar.gz", "crm report web.tar.gz --since 2h", "crm report -f 2h -t 1h web.tar.gz"),
+              typed="report", help="Collect logs, state and history for support in one file",
+              takes=(Parameter("target", is_optional=True, completes=Completes.FILE,
+                               help="the file, of which .tar.gz may be left out"),
+                     Taken("since", help="events and journal since then: 12h, or ISO 8601"), "until",
+                     Option("-f", "since", "the same as --since", OptionValue.TEXT),
+                     Option("-t", "until", "the same as --until", OptionValue.TEXT))),
     ), cost=Cost.LONG, answers=("events",)),
     Verb("history.transition", Permission.READ, "Show what a transition did, and why", (
-        Argument("transition", Kind.WORD, "TERM.NUMBER, or the newest of that NUMBER; left out: the newest",
+        Argument("transition", Kind.WORD,
+                 "TERM.NUMBER, or the newest of that NUMBER; -1: the newest, -2: the one before; left out: the newest",
                  completes=Completes.TRANSITION),
     ), (
-        Words(("crm history transition", "crm history transition 4.17")),
+        Words(("crm history transition", "crm history transition 4.17", "crm history transition -2")),
         Words(("crm history latest",), typed="history latest", help="Show what the newest transition did, and why",
               takes=()),
     ), cost=Cost.LONG, answers=("transition",)),

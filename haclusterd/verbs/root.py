@@ -10,9 +10,10 @@ LONGEST_CIB = 256 * 1024 * 1024
 """In characters."""
 
 STATUS_FORMS: Mapping[str, tuple[str, ...]] = {
-    "simple": (), "full": ("-A", "-f", "-c", "-m", "-L", "-r"), "bynode": ("-n",), "inactive": ("-r",), "ops": ("-o",),
-    "timing": ("-t",), "failcounts": ("-f",), "verbose": ("-V",), "tickets": ("-c",), "noheaders": ("-D",),
-    "detail": ("-R",), "brief": ("-b",), "xml": ("--output-as=xml",),
+    "simple": (), "full": ("-n", "-r", "-A", "-f", "-c", "-m", "-L", "-o", "-t"), "bynode": ("-n",),
+    "inactive": ("-r",), "ops": ("-o",), "timing": ("-t",), "failcounts": ("-f",), "verbose": ("-V",),
+    "quiet": ("-Q",), "tickets": ("-c",), "noheaders": ("-D",), "detail": ("-R",), "brief": ("-b",),
+    "xml": ("--output-as=xml",),
 }  # fmt: skip
 """Words behind `crm status`, as crmsh has them, with the options of crm_mon that they stand for."""
 

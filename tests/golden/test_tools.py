@@ -28,6 +28,11 @@ crm_mon -1rnAf
 crm_mon -1 -o
 crm_mon -1 -t
 crm_mon -1 -L -c
+crm_mon -1 -D
+crm_mon -1 -Q
+crm_mon -1 -b
+crm_mon -1 -b -r
+crm_mon -1 -b -n -r
 crm_mon -1X
 crm_mon -1 --include=none,nodes
 crm_mon -1 --exclude=summary,nodes -r

@@ -3,6 +3,7 @@
 An order's key begins with its DC's term and the number of the transition in that term; its end names the order.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 from haclusterd.cib.changes import ChangeKind
@@ -56,7 +57,7 @@ def transition(context: Context, arguments: Arguments) -> Outcome[Transition]:
     if context.live is None or context.past is None:
         return refusal(report(Code.NOT_OFFLINE, what="the history of transitions"))
     recent = context.past.recall(HistoryQuery(limit=RECENT_ORDERS, kinds=(str(ChangeKind.ORDER_ISSUED),))).events
-    wanted = arguments.word("transition") or next(iter(_names(recent)[-1:]), "")
+    wanted = _counted_back(arguments.word("transition") or "-1", _names(recent))
     events = context.past.recall(HistoryQuery(limit=EVENTS_MAX, transition=wanted)).events if wanted else ()
     name = _find(events, wanted, recent)
     if isinstance(name, ReportItem):
@@ -153,6 +154,14 @@ def _names(events: Sequence[Event]) -> list[str]:
 
 def _others(events: Sequence[Event]) -> tuple[str, ...]:
     return tuple(_names(events)[-20:])
+
+
+def _counted_back(word: str, names: Sequence[str]) -> str:
+    """Return the name of the transition that -1, -2 ... means, counted from the newest; another word as it is."""
+    if not re.fullmatch(r"-[1-9][0-9]{0,5}", word, re.ASCII):
+        return word
+    back = int(word)
+    return names[back] if -back <= len(names) else "" if back == -1 else word
 
 
 def _find(events: Sequence[Event], word: str, recent: Sequence[Event]) -> str | ReportItem:

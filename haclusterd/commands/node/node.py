@@ -19,7 +19,7 @@ from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.quorum import ends_quorum
 from haclusterd.model.records import replace
-from haclusterd.reports.codes import Code
+from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.verbs.answers.answer import extended
 from haclusterd.verbs.answers.configuration import Change
@@ -156,7 +156,10 @@ def fence(context: Context, arguments: Arguments) -> Outcome[Fence]:
     if under_way is not None:
         return under_way
     objections = _objections_to_fencing(context, node)
-    return refusal(*objections) if objections else _have_fenced(context, node, context.reason)
+    if any(each.severity is Severity.ERROR for each in objections):
+        return refusal(*objections)
+    done = _have_fenced(context, node, context.reason)
+    return replace(done, reports=(*objections, *done.reports))
 
 
 def terminate(context: Context, node: NodeName, value: str) -> Outcome[Fence]:
@@ -239,7 +242,8 @@ def _objections_to_fencing(context: Context, node: NodeName) -> tuple[ReportItem
     if not found and not context.is_forced:
         running = ", ".join(primitives_on(cib, node)) or "nothing"
         problem = f"{node} would be powered off or reset at once; it runs {running}"
-        found.append(report(Code.UNSAFE, problem=f"{problem}{_end_of_quorum(cib, node)}"))
+        severity = Severity.WARNING if context.is_preview else None
+        found.append(report(Code.UNSAFE, problem=f"{problem}{_end_of_quorum(cib, node)}", severity=severity))
     return tuple(found)
 
 

@@ -58,7 +58,7 @@ def promote(context: Context, arguments: Arguments) -> Outcome[Change]:
 
 def demote(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Demote all instances of a promotable clone and keep them so."""
-    return _with_role(context, arguments, "Unpromoted", "is demoted")
+    return _with_role(context, arguments, "Unpromoted", "is to be demoted")
 
 
 def _with_role(context: Context, arguments: Arguments, role: str, words: str) -> Outcome[Change]:

@@ -64,7 +64,7 @@ def trace(context: Context, arguments: Arguments) -> Outcome[Change]:
     if new == configuration:
         return Outcome((report(Code.NOTHING_TO_DO, state=f"{found} is {'' if is_on else 'not '}traced"),))
     which = name or "every operation"
-    where = arguments.word("directory") or "trace_ra in the state directory of agents"
+    where = arguments.word("directory") or "/var/lib/heartbeat/trace_ra on the node where it runs"
     done = f"{found}: {which} is traced into {where}" if is_on else f"{found}: {which} is no longer traced"
     return change(context, new, done=done)
 

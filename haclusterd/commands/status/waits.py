@@ -40,7 +40,7 @@ def wait_for_fencing(cib: Cib, status: NodeStatus, now: WallTime) -> Wait | None
     """Say how the fencing of a lost node stands; None while all goes its usual way."""
     if not fencing_cover.is_enabled(cib):
         return None
-    since = f"for {span(now - status.since)}"
+    since = f"for {span(now - status.since)}" if status.since else "for an unknown time"
     levels = fencing_cover.levels_of(cib, status.name)
     if not levels:
         if status.incarnation is None and fences_unseen(cib.in_force):

@@ -28,6 +28,8 @@ def monitor(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutpu
     if "simple" in given:
         return _simple(Rows(context))
     sections = _sections(given, is_xml=form == "xml")
+    if "hide" in given and form != "xml":
+        sections -= {"summary"}
     if form == "xml":
         lines = list(XmlView(context, sections).lines())
         if "xml" in given:

@@ -1,6 +1,6 @@
 """The state of the cluster as the text of crm_mon, and the parts of it that other tools print."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.status.resource_state import base_of
@@ -32,6 +32,8 @@ class TextView(View):
     def __init__(self, context: Context, sections: frozenset[str], given: Given) -> None:
         super().__init__(context, sections)
         self.is_inactive = "inactive" in given
+        self.is_brief = "brief" in given
+        self.is_quiet = "quiet" in given
         self.is_by_node = "by_node" in given
         self.has_times = "timing" in given
         self.has_places = True
@@ -59,9 +61,10 @@ class TextView(View):
         quorum = "partition with quorum" if self.has_quorum else "partition WITHOUT quorum"
         dc = "NONE" if self.rows.dc is None else f"{self.rows.dc} (version {DC_VERSION}) - {quorum}"
         yield f"  * Current DC: {dc}"
-        yield f"  * Last updated: {written_at(self.context.now)}"
-        by = f" by {user} via crm on {origin}" if user else ""
-        yield f"  * Last change:  {written_at(version.at)}{by}"
+        if not self.is_quiet:
+            yield f"  * Last updated: {written_at(self.context.now)}"
+            by = f" by {user} via crm on {origin}" if user else ""
+            yield f"  * Last change:  {written_at(version.at) if version.at else ''}{by}"
         yield f"  * {counted(len(self.nodes), 'node')} configured"
         count, disabled, blocked = instances_configured(self)
         more = [f"{disabled} DISABLED"] if disabled else []
@@ -79,7 +82,10 @@ class TextView(View):
             for node in self.nodes:
                 yield f"  * Node {node.name}: {_node_words(node)}:"
                 yield "    * Resources:"
-                yield from (f"      * {self.words(row, where=False)}" for row in self._on(node))
+                if self.is_brief:
+                    yield from self._counted(self._on(node), "      ", node=node.name)
+                else:
+                    yield from (f"      * {self.words(row, where=False)}" for row in self._on(node))
             return
         online = [node.name for node in self.nodes if _node_words(node) == "online"]
         offline = [node.name for node in self.nodes if _node_words(node) == "OFFLINE"]
@@ -100,8 +106,13 @@ class TextView(View):
 
     def _resources(self) -> Iterator[str]:
         shown: list[str] = []
+        if self.is_brief and not self.is_by_node:
+            alone = [row for row in self.rows.resources if isinstance(row, PrimitiveRow)]
+            shown += self._counted(alone, "  ", has_totals=self.is_inactive)
         for row in self.rows.resources:
             if self.is_by_node and not self._is_partly_idle(row):
+                continue
+            if isinstance(row, PrimitiveRow) and self.is_brief and not self.is_by_node:
                 continue
             shown += self.row_lines(row, 1)
         if self.is_by_node:
@@ -109,6 +120,20 @@ class TextView(View):
             return
         yield "Full List of Resources:" if self.is_inactive else "Active Resources:"
         yield from shown or ["  * No resources" if self.is_inactive else "  * No active resources"]
+
+    def _counted(
+        self, rows: Sequence[PrimitiveRow], pad: str, *, node: str = "", has_totals: bool = False
+    ) -> Iterator[str]:
+        """Yield how many primitives of each agent are active, node by node (crm_mon --brief)."""
+        for agent in sorted({row.agent for row in rows}):
+            of_agent = [row for row in rows if row.agent == agent]
+            places = sorted({each for row in of_agent if row.is_active for each in row.nodes if node in ("", each)})
+            total = f"/{len(of_agent)}" if has_totals else ""
+            for place in places:
+                count = sum(place in row.nodes for row in of_agent if row.is_active)
+                yield f"{pad}* {count}{total}\t({agent}):\tActive {'' if node else place}"
+            if has_totals and not places:
+                yield f"{pad}* 0{total}\t({agent}):\tActive"
 
     def _is_partly_idle(self, row: Row) -> bool:
         return any(not each.is_active for each in primitives_in(row))
@@ -124,6 +149,9 @@ class TextView(View):
             idle = 0 if self.is_inactive else sum(not each.is_active for each in row.members)
             hidden = f" ({counted(idle, 'member')} inactive)" if idle else ""
             yield f"{pad}* Resource Group: {row.id}{_flags(row)}{hidden}:"
+            if self.is_brief:
+                yield from self._counted(row.members, f"{pad}  ", has_totals=True)
+                return
             for member in row.members:
                 yield from self.row_lines(member, level + 1)
         else:

@@ -16,6 +16,7 @@ from haclusterd.model.configuration import Location, Primitive, effective
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.model.quorum import has_quorum
 from haclusterd.model.records import replace
 
 STACK = "haclusterd"
@@ -54,7 +55,7 @@ class View:
         self.rows = Rows(context)
         self.nodes = self.rows.nodes()
         self.properties = self.rows.overview.properties
-        self.has_quorum = context.live is not None and context.live.has_quorum
+        self.has_quorum = has_quorum(context.cib) if context.live is None else context.live.has_quorum
         self.primitives = tuple(self.rows.primitives())
 
     def shown(self, *sections: Callable[[], Iterator[str]]) -> Iterator[Iterator[str]]:

@@ -1,5 +1,7 @@
 """Operations of primitives: intervals, timeouts, attributes (Pacemaker Explained, "Resource Operations")."""
 
+from difflib import get_close_matches
+
 from haclusterd.commands.verify.judgement import Judgement, pairs
 from haclusterd.model import durations
 from haclusterd.model.configuration import Operation, Primitive, Template
@@ -11,6 +13,9 @@ from haclusterd.reports.suggestions import did_you_mean
 SHORTEST_TIMEOUT_MS = 100
 """No agent can start its interpreter, act and end in less."""
 LONGEST_TIMEOUT_MS = 86_400_000
+_ATTRIBUTES = tuple(row.name for row in OPERATION_ATTRIBUTES)
+_ALIKE = 0.8
+"""A parameter of an operation that is so like an attribute is the attribute misspelt."""
 _NEVER_IGNORED = frozenset({"stop", "demote", "migrate_to", "migrate_from", "migrate"})
 """Operations whose failure leaves in doubt where the resource runs, or is promoted."""
 
@@ -81,6 +86,11 @@ def _check_operation(judgement: Judgement, operation: Operation, where: str, pat
             judgement.unknown(Code.UNKNOWN_OPERATION_ATTRIBUTE, own, remedy=remedy, where=where, name=name)
         else:
             judgement.check_value(row, value, f"{where}: {name}", (*path, "meta", name))
+    for name, _ in pairs(operation.parameters):
+        meant = get_close_matches(name, _ATTRIBUTES, n=1, cutoff=_ALIKE)
+        if meant and name not in _ATTRIBUTES:
+            what, why = f"{where}: {name}", f"the agent gets it as a parameter; did you mean {meant[0]}?"
+            judgement.note(Code.WITHOUT_EFFECT, (*path, "params", name), what=what, why=why)
     _check_timeout(judgement, operation.timeout_ms, where, (*path, "timeout"))
 
 

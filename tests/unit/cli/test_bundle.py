@@ -60,6 +60,11 @@ def test_it_holds_what_is_known_and_no_secret() -> None:
     assert oct(Path("web.tar.gz").stat().st_mode & 0o777) == "0o600"
 
 
+def test_the_name_may_be_without_its_ending_and_the_period_as_crmsh_has_it() -> None:
+    assert reported("web", "-f", "2026-01-01T00:00:00Z", "-t", "10min") == (0, "INFO: wrote web.tar.gz\n")
+    assert contents("web.tar.gz")["journal.txt"].splitlines()[0].endswith("--since=@1767225600 --until=-10min")
+
+
 def test_a_file_that_is_there_is_not_replaced() -> None:
     Path("web.tar.gz").write_text("kept")
     status, printed = reported("web.tar.gz")

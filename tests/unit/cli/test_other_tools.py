@@ -122,7 +122,6 @@ def level_words(level: Level) -> list[str]:
     [
         ("maintenance action web stop", "not supported: run the agent by hand"),
         ("resource disable web", "crm resource stop NAME"),
-        ("site ticket grant paris", "crm ticket grant TICKET"),
         ("resorce", "did you mean resource?"),
         ("cluster sotp", "see: crm cluster --help"),
         ("resource op add web monitor interval=10s", "crm configure edit NAME; crm configure monitor"),

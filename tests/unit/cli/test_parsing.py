@@ -112,3 +112,22 @@ WORDS = ["resource", "configure", "move", "show", "-o", "--", "-", "--wait", "p"
 def test_no_words_make_it_raise_anything_else(words: list[str]) -> None:
     with contextlib.suppress(UsageError):
         parse(parse_globals(words).words)
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        ("cleanup web", "there is: crm fencing cleanup, crm resource cleanup"),
+        ("configure move web", "there is: crm resource move"),
+        ("configure resource", "there is: crm resource"),
+        ("geo", "no booth here: a site's ticket is granted by hand, crm ticket grant TICKET"),
+    ],
+)
+def test_a_word_of_another_level_is_answered_with_that_level(words: str, remedy: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        parse(words.split())
+    assert raised.value.remedy == remedy
+
+
+def test_a_negative_number_is_no_option() -> None:
+    assert parse(["history", "transition", "-2"]).arguments == {"transition": "-2"}

@@ -132,3 +132,31 @@ def test_an_empty_file_is_begun_with_a_word_and_no_file_is_lost(machine: Machine
     assert machine.type(f"cib empty {file}") == 108
     assert file.read_bytes() == before
     assert machine.type(f"cib empty {tmp_path}/nowhere/x") == 74
+
+
+def test_an_option_names_the_copy_that_answers(machine: Machine) -> None:
+    machine.type("cib new trial")
+    assert machine.type(f"-c trial {EXTRA}") == 0, machine.printed
+    assert not machine.has("extra")
+    assert machine.type("-c trial configure show extra") == 0
+    assert machine.type("configure show extra") == 105
+
+
+def test_objects_and_xml_are_saved_into_the_file_named_last(machine: Machine, tmp_path: Path) -> None:
+    one, two = tmp_path / "web.crm", tmp_path / "all.xml"
+    assert machine.type(f"configure save web {one}") == 0, machine.printed
+    assert one.read_text().startswith("primitive web ")
+    assert "primitive" not in one.read_text()[1:]
+    assert machine.type(f"configure save xml {two}") == 0, machine.printed
+    assert two.read_text().startswith("<cib ")
+    assert machine.type("configure save -") == 0
+    assert "primitive web " in machine.printed
+    assert machine.type("configure save xml") == 64, "no file of that name is written"
+
+
+@pytest.mark.parametrize("line", ["node fence n2", "fencing test n2", "ticket grant gold", "site ticket grant gold"])
+def test_what_is_unsafe_is_shown_by_a_dry_run_and_not_done(machine: Machine, line: str) -> None:
+    assert machine.type(line) == 107, machine.printed
+    assert machine.type(f"{line} --dry-run") == 0, machine.printed
+    assert "WARNING: " in machine.printed
+    assert "INFO: nothing was changed (--dry-run)" in machine.printed

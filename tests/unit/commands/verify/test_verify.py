@@ -157,6 +157,8 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("primitive d Dummy op monitor interval=5s op start interval=5s", [("INTERVAL_OF_ONE_SHOT", "1:51")]),
         ("primitive d Dummy op monitor interval=5s op report interval=5s", [("WITHOUT_EFFECT", "1:45")]),
         ("primitive d Dummy op monitor interval=5s op stop on-fail=ignore", [("WITHOUT_EFFECT", "1:50")]),
+        ("primitive d Dummy op monitor interval=5s timout=20s", [("WITHOUT_EFFECT", "1:42")]),
+        ("primitive d Dummy op monitor interval=5s OCF_CHECK_LEVEL=10 check=1", []),
         ("primitive d Dummy op monitor interval=5s timeout=20ms", [("TIMEOUT_TOO_SHORT", "1:42")]),
         ("primitive d Dummy op monitor interval=5s timeout=0", [("TIMEOUT_TOO_SHORT", "1:42")]),
         ("primitive d Dummy op monitor interval=5s timeout=48h", [("TIMEOUT_TOO_LONG", "1:42")]),
