@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
+from haclusterd.cli.moments import moment
 from haclusterd.cli.render import answers as render
 from haclusterd.cli.render.fields import fields
 from haclusterd.cli.render.terminal import Screen
@@ -39,7 +40,11 @@ def report(session: Session, arguments: Mapping[str, Json]) -> Response:
     """Write the file; what could not be learned is said, and stands in it."""
     name = str(arguments.get("target") or time.strftime("crm-report-%Y%m%d-%H%M%S"))
     name += "" if name.endswith((".tar.gz", ".tgz")) else ".tar.gz"
-    since, until = str(arguments.get("since") or USUAL_SINCE), str(arguments.get("until") or "")
+    times = [moment(str(arguments.get(name) or "")) for name in ("since", "until")]
+    if None in times:
+        problem, remedy = "that is no time", "10min (ago), 10:15 (today), or 2026-06-01T12:00:00Z"
+        return Response("", 2, (ShownReport("error", "BAD_ARGUMENT", problem, remedy),))
+    since, until = times[0] or USUAL_SINCE, times[1] or ""
     period: dict[str, Json] = {"since": since, "limit": EVENTS}
     if until:
         period["until"] = until

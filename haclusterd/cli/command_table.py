@@ -15,6 +15,7 @@ _OWN_MACHINE = (
     Option("--address", "address", "HOST[:PORT] where others reach it; repeat it", OptionValue.TEXT,
            repeats=True),
     Option("--interface", "interface", "the address of this network interface", OptionValue.TEXT, repeats=True),
+    Option("-i", "interface", "the same", OptionValue.TEXT, repeats=True),
     Option("--directory", "directory", "settings; else /etc/haclusterd", OptionValue.TEXT, Completes.FILE),
     Option("--state-directory", "state_directory", "data; else /var/lib/haclusterd", OptionValue.TEXT,
            Completes.FILE),
@@ -58,6 +59,7 @@ OF_CLUSTER = (
             is_guessed=False),
     Command("join", "Make this machine a node of the cluster that invited it", "",
             (Parameter("host", is_optional=True, help="a member, HOST[:PORT]; left out: as the token says"),), (
+        Option("-c", "host", "the same as HOST", OptionValue.TEXT),
         Option("--token", "token", "what `invite` printed; left out: it is asked for", OptionValue.TEXT),
         Option("--token-file", "token_file", "a file with the token", OptionValue.TEXT, Completes.FILE),
         *_OWN_MACHINE,
@@ -73,11 +75,15 @@ OF_CLUSTER = (
                  "--node n3=10.0.0.3:7400 --output ./web",), is_guessed=False),
 )  # fmt: skip
 OF_CONFIGURE = (
-    Command("commit", "Make the waiting changes, all or none", examples=("commit",), is_guessed=False),
+    Command("commit", "Make the waiting changes, all or none", "",
+            (Parameter("words", Takes.MANY, is_optional=True, completes=Completes.CHOICE,
+                       choices=("force", "replace"), help="force: also what is refused as unsafe"),),
+            examples=("commit", "commit force"), is_guessed=False),
     Command("discard", "Drop the waiting changes", aliases=("refresh",), examples=("discard",), is_guessed=False),
     Command("diff", "Show the waiting changes", examples=("diff",)),
 )  # fmt: skip
 
+_SWITCH = ("yes", "no", "true", "false")
 _SHADOW = Parameter("name", is_optional=True, help="which copy; left out: the one in use")
 CIB = Level("cib", "Shadow CIBs: copies of the state, to try changes on", (
     Command("new", "Copy the cluster's state, or make an empty one, and use it", "",
@@ -190,9 +196,9 @@ OPTIONS = Level("options", "Settings of crm for the user who runs it", (
              choices=("plain", "color", "color-always")),
     _setting("colorscheme", "Colours of keywords, ids, names, values, scores, references",
              "crm options colorscheme yellow,normal,blue,red,green,magenta"),
-    _setting("wait", "Whether changes wait until they are so", "crm options wait yes", choices=("yes", "no")),
+    _setting("wait", "Whether changes wait until they are so", "crm options wait yes", choices=_SWITCH),
     _setting("sort-elements", "Whether `configure show` sorts what it shows",
-             "crm options sort-elements no", choices=("yes", "no")),
+             "crm options sort-elements no", choices=_SWITCH),
     _setting("check-frequency", "When waiting changes are judged", "crm options check-frequency on-verify",
              choices=("always", "on-verify", "never")),
     _setting("check-mode", "Whether agents are asked what they say of parameters", "crm options check-mode relaxed",

@@ -174,7 +174,8 @@ class Interpreter:
         """Carry out what is no statement: some of it looks at the waiting changes, some commits them first."""
         match invocation.command.name:
             case "commit":
-                return self.session.show(self.session.commit())
+                words = invocation.arguments.get("words")
+                return self.session.show(self.session.commit(is_forced=isinstance(words, list) and "force" in words))
             case "discard":
                 self.session.pending.clear()
                 return 0

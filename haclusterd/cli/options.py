@@ -107,7 +107,7 @@ def parse_globals(argv: Sequence[str]) -> GlobalOptions:
             options.words += ["--", *pending]
             break
         name, has_value, value = word.partition("=")
-        if word == "-f" and _is_deletion(options.words):
+        if _is_force(word, options.words):
             options.force = True
         elif word == "-n" and _is_naming(options.words):
             options.words.append(word)
@@ -124,9 +124,11 @@ def parse_globals(argv: Sequence[str]) -> GlobalOptions:
     return options
 
 
-def _is_deletion(words: Sequence[str]) -> bool:
-    """Tell whether `-f` means what it means to crmsh: delete what is running, too."""
-    return len(words) > 1 and words[1] in ("delete", "rm")
+def _is_force(word: str, words: Sequence[str]) -> bool:
+    """Tell whether `-f` and `-y` mean what they mean to crmsh: delete what is running, too; every answer is yes."""
+    if word == "-f":
+        return len(words) > 1 and words[1] in ("delete", "rm")
+    return word in ("-y", "--yes") and words[:1] == ["cluster"]
 
 
 def _is_naming(words: Sequence[str]) -> bool:

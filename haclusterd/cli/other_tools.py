@@ -197,6 +197,7 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "op": "crm configure edit NAME; crm configure monitor NAME 10s:20s",
         "promotable": "crm configure clone NAME-clone NAME meta promotable=true",
         "providers": "crm ra classes",
+        "reprobe": "crm resource refresh NAME",
         "relations": "crm resource constraints NAME",
         "relocate": "crm resource clear NAME",
         "remove": "crm configure delete NAME",
@@ -233,6 +234,7 @@ _ONE_VALUE = "crm resource {} RESOURCE set NAME VALUE"
 _NODE_VALUE = "crm node {} NODE set NAME VALUE"
 
 DEEPER: Mapping[str, Mapping[str, str]] = {
+    "cluster health": {"hawk2": "crm cluster health; of the web page: crm api token list"},
     "cluster node": {
         **dict.fromkeys(("add-guest", "add-remote", "delete-guest", "delete-remote"), _NO_REMOTE),
         "add": "crm cluster invite NODE",
@@ -272,7 +274,10 @@ DEEPER: Mapping[str, Mapping[str, str]] = {
         "watchdog": "the device stands in haclusterd.yaml; see docs/howto/use-a-watchdog.md",
     },
     "node attribute": {"": _NODE_VALUE.format("attribute")},
+    **{f"node {word}": {"--all": "node by node; all at once: crm maintenance on, crm maintenance off"}
+       for word in ("maintenance", "online", "ready", "standby")},
     "node utilization": {"": _NODE_VALUE.format("utilization")},
+    " verify": {"scores": "crm resource scores"},
     "resource bundle": {"reset": "crm configure edit NAME", "update": "crm configure edit NAME"},
     "resource defaults": {"config": _SHOWN},
     "resource group": {
@@ -285,7 +290,14 @@ DEEPER: Mapping[str, Mapping[str, str]] = {
     "resource op": {"defaults": _OP_DEFAULTS},
     "resource relocate": dict.fromkeys(("dry-run", "run", "show"), "crm resource why NAME; crm simulate"),
     "resource utilization": {"": _ONE_VALUE.format("utilization")},
+    " report": dict.fromkeys(
+        ("-A", "-D", "-E", "-L", "-M", "-S", "-V", "-Z", "-d", "-e", "-l", "-n", "-p", "-s", "-u", "-v"),
+        "crm report [-f FROM] [-t TO] [FILE], which asks the cluster; on each node for its own journal",
+    ),
     " status": {
+        "failures": "crm resource failcount, or crm status",
+        "html": "the web page, docs/howto/web-page.md; for programs: crm status xml",
+        "json": "crm -o json status",
         "cluster": "crm cluster members",
         "corosync": f"{_NO_COROSYNC}: crm cluster members",
         "nodes": "crm node show",

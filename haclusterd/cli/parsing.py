@@ -226,7 +226,8 @@ def _put(arguments: dict[str, Json], option: Option, text: str) -> None:
 def _chosen(parameter: Parameter, word: str) -> str | int:
     if parameter.is_number:
         if not _is_number(word):
-            raise UsageError(f"{parameter.name}: {word!r} is no number", status=ExitStatus.BAD_VALUE)
+            remedy = parameter.help and f"expected: {parameter.help}"
+            raise UsageError(f"{parameter.name}: {word!r} is no number", remedy, ExitStatus.BAD_VALUE)
         return int(word)
     if not parameter.choices or word in parameter.choices:
         return word

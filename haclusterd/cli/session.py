@@ -197,6 +197,10 @@ class Session:
         self.streams.stderr.flush()
         return self.streams.stdin.readline().strip().lower() in ("y", "yes")
 
+    def place(self) -> str:
+        """Return where commands are sent: `live`, the name of a shadow CIB or of a state file."""
+        return (self.shadows.used if self.shadows is not None else "") or self.client.describe()
+
     # Waiting changes
 
     def pending_text(self) -> str:
@@ -207,14 +211,17 @@ class Session:
             lines += statement.split("\n")
         return "\n".join(lines)
 
-    def commit(self) -> Response:
-        """Make the waiting changes; they wait on when that fails."""
+    def commit(self, *, is_forced: bool = False) -> Response:
+        """Make the waiting changes, with `is_forced` also what is unsafe; they wait on when that fails."""
         if not self.pending:
             return Response("", 0)
         asked: dict[str, Json] = {"text": self.pending_text(), "source": self.source}
         if self.is_as_crmsh:
             asked["as_crmsh"] = True
-        response = self.ask_and_confirm("configure.script", asked)
+        if is_forced:
+            response = self.ask("configure.script", asked, replace(self.options, force=True))
+        else:
+            response = self.ask_and_confirm("configure.script", asked)
         if response.exit == 0 and not self.options.dry_run:
             self.pending.clear()
         return response

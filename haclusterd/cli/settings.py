@@ -125,6 +125,14 @@ def objection(name: str, value: str) -> str:
     return "" if value.isprintable() else f"{name}: the value cannot be printed"
 
 
+def _canonical(name: str, value: str) -> str:
+    """Return `yes` or `no` for a boolean in another spelling, where a setting has these two."""
+    known = _BY_NAME.get(name)
+    if known is None or set(known.choices) != {"yes", "no"}:
+        return value
+    return {"true": "yes", "on": "yes", "1": "yes", "false": "no", "off": "no", "0": "no"}.get(value.lower(), value)
+
+
 def carry_out(settings: Settings, invocation: Invocation, *, is_kept: bool) -> Response:
     """Carry out a command of the level; `is_kept`: a change is written at once."""
     name = invocation.command.name
@@ -157,6 +165,7 @@ def _shown(settings: Settings, name: str) -> Response:
 
 
 def _set(settings: Settings, name: str, value: str, *, is_kept: bool) -> Response:
+    value = _canonical(name, value)
     problem = objection(name, value)
     if problem:
         return _refused(problem)

@@ -55,9 +55,13 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
     Verb("resource.cleanup", Permission.OPERATE, "Forget failures", (
         _ANY_RESOURCE, _ANY_NODE,
         Argument("reprobe", Kind.FLAG, "forget the whole history and look again", flag="--reprobe"),
+        Argument("forced", Kind.WORD, "changes nothing here: one of several is asked for by its name",
+                 choices=("force",)),
     ), (
-        Words(("crm resource cleanup", "crm resource cleanup web n1"), is_guessed=False),
-        Words(("crm resource refresh web",), typed="resource refresh", help="Forget the history and look again",
+        Words(("crm resource cleanup", "crm resource cleanup web n1"), takes=("resource", "node", "forced", "reprobe"),
+              is_guessed=False),
+        Words(("crm resource refresh web", "crm resource refresh web n1 force"), typed="resource refresh",
+              help="Forget the history and look again", takes=("resource", "node", "forced"),
               fixed={"reprobe": True}, is_guessed=False),
     ), answers=("cleanup",)),
     Verb("resource.failcount", Permission.OPERATE, "Show how often operations failed, or forget that", (

@@ -41,7 +41,7 @@ class Shell:
 
     def prompt(self) -> str:
         """Return `crm(live/n1)configure# `; `*`: changes wait, `!`: no quorum, or no answer."""
-        where = self.session.client.describe()
+        where = self.session.place()
         mark = ("*" if self.session.pending else "") + ("" if self.is_led or where != LIVE else "!")
         place = f"{where}{mark}/{self.node}" if self.node else where + mark
         return f"crm({place}){self.interpreter.level.name}# "

@@ -10,14 +10,13 @@ import re
 import shutil
 import tarfile
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
 from pathlib import Path
 
 from haclusterd.cli.grammar import Invocation
+from haclusterd.cli.moments import moment
 from haclusterd.cli.render.history import transition_as_dot
 from haclusterd.cli.render.terminal import folded
 from haclusterd.cli.session import Session
-from haclusterd.model import durations
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
 from haclusterd.model.requests import Response, ShownReport, refused
@@ -117,35 +116,11 @@ def _from_report(name: str, verb: str) -> Response:
 
 
 def _limit(session: Session, arguments: Mapping[str, Json]) -> Response:
-    found = [_moment(str(arguments.get(name) or "")) for name in ("since", "until")]
+    found = [moment(str(arguments.get(name) or "")) for name in ("since", "until")]
     if None in found:
         return refused("BAD_ARGUMENT", "that is no time", "10min (ago), 10:15 (today), or 2026-06-01T12:00:00Z", 2)
     session.past = replace(view_of(session), since=str(found[0]), until=str(found[1]))
     return _shown(session)
-
-
-def _moment(written: str) -> str | None:
-    """Return a time as the verb takes it; None: it is none."""
-    from haclusterd.cli.without_cluster import wall_clock
-
-    if not written:
-        return ""
-    try:
-        durations.parse(written)
-    except ValueError:
-        pass
-    else:
-        return written
-    clock = re.fullmatch(r"(\d{1,2}):(\d\d)(?::(\d\d))?", written)
-    try:
-        if clock is None:
-            return datetime.fromisoformat(written).isoformat()
-        hour, minute, second = (int(part or 0) for part in clock.groups())
-        now = datetime.fromtimestamp(wall_clock() / 1000).astimezone()
-        at = now.replace(hour=hour, minute=minute, second=second, microsecond=0)
-        return (at if at <= now else at - timedelta(days=1)).isoformat()
-    except ValueError:
-        return None
 
 
 def _detail(session: Session, arguments: Mapping[str, Json]) -> Response:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from haclusterd.cli.render.terminal import WIDTH, Cell, Colour, Screen, ago, columns, counted, folded, span
+from haclusterd.model.ocf import ExitCode
 from haclusterd.verbs.answers.node import Node
 from haclusterd.verbs.answers.status import (
     FencingInShort,
@@ -334,7 +335,9 @@ def _failure(screen: Screen, failure: ShownFailure, now: int) -> str:
     what = f"{failure.resource} {operation} on {failure.node}"
     code = failure.exit_code
     if failure.status in ("done", "error") and code is not None:
-        what += f": exit code {code}"
+        known = ExitCode.read(code)
+        is_explained = failure.exit_reason or known in (ExitCode.ERROR, ExitCode.UNKNOWN)
+        what += f": exit code {code}" + ("" if is_explained else f" ({known.name.lower().replace('_', ' ')})")
     elif failure.status:
         what += f": {failure.status}"
     if failure.exit_reason:

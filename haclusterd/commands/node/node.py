@@ -6,7 +6,7 @@ from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, node_names
 from haclusterd.commands.outcome import Condition, Outcome, refusal
-from haclusterd.commands.planning.planning import settled
+from haclusterd.commands.planning.planning import settled, staleness
 from haclusterd.commands.status import fencing_cover
 from haclusterd.commands.status.resource_state import node_flag, primitives_on
 from haclusterd.commands.status.status import node_answer
@@ -39,7 +39,7 @@ def show(context: Context, arguments: Arguments) -> Outcome[Nodes]:
             return refusal(found)
         names = (found,)
     shown = tuple(_shown(context, name) for name in names)
-    return Outcome(answer=Nodes(now=context.now, nodes=shown))
+    return Outcome(tuple(staleness(context)), answer=Nodes(now=context.now, nodes=shown))
 
 
 def _shown(context: Context, name: NodeName) -> ShownNode:

@@ -95,7 +95,7 @@ def standing(context: Context, supposed: Cib | None = None) -> Standing:
     cib, options = supposed or context.cib, context.schedule_options
     if options.is_pacemaker_compatible:
         return Standing(options)
-    reports = [*_staleness(context)]
+    reports = [*staleness(context)]
     voters = cib.voters()
     unreached = _unreached(context, cib)
     if voters_left(context.cib, ()) and not has_quorum(cib, unreached):
@@ -117,7 +117,8 @@ def _unreached(context: Context, cib: Cib) -> set[NodeName]:
     }
 
 
-def _staleness(context: Context) -> Iterator[ReportItem]:
+def staleness(context: Context) -> Iterator[ReportItem]:
+    """Warn that what the answering node knows is old, since it has no quorum."""
     live = context.live
     if live is not None and not live.has_quorum and live.stale_ms >= STALE_FROM_MS:
         yield report(Code.STALE, node=live.node, age=durations.render(live.stale_ms // 1000 * 1000))

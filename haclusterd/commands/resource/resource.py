@@ -8,7 +8,7 @@ from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_node, find_resource, find_resources, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.planning.planning import settled
+from haclusterd.commands.planning.planning import settled, staleness
 from haclusterd.commands.resource import explanation, moving
 from haclusterd.commands.resource.settings import TARGET_ROLE, with_meta
 from haclusterd.commands.status.overview import Overview
@@ -42,7 +42,7 @@ def status(context: Context, arguments: Arguments) -> Outcome[Resources]:
     chosen = found or tuple(each for each in configuration.resources if each not in parents)
     overview = Overview(context.cib)
     shown = tuple(resource_answer(overview, configuration.resources[each]) for each in chosen)
-    return Outcome(answer=Resources(now=context.now, resources=shown))
+    return Outcome(tuple(staleness(context)), answer=Resources(now=context.now, resources=shown))
 
 
 def start(context: Context, arguments: Arguments) -> Outcome[Change]:

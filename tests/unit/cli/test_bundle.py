@@ -63,6 +63,9 @@ def test_it_holds_what_is_known_and_no_secret() -> None:
 def test_the_name_may_be_without_its_ending_and_the_period_as_crmsh_has_it() -> None:
     assert reported("web", "-f", "2026-01-01T00:00:00Z", "-t", "10min") == (0, "INFO: wrote web.tar.gz\n")
     assert contents("web.tar.gz")["journal.txt"].splitlines()[0].endswith("--since=@1767225600 --until=-10min")
+    assert reported("old", "-f", "2026/1/1 00:00") == (0, "INFO: wrote old.tar.gz\n")
+    assert contents("old.tar.gz")["journal.txt"].splitlines()[0].endswith("--since=@1767225600")
+    assert reported("new", "-f", "yesterday-ish")[0] == 2
 
 
 def test_a_file_that_is_there_is_not_replaced() -> None:

@@ -55,6 +55,13 @@ def test_changes_wait_for_the_commit() -> None:
     assert terminal.session.pending == []
 
 
+def test_a_forced_commit_asks_nothing() -> None:
+    terminal = Terminal(running(), is_script=True)
+    assert terminal.type("configure", "delete --cascade web", "commit") == [0, 0, 107]
+    assert terminal.type("commit force") == [0]
+    assert not terminal.has("web")
+
+
 def test_several_changes_are_one_version() -> None:
     terminal = Terminal(running())
     before = terminal.cluster.cib.version.epoch

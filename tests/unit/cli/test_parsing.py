@@ -131,3 +131,38 @@ def test_a_word_of_another_level_is_answered_with_that_level(words: str, remedy:
 
 def test_a_negative_number_is_no_option() -> None:
     assert parse(["history", "transition", "-2"]).arguments == {"transition": "-2"}
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments"),
+    [
+        ("cluster remove n3 -y", {"node": "n3"}),
+        ("cluster join -c n1 -y", {"host": "n1"}),
+        ("cluster init -n web -i eth0 -y", {"name": "web", "interface": ["eth0"]}),
+        ("resource cleanup web n1 force", {"resource": "web", "node": "n1", "forced": "force"}),
+        ("configure commit force", {"words": ["force"]}),
+        ("options wait true", {"value": "true"}),
+        ("report -f 2h", {"since": "2h"}),
+    ],
+)
+def test_what_crmsh_types_is_read(line: str, arguments: dict[str, Any]) -> None:
+    assert parse(parse_globals(line.split()).words).arguments == arguments
+
+
+OF_REPORT = "crm report [-f FROM] [-t TO] [FILE], which asks the cluster; on each node for its own journal"
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("status json", "crm -o json status"),
+        ("status html", "the web page, docs/howto/web-page.md; for programs: crm status xml"),
+        ("verify scores", "crm resource scores"),
+        ("report -M r", OF_REPORT),
+        ("node standby --all", "node by node; all at once: crm maintenance on, crm maintenance off"),
+    ],
+)
+def test_what_crmsh_types_and_is_not_here_names_what_is(line: str, remedy: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        parse(parse_globals(line.split()).words)
+    assert raised.value.remedy == remedy

@@ -8,7 +8,9 @@ import pytest
 
 from haclusterd.cli.main import World, run
 from haclusterd.cli.offline import OfflineClient
-from haclusterd.cli.session import Streams
+from haclusterd.cli.render.terminal import Screen
+from haclusterd.cli.session import Session, Streams
+from haclusterd.cli.shadow_files import Shadows
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.requests import Response
 from tests.administered_clusters import NOW, Cluster, ClusterClient, running
@@ -160,3 +162,14 @@ def test_what_is_unsafe_is_shown_by_a_dry_run_and_not_done(machine: Machine, lin
     assert machine.type(f"{line} --dry-run") == 0, machine.printed
     assert "WARNING: " in machine.printed
     assert "INFO: nothing was changed (--dry-run)" in machine.printed
+
+
+def test_the_shell_names_the_copy_as_it_was_named(machine: Machine) -> None:
+    machine.type("cib new trial")
+    shadows = Shadows(str(machine.directory), lambda path: OfflineClient(path, "root@n1", lambda: NOW),
+                      ClusterClient(machine.cluster))  # fmt: skip
+    session = Session(shadows.live, Streams(io.StringIO(), io.StringIO(), io.StringIO()), Screen(), Screen(),
+                      shadows=shadows)  # fmt: skip
+    assert session.place() == "live"
+    shadows.used = "trial"
+    assert session.place() == "trial"
