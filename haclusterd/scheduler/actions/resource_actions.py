@@ -3,6 +3,8 @@
 A group's own actions are executed by nobody: they stand for those of all its members.
 """
 
+from collections.abc import Iterator
+
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.clone_actions import bundled_clone, create_instance_marks, create_promotion_marks
 from haclusterd.scheduler.actions.notifications import create_notification_marks
@@ -46,9 +48,8 @@ class _Creation:
             self._create_primitive(resource)
             return
         inside = bundled_clone(resource) if resource.variant is Variant.BUNDLE else None
-        for child in resource.children:
-            if child is not inside:
-                self.create(child)
+        for child in _parts(resource) if resource.replicas else resource.children:
+            self.create(child)
         if resource.variant is Variant.GROUP:
             create_group_actions(resource, self._table)
             return
@@ -66,6 +67,17 @@ class _Creation:
         if clone.definition.is_promotable:
             create_promotion_marks(collective, self._table)
         create_notification_marks(collective, self._table, is_promotable=clone.definition.is_promotable)
+
+
+def _parts(bundle: Resource) -> Iterator[Resource]:
+    """Yield what the replicas of a bundle consist of, in the order in which Pacemaker makes their actions.
+
+    Propagation takes the newest first: why a container cannot start is looked for before its address is.
+    """
+    for replica in bundle.replicas:
+        for part in (replica.ip, replica.container, replica.connection):
+            if part is not None:
+                yield part
 
 
 def create_group_actions(group: Resource, table: ActionTable) -> None:

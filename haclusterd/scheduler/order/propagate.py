@@ -194,7 +194,7 @@ class Propagation:
             self._counting[then.id] = then
             return
         was_runnable = then.is_runnable
-        if was_runnable and _says_not_why(relation):
+        if was_runnable and _makes_impossible(relation):
             relations = then.before[::-1]
         else:
             others = self._after_collectives(then)
@@ -424,11 +424,9 @@ def _is_collective(action: Action) -> bool:
     return action.resource is not None and action.resource.variant is not Variant.PRIMITIVE
 
 
-def _says_not_why(relation: Relation) -> bool:
-    """Tell whether an action becomes impossible because of its own resource's, where another one may say why."""
-    first = relation.first
-    is_own = first.resource is not None and first.resource is relation.then.resource
-    return is_own and not first.is_runnable and bool(relation.flags & UNRUNNABLE_FIRST_BLOCKS)
+def _makes_impossible(relation: Relation) -> bool:
+    """Tell whether an action may become impossible by a relation: of all that make it so, the newest says why."""
+    return not relation.first.is_runnable and bool(relation.flags & UNRUNNABLE_FIRST_BLOCKS)
 
 
 def _stand_in(first: Action, then: Action) -> Action:

@@ -36,6 +36,7 @@ IN_MAINTENANCE = (
     '<nvpair id="s-m" name="maintenance" value="true"/></instance_attributes></transient_attributes>'
 )
 MONITOR = '<operations><op id="a-o" name="monitor" interval="10s"/></operations>'
+UNHEARD = 'in_ccm="true" crmd="offline" join="member" expected="member"'
 STUCK = ran("vm", "stop=1").replace('op-status="0"', 'op-status="4"')
 
 CASES = (
@@ -321,3 +322,38 @@ def test_a_promotion_says_what_prevents_it_rather_than_that_its_own_start_is_pre
     shown = next(each for each in outcome.data["summary"] if each["action"] == "promote")
     assert shown["blocked"] is True
     assert shown["reason"] == "g1 cannot start"
+
+
+def blocked(text: str) -> list[str]:
+    """Return what the summary calls blocked: what is impossible because of another resource (2.1.5 and 3.0.0)."""
+    outcome = registry.run("simulate", {"text": text, "source": "cib.xml"}, Context(Cib(), WallTime(0), "tests"))
+    return [f"{each['action']} {each['resource']}" for each in outcome.data["summary"] if each.get("blocked")]
+
+
+@pytest.mark.parametrize(("first", "then"), [("a", "b"), ("b", "a")])
+def test_what_waits_for_a_node_that_has_not_answered_needs_no_other_reason(first: str, then: str) -> None:
+    pending = member(1).replace('join="member"', 'join="pending"')
+    text = cib(
+        nodes=NODES,
+        resources=primitive("a") + primitive("b") + FENCE,
+        constraints=f'<rsc_order id="w" first="{first}" then="{then}"/>',
+        status=pending + member(2),
+    )
+    assert 'join="pending"' in pending
+    assert blocked(text) == []
+
+
+def test_a_container_that_cannot_stop_needs_no_reason_of_its_address() -> None:
+    text = cib(
+        properties=pair("stonith-enabled", "false") + pair("shutdown-lock", "true"),
+        nodes=NODES,
+        resources='<bundle id="b"><podman image="i" replicas="2"/><network ip-range-start="10.0.0.1"/></bundle>',
+        status=member(1)
+        + member(
+            2,
+            ran("b-ip-10.0.0.2", "start", agent='class="ocf" provider="heartbeat" type="IPaddr2"'),
+            ran("b-podman-1", "start", agent=PODMAN),
+            state=UNHEARD,
+        ),
+    )
+    assert blocked(text) == []
