@@ -109,11 +109,9 @@ def _add_result(
         return
     names = {f"{name}_{suffix}" for name in (base, action.resource, history.resource)}
     call_id = max(0, *(each.call_id for each in history.records.values()), 0) + 1
-    marks = [each.pacemaker for each in history.records.values() if each.pacemaker is not None]
-    made_on = marks[0].on_node if marks else node
-    known = [_marked(each, base, made_on) for each in history.records.values()]
+    known = [_marked(each, base, node) for each in history.records.values()]
     others = [each for mark, each in known if mark.id not in names]
-    record = _result(action, f"{base}_{suffix}", made_on, now, call_id=call_id, sequence=len(others) + 1)
+    record = _result(action, f"{base}_{suffix}", node, now, call_id=call_id, sequence=len(others) + 1)
     histories[history.resource] = with_records(history, [*reversed(others), record])
 
 

@@ -38,6 +38,8 @@ def found_rows(inventory: Inventory) -> list[FoundRow]:
 
 
 def _of_top(top: Resource, inventory: Inventory) -> Iterator[FoundRow]:
+    if _is_out_of_sight(top):
+        return
     if top.replicas:
         yield from _of_bundle(top, inventory)
     elif top.variant is Variant.CLONE:
@@ -60,7 +62,18 @@ def _of_bundle(bundle: Resource, inventory: Inventory) -> Iterator[FoundRow]:
                 yield FoundRow(name, node.name, _role(shown))
 
 
+def _is_out_of_sight(collective: Resource) -> bool:
+    """Tell whether nothing of a group, clone or bundle is printed: all that is active was left alone, on nodes away."""
+    if collective.variant is Variant.PRIMITIVE:
+        return False
+    active = [(leaf, node) for leaf in collective.leaves() for node in leaf.found.active_nodes]
+    is_seen = any(leaf.is_managed or leaf.is_blocked or node.is_online for leaf, node in active)
+    return bool(active) and not is_seen
+
+
 def _of_instance(clone: Resource, instance: Resource) -> Iterator[FoundRow]:
+    if _is_out_of_sight(instance):
+        return
     leaves = list(instance.leaves())
     node = _only_node(leaves)
     is_plain = all(map(_is_plain, leaves))
@@ -92,6 +105,8 @@ def _only_node(leaves: list[Resource]) -> Node | None:
 def _one_by_one(leaf: Resource) -> Iterator[FoundRow]:
     if leaf.remote_node is not None and leaf.launcher is not None:
         return
+    if leaf.found.original_role is Role.STOPPED:
+        return  # printed as stopped on the node where it is active
     for node in leaf.found.active_nodes:
         yield FoundRow(leaf.id, node.name, _role(leaf))
 

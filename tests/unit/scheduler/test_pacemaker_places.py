@@ -424,3 +424,52 @@ def test_which_line_says_that_instances_are_held_by_their_target_role(
     outcome = registry.run("simulate", {"text": text, "source": "cib.xml"}, Context(Cib(), WallTime(0), "tests"))
     rows = [each for each in outcome.data["status"]["resources"] if "target-role" in each.get("flags", ())]
     assert [(each["resource"], each["nodes"]) for each in rows] == ([("s", ["n1"])] if is_flagged else [])
+
+
+LEFT = 'in_ccm="false" crmd="offline" join="down" expected="down"'
+
+
+def found(text: str) -> list[tuple[str, str]]:
+    """Return what the status counts as active, of `b` and `s`."""
+    arguments = {"text": text, "source": "cib.xml", "date": "2026-06-01T00:00:00"}
+    outcome = registry.run("simulate", arguments, Context(Cib(), WallTime(0), "tests"))
+    rows = outcome.data["status"]["resources"]
+    return [(each["resource"], each["node"]) for each in rows if "node" in each and each["resource"] in ("b", "s")]
+
+
+@pytest.mark.parametrize(
+    ("resources", "rows"),
+    [
+        (primitive("s"), [("s", "n2")]),
+        (f'<group id="g">{primitive("s")}</group>', []),
+        (f'<clone id="c">{primitive("s")}</clone>', []),
+        (f'<group id="g">{primitive("b")}{primitive("s")}</group>', [("b", "n1"), ("s", "n2")]),
+    ],
+)
+def test_a_collective_that_is_left_alone_on_nodes_that_are_away_is_not_printed(
+    resources: str, rows: list[tuple[str, str]]
+) -> None:
+    """Measured with `crm_simulate` 3.0.0; a primitive of its own is printed there, and what else the group has."""
+    text = cib(
+        properties=pair("maintenance-mode", "true"),
+        nodes='<node id="1" uname="n1"/><node id="2" uname="n2"/>',
+        resources=FENCE + resources,
+        status=member(1, *([ran("b", "start")] if '"b"' in resources else []))
+        + member(2, ran("s", "start"), state=LEFT),
+    )
+    assert found(text) == rows
+
+
+@pytest.mark.parametrize("resources", [primitive("s"), ""])
+def test_what_a_failed_migration_has_left_is_gone_where_it_is_stopped_afterwards(resources: str) -> None:
+    """The record that is written then says on which node, so its time counts and not its call (3.0.0)."""
+    failed = ran("s", "migrate_to=1", "stop").replace('call-id="', 'call-id="10')
+    failed = failed.replace('="migrate_to"', '="migrate_to" migrate_source="n2" migrate_target="n3"')
+    text = cib(
+        properties=NO_FENCING,
+        nodes='<node id="1" uname="n1"/><node id="2" uname="n2"/><node id="3" uname="n3"/>',
+        resources=resources,
+        status=member(1, ran("s", "start")) + member(2, failed) + member(3, ran("s", "stop")),
+    )
+    assert "stop s@n3" in actions_of(PlanCase("", text, ()))
+    assert found(text) == ([("s", "n1")] if resources else [])
