@@ -39,7 +39,7 @@ from haclusterd.model import durations
 from haclusterd.model.availability import MARK_MS
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.followers import Followers
-from haclusterd.model.graph import Plan
+from haclusterd.model.graph import Plan, TransitionGraph
 from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.model.pacer import PacerReport
@@ -155,6 +155,8 @@ class _TermOfOffice:
         """None: to be made in the next step, without any earlier observation of silence."""
         self.transition: TransitionMachine | None = None
         """The transition in progress; dropped once it is done or aborted."""
+        self.unexecuted: TransitionGraph | None = None
+        """Its graph, as long as it has ordered nothing and is not done."""
         self.closing: list[TransitionMachine] = []
         """Aborted transitions, the oldest first, that may still have to send notifications for actions they started."""
         self.transitions = 0
@@ -398,6 +400,9 @@ class ControllerMachine:
         effects = term.transition.step(cib, changes, moment)
         if self._rules.own_orders_are_known:
             term.undecided.update(_ordered(effects))
+        if term.unexecuted is not None and (term.transition.state is TransitionState.DONE or any(_ordered(effects))):
+            self._repeats.executed(term.unexecuted, moment.now)
+            term.unexecuted = None
         if term.transition.state is not TransitionState.RUNNING:
             if term.transition.state is TransitionState.DONE:
                 term.refused.clear()
@@ -465,6 +470,7 @@ class ControllerMachine:
             refused=term.refused,
             rules=self._rules,
         )
+        term.unexecuted = plan.graph
         count = len(plan.graph.actions)
         note = Note("transition", f"transition {term.number}.{term.transitions}: {count} actions")
         return (note, *self._walk(term, cib, (), moment))

@@ -9,6 +9,7 @@ from haclusterd.cib.changes import Refusal, RefusalCode
 from haclusterd.cib.codec import encode_envelope
 from haclusterd.machines.controller import REFUSED_PAUSE_MS
 from haclusterd.machines.effects import Effect, Note, TransferLeadership
+from haclusterd.machines.repeats import FREE_REPEATS
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.graph import ActionKind, GraphAction, Plan, TransitionGraph
@@ -130,6 +131,31 @@ def test_a_start_delay_goes_on_over_the_plans_that_a_busy_attribute_causes() -> 
     assert len(dc.planned) == 4
     dc.now = began_at + 8000
     assert orders_of(dc.step()) == ["db_start"]
+
+
+def test_what_waited_for_a_fencing_is_started_at_once_however_often_an_attribute_had_it_planned_again() -> None:
+    dc = Dc()
+    fence = GraphAction(2, ActionKind.FENCE, "reboot", None, N3, target_incarnation=life(N3))
+    dc.plan = Plan(TransitionGraph({1: act(1, ActionName.START, after=(2,)), 2: fence}), {})
+    assert orders_of(dc.step()) == []
+    for value in range(2 * FREE_REPEATS):
+        dc.now += 500
+        assert orders_of(dc.change(attribute(value))) == []
+    dc.plan = starting(N2)
+    assert orders_of(dc.change(attribute(-1))) == ["db_start"]
+
+
+def test_a_plan_of_which_nothing_comes_is_slowed_down() -> None:
+    dc = Dc()
+    begun = []
+    dc.plan = starting(N2)
+    effects = dc.step()
+    for _ in range(2 * FREE_REPEATS):
+        begun += orders_of(effects)
+        issued = [command for command in commands_of(effects) if isinstance(command, commands.IssueOrders)]
+        commit(dc, effects)
+        effects = dc.change(record(result(issued[0].orders[0].key))) if issued else []
+    assert begun == ["db_start"] * FREE_REPEATS
 
 
 def test_a_start_delay_goes_on_when_time_alone_has_it_planned_again() -> None:

@@ -15,8 +15,13 @@ def starting(node: NodeName) -> TransitionGraph:
 
 
 def walks(repeats: Repeats, every_ms: int, span_ms: int) -> list[int]:
-    """Ask for the same plan so often; return when it began."""
-    return [now for now in range(0, span_ms, every_ms) if repeats.wait_until(starting(N2), Instant(now)) <= now]
+    """Ask for the same plan so often, and execute it; return when it began."""
+    begun = []
+    for now in range(0, span_ms, every_ms):
+        if repeats.wait_until(starting(N2), Instant(now)) <= now:
+            repeats.executed(starting(N2), Instant(now))
+            begun.append(now)
+    return begun
 
 
 def test_so_often_at_once_then_with_pauses_that_grow_to_a_bound() -> None:
@@ -45,4 +50,11 @@ def test_what_was_not_begun_for_a_while_is_forgotten() -> None:
 def test_recurring_monitors_alone_never_wait() -> None:
     repeats = Repeats()
     graph = TransitionGraph({1: replace(act(1, ActionName.MONITOR, node=N2), interval_ms=10_000)})
-    assert all(repeats.wait_until(graph, Instant(now)) <= now for now in range(0, 5000, 50))
+    for now in range(0, 5000, 50):
+        assert repeats.wait_until(graph, Instant(now)) <= now
+        repeats.executed(graph, Instant(now))
+
+
+def test_a_plan_that_was_not_executed_never_waits() -> None:
+    repeats = Repeats()
+    assert all(repeats.wait_until(starting(N2), Instant(now)) <= now for now in range(0, 5000, 50))
