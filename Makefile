@@ -146,7 +146,7 @@ bench-monitors: setup  ## hundreds of resources with frequent monitors on one no
 api-contract: setup  ## every path of the REST interface with generated arguments, held against its OpenAPI document; CASES=8 SEED=1
 	@$(BIN)/python -m tests.api_contract --cases $(or $(CASES),8) --seed $(or $(SEED),1)
 
-bench-api: setup  ## status over many connections and event streams beside it, on one node; SECONDS=600 RATE=1000 CONNECTIONS=200 STREAMS=200
+bench-api: setup  ## status over many connections and event streams beside it, on one node, and failovers during that; SECONDS=600 RATE=1000 CONNECTIONS=200 STREAMS=200
 	@$(BIN)/python -m tests.benchmarks.api_load --seconds $(or $(SECONDS),600) --rate $(or $(RATE),1000) \
 		--connections $(or $(CONNECTIONS),200) --streams $(or $(STREAMS),200)
 
