@@ -203,6 +203,22 @@ class PageWalk:
         self.check("accelerators")
         self.picture("web-page-accelerators", 1000, 800, is_dark=True, at="#gpus")
 
+    def find_one_among_many(self) -> None:
+        page = self.browser
+        names = [f"many-{number:02}" for number in range(20)]
+        self.scenario.configure(*(f"primitive {name} ocf:haclusterd:dummy meta target-role=Stopped" for name in names))
+        page.until("the choice", "!document.querySelector('#grid-choice').hidden")
+        page.write("#grid-name", "SVC")
+        self.shows("how many there are", "#grid-count", "1 of 22")
+        page.until("only what is wanted", "document.querySelectorAll('#grid tbody tr').length === 1")
+        self.check("a choice of resources")
+        page.value("document.querySelector('#grid-which').value = 'wrong'")
+        page.value("document.querySelector('#grid-which').dispatchEvent(new Event('change'))")
+        self.shows("that nothing is the matter", "#grid tbody", "No resource is like that")
+        crm(self.scenario, "n1", "configure", "delete", *names)
+        page.until("the choice to be gone", "document.querySelector('#grid-choice').hidden")
+        page.until("all to be shown", "document.querySelectorAll('#grid tbody tr').length === 2")
+
     def see_a_failover(self) -> None:
         holder = self.scenario.holder()
         assert holder is not None
@@ -218,6 +234,7 @@ class PageWalk:
             self.scenario.cluster.power_off(name)
         self.shows("that it is old", "#age", "OLD")
         self.shows("who is missing", "#facts", "NO QUORUM")
+        self.shows("that n2 may not be as it was", "#grid thead", "not heard for")
         self.browser.press("#grid button", "svc")
         self.shows("why, all the same", "#details-body", "Score")
         self.browser.press("#details .close")
@@ -299,8 +316,8 @@ def run(directory: Path, pictures: Path | None, axe: Path | None) -> int:
         walk.check("all of it")
         for act in (
             walk.ask_why_with_the_keyboard, walk.move_with_a_plan, walk.meet_a_conflict, walk.search, walk.zoom,
-            walk.see_what_one_may, walk.see_accelerators, walk.see_a_failover, walk.see_availability,
-            walk.lose_the_quorum, walk.sign_out,
+            walk.see_what_one_may, walk.see_accelerators, walk.find_one_among_many, walk.see_a_failover,
+            walk.see_availability, walk.lose_the_quorum, walk.sign_out,
         ):  # fmt: skip
             walk.step(act.__name__.replace("_", " "), act)
         complaints = [each for each in browser.console if not each.startswith("Failed to load resource")]

@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { byId, el, show } from "./dom.js";
-import { moment, sign, tone } from "./words.js";
+import { isSilent, length, moment, sign, tone } from "./words.js";
 
 const dialog = () => byId("details");
 
@@ -48,10 +48,10 @@ function scoreRow(node) {
         el("ul", {}, node.to_win.map((each) => el("li", {}, each))))));
 }
 
-function explained(found) {
+function explained(found, title) {
   const promotion = found.promotion;
   return el("section", { class: "why" },
-    el("h3", {}, found.resource),
+    found.resource !== title && el("h3", {}, found.resource),
     el("p", { class: "verdict" }, found.verdict, found.not_wanted && ` (${found.not_wanted})`),
     found.instances.filter((each) => each.detail).map((each) => el("p", {}, `${each.node}: ${each.detail}`)),
     promotion && el("p", {}, `promotion score ${promotion.score}`,
@@ -71,7 +71,7 @@ export async function openResource(id, actions) {
   try {
     const why = await ask("/resource/why", { resource: id });
     show(byId("details-body"), why.reports.map((each) => el("p", { "data-tone": "warn" }, each.message)),
-      actions, el("h3", { class: "unseen" }, "Why it runs where it runs"), why.resources.map(explained));
+      actions, el("h3", { class: "unseen" }, "Why it runs where it runs"), why.resources.map((each) => explained(each, id)));
   } catch (problem) {
     show(byId("details-body"), problemText(problem));
   }
@@ -84,8 +84,8 @@ export async function openNode(status, name, actions) {
     ["State", `${sign(tone(node.state))} ${node.state} since ${moment(node.since)}`],
     node.detail && ["Because", node.detail],
     ["Vote", node.is_witness ? "witness" : node.is_voter ? "voter" : "no vote"],
-    node.heard_age_ms !== null && ["Heard", `${node.heard_age_ms} ms ago`],
-    ["Daemon", node.brain],
+    node.heard_age_ms !== null && ["Heard", `${length(node.heard_age_ms)} ago`],
+    node.state === "online" && !isSilent(node) && ["Daemon", node.brain],
     node.held_join && ["Join held", node.held_join],
     ...node.unhealthy.map((each) => ["Unhealthy", typeof each === "string" ? each : Object.values(each).join(" ")]),
     ...status.fencing.devices.filter((each) => each.target === name).map((each) =>
@@ -93,9 +93,11 @@ export async function openNode(status, name, actions) {
   ].filter(Boolean);
   const list = el("dl", { class: "facts" }, facts.map(([key, value]) => el("div", {}, el("dt", {}, key), el("dd", {}, value))));
   show(byId("details-body"), actions, list);
+  const title = { online: "If it died now", lost: "Once it is fenced" }[node.state];
+  if (title === undefined) return;
   try {
     const plan = await ask("/fencing/plan", { node: name });
-    byId("details-body").append(el("h3", {}, "If it died now"), ...[deathPlan(plan)].flat());
+    byId("details-body").append(el("h3", {}, title), ...[deathPlan(plan)].flat());
   } catch (problem) {
     byId("details-body").append(problemText(problem));
   }

@@ -126,6 +126,7 @@ function tick() {
 function signedIn(session) {
   state.role = session.role;
   byId("who").textContent = session.author;
+  byId("who").title = session.author;
   byId("sign-in").hidden = true;
   byId("signed-in").hidden = false;
   byId("sign-out").hidden = false;
@@ -185,6 +186,7 @@ function begin() {
   byId("sign-in-form").addEventListener("submit", signIn);
   byId("sign-out").addEventListener("click", signOut);
   details.begin();
+  overview.begin(() => { if (state.status) overview.showGrid(state.status, open); });
   timeline.begin();
   past.begin();
   availability.begin();

@@ -1,7 +1,7 @@
 // The first screen: what is the matter, what to do next, what runs where.
 
 import { byId, el, say, show } from "./dom.js";
-import { sign, span, time, tone } from "./words.js";
+import { isSilent, sign, span, time, tone } from "./words.js";
 
 const GRAVITY = ["good", "warn", "bad"];
 
@@ -51,13 +51,16 @@ function nodeFlags(node) {
   const flags = [
     node.is_dc && "DC", node.is_witness && "witness", node.is_standby && "standby", node.is_maintenance && "maintenance",
     node.is_leaving && "leaving", node.is_being_fenced && "being fenced", node.unhealthy.length > 0 && "unhealthy",
-    node.unverified > 0 && "unverified",
+    node.unverified > 0 && "unverified", isSilent(node) && `not heard for ${span(node.heard_age_ms)}`,
   ];
   return flags.filter(Boolean);
 }
 
+// A tone, or that it is not known: what is shown of a silent node is what was so when it was heard last.
+const known = (node, kind) => (isSilent(node) && kind === "good" ? "unknown" : kind);
+
 function nodeHead(node, open) {
-  const state = tone(node.state);
+  const state = known(node, tone(node.state));
   return el("th", { scope: "col" },
     el("button", { class: "node", "data-key": `node ${node.name}`, click: () => open.node(node.name) },
       el("span", { class: "name" }, node.name),
@@ -73,6 +76,39 @@ export function* flattened(resources, depth = 0) {
   }
 }
 
+const MANY_ROWS = 20;
+
+// Whether a resource, itself, is not as it is wanted.
+function needsAttention(status, resource) {
+  if (status.failures.some((each) => each.resource === resource.id)) return true;
+  if (!resource.instances) return false;
+  const isMissing = resource.instances.length === 0 && !resource.not_wanted;
+  return isMissing || !resource.is_managed || resource.is_maintenance
+    || resource.instances.some((each) => !["good", "busy"].includes(tone(each.state)));
+}
+
+// Those that are wanted, with what contains them and what is in them, depth first.
+function chosen(resources, isWanted) {
+  return resources.flatMap((each) => {
+    if (isWanted(each)) return [each];
+    const members = chosen(each.members, isWanted);
+    return members.length ? [{ ...each, members }] : [];
+  });
+}
+
+function choose(status, count) {
+  const [which, name] = [byId("grid-which").value, byId("grid-name").value.trim().toLowerCase()];
+  byId("grid-choice").hidden = count <= MANY_ROWS;
+  if (count <= MANY_ROWS || (which === "" && name === "")) return status.resources;
+  const isWrong = (each) => which === "" || needsAttention(status, each);
+  return chosen(status.resources, (each) => each.id.toLowerCase().includes(name) && isWrong(each));
+}
+
+export function begin(draw) {
+  byId("grid-which").addEventListener("change", draw);
+  byId("grid-name").addEventListener("input", draw);
+}
+
 function cell(status, resource, node) {
   const order = status.orders.find((each) => each.node === node.name && each.resource === resource.id && !each.is_probe
     && each.interval_ms === 0);
@@ -81,7 +117,7 @@ function cell(status, resource, node) {
   const parts = [];
   if (order) parts.push(el("span", { "data-tone": "busy" }, `${sign("busy")} ${order.action} …`));
   else if (found) {
-    const kind = tone(found.state);
+    const kind = known(node, tone(found.state));
     const word = found.state === "started" ? (found.role === "Started" ? "runs" : found.role) : found.state;
     parts.push(el("span", { "data-tone": kind, class: found.role === "Promoted" ? "promoted" : null },
       `${sign(kind)} ${word}`));
@@ -118,8 +154,11 @@ function row(status, { resource, depth }, open) {
 
 export function showGrid(status, open) {
   const head = el("thead", {}, el("tr", {}, el("td", {}, ""), status.nodes.map((node) => nodeHead(node, open))));
-  const rows = [...flattened(status.resources)].map((each) => row(status, each, open));
-  const none = el("tr", {}, el("td", { colspan: status.nodes.length + 1 }, "No resource is configured."));
+  const count = [...flattened(status.resources)].length;
+  const rows = [...flattened(choose(status, count))].map((each) => row(status, each, open));
+  const nothing = count ? "No resource is like that." : "No resource is configured.";
+  const none = el("tr", {}, el("td", { colspan: status.nodes.length + 1 }, nothing));
+  say(byId("grid-count"), `${rows.length} of ${count}`);
   show(byId("grid"), el("caption", { class: "unseen" }, "What runs on which node"), head,
     el("tbody", {}, rows.length ? rows : none));
 }

@@ -34,6 +34,10 @@ const STATES = {
   failed: "bad", lost: "bad", blocked: "bad", failing: "bad",
 };
 
+// A node that counts as online, and of which nothing was heard for so long: what is known of it may not be so any more.
+const SILENT_MS = 5000;
+export const isSilent = (node) => node.state === "online" && node.heard_age_ms > SILENT_MS;
+
 export const tone = (state) => STATES[state] || "unknown";
 export const sign = (kind) => SIGNS[kind];
 
