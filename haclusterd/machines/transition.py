@@ -42,6 +42,8 @@ BATCH_BYTES = 24_000
 """Approximate size of the orders in one command: encoded it stays well below the store's limit."""
 ORDER_BYTES = 700
 """Approximate size of an order without its parameters."""
+VOIDED_MAX = 1000
+"""Number of keys in one command: with many nodes more orders can be open than one entry of the log can name."""
 OPEN_ON_NODE_MAX = 64
 """Maximum number of open orders on one node: more than it can run at once, few enough to keep the status small and to
 be handled in one step."""
@@ -501,9 +503,10 @@ class TransitionMachine:
             and (bound is None or bound.touches(order.resource))
         )
         note = Note("transition-aborted", f"transition {self._term}.{self._number}: {reason}")
-        if not open_keys:
-            return (note,)
-        return (note, Propose(Scope.DC, f"void:{self._term}.{self._number}", VoidOrders(self._term, open_keys, reason)))
+        parts = (open_keys[start : start + VOIDED_MAX] for start in range(0, len(open_keys), VOIDED_MAX))
+        void = (VoidOrders(self._term, keys, reason) for keys in parts)
+        name = f"void:{self._term}.{self._number}"
+        return (note, *(Propose(Scope.DC, f"{name}.{part}", each) for part, each in enumerate(void)))
 
     def _close(self, cib: Cib, moment: Moment) -> Sequence[Effect]:
         """Notify of actions that were under way and have succeeded; nodes that are not online are skipped."""

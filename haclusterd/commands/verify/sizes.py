@@ -1,13 +1,16 @@
-"""What an agent can be given: an order holds its parameters and meta-attributes, and one entry of the log the order.
+"""What one entry of the log can hold: what an agent is given, and the names of blocks under rules on dates.
 
-A larger order can never be made, so the resource could be neither started nor stopped. Names become those of
-environment variables; a name that none can have would fail each action, also the stop of what runs.
+An order holds the parameters and meta-attributes of its resource. A larger order can never be made, so the resource
+could be neither started nor stopped. Names become those of environment variables; a name that none can have would fail
+each action, also the stop of what runs. A judgement of rules names all blocks that are in force; without it nothing is
+planned or fenced.
 """
 
 from collections.abc import Iterable, Mapping
 
 from haclusterd.commands.verify.judgement import Judgement, pairs
 from haclusterd.model.configuration import AttributeSet, Primitive, Resource, Template
+from haclusterd.model.dated_blocks import dated_blocks
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.templates import expanded
 from haclusterd.model.words import bytes_in_log, unfit_for_name
@@ -15,11 +18,16 @@ from haclusterd.reports.codes import Code
 
 GIVEN_BYTES_MAX = 48 * 1024
 """Of one action. The rest of the 64 KiB of an entry is for what a clone's notifications tell of other instances."""
+DATED_BYTES_MAX = 60 * 1024
+"""Of the names of all blocks under rules on dates, with their places (`model.dated_blocks`)."""
+_AROUND_BYTES = 3
+"""Two quotes and a comma."""
 
 
 def check_sizes(judgement: Judgement) -> None:
-    """Judge names and sizes of what agents are given."""
+    """Judge names and sizes of what agents are given, and how many blocks there are under rules on dates."""
     configuration = judgement.configuration
+    _check_dated(judgement)
     for kind, owners in (("resource", configuration.resources), ("template", configuration.templates)):
         for owner in owners.values():
             _check_names(judgement, kind, owner)
@@ -27,6 +35,14 @@ def check_sizes(judgement: Judgement) -> None:
     for primitive in configuration.primitives():
         containers = [configuration.resources[name] for name in _above(primitive.id, parents)]
         _check_primitive(judgement, primitive, containers)
+
+
+def _check_dated(judgement: Judgement) -> None:
+    names = dated_blocks(judgement.configuration)
+    if sum(bytes_in_log(name) + _AROUND_BYTES for name in names) > DATED_BYTES_MAX:
+        what = f"the names of all {len(names)} blocks under rules on dates together"
+        remedy = "give a template such a block, and make the resources from it; or name resources and blocks shorter"
+        judgement.note(Code.TOO_LARGE, (), remedy=remedy, what=what, limit=f"{DATED_BYTES_MAX // 1024} KiB")
 
 
 def _check_names(judgement: Judgement, kind: str, owner: Resource | Template) -> None:

@@ -707,3 +707,17 @@ def test_orders_with_long_parameters_fit_into_entries_of_the_log(letter: str) ->
     assert sum(len(command.orders) for command in issued) == 30
     envelopes = (Envelope(RequestId("n1:token:1"), N1, WallTime(0), command) for command in issued)
     assert max(len(encode_envelope(each)) for each in envelopes) < MAX_ENTRY_BYTES
+
+
+def test_more_orders_are_voided_than_one_entry_of_the_log_can_name() -> None:
+    """Thirty-two nodes with 64 open orders each; here one node has them all."""
+    walk = Walk(act(1, ActionName.STOP, WEB, N3))
+    opened = [order(f"1.6.{number}.01234567", resource=ResourceId(f"r{number}")) for number in range(2048)]
+    status = replace(walk.cluster.status(N2), orders={each.key: each for each in opened})
+    cib = walk.cluster.cib
+    cib = replace(cib, status=replace(cib.status, nodes={**cib.status.nodes, N2: status}))
+    machine = TransitionMachine(N1, TERM, 7, TransitionGraph({1: act(1, ActionName.STOP, WEB, N3)}), cib)
+    voids = [each for each in commands_of(machine.refused(cib, "n2 is lost")) if isinstance(each, commands.VoidOrders)]
+    assert sorted(key for each in voids for key in each.keys) == sorted(each.key for each in opened)
+    envelopes = (Envelope(RequestId("n1:token:1"), N1, WallTime(0), command) for command in voids)
+    assert max(len(encode_envelope(each)) for each in envelopes) < MAX_ENTRY_BYTES

@@ -5,13 +5,19 @@ from pathlib import Path
 import pytest
 
 from haclusterd.adapters.agents.metadata import read_agent_metadata
+from haclusterd.cib.codec import encode_envelope
+from haclusterd.cib.commands import Envelope, JudgeRules
 from haclusterd.commands.verify.configuration import verify
 from haclusterd.formats.crm.syntax import assemble, parse_script
 from haclusterd.formats.policy.yaml import load_policy
 from haclusterd.model.agents import AgentFacts, ParameterFacts
 from haclusterd.model.cluster import Member
 from haclusterd.model.configuration import AttributeSet, Configuration, Group, Primitive
-from haclusterd.model.ids import AgentReference
+from haclusterd.model.dated_blocks import dated_blocks
+from haclusterd.model.ids import AgentReference, RequestId, Term
+from haclusterd.model.instants import WallTime
+from haclusterd.model.rules import DateExpression, Rule
+from haclusterd.ports.store import MAX_ENTRY_BYTES
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem
 
@@ -433,6 +439,28 @@ def test_what_no_entry_of_the_log_could_hold_is_refused_with_what_to_do(value: s
         assert [str(report.code) for report in reports] == ([] if is_fit else ["TOO_LARGE"])
         assert all("most of it in config, is larger than 48 KiB" in report.message for report in reports)
         assert all("file" in (report.remedy or "") for report in reports)
+
+
+def with_dated_blocks(count: int) -> Configuration:
+    """Return as many resources with a meta-attribute that is in force until the end of the century."""
+    rule = Rule("r", (DateExpression("lt", end="2100-01-01T00:00:00Z"),))
+    return Configuration(resources={
+        name: Primitive(name, AgentReference("ocf", "heartbeat", "Dummy"),
+                        meta=(AttributeSet(f"{name}-meta_attributes-1", (("priority", "1"),), rule=rule),))
+        for name in map("service-{:04}".format, range(count))
+    })  # fmt: skip
+
+
+def test_no_more_blocks_under_rules_on_dates_are_configured_than_one_judgement_can_name() -> None:
+    """Rules that were not judged keep everything from being planned and fenced."""
+    most = with_dated_blocks(950)
+    judgement = JudgeRules(Term(1), 1, WallTime(0), tuple(dated_blocks(most)))
+    assert len(encode_envelope(Envelope(RequestId("n1:token:1"), "n1", WallTime(0), judgement))) < MAX_ENTRY_BYTES
+    assert "TOO_LARGE" not in {str(report.code) for report in verify(most, members={}, agents=None)}
+    [report] = [each for each in verify(with_dated_blocks(1200), members={}, agents=None)
+                if str(each.code) == "TOO_LARGE"]  # fmt: skip
+    assert report.message == "the names of all 1200 blocks under rules on dates together is larger than 60 KiB"
+    assert "template" in (report.remedy or "")
 
 
 def test_the_demonstration_fits_the_shipped_agents() -> None:
