@@ -21,7 +21,7 @@ from haclusterd.model.fence_parameters import lets_nodes_in
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
-from haclusterd.model.records import dataclass, field
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.templates import expanded
 from haclusterd.model.watchdog import WATCHDOG
 
@@ -33,6 +33,9 @@ RETRY_SHARE_PERCENT = 70
 SPECIAL_PREFIXES = ("pcmk_", "CRM_meta_")
 SPECIAL_NAMES = frozenset({"action", "provides", "stonith-timeout", "crm_feature_set"})
 LIST, STATUS = "list", "status"
+REASON_MAX = 500
+"""Characters that are kept of what an agent says. An answer that fits in no entry of the log could never be recorded:
+the node would be dead, and nothing of it recovered."""
 STATUS_CODES = (0, 2)
 """Answers of `status` that show that the device knows the host: on, off."""
 
@@ -200,6 +203,7 @@ class FencerMachine:
         if job is None:
             return ()
         job.is_calling = False
+        result = replace(result, reason=result.reason[:REASON_MAX])
         return [*self._take(job, result, moment), *self._call_what_is_due(moment)]
 
     def _take(self, job: _Job, result: FenceCallResult, moment: Moment) -> Sequence[Effect]:

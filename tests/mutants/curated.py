@@ -729,6 +729,12 @@ APPLY = (
         "the fencing of an earlier life counts for the present one",
     ),
     Mutant(
+        "FencerMachine.agent_finished",
+        "result.reason[:REASON_MAX]",
+        "result.reason",
+        "an agent answers with a line that fits in no entry of the log: its success is never recorded",
+    ),
+    Mutant(
         "fenced",
         "target.is_retired",
         "False",

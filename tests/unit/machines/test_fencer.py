@@ -5,14 +5,17 @@ from collections.abc import Sequence
 import pytest
 
 from haclusterd.cib import commands
+from haclusterd.cib.codec import encode_envelope
+from haclusterd.cib.commands import Envelope
 from haclusterd.machines.effects import CallFenceAgent, Effect
 from haclusterd.machines.fencer import RETRY_PAUSE_MS, FencerMachine, delay_ms, fence_parameters, host_map
 from haclusterd.model.agent_calls import FenceCall, FenceCallResult
 from haclusterd.model.configuration import AttributeSet, Template
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
-from haclusterd.model.ids import AgentReference, FenceKey, ResourceId
+from haclusterd.model.ids import AgentReference, FenceKey, RequestId, ResourceId
 from haclusterd.model.instants import NEVER, WallTime
 from haclusterd.model.records import replace
+from haclusterd.ports.store import MAX_ENTRY_BYTES
 from tests.unit.situations import (
     N1,
     N2,
@@ -91,6 +94,27 @@ def test_the_agent_is_called_and_its_success_reported() -> None:
     assert executor.fencer.is_fencing
     assert executor.ended(0) == [FenceOutcome.FENCED]
     assert not executor.fencer.is_fencing
+
+
+@pytest.mark.parametrize("exit_code", [0, 1])
+@pytest.mark.parametrize("letter", ["x", '"', "\x00", "\u6f22"])
+def test_an_agent_that_says_very_much_is_answered_for(letter: str, exit_code: int) -> None:
+    """A library's answer as one line of JSON; an answer that fits in no entry of the log would never be recorded."""
+    others = tuple(f"power{number}" for number in range(2, 7))
+    executor = Executor({"pcmk_off_retries": "1", "pcmk_on_retries": "1"}, others=others)
+    executor.ordered()
+    answers: list[commands.Command] = []
+    while not answers and len(executor.calls) < 20:
+        result = FenceCallResult(executor.calls[-1].key, exit_code, timed_out=False, reason=letter * 65_000, output="")
+        effects = executor.fencer.agent_finished(result, moment(executor.now))
+        executor.take(effects)
+        answers = commands_of(effects)
+        assert executor.calls[-1].key != result.key or answers, "the next call, or the answer"
+    [answer] = answers
+    assert isinstance(answer, commands.RecordFenceAgent)
+    assert letter in answer.detail
+    envelope = Envelope(RequestId("n1:token:1"), N1, WallTime(0), answer)
+    assert len(encode_envelope(envelope)) < MAX_ENTRY_BYTES
 
 
 def test_an_order_is_begun_once() -> None:
