@@ -48,8 +48,10 @@ COMMIT_WAIT_MS = 15_000
 NO_LEADER_WAIT_MS = 5_000
 """How long a leader may be unknown before requests that need one are refused."""
 NO_LEADER_WAIT_MIN_MS = 200
-"""How long such a request waits at least. An agent writes several attributes while it demotes or stops what a node
-without a lease must not keep running: that it waits once is enough."""
+"""How long such a request of an agent waits at least. An agent writes several attributes while it demotes or stops what
+a node without a lease must not keep running: that it waits once is enough. Others always wait the whole time."""
+AGENTS_ORIGIN = "agent"
+TOOL_VERB = "tool.run"
 DEFAULT_WAIT_MS = 60_000
 CATCH_UP_WAIT_MS = 3_000
 """How long a request waits for a daemon that is still catching up with the log."""
@@ -260,7 +262,9 @@ class Dialogue:
         since = self._runtime.leaderless_since
         if since is None:
             return COMMIT_WAIT_MS
-        return max(NO_LEADER_WAIT_MIN_MS, NO_LEADER_WAIT_MS - elapsed_ms(since, self._now()))
+        is_agents = self._request.verb == TOOL_VERB or self._request.origin == AGENTS_ORIGIN
+        waited_ms = elapsed_ms(since, self._now()) if is_agents else 0
+        return max(NO_LEADER_WAIT_MIN_MS, NO_LEADER_WAIT_MS - waited_ms)
 
     def _run(self) -> None:
         if self._is_deserted and not self._is_over:

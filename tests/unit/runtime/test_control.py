@@ -36,7 +36,7 @@ from haclusterd.runtime.requests import Caller
 from haclusterd.verbs.arguments import Arguments
 from haclusterd.verbs.verb import Permission
 from tests.unit.runtime.desk import PLAIN, Desk, put_on_another_node, status_of
-from tests.unit.runtime.one_daemon import N2, N3, Daemon, ListHistory
+from tests.unit.runtime.one_daemon import N1, N2, N3, Daemon, ListHistory
 from tests.unit.situations import primitive
 
 STANDBY = {"node": "n2", "lifetime": "reboot"}
@@ -182,6 +182,18 @@ def test_several_writes_wait_for_a_leader_once() -> None:
             desk.daemon.clock.run(100)
         assert desk.codes(name) == ["NO_QUORUM"]
     assert desk.daemon.clock.now() - began <= 1000 + 5 * NO_LEADER_WAIT_MIN_MS + 100
+
+
+def test_a_person_waits_for_a_leader_however_long_there_was_none() -> None:
+    desk = Desk()
+    desk.daemon.lead(None, term=2)
+    desk.daemon.clock.run(NO_LEADER_WAIT_MS)
+    name = desk.ask("node.standby", STANDBY)
+    desk.daemon.clock.run(NO_LEADER_WAIT_MS - 1)
+    assert desk.response(name) is None
+    desk.daemon.lead(N1, term=3)
+    desk.daemon.settle()
+    assert status_of(desk, name) == 0
 
 
 def test_a_late_commit_answers_nobody_twice() -> None:
