@@ -345,7 +345,10 @@ class NodeRuntime:
             case ReplicasDiffer(why=why):
                 self._safe_mode.hold(why)
                 self._controller.interrupted()
-                self._log("replicas.differ" if why else "replicas.agree", Priority.CRITICAL, detail=why)
+                if why:
+                    self._log("replicas.differ", Priority.CRITICAL, detail=why)
+                else:
+                    self._log("replicas.agree", Priority.NOTICE)
             case LearnersReady(learners=learners):
                 self._learners.ready(learners)
             case VoterLinks(connected=connected):
