@@ -437,8 +437,8 @@ async def test_it_tells_the_service_manager_when_it_is_ready(tmp_path: Path) -> 
             process.wait()
 
 
-async def test_idle_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The figure is for people: a pacer at the default node-timeout should take less than 0.5 % of a core."""
+async def test_a_pacer_with_nothing_to_do_takes_little_of_a_processor(tmp_path: Path) -> None:
+    """About 0.4 % of a core at this node-timeout, counted by the kernel; a loop that does not wait takes all of one."""
     async with working_cluster(tmp_path, node_timeout_ms=2_000) as nodes:
         process = nodes[N1].process
         assert process is not None
@@ -447,11 +447,6 @@ async def test_idle_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
             return int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[0]) / 1e9
 
         before, began = used_s(), time.monotonic()
-        end = boottime() + 5_000
+        end = boottime() + 2_000
         await until(lambda: nodes[N1].reports[-1].reported_at > end)
-        share = 100 * (used_s() - before) / (time.monotonic() - began)
-        memory = Path(f"/proc/{process.pid}/smaps_rollup").read_text()
-        pss_kib = next(int(line.split()[1]) for line in memory.splitlines() if line.startswith("Pss:"))
-        with capsys.disabled():
-            print(f"\npacer idle at node-timeout 2 s: {share:.2f} % of a core, PSS {pss_kib} KiB")
-        await until(lambda: len(nodes[N1].reports) > 20)
+        assert used_s() - before < 0.05 * (time.monotonic() - began)

@@ -80,7 +80,11 @@ def test_an_older_directory_is_given_its_machine_at_the_next_start_and_the_sures
 def test_a_new_directory_belongs_to_the_machine_that_starts_it_first() -> None:
     files = SimulatedDisk()
     create_identity(files, CLUSTER, N1)
-    require_machine(files, require_identity(files, CLUSTER, N1), (OTHERS_FIRMWARE,))
+    identity = require_identity(files, CLUSTER, N1)
+    require_machine(files, identity, (OTHERS_FIRMWARE,))
+    mark_started(files, identity, (OTHERS_FIRMWARE,))
+    with pytest.raises(StoreRefusedError):
+        require_machine(files, require_identity(files, CLUSTER, N1), (FIRMWARE,))
 
 
 def test_a_person_gives_a_directory_to_another_machine() -> None:

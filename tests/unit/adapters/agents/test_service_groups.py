@@ -1,6 +1,5 @@
 """Services that wipe their environment are known by their control group."""
 
-import asyncio
 import os
 import uuid
 from collections.abc import Iterator
@@ -97,11 +96,10 @@ async def test_what_an_agent_runs_is_no_service(clock, tmp_path: Path, group: Pa
     assert (await action).exit_code == 0
 
 
-async def test_without_a_group_nothing_is_made(tmp_path: Path) -> None:
+def test_without_a_group_nothing_is_made(tmp_path: Path) -> None:
     groups = ServiceGroups(None, NodeName("n1"), tmp_path)
     assert groups.prepare(ResourceId("r1")) is None
     groups.forget_empty()
     assert groups.processes(ResourceId("r1")) == frozenset()
     mount = unified_mount()
     assert mount is None or not list(mount.glob("haclusterd.n1.*"))
-    await asyncio.sleep(0)
