@@ -33,6 +33,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.records import dataclass, replace
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import Place, ReportItem, has_errors
+from haclusterd.reports.rendering import counted
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.verbs.answers.simulation import (
     FirstPlan,
@@ -174,14 +175,14 @@ class _Findings:
         """Yield why it may not come in as it is, each as a clause; none: it may."""
         refused, missing = self._refused(), self._missing()
         if refused:
-            yield f"{_counted(len(refused), 'part')} of it cannot be loaded"
+            yield f"{counted(len(refused), 'part')} of it cannot be loaded"
         if missing:
-            yield f"{_counted(len(missing), 'agent')} {'is' if len(missing) == 1 else 'are'} not installed here"
+            yield f"{counted(len(missing), 'agent')} {'is' if len(missing) == 1 else 'are'} not installed here"
         if first.problem:
             yield "no plan can be made for it"
         ended = first.interrupted
         if ended:
-            interrupts = f"the first plan interrupts {_counted(len(ended), 'resource or node', 'resources or nodes')}"
+            interrupts = f"the first plan interrupts {counted(len(ended), 'resource or node', 'resources or nodes')}"
             if ended == first.by_pacemaker_too:
                 interrupts += ", as Pacemaker would at that moment: check again when the cluster is at rest"
             yield interrupts
@@ -195,11 +196,11 @@ class _Findings:
             yield f"nobody can fence {', '.join(nodes)}, so that what runs there is not recovered"
         changed = len(self._changed())
         if changed:
-            yield f"{_counted(changed, 'line means', 'lines mean')} something else here"
+            yield f"{counted(changed, 'line means', 'lines mean')} something else here"
         if not first.is_known:
             yield "what would stop or move is not known, since the file does not say what runs where"
         elif first.differences:
-            placed = _counted(len(first.differences), "resource is", "resources are")
+            placed = counted(len(first.differences), "resource is", "resources are")
             yield f"{placed} placed in another way than by Pacemaker"
 
     def _refused(self) -> list[ReportItem]:
@@ -298,7 +299,3 @@ def _is_of_both(item: ReportItem) -> bool:
 def _shown(item: ReportItem) -> MigrationFinding:
     place = "" if item.place is None else str(item.place)
     return MigrationFinding(code=str(item.code), place=place, message=item.message, remedy=item.remedy)
-
-
-def _counted(number: int, one: str, many: str = "") -> str:
-    return f"1 {one}" if number == 1 else f"{number} {many or one + 's'}"

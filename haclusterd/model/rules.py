@@ -5,6 +5,8 @@ Frozen values as they were written; the scheduler evaluates them. A rule without
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from haclusterd.model.records import dataclass
 
 MAX_DEPTH = 16
@@ -79,12 +81,18 @@ class Rule:
 Condition = Rule | AttributeExpression | DateExpression | ResourceExpression | OperationExpression
 
 
+def conditions_of(rule: Rule) -> Iterator[Condition]:
+    """Yield the conditions of a rule and of the rules in it, in document order; none of them is a rule."""
+    for each in rule.conditions:
+        if isinstance(each, Rule):
+            yield from conditions_of(each)
+        else:
+            yield each
+
+
 def looks_at_dates_only(rule: Rule) -> bool:
     """Tell whether time alone decides a rule."""
-    return all(
-        isinstance(each, DateExpression) or (isinstance(each, Rule) and looks_at_dates_only(each))
-        for each in rule.conditions
-    )
+    return all(isinstance(each, DateExpression) for each in conditions_of(rule))
 
 
 def _depth(rule: Rule) -> int:

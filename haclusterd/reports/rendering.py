@@ -10,6 +10,11 @@ def render(item: ReportItem) -> str:
     return printable(f"{item.severity.upper()}: {place}{item.message}{remedy}")
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """Write how many of something: `1 node`, `2 nodes`; `many` where that is not `one` with an s."""
+    return f"{number} {one}" if number == 1 else f"{number} {many or one + 's'}"
+
+
 def printable(text: str) -> str:
     """Escape what could steer a terminal or break the line: parameters are the user's own words."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)

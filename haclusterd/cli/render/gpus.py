@@ -1,6 +1,7 @@
 """Devices as text: a table of each node, all of one device, what a failure would cost, rows of the table of faults."""
 
-from haclusterd.cli.render.terminal import Cell, Colour, Screen, ago, columns, counted, folded
+from haclusterd.cli.render.terminal import Cell, Colour, Screen, ago, columns, folded
+from haclusterd.reports.rendering import counted
 from haclusterd.verbs.answers.devices import (
     DeviceCapacity,
     Devices,

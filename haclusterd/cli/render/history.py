@@ -1,6 +1,7 @@
 """Answers about the past as text: versions of the configuration, what differs between them, transitions."""
 
-from haclusterd.cli.render.terminal import Cell, Colour, Screen, columns, counted, folded, span
+from haclusterd.cli.render.terminal import Cell, Colour, Screen, columns, folded, span
+from haclusterd.reports.rendering import counted
 from haclusterd.verbs.answers.history import (
     Difference,
     HistoryCheck,
@@ -9,6 +10,7 @@ from haclusterd.verbs.answers.history import (
     Transition,
     Transitions,
 )
+from haclusterd.wire.dot_text import quoted
 
 _LINE_COLOURS = {"+": Colour.GREEN, "-": Colour.RED, "@": Colour.CYAN}
 
@@ -116,20 +118,15 @@ def render_check(screen: Screen, data: HistoryCheck) -> list[str]:
 
 def transition_as_dot(data: Transition) -> str:
     """Return what a transition ordered for Graphviz: an arrow from what had just ended when something was ordered."""
-    lines = ["digraph transition {", f"  label={_quoted(f'transition {data.transition}')};",
+    lines = ["digraph transition {", f"  label={quoted(f'transition {data.transition}')};",
              "  rankdir=LR; node [shape=box];"]  # fmt: skip
     for each in data.actions:
         colour = "red" if each.is_failed else "grey" if each.ended_at is None else "black"
-        lines.append(f"  {_quoted(each.order)} [label={_quoted(each.text)} color={colour}];")
+        lines.append(f"  {quoted(each.order)} [label={quoted(each.text)} color={colour}];")
     for each in data.actions:
         ended = [found.ended_at for found in data.actions if found.ended_at is not None and found.ended_at <= each.at]
         lines += [
-            f"  {_quoted(before.order)} -> {_quoted(each.order)};"
+            f"  {quoted(before.order)} -> {quoted(each.order)};"
             for before in data.actions if ended and before.ended_at == max(ended) and before.order != each.order
         ]  # fmt: skip
     return "\n".join([*lines, "}", ""])
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

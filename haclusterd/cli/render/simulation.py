@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from haclusterd.cli.render.terminal import Cell, Colour, Screen, columns
 from haclusterd.model import durations
 from haclusterd.verbs.answers.simulation import PlannedAction, PlannedChange, SimulatedState, Simulation
+from haclusterd.wire.dot_text import quoted
 
 _PLAIN_STATES = {"online": "Online", "offline": "OFFLINE"}
 _COLOURS = {"start": Colour.GREEN, "stop": Colour.YELLOW, "fence": Colour.BAD, "recover": Colour.WARN}
@@ -74,13 +75,8 @@ def render_dot(_screen: Screen, data: Simulation) -> list[str]:
     lines = ["digraph plan {"]
     for action in data.actions:
         style = f'style=bold color="green" fontcolor="{"orange" if action.kind == "pseudo" else "black"}"'
-        lines.append(f"  {_quoted(names[action.id])} [ {style} ]")
+        lines.append(f"  {quoted(names[action.id])} [ {style} ]")
         for before in action.after:
             if before in names:
-                lines.append(f"  {_quoted(names[before])} -> {_quoted(names[action.id])} [ style=bold ]")
+                lines.append(f"  {quoted(names[before])} -> {quoted(names[action.id])} [ style=bold ]")
     return [*lines, "}"]
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

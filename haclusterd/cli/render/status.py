@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from haclusterd.cli.render.terminal import WIDTH, Cell, Colour, Screen, ago, columns, counted, folded, span
+from haclusterd.cli.render.terminal import WIDTH, Cell, Colour, Screen, ago, columns, folded, span
 from haclusterd.model.ocf import ExitCode
+from haclusterd.reports.rendering import counted
 from haclusterd.verbs.answers.node import Node
 from haclusterd.verbs.answers.status import (
     FencingInShort,

@@ -5,9 +5,9 @@ from collections import Counter
 
 from haclusterd.cli.render.history import difference_lines
 from haclusterd.cli.render.status import node_lines, resource_lines
-from haclusterd.cli.render.terminal import Cell, Colour, Screen, columns, counted, folded, span
+from haclusterd.cli.render.terminal import Cell, Colour, Screen, columns, folded, span
 from haclusterd.model import durations
-from haclusterd.reports.rendering import printable
+from haclusterd.reports.rendering import counted, printable
 from haclusterd.verbs.answers.alerts import Alerts, AlertTests
 from haclusterd.verbs.answers.answer import read
 from haclusterd.verbs.answers.cluster import (

@@ -72,11 +72,6 @@ def span(span_ms: int) -> str:
     return f"{seconds} s"
 
 
-def counted(number: int, noun: str) -> str:
-    """Write how many of something."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One cell of a table."""

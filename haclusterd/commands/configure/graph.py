@@ -22,6 +22,7 @@ from haclusterd.model.ids import ResourceId
 from haclusterd.model.scores import render as render_score
 from haclusterd.verbs.answers.configuration import Graph
 from haclusterd.verbs.arguments import Arguments
+from haclusterd.wire.dot_text import quoted
 
 
 def graph(context: Context, arguments: Arguments) -> Outcome[Graph]:
@@ -39,8 +40,8 @@ def dot(configuration: Configuration) -> str:
     for name in configuration.resources:
         if name not in parents:
             lines += _drawn(configuration, name, 1)
-    lines += [f"  {_quoted(name)} [shape=ellipse];" for name in _nodes(configuration)]
-    lines += [f"  {_quoted(name)} [shape=diamond];" for name in _tickets(configuration)]
+    lines += [f"  {quoted(name)} [shape=ellipse];" for name in _nodes(configuration)]
+    lines += [f"  {quoted(name)} [shape=diamond];" for name in _tickets(configuration)]
     for constraint in configuration.constraints.values():
         lines += [f"  {edge}" for edge in _edges(configuration, constraint)]
     return "\n".join([*lines, "}", ""])
@@ -52,10 +53,10 @@ def _drawn(configuration: Configuration, name: ResourceId, depth: int) -> Iterat
     indent = "  " * depth
     parts = contained(resource) if resource is not None else ()
     if resource is None or not parts:
-        yield f"{indent}{_quoted(name)} [label={_quoted(_label(name, resource))}];"
+        yield f"{indent}{quoted(name)} [label={quoted(_label(name, resource))}];"
         return
-    yield f"{indent}subgraph {_quoted(f'cluster_{name}')} {{"
-    yield f"{indent}  label={_quoted(_label(name, resource))};"
+    yield f"{indent}subgraph {quoted(f'cluster_{name}')} {{"
+    yield f"{indent}  label={quoted(_label(name, resource))};"
     for part in parts:
         yield from _drawn(configuration, part, depth + 1)
     yield f"{indent}}}"
@@ -99,10 +100,10 @@ def _edges(configuration: Configuration, constraint: Constraint) -> Iterator[str
 def _edge(configuration: Configuration, first: str, then: str, label: str, style: str) -> str:
     ends = (_anchor(configuration, first), _anchor(configuration, then))
     frames = "".join(
-        f' {side}={_quoted(f"cluster_{end}")}'
+        f' {side}={quoted(f"cluster_{end}")}'
         for side, end, anchor in (("ltail", first, ends[0]), ("lhead", then, ends[1])) if end != anchor
     )  # fmt: skip
-    return f"{_quoted(ends[0])} -> {_quoted(ends[1])} [label={_quoted(label)} style={style}{frames}];"
+    return f"{quoted(ends[0])} -> {quoted(ends[1])} [label={quoted(label)} style={style}{frames}];"
 
 
 def _anchor(configuration: Configuration, name: str) -> str:
@@ -114,11 +115,6 @@ def _anchor(configuration: Configuration, name: str) -> str:
         seen.add(name)
         resource = configuration.resources.get(ResourceId(name))
     return name
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
 
 
 VERBS = (carry_out_by("configure.graph", graph, answers(Graph)),)

@@ -33,6 +33,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.records import dataclass
 from haclusterd.model.watchdog import WATCHDOG
+from haclusterd.reports.rendering import counted
 
 ALERTS_SHOWN_MS = 3_600_000
 MAX_NAMED = 5
@@ -88,7 +89,7 @@ def _healthy(overview: Overview) -> Headline:
     unproven = [name for name, member in sorted(cib.members.items())
                 if not member.is_witness and not fencing_cover.is_proven(cib, name)]  # fmt: skip
     proof = f", fencing unproven for {named(unproven)}" if unproven else ", fencing proven"
-    text = f"{_count(nodes, 'node')} online, {_count(running, 'resource')} running{proof}"
+    text = f"{counted(nodes, 'node')} online, {counted(running, 'resource')} running{proof}"
     return Headline(Gravity.FINE, "HEALTHY", text)
 
 
@@ -368,7 +369,7 @@ def _failures(overview: Overview, now: WallTime) -> Iterator[Headline]:
     reason = f": {record.exit_reason}" if record is not None and record.exit_reason else ""
     text = f"{operation} of {newest.resource} failed on {newest.node} {span(now - newest.failed_at)} ago{reason}"
     if len(found) > 1:
-        text += f"; and {_count(len(found) - 1, 'other failure')}"
+        text += f"; and {counted(len(found) - 1, 'other failure')}"
     remedy = f"when that is fixed: crm resource cleanup {newest.resource}"
     yield Headline(Gravity.WARNING, "FAILURES", text, remedy)
 
@@ -454,7 +455,3 @@ def named(names: Sequence[str]) -> str:
     if len(names) <= MAX_NAMED:
         return ", ".join(names)
     return f"{', '.join(names[: MAX_NAMED - 1])} and {len(names) - MAX_NAMED + 1} more"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

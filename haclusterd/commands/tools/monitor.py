@@ -5,10 +5,11 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.tools.call import Given, Tool, ToolCall, ToolUsageError, printed
 from haclusterd.commands.tools.monitor_text import TextView
-from haclusterd.commands.tools.monitor_view import SECTIONS, counted
+from haclusterd.commands.tools.monitor_view import SECTIONS
 from haclusterd.commands.tools.monitor_xml import XmlView
 from haclusterd.commands.tools.rows import Rows
 from haclusterd.formats.cib_xml.elements import quoted
+from haclusterd.reports.rendering import counted
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost
 

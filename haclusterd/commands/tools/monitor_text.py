@@ -10,7 +10,6 @@ from haclusterd.commands.tools.monitor_view import (
     STACK,
     View,
     code_words,
-    counted,
     fail_count,
     instances_configured,
     stamp,
@@ -24,6 +23,7 @@ from haclusterd.model.cluster import NodeStatus
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.ocf import ActionName, ExecutionStatus
+from haclusterd.reports.rendering import counted
 
 
 class TextView(View):

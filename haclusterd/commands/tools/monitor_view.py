@@ -128,11 +128,6 @@ def instances_configured(view: View) -> tuple[int, int, int]:
     return len(view.primitives), disabled, sum(row.is_blocked for row in view.primitives)
 
 
-def counted(count: int, what: str) -> str:
-    """Write a number of things: `1 node`, `2 nodes`."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
 def fail_count(history: ResourceHistory) -> tuple[int, WallTime]:
     """Return how often a resource failed on a node, and when last."""
     counts = history.fail_counts.values()

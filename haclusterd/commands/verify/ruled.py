@@ -12,10 +12,10 @@ from haclusterd.model.configuration import AttributeSet, Location, Primitive, Te
 from haclusterd.model.properties import property_row
 from haclusterd.model.rules import (
     AttributeExpression,
-    Condition,
     DateExpression,
     ResourceExpression,
     Rule,
+    conditions_of,
     looks_at_dates_only,
 )
 from haclusterd.reports.codes import Code
@@ -68,7 +68,7 @@ def _check(judgement: Judgement, path: _Path, where: str, rule: Rule, *, is_unpl
         return
     if is_unplanned:
         _refuse(judgement, path, f"{where} under {_OTHER_RULE}", _DATES_ONLY)
-    elif any(isinstance(each, AttributeExpression) for each in _conditions(rule)):
+    elif any(isinstance(each, AttributeExpression) for each in conditions_of(rule)):
         problem = "it compares attributes of nodes, and is evaluated for no node: they count as not defined"
         judgement.note(Code.RULE_WITHOUT_EFFECT, path, remedy=f"write {_DATES_ONLY}", where=where, problem=problem)
 
@@ -82,21 +82,13 @@ def _check_places_of_devices(judgement: Judgement) -> None:
 
 
 def _has_date(rule: Rule) -> bool:
-    return any(isinstance(each, DateExpression) for each in _conditions(rule))
+    return any(isinstance(each, DateExpression) for each in conditions_of(rule))
 
 
 def _may_mean_devices(rule: Rule) -> bool:
     """Tell whether a rule looks at agents, those of fence devices among them."""
-    named = [each.standard for each in _conditions(rule) if isinstance(each, ResourceExpression)]
+    named = [each.standard for each in conditions_of(rule) if isinstance(each, ResourceExpression)]
     return any(standard in (None, "stonith") for standard in named)
-
-
-def _conditions(rule: Rule) -> Iterator[Condition]:
-    for each in rule.conditions:
-        if isinstance(each, Rule):
-            yield from _conditions(each)
-        else:
-            yield each
 
 
 def _ruled(blocks: Iterable[AttributeSet]) -> Iterator[tuple[str, Rule]]:

@@ -1,6 +1,5 @@
 """Rules that can never be true, or that say something where it does not count (Pacemaker Explained, "Rules")."""
 
-from collections.abc import Iterator
 
 from haclusterd.commands.attribute_sets import every_block
 from haclusterd.commands.verify.judgement import Judgement
@@ -9,11 +8,11 @@ from haclusterd.model.configuration import Colocation, Location, Ordering
 from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.rules import (
     AttributeExpression,
-    Condition,
     DateExpression,
     OperationExpression,
     ResourceExpression,
     Rule,
+    conditions_of,
     looks_at_dates_only,
 )
 from haclusterd.reports.codes import Code, Severity
@@ -51,7 +50,7 @@ def _check_location(judgement: Judgement, location: Location) -> None:
             remedy = "write how much it counts, as in rule 100: ..."
             judgement.note(Code.RULE_WITHOUT_EFFECT, path, remedy=remedy, where=where, problem="it has no score")
         _check_rule(judgement, rule, where, path)
-        for condition in _conditions(rule):
+        for condition in conditions_of(rule):
             if isinstance(condition, ResourceExpression | OperationExpression):
                 problem = "a location looks at nodes and times only"
                 judgement.note(Code.RULE_WITHOUT_EFFECT, path, where=where, problem=problem)
@@ -66,16 +65,8 @@ def _check_lifetime(judgement: Judgement, constraint: Colocation | Ordering) -> 
             judgement.note(Code.RULE_WITHOUT_EFFECT, path, remedy=DATES_ONLY, where=where, problem=problem)
 
 
-def _conditions(rule: Rule) -> Iterator[Condition]:
-    for condition in rule.conditions:
-        if isinstance(condition, Rule):
-            yield from _conditions(condition)
-        else:
-            yield condition
-
-
 def _check_rule(judgement: Judgement, rule: Rule, where: str, path: _Path) -> None:
-    for condition in _conditions(rule):
+    for condition in conditions_of(rule):
         problem, doubt, remedy = None, None, None
         if isinstance(condition, DateExpression):
             problem = _objection_to_date(condition)
