@@ -33,7 +33,7 @@ from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, history_of, operation_key
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.ocf import BEGINNINGS, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import LOCKS, OperationResult, Order, ResultKind
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.records import replace
@@ -45,7 +45,6 @@ _BY_WHAT_RUNS = frozenset({
     ActionName.MIGRATE_TO, ActionName.MIGRATE_FROM,
 })  # fmt: skip
 """Actions that act on what runs, or find out whether anything does."""
-_BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
 _START = operation_key(ActionName.START, 0)
 _ENDS_MONITORS = (ActionName.START, ActionName.STOP, ActionName.PROMOTE, ActionName.DEMOTE)
 """Actions that supersede older records."""
@@ -316,7 +315,7 @@ def _record(
         return status, []
     history = known if known is not None else _of_order(order)
     history = after_reload(history, order, result) if entry.rules.reload_keeps_both else history
-    if order is not None and result.kind is ResultKind.UNKNOWN and order.action in _BEGINNINGS:
+    if order is not None and result.kind is ResultKind.UNKNOWN and order.action in BEGINNINGS:
         is_kept = order.action is ActionName.START and entry.rules.unverified_is_probed
         history = _in_doubt(history, order, result) if is_kept else _begun_by(history, order)
         if order.action is ActionName.MIGRATE_FROM and entry.rules.migration_counts_on_both:
@@ -538,7 +537,7 @@ def _with_record(
         )
     is_over = record.operation == ActionName.STOP and not record.is_failure
     is_reload = order is not None and order.action is ActionName.RELOAD_AGENT
-    is_begun = record.operation in _BEGINNINGS and not is_reload
+    is_begun = record.operation in BEGINNINGS and not is_reload
     if is_begun or is_over or (record.is_probe and record.exit_code is ExitCode.NOT_RUNNING):
         records = {key: record}
     elif record.operation == ActionName.MONITOR:

@@ -1,4 +1,4 @@
-"""The words of rules that crm text and policy YAML share (Pacemaker Explained, "Rules"), and what fits them."""
+"""The words of rules, which all formats share (Pacemaker Explained, "Rules"), and what fits them."""
 
 import re
 
@@ -14,19 +14,21 @@ SPEC_FIELDS = (
 OLDER_FIELDS = {"yearsdays": "yeardays"}
 """Fields of date specifications under names that are no longer written."""
 
-_NUMBER = re.compile(r"-?\d{1,9}\Z")
-_RANGE = re.compile(r"(?:\d{1,9}(?:-(?:\d{1,9})?)?|-\d{1,9})\Z")
+NUMBER = re.compile(r"-?\d{1,9}\Z")
+"""How many of a unit."""
+RANGE = re.compile(r"(?:\d{1,9}(?:-(?:\d{1,9})?)?|-\d{1,9})\Z")
+"""`N`, `N-M`, `N-` or `-M`."""
 
 
 def read_number(text: str) -> str:
     """Read how many of a unit; raise ValueError otherwise."""
-    if not _NUMBER.match(text):
+    if not NUMBER.match(text):
         raise ValueError(f"{text!r} is not a number")
     return text
 
 
 def read_range(text: str) -> str:
     """Read `N`, `N-M`, `N-` or `-M`; raise ValueError otherwise."""
-    if not _RANGE.match(text):
+    if not RANGE.match(text):
         raise ValueError(f"{text!r} is not a number or a range of numbers such as 9-17")
     return text

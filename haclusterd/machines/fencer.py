@@ -17,7 +17,13 @@ from haclusterd.model import durations
 from haclusterd.model.agent_calls import FenceCall, FenceCallResult
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Primitive, effective
-from haclusterd.model.fence_parameters import lets_nodes_in
+from haclusterd.model.fence_parameters import (
+    ATTEMPTS_DEFAULT,
+    NOT_FOR_THE_AGENT,
+    RETRY_PAUSE_MS,
+    RETRY_SHARE_PERCENT,
+    lets_nodes_in,
+)
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState
 from haclusterd.model.ids import FenceKey, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
@@ -25,13 +31,7 @@ from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.templates import expanded
 from haclusterd.model.watchdog import WATCHDOG
 
-ATTEMPTS_DEFAULT = 2
-"""Default of `pcmk_<action>_retries`: the maximum number of calls of the agent."""
-RETRY_PAUSE_MS = 1000
-RETRY_SHARE_PERCENT = 70
-"""No retry after this part of the timeout."""
 SPECIAL_PREFIXES = ("pcmk_", "CRM_meta_")
-SPECIAL_NAMES = frozenset({"action", "provides", "stonith-timeout", "crm_feature_set"})
 LIST, STATUS = "list", "status"
 REASON_MAX = 500
 """Characters that are kept of what an agent says. An answer that fits in no entry of the log could never be recorded:
@@ -284,7 +284,7 @@ def fence_parameters(parameters: Mapping[str, str], target: NodeName) -> tuple[d
     plain = {
         name: value
         for name, value in parameters.items()
-        if name not in SPECIAL_NAMES and not name.startswith(SPECIAL_PREFIXES)
+        if name not in NOT_FOR_THE_AGENT and not name.startswith(SPECIAL_PREFIXES)
     }
     plain["nodename"] = str(target)
     host = host_map(parameters.get("pcmk_host_map", "")).get(target.lower(), str(target))

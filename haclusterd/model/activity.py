@@ -9,14 +9,13 @@ from collections.abc import Collection, Mapping
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.history import OperationRecord, ResourceHistory, operation_key, ordered_records
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
-from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.ocf import BEGINNINGS, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.records import replace
 
 _NOT_PROMOTED = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING})
 """What a monitor answers of an instance that is not promoted; one that fails says nothing about the role."""
-_BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
 _COULD_NOT_LOOK = frozenset({ExitCode.NOT_INSTALLED, ExitCode.ARGUMENTS, ExitCode.NOT_CONFIGURED})
 """What a probe answers where the service is not installed, or its configuration is missing or wrong."""
 
@@ -136,7 +135,7 @@ def started_as(status: NodeStatus, resource: ResourceId) -> Order | ResourceHist
     looked for as it is configured, since a secret that its older parameters refer to may be deleted.
     """
     for order in status.orders.values():
-        if order.resource == resource and order.action in _BEGINNINGS:
+        if order.resource == resource and order.action in BEGINNINGS:
             return order
     history = status.histories.get(resource)
     if history is None or history_says_ended(history):

@@ -11,6 +11,14 @@ from haclusterd.model.properties import Row, ValueType, meta_values
 from haclusterd.model.templates import expanded
 
 PREFIX = "pcmk_"
+NOT_FOR_THE_AGENT = frozenset({"action", "provides", "stonith-timeout", "crm_feature_set"})
+"""Parameters without that prefix that are not passed to the agent, or are given to it by the cluster itself."""
+ATTEMPTS_DEFAULT = 2
+"""Default of `pcmk_<action>_retries`: the maximum number of calls of the agent."""
+RETRY_PAUSE_MS = 1000
+"""From the failure of a call of the agent to the next one."""
+RETRY_SHARE_PERCENT = 70
+"""No retry after this part of the timeout."""
 
 DEVICE_PARAMETERS: tuple[Row, ...] = (
     Row("pcmk_host_list", ValueType.STRING, "", "The nodes that it can fence; with pcmk_host_map empty too: all."),

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 
 from haclusterd.model.ids import AgentReference, NodeName, OrderKey, ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.ocf import BEGINNINGS, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
 from haclusterd.model.records import dataclass, field
 
-_BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
 _FINDINGS = frozenset({ExitCode.OK, ExitCode.PROMOTED, ExitCode.NOT_RUNNING})
 
 
@@ -152,7 +151,7 @@ def history_of(order: Order) -> ResourceHistory:
         order.agent,
         parameters=order.lasting_parameters,
         definition=order.definition,
-        devices=order.devices if order.action in _BEGINNINGS else (),
+        devices=order.devices if order.action in BEGINNINGS else (),
     )
 
 

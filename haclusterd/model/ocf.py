@@ -66,7 +66,7 @@ class Role(Enum):
 
 
 class ActionName(StrEnum):
-    """Actions an order may name; those of promotable and migrating resources are shapes that nothing issues yet."""
+    """Actions that an order may name."""
 
     START = "start"
     STOP = "stop"
@@ -85,3 +85,5 @@ ACTIVATING = frozenset(
     {ActionName.START, ActionName.PROMOTE, ActionName.MIGRATE_TO, ActionName.MIGRATE_FROM}
 )
 """Actions that can make a resource active: an open order for one counts as possibly active."""
+BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
+"""Actions after whose success a resource runs on a node where it did not run before."""

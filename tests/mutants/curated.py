@@ -518,7 +518,7 @@ APPLY = (
     ),
     Mutant(
         "started_as",
-        "order.resource == resource and order.action in _BEGINNINGS",
+        "order.resource == resource and order.action in BEGINNINGS",
         "False",
         "while something is being started with new parameters, it is looked for with the older ones",
     ),
@@ -542,7 +542,7 @@ APPLY = (
     ),
     Mutant(
         "apply_orders:_record",
-        "if order is not None and result.kind is ResultKind.UNKNOWN and order.action in _BEGINNINGS",
+        "if order is not None and result.kind is ResultKind.UNKNOWN and order.action in BEGINNINGS",
         "False",
         "a start whose end nobody knows is looked for where the one before it was: two copies",
     ),

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from haclusterd.adapters.agents.fence_agents import StdinFenceAgents
 from haclusterd.adapters.agents.results import describe_timeout
 from haclusterd.model.agents import Validation, ValidationQuestion
+from haclusterd.model.fence_parameters import ATTEMPTS_DEFAULT, NOT_FOR_THE_AGENT, RETRY_PAUSE_MS, RETRY_SHARE_PERCENT
 from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.instants import Instant, after, elapsed_ms
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
@@ -19,13 +20,8 @@ from haclusterd.ports.agents import CANNOT_BE_ASKED, AdoptedAction, AgentCall, A
 from haclusterd.ports.clock import Clock
 from haclusterd.ports.fencing import FenceCall, FenceCallResult
 
-RETRY_PAUSE_MS = 1000
-RETRY_SHARE_PERCENT = 70
-"""No retry after this part of the timeout."""
-ATTEMPTS_DEFAULT = 2
 HEALTHY = frozenset({0, 2})
 """`monitor` of a single-port agent returns the codes of `status`: 2 is a healthy device whose port is off."""
-NOT_FOR_THE_AGENT = frozenset({"action", "provides", "stonith-timeout", "crm_feature_set"})
 
 
 class StonithAgents:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from haclusterd.cli.completing.offers import Offer, Source
 from haclusterd.cli.render.fields import Fields, flag, listed, text, texts
+from haclusterd.formats.constraint_words import LOSS_POLICIES
 from haclusterd.model.operations import DEFAULTABLE, OPERATION_ATTRIBUTES
 from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES
 from haclusterd.model.rows import Row, ValueType
@@ -235,7 +236,7 @@ _OF_ORDERS = (
 )
 _OF_TICKETS = (
     Row("loss-policy", ValueType.CHOICE, "stop", "What happens when the ticket is lost.",
-        choices=("stop", "demote", "fence", "freeze")),
+        choices=LOSS_POLICIES),
 )  # fmt: skip
 _OF_DEFAULTS = tuple(row for row in OPERATION_ATTRIBUTES if row.name in DEFAULTABLE)
 _Words = Callable[[list[str], str, Source], Sequence[Offer]]

@@ -17,7 +17,7 @@ from haclusterd.model.configuration import Configuration, Primitive
 from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, operation_key
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.ocf import BEGINNINGS, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.remembered import HistoryQuery
@@ -29,7 +29,6 @@ from haclusterd.reports.items import ReportItem, report
 ROWS_MAX: Final = 10_000
 """Of the history, for one answer."""
 _KINDS_UNDONE = (str(ChangeKind.ATTRIBUTE_CHANGED), str(ChangeKind.TICKET_CHANGED))
-_BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
 _TELLS_NOTHING = (ActionName.NOTIFY, ActionName.CANCEL)
 _KINDS = tuple(map(str, (
     ChangeKind.NODE_JOINED, ChangeKind.NODE_LEAVING, ChangeKind.NODE_LEFT, ChangeKind.NODE_LOST,
@@ -282,7 +281,7 @@ class _Replay:
         key = operation_key(record.operation, record.interval_ms)
         is_over = record.operation == ActionName.STOP and not record.is_failure
         is_gone = record.is_probe and record.exit_code is ExitCode.NOT_RUNNING
-        if record.operation in _BEGINNINGS or is_over or is_gone:
+        if record.operation in BEGINNINGS or is_over or is_gone:
             records = {key: record}
         elif record.operation == ActionName.MONITOR:
             records = {**history.records, key: record}

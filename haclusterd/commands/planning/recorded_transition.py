@@ -17,14 +17,13 @@ from haclusterd.model.graph import ActionKind, GraphAction, Plan
 from haclusterd.model.history import OperationRecord, PacemakerMark, ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.ocf import BEGINNINGS, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.records import replace
 
 _RECORDED = frozenset({
     ActionName.START, ActionName.STOP, ActionName.MONITOR, ActionName.PROMOTE, ActionName.DEMOTE,
     ActionName.MIGRATE_TO, ActionName.MIGRATE_FROM,
 })  # fmt: skip
-_BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
 _MAGIC = "0:{code};{number}:-1:{code}:xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 """As crm_simulate writes it: its own transition counts as newer than any that has a number."""
 
@@ -88,7 +87,7 @@ def ended_on_guests(plan: Plan) -> tuple[set[NodeName], set[tuple[str, NodeName]
         if action.node is None:
             continue
         if action.resource is not None:
-            if action.name in _BEGINNINGS:
+            if action.name in BEGINNINGS:
                 begun.add((_base(action.resource), action.node))
         elif is_guest_fencing(action) and is_node_fencing(action):
             ended.add(action.node)

@@ -9,6 +9,7 @@ from itertools import groupby, pairwise
 
 from haclusterd.commands.verify.containment import kind_of
 from haclusterd.commands.verify.judgement import Judgement
+from haclusterd.formats.constraint_words import KINDS
 from haclusterd.model.configuration import (
     Clone,
     Colocation,
@@ -202,7 +203,6 @@ class _Step:
 _COMING = frozenset({"start", "promote"})
 _GOING = frozenset({"stop", "demote"})
 _UNDOES = {"start": "stop", "stop": "start", "promote": "demote", "demote": "promote"}
-_KINDS = {kind.value.lower(): kind for kind in OrderingKind}
 
 
 def _steps(
@@ -236,7 +236,7 @@ def _stated(
         yield _Step(first_action, first), _Step(then_action, then), own
         return
     for each in constraint.sets:
-        kind, action = _KINDS.get((each.kind or "").lower(), own), each.action or "start"
+        kind, action = KINDS.get((each.kind or "").lower(), own), each.action or "start"
         # Serialized, each comes before all behind it; a chain says as much about circles.
         if kind is OrderingKind.SERIALIZE or each.is_sequential is not False:
             for one, other in pairwise(_tagged(configuration, each.members)):

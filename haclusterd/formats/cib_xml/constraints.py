@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Mapping
 from haclusterd.formats.cib_xml.notes import AS_IN_PACEMAKER, Notes
 from haclusterd.formats.cib_xml.sets import SetReader
 from haclusterd.formats.cib_xml.tree import Element
+from haclusterd.formats.constraint_words import ACTIONS, DISCOVERIES, KINDS, LOSS_POLICIES
 from haclusterd.formats.generated_ids import rule_base
 from haclusterd.formats.stated import stated
 from haclusterd.model.configuration import (
@@ -25,10 +26,6 @@ from haclusterd.model.records import replace
 from haclusterd.model.rules import AttributeExpression, Condition, DateExpression, Rule, looks_at_dates_only
 from haclusterd.reports.codes import Code, Severity
 
-_KINDS = {kind.value.lower(): kind for kind in OrderingKind}
-_ACTIONS = ("start", "stop", "promote", "demote")
-_DISCOVERIES = ("always", "never", "exclusive")
-_LOSS_POLICIES = ("stop", "demote", "freeze", "fence")
 _REFERENCES = ("rsc", "with-rsc", "first", "then")
 _ONE_BY_ONE = ("rsc_location", "rsc_ticket")
 """Constraints that do not relate resources with each other."""
@@ -140,7 +137,7 @@ class ConstraintReader:
             pattern,
             sets,
             notes.role(element, "role"),
-            notes.word(element, "resource-discovery", _DISCOVERIES),
+            notes.word(element, "resource-discovery", DISCOVERIES),
         )
         lifetime = element.first("lifetime")
         return made if lifetime is None else self._limited(made, lifetime)
@@ -251,8 +248,8 @@ class ConstraintReader:
         first, then = self._resource(element, "first"), self._resource(element, "then")
         if first is None or then is None:
             return None
-        first_action = notes.word(element, "first-action", _ACTIONS) or "start"
-        then_action = notes.word(element, "then-action", _ACTIONS)
+        first_action = notes.word(element, "first-action", ACTIONS) or "start"
+        then_action = notes.word(element, "then-action", ACTIONS)
         return Ordering(
             identifier, first, then, kind, first_action, then_action, is_symmetrical, require_all,
             stated=stated(element.get("kind"), element.get("first-action")), lifetime=lifetime,
@@ -264,7 +261,7 @@ class ConstraintReader:
         if text is None:
             has_zero = element.get("score") is not None and self._notes.score(element, "score", 0) == 0
             return OrderingKind.OPTIONAL if has_zero else OrderingKind.MANDATORY
-        kind = _KINDS.get(text.lower())
+        kind = KINDS.get(text.lower())
         if kind is None:
             problem = f"{text!r} is not one of: {', '.join(OrderingKind)}; it is read as {OrderingKind.MANDATORY}"
             self._notes.bad_value(element, "kind", problem, severity=Severity.WARNING)
@@ -283,7 +280,7 @@ class ConstraintReader:
             ticket,
             resource or ResourceId(""),
             notes.role(element, "rsc-role"),
-            notes.word(element, "loss-policy", _LOSS_POLICIES),
+            notes.word(element, "loss-policy", LOSS_POLICIES),
             sets,
         )
 
@@ -329,7 +326,7 @@ class ResourceSetReader:
             tuple(members),
             self._choice(element, "sequential"),
             self._choice(element, "require-all"),
-            notes.word(element, "action", _ACTIONS),
+            notes.word(element, "action", ACTIONS),
             notes.role(element, "role"),
             None if element.get("score") is None else notes.score(element, "score", 0),
             element.get("kind"),

@@ -9,6 +9,17 @@ from collections.abc import Callable, Mapping
 from haclusterd.formats.cib_xml.notes import AS_IN_PACEMAKER, Notes
 from haclusterd.formats.cib_xml.references import References
 from haclusterd.formats.cib_xml.tree import Element
+from haclusterd.formats.rule_words import (
+    COMPARISONS,
+    DATE_OPERATIONS,
+    DURATION_UNITS,
+    NUMBER,
+    PRESENCE,
+    RANGE,
+    SOURCES,
+    SPEC_FIELDS,
+    TYPES,
+)
 from haclusterd.model.operations import read_role
 from haclusterd.model.rules import (
     MAX_DEPTH,
@@ -19,18 +30,6 @@ from haclusterd.model.rules import (
     ResourceExpression,
     Rule,
 )
-
-_COMPARISONS = ("defined", "not_defined", "eq", "ne", "lt", "lte", "gt", "gte")
-_WITHOUT_VALUE = ("defined", "not_defined")
-_TYPES = ("string", "integer", "number", "version")
-_SOURCES = ("literal", "param", "meta")
-_DATE_OPERATIONS = ("in_range", "gt", "lt", "date_spec")
-_DURATION_UNITS = ("years", "months", "weeks", "days", "hours", "minutes", "seconds")
-_SPEC_FIELDS = (
-    "years", "months", "monthdays", "hours", "minutes", "seconds", "yeardays", "weekyears", "weeks", "weekdays",
-)  # fmt: skip
-_NUMBER = re.compile(r"-?\d{1,9}\Z")
-_RANGE = re.compile(r"(?:\d{1,9}(?:-(?:\d{1,9})?)?|-\d{1,9})\Z")
 
 
 class _UnreadableError(Exception):
@@ -111,12 +110,12 @@ class RuleReader:
     def _attribute(self, element: Element) -> AttributeExpression:
         self._notes.expect_only(element, ("id", "attribute", "operation", "value", "value-source", "type"))
         attribute, _ = self._required(element, "attribute"), self._required(element, "operation")
-        operation = self._word(element, "operation", _COMPARISONS)
+        operation = self._word(element, "operation", (*PRESENCE, *COMPARISONS))
         assert operation is not None, "it is required"
-        if operation not in _WITHOUT_VALUE and element.get("value") is None:
+        if operation not in PRESENCE and element.get("value") is None:
             self._notes.bad_value(element, "operation", f"{operation} needs a value")
             raise _UnreadableError
-        if operation in _WITHOUT_VALUE:
+        if operation in PRESENCE:
             for name in ("value", "value-source", "type"):
                 self._notes.left_out(element, name, f"{operation} compares nothing")
             return AttributeExpression(attribute, operation)
@@ -124,19 +123,19 @@ class RuleReader:
             attribute,
             operation,
             element.get("value"),
-            self._word(element, "value-source", _SOURCES),
-            self._word(element, "type", _TYPES),
+            self._word(element, "value-source", SOURCES),
+            self._word(element, "type", TYPES),
         )
 
     def _date(self, element: Element) -> DateExpression:
         self._notes.expect_only(element, ("id", "operation", "start", "end"), ("duration", "date_spec"))
-        operation = self._word(element, "operation", _DATE_OPERATIONS)
+        operation = self._word(element, "operation", DATE_OPERATIONS)
         return DateExpression(
             operation or "in_range",
             element.get("start"),
             element.get("end"),
-            self._parts(element, "duration", _DURATION_UNITS, _NUMBER),
-            self._parts(element, "date_spec", _SPEC_FIELDS, _RANGE),
+            self._parts(element, "duration", DURATION_UNITS, NUMBER),
+            self._parts(element, "date_spec", SPEC_FIELDS, RANGE),
         )
 
     def _parts(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from haclusterd.formats.constraint_words import DISCOVERIES, KINDS, LOSS_POLICIES
 from haclusterd.formats.crm.blocks import read_score, section_word
 from haclusterd.formats.crm.cursor import Cursor
 from haclusterd.formats.crm.rules import LIFETIME, OpenRule, finish_rules, read_lifetime, read_rule
@@ -25,11 +26,7 @@ from haclusterd.model.words import bad_character
 from haclusterd.reports.codes import Code
 from haclusterd.reports.suggestions import did_you_mean
 
-DISCOVERIES = ("always", "never", "exclusive")
-LOSS_POLICIES = ("stop", "demote", "freeze", "fence")
 LOCATION_ATTRIBUTES = ("role", "resource-discovery")
-
-_KINDS = {kind.value.lower(): kind for kind in OrderingKind}
 
 _COLOCATION = Grammar(of_actions=False, simple=2, attributes=("node-attribute", "influence"), end=LIFETIME)
 _ORDER = Grammar(of_actions=True, simple=2, attributes=("symmetrical", "require-all"), end=LIFETIME)
@@ -243,7 +240,7 @@ def _take_kind(cursor: Cursor) -> OrderingKind:
     score = read_score(token)
     if score is not None:
         return OrderingKind.MANDATORY if score else OrderingKind.OPTIONAL
-    kind = _KINDS.get(token.text[:-1].lower())
+    kind = KINDS.get(token.text[:-1].lower())
     if kind is None:
         problem = f"{token.text[:-1]!r} is not one of: {', '.join(OrderingKind)}"
         raise cursor.refuse(Code.BAD_VALUE, token, name="kind", problem=problem, remedy="or a score")

@@ -7,6 +7,7 @@ exactly what is written in it (`sequential=`, `require-all=`, `$id=`, `score=`, 
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from haclusterd.formats.constraint_words import ACTIONS
 from haclusterd.formats.crm.blocks import read_given_id
 from haclusterd.formats.crm.cursor import Cursor
 from haclusterd.formats.crm.rules import is_word
@@ -21,7 +22,6 @@ from haclusterd.model.records import dataclass, field
 from haclusterd.reports.codes import Code
 from haclusterd.reports.suggestions import did_you_mean
 
-ACTIONS = ("start", "stop", "promote", "demote")
 SET_ATTRIBUTES = ("sequential", "require-all", "score", "kind", "ordering", "role", "action", "$id")
 ORDERINGS = ("group", "listed")
 

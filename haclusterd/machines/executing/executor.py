@@ -57,14 +57,13 @@ from haclusterd.model.device_reports import DeviceUse
 from haclusterd.model.devices import ACCELERATORS, DeviceId, DeviceKind, NodeDevices
 from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
-from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.ocf import BEGINNINGS, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
 from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.state_tables import Transition, TransitionTable
 
 CHECK_LEVEL = "OCF_CHECK_LEVEL"
-BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
 _SHOWS_ACTIVE = (ActionName.START, ActionName.PROMOTE, ActionName.MIGRATE_FROM, ActionName.MONITOR)
 
 

@@ -8,9 +8,10 @@ from haclusterd.cib import commands
 from haclusterd.cib.codec import encode_envelope
 from haclusterd.cib.commands import Envelope
 from haclusterd.machines.effects import CallFenceAgent, Effect
-from haclusterd.machines.fencer import RETRY_PAUSE_MS, FencerMachine, delay_ms, fence_parameters, host_map
+from haclusterd.machines.fencer import FencerMachine, delay_ms, fence_parameters, host_map
 from haclusterd.model.agent_calls import FenceCall, FenceCallResult
 from haclusterd.model.configuration import AttributeSet, Template
+from haclusterd.model.fence_parameters import RETRY_PAUSE_MS
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
 from haclusterd.model.ids import AgentReference, FenceKey, RequestId, ResourceId
 from haclusterd.model.instants import NEVER, WallTime
