@@ -15,9 +15,9 @@ from haclusterd.api.client_certificates import NAME_KINDS, REST, TOKEN
 from haclusterd.model.addresses import Address, read_address
 from haclusterd.model.records import dataclass
 from haclusterd.model.requests import ORIGIN
+from haclusterd.protocol.control import DEFAULT_SOCKET
 
 CONFIGURATION_FILE = Path("/etc/haclusterd/api.yaml")
-DEFAULT_SOCKET = "/run/haclusterd/control.sock"
 DEFAULT_LISTEN = ("127.0.0.1:7443", "[::1]:7443")
 _KNOWN = ("listen", "certificate", "key", "client-ca", "client-crl", "clients", "socket")
 _OTHERS = 0o007

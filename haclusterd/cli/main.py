@@ -17,8 +17,8 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.requests import Response, ShownReport
 from haclusterd.ports.control import CommandClient, DaemonLink
+from haclusterd.protocol.control import DEFAULT_SOCKET
 
-DEFAULT_SOCKET = "/run/haclusterd/control.sock"
 INTERRUPTED = 130
 
 

@@ -1,6 +1,7 @@
 """Text that a person names: a file, or `-` for the standard input; what is no UTF-8 is refused with its place."""
 
 import io
+import re
 from typing import TextIO
 
 from haclusterd.model.requests import Response, refused
@@ -8,6 +9,8 @@ from haclusterd.reports.exit_codes import ExitStatus
 
 STANDARD_INPUT = "-"
 """What is written to `-` goes to the standard output."""
+FILE_NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,99}\Z", re.ASCII)
+"""What a shadow CIB, a session of the past or a template may be called: each is a file of that name."""
 
 
 def read_text(name: str, stdin: TextIO) -> str | Response:

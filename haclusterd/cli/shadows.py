@@ -7,14 +7,13 @@ Source: crmsh 4.4, "cib"; Pacemaker Administration, "crm_shadow".
 """
 
 import os
-import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
 from haclusterd.cli.grammar import Invocation
-from haclusterd.cli.reading import read_text
+from haclusterd.cli.reading import FILE_NAME, read_text
 from haclusterd.cli.render.fields import fields, number, text
 from haclusterd.cli.session import Session, is_unsafe
 from haclusterd.cli.shadow_files import LIVE, VARIABLE, Shadows
@@ -26,7 +25,6 @@ from haclusterd.verbs.answers.answer import as_json
 from haclusterd.verbs.answers.crm import Shadow, ShownShadows
 from haclusterd.verbs.answers.history import ComparedVersion, Difference
 
-_NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,99}\Z", re.ASCII)
 _PLAIN = Options()
 
 
@@ -66,7 +64,7 @@ def _new(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -> R
     if len(names) > 1:
         return refused("USAGE", f"one name, not {' '.join(sorted(names))}", "crm cib new NAME [force] [empty]", 64)
     name = next(iter(names), "shadow")
-    if not _NAME.match(name) or name == LIVE:
+    if not FILE_NAME.match(name) or name == LIVE:
         return refused("BAD_ARGUMENT", f"{name!r} is no name for a shadow CIB", "letters, digits, _ . -", 2)
     if name in shadows.names() and "force" not in words and not session.options.force:
         return refused("EXISTS", f"shadow CIB {name} exists already", "crm cib new NAME force replaces it", 108)
@@ -201,7 +199,7 @@ def _import(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -
 
     source = str(arguments["cib"])
     name = str(arguments.get("name") or Path(source).stem)
-    if not _NAME.match(name) or name == LIVE:
+    if not FILE_NAME.match(name) or name == LIVE:
         return refused("BAD_ARGUMENT", f"{name!r} is no name for a shadow CIB", "name it: crm cib import FILE NAME", 2)
     if name in shadows.names() and not session.options.force:
         return refused("EXISTS", f"shadow CIB {name} exists already", "--force replaces it", 108)

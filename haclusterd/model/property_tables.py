@@ -232,3 +232,7 @@ META_ATTRIBUTES: tuple[Row, ...] = (
     Row("container-attribute-target", ValueType.STRING, "",
         "Whose node attributes count for what runs inside a bundle: `host`, or the bundle's own.", live=()),
 )  # fmt: skip
+
+PROPERTY_NAMES = tuple(name for row in CLUSTER_PROPERTIES for name in (row.name, *row.aliases))
+META_NAMES = tuple(name for row in META_ATTRIBUTES for name in (row.name, *row.aliases))
+"""Every name by which one may be written, in the order of the table."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from haclusterd.reports.items import ReportItem
 
 VERSION = 1
+DEFAULT_SOCKET = "/run/haclusterd/control.sock"
+"""Where clients look for the daemon of their machine; agents, which stand alone, read `agents/cluster_link.py`."""
 MAX_FRAME_BYTES = 8 * 1024 * 1024
 MAX_DEPTH = 32
 """Of nested JSON values in a request."""

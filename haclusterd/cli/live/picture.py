@@ -11,6 +11,7 @@ from haclusterd.cli.live.lines import cut, folded, plain, width_of
 from haclusterd.cli.live.view import KEYS, Pane, View
 from haclusterd.cli.render.gpus import render_devices
 from haclusterd.cli.render.status import (
+    GRAVITY,
     failure_lines,
     fencing_lines,
     gpus_of,
@@ -39,7 +40,6 @@ OLD_MS = 2_000
 PANE_FROM_ROWS = 12
 """In fewer rows a pane takes the place of the resources."""
 _DEVICE = re.compile(r"gpu-(.+)-(state|why)$")
-_GRAVITY = {0: Colour.GOOD, 1: Colour.WARN, 2: Colour.BAD}
 _LEVELS = {"ok": Colour.GREEN, "degraded": Colour.YELLOW, "drain": Colour.YELLOW}
 
 
@@ -130,7 +130,7 @@ def _gravest(lines: Sequence[str], room: int) -> list[str]:
 
 def _top(screen: Screen, known: Known, view: View) -> str:
     status, quorum = known.status, known.status.quorum
-    verdict = screen.paint(status.verdict or "UNKNOWN", _GRAVITY.get(status.gravity))
+    verdict = screen.paint(status.verdict or "UNKNOWN", GRAVITY.get(status.gravity))
     has = "quorum" if quorum.has else "NO QUORUM"
     votes = f"{has} {quorum.connected}/{quorum.voters}" if quorum.known else f"{quorum.voters} voters"
     parts = [verdict, _age(screen, known, view), f"DC {status.dc or 'none'}", votes,

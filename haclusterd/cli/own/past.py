@@ -14,6 +14,7 @@ from pathlib import Path
 
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.moments import moment
+from haclusterd.cli.reading import FILE_NAME
 from haclusterd.cli.render.history import transition_as_dot
 from haclusterd.cli.render.terminal import folded
 from haclusterd.cli.session import Session
@@ -27,7 +28,6 @@ from haclusterd.verbs.answers.history import Events, Transition
 
 LIVE = "live"
 EVENTS_MAX = 10_000
-_NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,99}\Z", re.ASCII)
 _IN_A_REPORT: Mapping[str, str] = {
     "history.events": "events", "history.transitions": "transitions", "history.config": "versions",
     "history.show": "configuration",
@@ -182,7 +182,7 @@ def _session(session: Session, arguments: Mapping[str, Json]) -> Response:
     action, name = str(arguments.get("action") or "list"), str(arguments.get("name") or "")
     if action == "list":
         return _shown(session)
-    if not _NAME.match(name):
+    if not FILE_NAME.match(name):
         return refused("BAD_ARGUMENT", f"{name!r} is no name for a session", "crm history session save NAME", 2)
     if action not in ("save",) and name not in _kept(session):
         known = ", ".join(_kept(session)) or "none"

@@ -14,6 +14,7 @@ from pathlib import Path
 from haclusterd.cli.editing import edited_text
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.own.well_known import SCRIPTS
+from haclusterd.cli.reading import FILE_NAME
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
@@ -22,7 +23,6 @@ from haclusterd.reports.suggestions import nearest
 from haclusterd.verbs.answers.answer import as_json
 from haclusterd.verbs.answers.crm import Script, Scripts, ShownTemplates
 
-_NAME = re.compile(r"[A-Za-z0-9_][\w.-]{0,99}\Z", re.ASCII)
 _OWN = ("dry_run", "nodes", "action")
 """Parameters of crmsh's scripts that are about their run."""
 
@@ -178,7 +178,7 @@ def _directory(session: Session) -> Path:
 
 
 def _prepared(session: Session) -> list[str]:
-    return sorted(path.name for path in _directory(session).glob("*") if _NAME.match(path.name))
+    return sorted(path.name for path in _directory(session).glob("*") if FILE_NAME.match(path.name))
 
 
 def _named(session: Session, arguments: Mapping[str, Json]) -> Path:
@@ -198,7 +198,7 @@ def _new(session: Session, arguments: Mapping[str, Json]) -> Response:
     names, given = words[:at], _pairs(words[at + 1 :])
     name = names[0] if names and names[0] not in SCRIPTS else _unused(session, names[0] if names else "")
     scripts = [_find(each) for each in (names[1:] if name == names[0] else names)]
-    if not _NAME.match(name) or not scripts:
+    if not FILE_NAME.match(name) or not scripts:
         raise BadParametersError("a configuration needs a name and a script", "crm template new NAME SCRIPT")
     if name in _prepared(session) and not session.options.force:
         raise BadParametersError(f"a configuration {name} is there already", "--force replaces it")

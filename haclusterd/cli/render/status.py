@@ -15,7 +15,8 @@ from haclusterd.verbs.answers.status import (
     Status,
 )
 
-_GRAVITY = {0: Colour.GOOD, 1: Colour.WARN, 2: Colour.BAD}
+GRAVITY = {0: Colour.GOOD, 1: Colour.WARN, 2: Colour.BAD}
+"""The colour of a headline, by its gravity."""
 _MAX_HEADLINES = 6
 _STALE_MS = 3000
 
@@ -47,7 +48,7 @@ def headline_lines(screen: Screen, data: Status, width: int = WIDTH) -> list[str
         remedy = headline.remedy
         folded_lines = folded(f"{verdict}: {headline.text}", width=width, later="  ")
         folded_lines[0] = folded_lines[0].replace(
-            verdict, screen.paint(verdict, _GRAVITY.get(headline.gravity)), 1
+            verdict, screen.paint(verdict, GRAVITY.get(headline.gravity)), 1
         )
         lines += folded_lines
         if remedy:

@@ -37,9 +37,9 @@ from haclusterd.model.operations import DEFAULTABLE, ONE_SHOT, OPERATION_ATTRIBU
 from haclusterd.model.properties import BOOTSTRAP_OPTIONS, is_of_others, is_own_meta, meta_row, property_row
 from haclusterd.model.property_tables import (
     BOOKKEEPING,
-    CLUSTER_PROPERTIES,
-    META_ATTRIBUTES,
+    META_NAMES,
     PACEMAKERS_PROPERTIES,
+    PROPERTY_NAMES,
     WATCHDOG_TIMEOUTS,
 )
 from haclusterd.model.records import dataclass, field, replace
@@ -55,8 +55,6 @@ WATCHDOG_FENCING = "watchdog-fencing"
 WATCHDOG_AGENT = "stonith:fence_watchdog"
 HAVE_WATCHDOG = "have-watchdog"
 
-_PROPERTY_NAMES = tuple(name for row in CLUSTER_PROPERTIES for name in (row.name, *row.aliases))
-_META_NAMES = tuple(name for row in META_ATTRIBUTES for name in (row.name, *row.aliases))
 _WITH_NEEDS = ("start", "promote")
 _OPERATION_NAMES = tuple(row.name for row in OPERATION_ATTRIBUTES)
 _Path = tuple[str, ...]
@@ -179,7 +177,7 @@ def _properties(work: _Settling, block: AttributeSet) -> AttributeSet:
             pairs.append((name, work.value(row, value, name, path)))
         elif work.is_foreign and not is_of_others(block.id, name):
             problem = f"the property {name}, which there is not, {AS_IN_PACEMAKER}"
-            work.left_out(path, problem, did_you_mean(name, _PROPERTY_NAMES))
+            work.left_out(path, problem, did_you_mean(name, PROPERTY_NAMES))
         else:
             pairs.append((name, value))
     return _with_pairs(block, pairs)
@@ -265,7 +263,7 @@ def _meta_pairs(work: _Settling, block: AttributeSet, where: str, path: _Path) -
         if row is not None:
             yield name, work.value(row, value, f"{where}: {name}", own)
         elif work.is_foreign and not is_own_meta(name):
-            remedy = did_you_mean(name, _META_NAMES)
+            remedy = did_you_mean(name, META_NAMES)
             work.left_out(own, f"{where}: the meta-attribute {name}, which there is not, {AS_IN_PACEMAKER}", remedy)
         else:
             yield name, value

@@ -21,7 +21,6 @@ from haclusterd.verbs.verb import Cost, Permission
 
 VERSION = "Pacemaker 2.1.5"
 """Whose options, output and exit statuses the tools have."""
-FEATURE_SET = "3.16.2"
 
 OK, INSUFFICIENT_PRIVILEGES, USAGE, NO_SUCH_OBJECT = 0, 4, 64, 105
 """Exit statuses of Pacemaker's tools (`crm_error --list --exit`)."""

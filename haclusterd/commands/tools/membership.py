@@ -11,7 +11,6 @@ from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status import fencing_cover
 from haclusterd.commands.tools.attributes import is_unknown_node, node_of, xml_result
 from haclusterd.commands.tools.call import (
-    FEATURE_SET,
     VERSION,
     Given,
     Tool,
@@ -23,7 +22,7 @@ from haclusterd.commands.tools.call import (
 from haclusterd.commands.tools.monitor_xml import sections_as_xml
 from haclusterd.commands.tools.rows import Rows
 from haclusterd.formats.cib_xml.elements import quoted
-from haclusterd.formats.cib_xml.status_writer import node_numbers
+from haclusterd.formats.cib_xml.status_writer import FEATURE_SET, node_numbers
 from haclusterd.formats.cib_xml.writer import written_at
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.fencing import FencingRecord

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.status.resource_state import base_of
-from haclusterd.commands.tools.call import FEATURE_SET
 from haclusterd.commands.tools.monitor_view import (
     DC_VERSION,
     STACK,
@@ -21,7 +20,7 @@ from haclusterd.commands.tools.monitor_view import (
 )
 from haclusterd.commands.tools.rows import GroupRow, PrimitiveRow, Row
 from haclusterd.formats.cib_xml.elements import quoted
-from haclusterd.formats.cib_xml.status_writer import recorded
+from haclusterd.formats.cib_xml.status_writer import FEATURE_SET, recorded
 from haclusterd.formats.cib_xml.writer import written_at
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.history import ResourceHistory

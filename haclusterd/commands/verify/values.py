@@ -11,24 +11,20 @@ from haclusterd.formats.cib_xml.upgrade import successor
 from haclusterd.model.configuration import MAX_INSTANCES, AttributeSet, Clone, Group, Primitive, Resource, Template
 from haclusterd.model.operations import DEFAULTABLE, operation_row
 from haclusterd.model.properties import (
-    CLUSTER_PROPERTIES,
-    META_ATTRIBUTES,
     collective_meta,
     is_of_others,
     is_own_meta,
     meta_row,
     property_row,
 )
-from haclusterd.model.property_tables import PACEMAKERS_PROPERTIES, WATCHDOG_TIMEOUTS
+from haclusterd.model.property_tables import META_NAMES, PACEMAKERS_PROPERTIES, PROPERTY_NAMES, WATCHDOG_TIMEOUTS
 from haclusterd.model.words import HIDDEN, bad_character
 from haclusterd.reports.codes import Code
 from haclusterd.reports.suggestions import did_you_mean
 
-_PROPERTY_NAMES = tuple(name for row in CLUSTER_PROPERTIES for name in (row.name, *row.aliases))
 _DIGITS = 10
 """A number with more is refused by its table."""
 _CAPACITY = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
-_META_NAMES = tuple(name for row in META_ATTRIBUTES for name in (row.name, *row.aliases))
 
 
 def check_values(judgement: Judgement) -> None:
@@ -126,7 +122,7 @@ def _check_property(judgement: Judgement, block: str, name: str, value: str) -> 
     if row is None:
         former = successor(name)
         remedy = f"write today: {former}" if former is not None else did_you_mean(
-            name, _PROPERTY_NAMES, "leave it out; all are shown by: crm configure get_property"
+            name, PROPERTY_NAMES, "leave it out; all are shown by: crm configure get_property"
         )
         judgement.unknown(Code.UNKNOWN_PROPERTY, path, remedy=remedy, name=name)
         return
@@ -142,7 +138,7 @@ def _check_meta(judgement: Judgement, name: str, value: str, where: str, path: t
             _check_characters(judgement, value, f"{where}: {name}", path)
         return
     if row is None:
-        judgement.unknown(Code.UNKNOWN_META, path, remedy=did_you_mean(name, _META_NAMES), where=where, name=name)
+        judgement.unknown(Code.UNKNOWN_META, path, remedy=did_you_mean(name, META_NAMES), where=where, name=name)
         return
     judgement.check_value(row, value, f"{where}: {name}", path)
 
