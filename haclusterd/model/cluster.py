@@ -1,4 +1,4 @@
-"""The CIB: the one replicated noun, configuration and status (architecture: "One replicated noun").
+"""The CIB: the one replicated value, configuration and status (ARCHITECTURE.md, decision 2).
 
 A `Cib` is an immutable value; `cib.apply` makes the next one from it and shares what did not change. Liveness is never
 read from here alone: a node is online when the CIB says so *and* its running incarnation is heard (safety.md §6).
@@ -106,9 +106,9 @@ class NodeStatus:
     """Open orders."""
     last_call_id: int = 0
     watchdog: Watchdog | None = None
-    """The device that resets it unless it is fed, as its newest life says."""
+    """The device that resets it unless it is fed, as its newest incarnation says."""
     longest_lease_ms: int = 0
-    """The longest lease that its newest life may hold: it may not know yet that node-timeout was shortened."""
+    """The longest lease that its newest incarnation may hold, which may not know yet of a shorter node-timeout."""
     actions_max: int = 0
     """How many actions at once its load leaves it; 0: no limit follows from it."""
     is_joining: bool = False

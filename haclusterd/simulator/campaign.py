@@ -1,4 +1,4 @@
-"""Many seeds on all processors, until the time is over or a rule is broken; then the shortest story of that.
+"""Many seeds on all processors, until the time is over or a rule is broken; then the fewest faults that break it.
 
 A seed is a task of its own, so how seeds fall to processes changes no outcome.
 """

@@ -1,6 +1,6 @@
 """An administrator who changes who belongs to the cluster, and asks again until it is so.
 
-Nothing here waits: each change is pursued in the simulated time that goes on, whatever befalls the cluster meanwhile.
+Nothing here waits: each change is pursued in simulated time, whatever faults the cluster meets meanwhile.
 """
 
 from collections.abc import Callable

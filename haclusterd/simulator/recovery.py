@@ -1,7 +1,7 @@
-"""A seed's last chapter: the majority is lost for good, or all of it, and people make another cluster of what is left.
+"""The last part of a seed: the majority, or all of it, is lost for good, and another cluster is made of what is left.
 
-It begins where the cluster has found back, at any moment of what goes on then. Nothing is asked of the machines that
-are lost: a person has seen that they are off, and keeps them so.
+It begins when the cluster has recovered from the faults, at any moment of what is under way then. No request goes to
+the machines that are lost: an administrator has seen that they are off, and keeps them so.
 """
 
 from functools import partial

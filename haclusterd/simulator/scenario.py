@@ -1,4 +1,4 @@
-"""The language of scenarios: a cluster, what befalls it, and what must come of it.
+"""The language of scenarios: a cluster, the faults that it meets, and what must hold afterwards.
 
     cluster = Cluster(seed=1)
     cluster.form()
@@ -421,7 +421,7 @@ class Cluster:
                 break
         self.world.after(ADMINISTRATOR_REPEAT_MS * MS, lambda: self._propose(envelope))
 
-    # -- what befalls it --------------------------------------------------------------------------------------------
+    # -- faults -----------------------------------------------------------------------------------------------------
 
     def power_off(self, node: str) -> None:
         """Cut a host's power."""

@@ -1,7 +1,7 @@
-"""What a seed dwells on, by its number alone: some blows that each meet one activity, and one subject beside them.
+"""The emphasis of a seed, by its number alone: pairs of a fault and the activity that it meets, and one subject.
 
-Drawn from everything at once, some pairs of a blow and an activity are met once in many hours. So each seed prefers
-some pairs and one subject, in turn: a campaign comes to nearly all of them within an hour, and several times in days.
+Drawn evenly from everything, some pairs of a fault and an activity come once in many hours. So each seed prefers some
+pairs and one subject, in turn: a campaign covers nearly all of them within an hour, and several times in days.
 """
 
 from enum import Enum
@@ -33,13 +33,13 @@ USUAL = (
 OF_THE_HEARD = (Subject.NOTHING, Subject.LINKS, Subject.POLICIES, Subject.SHAPES)
 PAIRS_OF_A_SEED = 3
 STRIDE = 19
-"""From one pair to the next that seeds of the same kind dwell on: so a short campaign meets a bit of everything. It
-divides no number of pairs, so that all are come to."""
+"""Step from the pairs of one seed to those of the next of its kind: a short campaign covers a bit of everything. It
+divides no number of pairs, so that all are reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Emphasis:
-    """What one seed dwells on."""
+    """What one seed has more of than others."""
 
     subject: Subject
     pairs: tuple[Pair, ...] = ()
@@ -53,7 +53,7 @@ NO_EMPHASIS = Emphasis(Subject.NOTHING)
 
 
 def emphasis_of(number: int, *, has_switch: bool, is_heard: bool, has_members: bool) -> Emphasis:
-    """Return what the `number`-th seed of a kind dwells on.
+    """Return the emphasis of the `number`-th seed of a kind.
 
     `is_heard`: every living node is to be heard. What cannot happen in a kind of seed is left out: without a switch
     nobody is let in by one, and where no members come and go none change.

@@ -79,7 +79,7 @@ def _live(state: _State, first: Callable[[], object]) -> None:
     while work is not None:
         try:
             work()
-        except Exception:  # noqa: BLE001 - shown
+        except Exception:  # noqa: BLE001 (as a thread of its own would: the hook gets it)
             threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), None)))
         work = None
         if len(state.idle) < state.kept:

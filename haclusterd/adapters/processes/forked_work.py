@@ -292,7 +292,7 @@ def _live(owner: ForkedWork, work: Callable[[], bytes], write_end: int, daemon: 
         code = 0
     except MemoryError:
         code = EXIT_MEMORY
-    except BaseException:  # noqa: BLE001 - said, and shown by the exit code
+    except BaseException:  # noqa: BLE001 (the image ends: the log gets it, its parent the exit code)
         os.write(STANDARD_ERROR, traceback.format_exc().encode(errors="replace"))
     finally:
         os._exit(code)

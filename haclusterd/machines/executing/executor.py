@@ -85,7 +85,7 @@ class LifeEvent(StrEnum):
 
 LIVES: Final = TransitionTable(
     "A life of a node, as its executor sees it",
-    "Only a life that has joined knows all that this boot may have started.",
+    "Only an incarnation that has joined knows all that this boot may have started.",
     (Life.BEFORE_JOIN,),
     (
         Transition((Life.BEFORE_JOIN, Life.OUTSIDE), LifeEvent.ONLINE, Life.JOINED),

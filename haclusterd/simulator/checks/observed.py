@@ -1,4 +1,4 @@
-"""Windows in the walls of a daemon, through which checkers look: they pass everything on and change nothing."""
+"""Wrappers of a daemon's ports by which checkers observe it: they pass everything on and change nothing."""
 
 from collections.abc import Callable
 from typing import Protocol

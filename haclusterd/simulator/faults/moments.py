@@ -1,7 +1,8 @@
-"""Faults that wait for their moment: somebody is struck while an agent, a fencing, a change or a snapshot is under way.
+"""Faults at an activity: a node is hit while an agent, a fencing, a change or a snapshot is under way.
 
-At random instants a fault hardly ever meets what lasts milliseconds. Here it is drawn what is to be met, who is struck,
-by what, and how long after the beginning; mostly it is brought about as well.
+At random instants a fault hardly ever meets what lasts milliseconds. Here are drawn the activity, the node that is hit,
+the fault (a "blow": a kill, a stall, a cut, the power), and how long after the beginning; mostly the activity is caused
+as well.
 """
 
 import random

@@ -23,7 +23,7 @@ from haclusterd.simulator.hosts.world import MS, Life, World, between
 
 @dataclass(slots=True)
 class Weather:
-    """How the network treats what is sent."""
+    """How the network treats what is sent where nothing is cut: delays, loss, repetition, reordering."""
 
     delay_us: tuple[int, int] = (100, 600)
     loss: float = 0.0

@@ -1,4 +1,4 @@
-"""One node's store on a virtual clock: the production core and queue bridge, two lives for its two threads.
+"""One node's store on a virtual clock: the production core and queue bridge, a `Life` for each of its two threads.
 
 What a real Raft thread does between wake-ups is here an event of its own; how long the other side takes to notice is
 drawn, so that the two threads interleave in every order over the seeds.
