@@ -29,6 +29,11 @@ def find_node(context: Context, word: str) -> NodeName | ReportItem:
     return report(Code.NO_SUCH_NODE, node=repr(word), remedy=did_you_mean(word, names, "see: crm node show"))
 
 
+def find_given_node(context: Context, word: str) -> NodeName | ReportItem | None:
+    """Look up a node that may be left out; None: the word is empty."""
+    return find_node(context, word) if word else None
+
+
 def find_resource(context: Context, word: str) -> ResourceId | ReportItem:
     """Look up a resource."""
     known = context.cib.configuration.resources

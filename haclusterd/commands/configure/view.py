@@ -56,8 +56,11 @@ def masked(
     configuration: Configuration, agents: Mapping[str, AgentFacts] | None, patterns: tuple[str, ...] = ()
 ) -> Configuration:
     """Return the configuration with secrets hidden, and parameters that fit a pattern; it must not be loaded again."""
-    resources = {key: _masked(each, agents or {}, patterns) for key, each in configuration.resources.items()}
-    templates = {key: _masked_template(each, agents or {}, patterns) for key, each in configuration.templates.items()}
+    resources = {
+        key: _masked(each, agents or {}, patterns) if isinstance(each, Primitive) else each
+        for key, each in configuration.resources.items()
+    }
+    templates = {key: _masked(each, agents or {}, patterns) for key, each in configuration.templates.items()}
     alerts = {key: _masked_alert(each, (*OBSCURED, *patterns)) for key, each in configuration.alerts.items()}
     return replace(configuration, resources=resources, templates=templates, alerts=alerts)
 
@@ -162,27 +165,14 @@ def _masked_alert(alert: Alert, private: tuple[str, ...]) -> Alert:
     return replace(alert, parameters=_hidden(alert.parameters, private), recipients=recipients)
 
 
-def _masked_template(
-    template: Template, agents: Mapping[str, AgentFacts], patterns: tuple[str, ...]
-) -> Template:
-    facts = agents.get(str(template.agent), AgentFacts())
+def _masked(holder: _Holder, agents: Mapping[str, AgentFacts], patterns: tuple[str, ...]) -> _Holder:
+    """Hide the values of private parameters, of the agent and of its operations."""
+    facts: AgentFacts = agents.get(str(holder.agent), AgentFacts())
     private = (*OBSCURED, *patterns, *(name.lower() for name, each in facts.parameters.items() if each.is_private))
     return replace(
-        template,
-        parameters=_hidden(template.parameters, private),
-        operations=tuple(_hidden_operation(each, private) for each in template.operations),
-    )
-
-
-def _masked(resource: Resource, agents: Mapping[str, AgentFacts], patterns: tuple[str, ...]) -> Resource:
-    if not isinstance(resource, Primitive):
-        return resource
-    facts = agents.get(str(resource.agent), AgentFacts())
-    private = (*OBSCURED, *patterns, *(name.lower() for name, each in facts.parameters.items() if each.is_private))
-    return replace(
-        resource,
-        parameters=_hidden(resource.parameters, private),
-        operations=tuple(_hidden_operation(each, private) for each in resource.operations),
+        holder,
+        parameters=_hidden(holder.parameters, private),
+        operations=tuple(_hidden_operation(each, private) for each in holder.operations),
     )
 
 

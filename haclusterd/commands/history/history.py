@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from haclusterd.commands.context import Context, Event
-from haclusterd.commands.names import find_node, find_resource, parts_of
+from haclusterd.commands.names import find_given_node, find_resource, parts_of
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model import durations
@@ -32,7 +32,7 @@ def events(context: Context, arguments: Arguments) -> Outcome[Events]:
     """Answer the newest events, oldest first (schema `haclusterd.events/1`)."""
     if context.live is None or context.past is None:
         return refusal(report(Code.NOT_OFFLINE, what="the list of events"))
-    node = find_node(context, arguments.word("node")) if arguments.word("node") else None
+    node = find_given_node(context, arguments.word("node"))
     since, until = (moment_of(context, name, arguments.word(name)) for name in ("since", "until"))
     objections = tuple(each for each in (node, since, until) if isinstance(each, ReportItem))
     if isinstance(node, ReportItem) or isinstance(since, ReportItem) or isinstance(until, ReportItem):
@@ -69,7 +69,7 @@ def follow(context: Context, arguments: Arguments) -> Outcome[Followed]:
     """Answer what comes after a position, as soon as there is something (schema `haclusterd.followed/1`)."""
     if context.live is None or context.past is None:
         return refusal(report(Code.NOT_OFFLINE, what="what happens next"))
-    node = find_node(context, arguments.word("node")) if arguments.word("node") else None
+    node = find_given_node(context, arguments.word("node"))
     since, after = moment_of(context, "since", arguments.word("since")), _position(arguments.word("after"))
     objections = tuple(each for each in (node, since, after) if isinstance(each, ReportItem))
     if isinstance(node, ReportItem) or isinstance(since, ReportItem) or isinstance(after, ReportItem):

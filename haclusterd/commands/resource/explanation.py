@@ -7,7 +7,7 @@ from haclusterd.commands.context import Context, Event
 from haclusterd.commands.history.history import moment_of
 from haclusterd.commands.history.replay import replayed
 from haclusterd.commands.history.transitions import EVENTS_MAX, causes_of, transition_of
-from haclusterd.commands.names import find_node, find_resource, find_resources, parts_of, primitives_of
+from haclusterd.commands.names import find_given_node, find_resource, find_resources, parts_of, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning.planning import plan, standing
 from haclusterd.commands.status.overview import Overview
@@ -49,7 +49,7 @@ def why(context: Context, arguments: Arguments) -> Outcome[Why]:
     if at is not None and then is not None:
         context = replace(context, cib=then.cib, now=at, live=None)
     resource = find_resource(context, arguments.word("resource"))
-    node = find_node(context, arguments.word("node")) if arguments.word("node") else None
+    node = find_given_node(context, arguments.word("node"))
     objections = tuple(each for each in (resource, node) if isinstance(each, ReportItem))
     if objections or isinstance(resource, ReportItem) or isinstance(node, ReportItem):
         return refusal(*objections)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
-from haclusterd.commands.names import find_node, find_resource, primitives_of, whole
+from haclusterd.commands.names import find_given_node, find_node, find_resource, primitives_of, whole
 from haclusterd.commands.outcome import Condition, Outcome, refusal
 from haclusterd.commands.planning.planning import plan
 from haclusterd.commands.status.resource_state import (
@@ -248,7 +248,7 @@ def ban(context: Context, arguments: Arguments) -> Outcome[Change]:
 def clear(context: Context, arguments: Arguments) -> Outcome[Change]:
     """Take away what `move` and `ban` left for a resource."""
     found = find_resource(context, arguments.word("resource"))
-    node = find_node(context, arguments.word("node")) if arguments.word("node") else None
+    node = find_given_node(context, arguments.word("node"))
     objections = tuple(each for each in (found, node) if isinstance(each, ReportItem))
     if objections or isinstance(found, ReportItem) or isinstance(node, ReportItem):
         return refusal(*objections)

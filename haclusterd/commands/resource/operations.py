@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import Never
 
 from haclusterd.commands.context import Context
-from haclusterd.commands.names import find_node, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.resource.resource import cleanup, find_recorded
+from haclusterd.commands.resource.resource import chosen_records, cleanup
 from haclusterd.commands.status.resource_state import base_of, failures, meta_of
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model import durations
@@ -17,7 +16,7 @@ from haclusterd.model.history import OperationRecord, ordered_records
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
-from haclusterd.reports.items import ReportItem, report
+from haclusterd.reports.items import report
 from haclusterd.verbs.answers.history import CountedFailure, FailCounts, OperationResult, Operations
 from haclusterd.verbs.answers.status import Cleanup
 from haclusterd.verbs.arguments import Arguments
@@ -27,7 +26,7 @@ SET, DELETE, SHOW = "set", "delete", "show"
 
 def operations(context: Context, arguments: Arguments) -> Outcome[Operations]:
     """Answer the newest result of each operation, oldest first (schema `haclusterd.operations/1`)."""
-    chosen = _chosen(context, arguments)
+    chosen = chosen_records(context, arguments)
     if isinstance(chosen, Outcome):
         return chosen
     named, node = chosen
@@ -38,20 +37,6 @@ def operations(context: Context, arguments: Arguments) -> Outcome[Operations]:
         for record in ordered_records(history)
     )  # fmt: skip
     return Outcome(answer=Operations(now=context.now, operations=shown))
-
-
-def _chosen(
-    context: Context, arguments: Arguments
-) -> tuple[tuple[ResourceId, ...] | None, NodeName | None] | Outcome[Never]:
-    """Look up which primitives and which node are asked about; None: all."""
-    resource = find_recorded(context, arguments.word("resource")) if arguments.word("resource") else None
-    node = find_node(context, arguments.word("node")) if arguments.word("node") else None
-    objections = tuple(each for each in (resource, node) if isinstance(each, ReportItem))
-    if objections or isinstance(resource, ReportItem) or isinstance(node, ReportItem):
-        return refusal(*objections)
-    # What was deleted and is still recorded is no resource of the configuration.
-    named = None if resource is None else primitives_of(context.cib.configuration, resource) or (resource,)
-    return named, node
 
 
 def _record(node: NodeName, name: ResourceId, record: OperationRecord) -> OperationResult:
@@ -90,7 +75,7 @@ def _forget(context: Context, arguments: Arguments, operation: tuple[str, ...]) 
 
 
 def _counted(context: Context, arguments: Arguments, words: tuple[str, ...]) -> Outcome[FailCounts]:
-    chosen = _chosen(context, arguments)
+    chosen = chosen_records(context, arguments)
     if isinstance(chosen, Outcome):
         return chosen
     operation, interval = (*words, "", "")[:2]

@@ -6,7 +6,7 @@ from typing import Final, Never
 from haclusterd.cib.commands import CleanUp, Command, EndRestart, RestartResource
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
-from haclusterd.commands.names import find_node, find_resource, find_resources, primitives_of
+from haclusterd.commands.names import find_given_node, find_resource, find_resources, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning.planning import settled, staleness
 from haclusterd.commands.resource import explanation, moving
@@ -143,17 +143,27 @@ def _primitives(configuration: Configuration, resources: Iterable[ResourceId]) -
     return tuple(dict.fromkeys(each for resource in resources for each in primitives_of(configuration, resource)))
 
 
-def cleanup(context: Context, arguments: Arguments) -> Outcome[Cleanup]:
-    """Forget failures of one resource or all, on one node or all."""
+def chosen_records(
+    context: Context, arguments: Arguments
+) -> tuple[tuple[ResourceId, ...] | None, NodeName | None] | Outcome[Never]:
+    """Look up which primitives and which node are asked about; None: all."""
     resource = find_recorded(context, arguments.word("resource")) if arguments.word("resource") else None
-    node = find_node(context, arguments.word("node")) if arguments.word("node") else None
+    node = find_given_node(context, arguments.word("node"))
     objections = tuple(each for each in (resource, node) if isinstance(each, ReportItem))
     if objections or isinstance(resource, ReportItem) or isinstance(node, ReportItem):
         return refusal(*objections)
-    reprobe = arguments.flag("reprobe")
-    configuration = context.cib.configuration
     # What was deleted and is still recorded is no resource of the configuration.
-    named = None if resource is None else primitives_of(configuration, resource) or (resource,)
+    named = None if resource is None else primitives_of(context.cib.configuration, resource) or (resource,)
+    return named, node
+
+
+def cleanup(context: Context, arguments: Arguments) -> Outcome[Cleanup]:
+    """Forget failures of one resource or all, on one node or all."""
+    chosen = chosen_records(context, arguments)
+    if isinstance(chosen, Outcome):
+        return chosen
+    named, node = chosen
+    reprobe = arguments.flag("reprobe")
     forgotten = [
         each
         for each in failures(context.cib)
