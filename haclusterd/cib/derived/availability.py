@@ -27,6 +27,7 @@ from haclusterd.model.availability import (
 )
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.counted import Spans
+from haclusterd.model.devices import DeviceState
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
@@ -245,7 +246,21 @@ class _Accounts:
         wish = self._wishes.why_not(service.resource, place, is_promoted=service.is_promoted)
         if wish is not None:
             return wish
+        by_device = self._cause_by_device(status, place, service) if status is not None and place is not None else None
+        if by_device is not None:
+            return by_device
         return self._incident.cause if self._incident is not None else Cause.OTHER
+
+    def _cause_by_device(self, status: NodeStatus, place: NodeName, service: "_Service") -> Cause | None:
+        """Return why a service had to leave a device that it holds on a node; None: its devices are in order."""
+        known = self._before.status.devices.get(place)
+        if known is None or not known.claims:
+            return None
+        names = self._names(status, service)
+        held = [name for name, claims in known.claims.items() if any(claim.resource in names for claim in claims)]
+        if any(known.devices[name].state is not DeviceState.OK for name in held if name in known.devices):
+            return Cause.FAILURE
+        return Cause.STANDBY if any(name in known.holds for name in held) else None
 
     def _cause_while_down(self, service: "_Service", was: ServiceAccount) -> Cause | None:
         """Return why a service that was down is still down: another wish or failure begins a new part of the outage."""

@@ -18,6 +18,7 @@ from haclusterd.commands.history.availability import stretches_of
 from haclusterd.model.availability import INCIDENT_QUIET_MS, Cause, Outage, ServiceAccount, ServiceState, Sums
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import AttributeSet, Clone
+from haclusterd.model.devices import DeviceState
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import NodeName, ResourceId, Term
 from haclusterd.model.instants import WallTime
@@ -26,6 +27,7 @@ from haclusterd.model.orders import ResultKind
 from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES
 from haclusterd.runtime.replica import Folding
+from tests.unit.cib.claimed_devices import A, device, publish
 from tests.unit.situations import DB, N1, N2, N3, Cluster, issue, life, order, primitive, record, result
 
 UP, DOWN, UNKNOWN = ServiceState
@@ -383,3 +385,22 @@ def test_a_mistake_in_the_account_loses_nothing_else(monkeypatch: pytest.MonkeyP
     story.take("is-to-stop-on n2")
     assert len(story.status(N2).orders) == 1
     assert story.account().state is UP
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        (publish(device(A, DeviceState.DRAIN), node=N1), Cause.FAILURE),
+        (commands.SteerDevice(N1, A, commands.DeviceChange.DRAIN, "root", ""), Cause.STANDBY),
+        (publish(device(A), driver="580.1", node=N1), Cause.CONFIGURATION),
+    ],
+)
+def test_who_has_to_leave_a_device_is_down_for_that(change: commands.Command, cause: Cause) -> None:
+    story = Story()
+    story.must(publish(device(A), node=N1))
+    start = replace(order("start", ActionName.START, node=N1, incarnation=life(N1)), devices=(A,), dc_term=story.term)
+    story.must(commands.IssueOrders(story.term, (start,)))
+    story.end("start", "n1")
+    story.must(change)
+    story.ask("stop", "n1")
+    assert (story.account().state, story.account().cause) == (DOWN, cause)
