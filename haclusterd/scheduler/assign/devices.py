@@ -30,6 +30,9 @@ from haclusterd.scheduler.model.entities import START, Inventory, Node, Resource
 DEGRADED_PENALTY = 100
 """What a node loses in score where only degraded devices are left for a resource that is not there yet."""
 _FIT_FOR_NEW = (DeviceState.OK, DeviceState.DEGRADED)
+_SHORT = 12
+"""Of a device's id so many characters are shown where several are named: `GPU-` and eight digits."""
+_NAMED_MAX = 2
 _STATES = {
     DeviceState.OK: "is in order",
     DeviceState.DEGRADED: "is degraded",
@@ -163,9 +166,9 @@ class Pool:
             return f"it needs {demand}, which this node does not have"
         fit = [device for device in suitable if self._is_fit(device)]
         free = [device for device in fit if self._room(device, resource, demand, ()) is not None]
-        unfit = len(suitable) - len(fit)
         words = f"it needs {demand}; {len(free)} of {len(suitable)} are free"
-        return f"{words}, {unfit} unfit" if unfit else words
+        unfit = [device for device in suitable if device not in fit]
+        return f"{words}, {len(unfit)} unfit ({self._unfit_ones(unfit)})" if unfit else words
 
     def known_here(self) -> Iterable[ResourceId]:
         """Return, by their recorded names, who runs here or has a claim here: they are not like any other."""
@@ -180,13 +183,30 @@ class Pool:
         """Tell whether a device is in a state to start something new on it, held or not."""
         return self._state(device) in _FIT_FOR_NEW and not self._known.devices[device].strangers
 
-    def _words_of(self, device: DeviceId) -> str:
+    def _unfit_ones(self, devices: Sequence[DeviceId]) -> str:
+        """Say of some devices why nothing new can be started on them: of the first ones by name."""
+        shown = [f"{device[:_SHORT]} {self._why_unfit(device)}" for device in devices[:_NAMED_MAX]]
+        more = len(devices) - len(shown)
+        return ", ".join([*shown, *([f"{more} more"] if more else [])])
+
+    def _why_unfit(self, device: DeviceId) -> str:
+        known = self._known.devices[device]
+        if known.state not in _FIT_FOR_NEW:
+            return self._words_of(device, is_short=True)
+        if known.strangers:
+            return f"is used by {known.strangers[0]}"
+        if device in self._known.unaccepted:
+            return "is not accepted"
+        return "is drained by hand" if device in self._known.holds else "has to prove that it is well"
+
+    def _words_of(self, device: DeviceId, *, is_short: bool = False) -> str:
         known = self._known.devices.get(device)
         if known is None:
             return "is gone"
         if device in self._known.holds:
             return "is drained by hand"
-        return _STATES[known.state] + (f": {known.reasons[0]}" if known.reasons else "")
+        reason = next(iter(known.reasons), "")
+        return _STATES[known.state] + (f": {reason.partition(':')[0] if is_short else reason}" if reason else "")
 
     def _held(self, resource: Resource) -> list[DeviceId]:
         """Return what a resource claims here, in the order of the addresses."""

@@ -40,6 +40,9 @@ _MEMBERS = {
 }
 _VERBS = {"start": "starts", "stop": "stops", "promote": "is promoted", "demote": "is demoted"}
 
+_CAUSES_MAX = 6
+"""So many causes are named in one sentence; `crm resource why` has that of each node."""
+
 
 def reason_of(action: Action) -> str:
     """Return why an action is in the graph, or why it cannot be."""
@@ -161,7 +164,9 @@ def why_nowhere(resource: Resource, node: Node | None = None) -> str:
     assignment = resource.assignment
     if assignment.next_role is Role.STOPPED and not any(value >= 0 for value in assignment.allowed.values()):
         causes = sorted(set(assignment.banned_by.values()))
-        return f"no node may run it{': ' if causes else ''}{'; '.join(causes)}"
+        more = len(causes) - _CAUSES_MAX
+        shown = [*causes[:_CAUSES_MAX], *([f"{more} more"] if more > 0 else [])]
+        return f"no node may run it{': ' if causes else ''}{'; '.join(shown)}"
     return "no node can run it now"
 
 
