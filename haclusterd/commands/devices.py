@@ -1,5 +1,6 @@
 """Verbs about devices: which there are, how they are, who holds them, and what the loss of one would cost."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Never
 
@@ -19,6 +20,7 @@ from haclusterd.model.device_recovery import objection_to_recovery
 from haclusterd.model.devices import (
     GPUS,
     Device,
+    DeviceClaim,
     DeviceId,
     DeviceState,
     NodeDevices,
@@ -58,6 +60,9 @@ _KINDS = (
 )  # fmt: skip
 SEARCHED = 2_000
 """Events about devices among which those of one are looked for."""
+
+_MORE = re.compile(r", \d+ more\b")
+"""How `cib/apply_devices.py` counts the devices of a report that it does not name."""
 
 Found = tuple[NodeName, DeviceId]
 
@@ -148,7 +153,7 @@ def _shown(cib: Cib, found: Found) -> ShownDevice:
         strangers=device.strangers,
         rung=device.rung,
         recovery=_recovery(known, name),
-        remedies=tuple(remedies(known, device)),
+        remedies=tuple(remedies(node, known, device)),
     )
 
 
@@ -224,9 +229,18 @@ def _objection(known: NodeDevices, name: DeviceId, wanted: DeviceChange) -> Repo
                       remedy=f"to use it no more: crm gpu drain {name}")  # fmt: skip
     claims = known.claims.get(name, ())
     if claims:
-        return report(Code.DEVICE_IN_USE, device=name, problem=f"it is held by {claims[0].resource}",
-                      remedy=f"stop that first: crm resource stop {claims[0].resource}")  # fmt: skip
+        return _held_by(name, claims[0])
     return None
+
+
+def _held_by(name: DeviceId, claim: DeviceClaim) -> ReportItem:
+    """Say who keeps a missing device from being forgotten, and what to do about that."""
+    holder = claim.resource
+    if not claim.is_over:
+        return report(Code.DEVICE_IN_USE, device=name, problem=f"it is held by {holder}",
+                      remedy=f"stop that first: crm resource stop {holder}")  # fmt: skip
+    problem = f"{holder} has ended, and nobody can say whether it still uses the missing device"
+    return report(Code.DEVICE_IN_USE, device=name, problem=problem, remedy="the next boot of its node ends that")
 
 
 def _is_empty(node: NodeName, name: DeviceId) -> Condition:
@@ -266,7 +280,7 @@ def reset(context: Context, arguments: Arguments) -> Outcome[Never]:
     rung = Rung.RELOAD if arguments.flag("reload") else Rung.RESET
     objection = objection_to_recovery(context.cib, node, name, rung, context.now, is_automatic=False)
     if objection is not None:
-        remedy = _remedy(context.cib.status.devices[node], name, rung)
+        remedy = _remedy(node, context.cib.status.devices[node], name, rung)
         return refusal(report(Code.DEVICE_NOT_RECOVERED, device=name, problem=objection.text, remedy=remedy))
     what = f"{name} is reset" if rung is Rung.RESET else f"the driver of {node} is loaded again, for {name}"
     return Outcome(
@@ -277,9 +291,12 @@ def reset(context: Context, arguments: Arguments) -> Outcome[Never]:
     )
 
 
-def _remedy(known: NodeDevices, name: DeviceId, rung: Rung) -> str:
+def _remedy(node: NodeName, known: NodeDevices, name: DeviceId, rung: Rung) -> str:
     """Return what to type before a device can be recovered."""
-    held = [each for each in ([name] if rung is Rung.RESET else known.claims) if known.claims.get(each)]
+    hit = [name] if rung is Rung.RESET else list(known.devices)
+    held = [each for each in hit if any(not claim.is_over for claim in known.claims.get(each, ()))]
+    if len(held) > 1:
+        return f"it concerns all devices of {node}, and {len(held)} are held; let all leave: crm node standby {node}"
     return f"let what holds it leave first: crm gpu drain {held[0]} --wait" if held else f"see: crm gpu show {name}"
 
 
@@ -311,16 +328,16 @@ def history(context: Context, arguments: Arguments) -> Outcome[Events]:
     if context.live is None or context.past is None:
         return refusal(report(Code.NOT_OFFLINE, what="what happened to devices"))
     limit = arguments.integer("limit", DEFAULT_LIMIT)
-    word, name = arguments.word("device"), ""
+    word, about = arguments.word("device"), None
     if word:
         found = find_device(context.cib, word)
         if isinstance(found, ReportItem):
             return refusal(found)
-        name = found[1]
+        about = found
     query = HistoryQuery(limit=SEARCHED if word else limit, since=None, until=None, node=None, resources=(),
                          kinds=tuple(map(str, _KINDS)))  # fmt: skip
     recalled = context.past.recall(query)
-    events: list[Event] = [event for event in recalled.events if name in event.change.text]
+    events: list[Event] = [event for event in recalled.events if about is None or _concerns(event, about)]
     return Outcome(
         reports=(report(Code.HISTORY_INCOMPLETE, problem=recalled.problem),) if recalled.problem else (),
         answer=Events(
@@ -331,6 +348,14 @@ def history(context: Context, arguments: Arguments) -> Outcome[Events]:
             next=str(recalled.end),
         ),
     )
+
+
+def _concerns(event: Event, about: Found) -> bool:
+    """Tell whether an event names a device, or may be about it: of many devices it names some and counts the rest."""
+    node, name = about
+    change = event.change
+    is_counted = change.kind is ChangeKind.DEVICES_CHANGED and change.node == node and bool(_MORE.search(change.text))
+    return name in change.text or is_counted
 
 
 # -- what the loss of one would cost --------------------------------------------------------------------------------

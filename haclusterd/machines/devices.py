@@ -236,7 +236,7 @@ def _sane(devices: Sequence[Device]) -> Iterator[Device]:
     """Yield each device once, in order of ids; if two devices have the same id, both are left out as ambiguous."""
     by_id: dict[DeviceId, Device] = {}
     for device in devices:
-        twice = ("duplicate-id: the driver shows two devices with this id",)
+        twice = ("uuid-twice: the driver shows two devices with this id",)
         by_id[device.id] = replace(device, state=DeviceState.FAILED, reasons=twice) if device.id in by_id else device
     for name in sorted(by_id)[:DEVICES_MAX]:
         yield by_id[name]

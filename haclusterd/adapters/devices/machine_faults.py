@@ -9,6 +9,7 @@ from pathlib import Path
 from haclusterd.adapters.devices.gpu_watch import FAULTS_FILE, SIMULATED_FILE
 from haclusterd.agents import gpu_fault_table as table
 from haclusterd.agents.cluster_link import DEFAULT_SOCKET, SOCKET_VARIABLE
+from haclusterd.agents.gpu_inventory import UUID
 from haclusterd.model import durations
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response
@@ -106,7 +107,11 @@ def _of_xid(known: table.Table, number: int, source: str) -> ExplainedFault:
 
 def lint(arguments: Mapping[str, Json]) -> Response:
     """Return the defects of a table of faults (schema `haclusterd.gpu_lint/1`); status 1: there are some."""
-    path = Path(_word(arguments, "file") or DIRECTORY / FAULTS_FILE)
+    named = _word(arguments, "file")
+    path = Path(named or DIRECTORY / FAULTS_FILE)
+    if not named and not path.exists():
+        state = f"{path} does not exist, so the table that came with haclusterd is used as it is"
+        return _answer([report(Code.NOTHING_TO_DO, state=state)])
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -127,6 +132,9 @@ def simulate_fail(arguments: Mapping[str, Json]) -> Response:
     wanted = _simulated(path, now)
     device = _word(arguments, "device")
     if device:
+        if not UUID.match(device) and device not in wanted:
+            problem = f"{device!r} is no UUID of a device: write it in full, as crm gpu list shows it"
+            return _answer([report(Code.BAD_ARGUMENT, name="device", problem=problem)])
         state, span = _word(arguments, "state") or "failed", _word(arguments, "duration")
         try:
             span_ms = durations.parse(span) if span else DEFAULT_SPAN_MS

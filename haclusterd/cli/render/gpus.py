@@ -28,33 +28,39 @@ def render_devices(screen: Screen, data: Devices) -> list[str]:
     if data.storm:
         lines.append(screen.paint(f"no device is recovered by policy: {data.storm} (crm gpu resume)", Colour.RED))
     for node in data.nodes:
-        lines += [*([""] if lines else []), _head(screen, node)]
-        lines += [f"  {screen.paint(node.trouble, Colour.RED)}"] if node.trouble else []
-        rows: list[list[Cell | str]] = []
-        for device in [each for each in data.devices if each.node == node.node]:
-            rows.append(_row(device, data.now))
-        lines += columns(screen, rows, indent=2)
+        devices = [each for each in data.devices if each.node == node.node]
+        models = {_model(each): None for each in devices if each.kind != "mig"}
+        lines += [*([""] if lines else []), *_head(screen, node, next(iter(models)) if len(models) == 1 else "")]
+        rows = columns(screen, [_row(device, has_model=len(models) > 1) for device in devices], indent=2)
+        for device, row in zip(devices, rows, strict=True):
+            why = _why(device, node, data.now)
+            lines += [row, *(folded(why, indent=" " * 6) if why else ())]
     return lines
 
 
-def _head(screen: Screen, node: NodeOfDevices) -> str:
+def _head(screen: Screen, node: NodeOfDevices, model: str) -> list[str]:
     colour = None if node.usable == node.total and not node.trouble else Colour.YELLOW
-    count = screen.paint(f"{node.usable}/{node.total} can be used", colour)
-    driver = f", driver {node.driver}" if node.driver else ""
-    return f"{screen.paint(node.node, Colour.BOLD)}: {count}{driver}"
+    parts = [screen.paint(f"{node.usable}/{node.total} can be used", colour)]
+    parts += [model] if model else []
+    parts += [f"driver {node.driver}"] if node.driver else []
+    trouble = [screen.paint(line, Colour.RED) for line in folded(node.trouble, indent="  ")]
+    return [f"{screen.paint(node.node, Colour.BOLD)}: {', '.join(parts)}", *trouble]
 
 
-def _row(device: ShownDevice, now: int) -> list[Cell | str]:
-    what = f"MIG {device.profile}" if device.kind == "mig" else device.bus
+def _model(device: ShownDevice) -> str:
+    return f"{device.model} {device.memory_mib} MiB".strip()
+
+
+def _row(device: ShownDevice, *, has_model: bool) -> list[Cell | str]:
+    """Write one device: its model only where its node has several."""
+    is_instance = device.kind == "mig"
     mode = "partitioned" if device.is_partitioned else _state(device)
     return [
-        device.id if device.kind != "mig" else f"  {device.id}",
-        what,
-        device.model if device.kind != "mig" else "",
-        f"{device.memory_mib} MiB",
+        f"  {device.id}" if is_instance else device.id,
+        f"MIG {device.profile}" if is_instance else device.bus,
+        *(["" if is_instance else _model(device)] if has_model else ()),
         Cell(mode, _COLOURS.get(device.state)),
         _users(device),
-        _why(device, now),
     ]
 
 
@@ -71,8 +77,9 @@ def _users(device: ShownDevice) -> str:
     return ", ".join([*shown, *(f"stranger {each}" for each in device.strangers)]) or "-"
 
 
-def _why(device: ShownDevice, now: int) -> str:
-    if not device.reasons:
+def _why(device: ShownDevice, node: NodeOfDevices, now: int) -> str:
+    """Say what is wrong with a device, where that is not what is said of its node."""
+    if not device.reasons or device.reasons[0] == node.trouble:
         return ""
     return f"{device.reasons[0]} ({ago(device.since, now)})"
 
@@ -132,7 +139,8 @@ def render_capacity(screen: Screen, data: DeviceCapacity) -> list[str]:
     if not data.failures:
         lines.append(_NOTHING.get(data.if_fails, ""))
     elif harmless:
-        what = f"in {counted(harmless, 'other case')} every service would run" if costly else "every service would run"
+        every = "every service that runs now would run"
+        what = f"in {counted(harmless, 'other case')} {every}" if costly else every
         moved = max((len(each.moved) for each in data.failures if not each.not_running), default=0)
         lines.append(screen.paint(f"{what}, {counted(moved, 'service')} moved at most", Colour.GREEN))
     if data.left_out:

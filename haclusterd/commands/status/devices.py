@@ -18,6 +18,8 @@ from haclusterd.model.ids import NodeName
 GRAVITY = tuple(DeviceState)
 """From the best to the worst."""
 USABLE = (DeviceState.OK, DeviceState.DEGRADED)
+SIMULATED = "simulated"
+"""Code of the reason of a state that was made by `crm gpu simulate-fail`."""
 
 
 def claimable(known: NodeDevices) -> list[Device]:
@@ -42,7 +44,7 @@ def short_name(known: NodeDevices, name: DeviceId) -> str:
                  for other in others)), name)  # fmt: skip
 
 
-def remedies(known: NodeDevices, device: Device) -> Iterator[str]:
+def remedies(node: NodeName, known: NodeDevices, device: Device) -> Iterator[str]:
     """Yield what a person can type about a device that is not simply in order."""
     name = device.id
     recovery = known.recoveries.get(name)
@@ -55,19 +57,25 @@ def remedies(known: NodeDevices, device: Device) -> Iterator[str]:
     if name in known.holds:
         yield f"crm gpu clear {name}"
     if device.rung and (recovery is None or is_held) and is_at_least(device.state, DeviceState.DRAIN):
-        yield from _by_hand(known, device)
+        yield from _by_hand(node, known, device)
     if device.reasons:
-        yield f"crm gpu explain {device.reasons[0].partition(':')[0]}"
+        code = _code(device.reasons[0])
+        yield f"on {node}: crm gpu simulate-fail {name} --end" if code == SIMULATED else f"crm gpu explain {code}"
 
 
-def _by_hand(known: NodeDevices, device: Device) -> Iterator[str]:
+def _by_hand(node: NodeName, known: NodeDevices, device: Device) -> Iterator[str]:
     """Yield what a person can type to have a device recovered."""
-    if known.claims.get(device.id):
+    claims = known.claims.get(device.id, ())
+    if not all(claim.is_over for claim in claims):
         yield f"crm gpu drain {device.id} --wait"
     elif device.rung == Rung.REBOOT:
-        yield "crm node fence NODE, when nothing uses its devices"
-    else:
+        yield f"crm node fence {node}, when nothing uses its devices"
+    elif not claims:
         yield f"crm gpu reset {device.id}{' --reload' if device.rung == Rung.RELOAD else ''}"
+
+
+def _code(reason: str) -> str:
+    return reason.partition(":")[0]
 
 
 def storm_of(cib: Cib) -> str:
@@ -91,23 +99,32 @@ def troubles(cib: Cib) -> Iterator[tuple[str, str]]:
 def _of_node(node: NodeName, known: NodeDevices) -> Iterator[tuple[str, str]]:
     bad = [device for device in claimable(known) if state_in_force(known, device.id) is not DeviceState.OK]
     count = f"{usable(known)}/{len(claimable(known))} GPUs of {node} can be used"
-    if known.trouble:
-        yield f"{count}: {known.trouble}", f"crm gpu explain {known.trouble.partition(':')[0]}"
-    elif len(bad) == 1:
-        (device,) = bad
-        yield f"{count}: {short_name(known, device.id)} {_how(known, device)}", next(
-            remedies(known, device), f"crm gpu show {device.id}"
+    own = [device for device in bad if not known.trouble or _has_trouble_of_its_own(known, device)]
+    trouble = f"{known.trouble}; " if known.trouble else ""
+    if known.trouble and not own:
+        yield f"{count}: {known.trouble}", f"crm gpu explain {_code(known.trouble)}"
+    elif len(own) == 1:
+        (device,) = own
+        yield f"{count}: {trouble}{short_name(known, device.id)} {_how(known, device)}", next(
+            remedies(node, known, device), f"crm gpu show {device.id}"
         )
-    elif bad:
-        gravest = max(bad, key=lambda device: (GRAVITY.index(state_in_force(known, device.id)), device.id))
-        words = f"{len(bad)} are not in order; {short_name(known, gravest.id)} {_how(known, gravest)}"
-        yield f"{count}: {words}", f"crm gpu list {node}"
+    elif own:
+        gravest = max(own, key=lambda device: (GRAVITY.index(state_in_force(known, device.id)), device.id))
+        words = f"{len(own)} are not in order; {short_name(known, gravest.id)} {_how(known, gravest)}"
+        yield f"{count}: {trouble}{words}", f"crm gpu list {node}"
     for device in known.devices.values():
         if device.strangers:
             name = short_name(known, device.id)
             yield f"{name} of {node} is used by {', '.join(device.strangers[:3])}, of no resource", (
                 f"end it, or: crm gpu drain {device.id}"
             )
+
+
+def _has_trouble_of_its_own(known: NodeDevices, device: Device) -> bool:
+    """Tell whether something is wrong with a device beside what is wrong with all devices of its node."""
+    if device.is_missing:
+        return _code(known.trouble) == "devices-missing"
+    return not device.reasons or _code(device.reasons[0]) != _code(known.trouble)
 
 
 def _how(known: NodeDevices, device: Device) -> str:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from haclusterd.cib.changes import Change, ChangeKind
 from haclusterd.cib.commands import (
     BeginRecovery,
     DeviceChange,
@@ -12,15 +13,18 @@ from haclusterd.cib.commands import (
     SteerDevice,
 )
 from haclusterd.commands import registry
-from haclusterd.commands.context import Context
+from haclusterd.commands.context import Context, Event
 from haclusterd.commands.outcome import AnyOutcome
 from haclusterd.commands.status.devices import troubles
 from haclusterd.model.cluster import Cib
 from haclusterd.model.devices import Device, DeviceId, DeviceState, Rung
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ExitCode
 from haclusterd.model.records import replace
-from haclusterd.verbs.answers.devices import DeviceCapacity, Devices
+from haclusterd.verbs.answers.devices import DeviceCapacity, Devices, ShownDevice
+from haclusterd.verbs.answers.history import Events
+from tests.administered_clusters import ListedPast, running
 from tests.scheduled_clusters import ScheduledCluster, configured
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -48,7 +52,7 @@ def cluster(services: int = 6, count: int = 4) -> ScheduledCluster:
     return made
 
 
-def ask(cib: Cib, name: str, now: int, **arguments: str) -> AnyOutcome:
+def ask(cib: Cib, name: str, now: int, **arguments: str | bool) -> AnyOutcome:
     context = Context(cib, now=WallTime(now), author="root@n1", reason="because")
     return registry.run(name, arguments, context)
 
@@ -224,6 +228,71 @@ def test_a_device_is_reset_by_a_persons_word_when_nothing_holds_it() -> None:
     assert one.recovery is not None
     assert (one.recovery.phase, one.recovery.detail, one.rung) == ("held", "the test says: 7 errors", "reset")
     assert ask(made.cib, "gpu.accept", made.now, device=bad.id).commands
+
+
+def shown(made: ScheduledCluster, name: DeviceId) -> ShownDevice:
+    answer = ask(made.cib, "gpu.show", made.now, device=name).answer
+    assert isinstance(answer, Devices)
+    return answer.devices[0]
+
+
+def test_a_reload_concerns_all_that_hold_devices_of_the_node_and_a_reboot_names_it() -> None:
+    made = cluster()
+    bad = replace(device("n1", 3, DeviceState.FAILED, "driver-error: 999"), rung="reboot")
+    made.publish("n1", [*(device("n1", number) for number in range(3)), bad])
+    made.settle()
+    (refused,) = ask(made.cib, "gpu.reset", made.now, device=bad.id, reload=True).reports
+    assert refused.remedy == "it concerns all devices of n1, and 3 are held; let all leave: crm node standby n1"
+    assert shown(made, bad.id).remedies[0] == "crm node fence n1, when nothing uses its devices"
+
+
+def test_what_has_ended_on_a_device_needs_no_drain_and_keeps_a_missing_one_until_a_boot() -> None:
+    made = cluster(1)
+    made.publish("n1", [replace(device("n1", 0, DeviceState.DRAIN, "xid-119: GSP"), rung="reset")])
+    assert shown(made, device("n1", 0).id).remedies[0] == "crm gpu drain GPU-n10-aaaa-bbbb --wait"
+    stop = next(action for action in made.plan().graph.actions.values() if action.name == "stop")
+    made.answer(made.order(stop), ExitCode.OK)
+    one = shown(made, device("n1", 0).id)
+    assert one.claims[0].is_over
+    assert one.remedies == ("crm gpu explain xid-119",)
+    made.publish("n1", [])
+    (refused,) = ask(made.cib, "gpu.forget", made.now, device=one.id).reports
+    assert "s0 has ended, and nobody can say whether it still uses the missing device" in refused.message
+    assert refused.remedy == "the next boot of its node ends that"
+
+
+def test_a_simulated_state_is_ended_where_it_was_begun() -> None:
+    made = cluster(0)
+    name = device("n1", 0).id
+    made.publish("n1", [device("n1", 0, DeviceState.FAILED, "simulated: by crm gpu simulate-fail")])
+    assert shown(made, name).remedies == (f"on n1: crm gpu simulate-fail {name} --end",)
+
+
+def test_the_trouble_of_a_node_does_not_hide_what_is_wrong_with_one_device() -> None:
+    made = cluster(0)
+    incarnation = made.cib.status.nodes[N1].incarnation
+    assert incarnation is not None
+    seen = (device("n1", 0, DeviceState.FAILED, "lost: gone"), device("n1", 1), device("n1", 2))
+    made.do(PublishDevices(N1, incarnation, seen, "1.0", "devices-missing: 3 of 4 declared are seen"))
+    assert list(troubles(made.cib)) == [
+        ("2/4 GPUs of n1 can be used: devices-missing: 3 of 4 declared are seen; 2 are not in order; "
+         "GPU-n13-aaaa is failed, missing: its node does not see it any more", "crm gpu list n1"),
+    ]  # fmt: skip
+
+
+def test_the_history_of_a_device_has_reports_that_name_it_and_those_that_count_it_among_others() -> None:
+    made = running()
+    texts = {
+        "n1": ("devices of n1: GPU-n10-aaaa-bbbb is failed", "devices of n1: GPU-n11-aaaa-bbbb is failed, 4 more"),
+        "n2": ("devices of n2: GPU-n20-aaaa-bbbb is failed, 4 more",),
+    }
+    changes = [Change(ChangeKind.DEVICES_CHANGED, NodeName(node), None, text)
+               for node, found in texts.items() for text in found]  # fmt: skip
+    past = ListedPast(tuple(Event(index, WallTime(index), change) for index, change in enumerate(changes)))
+    context = Context(cluster(0).cib, WallTime(0), "root@n1", live=made.live, past=past)
+    answer = registry.run("gpu.history", {"device": "n1:0000:1a:00.0"}, context).answer
+    assert isinstance(answer, Events)
+    assert [each.text for each in answer.events] == list(texts["n1"])
 
 
 def test_a_storm_says_who_has_to_look_and_a_person_ends_it() -> None:

@@ -147,7 +147,7 @@ def test_two_devices_with_one_id_are_not_used() -> None:
     node.sees(Device(A, bus="1"), Device(A, bus="2"))
     seen = node.known().devices[A]
     assert (seen.state, seen.reasons) == (
-        DeviceState.FAILED, ("duplicate-id: the driver shows two devices with this id",),
+        DeviceState.FAILED, ("uuid-twice: the driver shows two devices with this id",),
     )  # fmt: skip
 
 

@@ -114,6 +114,13 @@ def test_a_good_table_has_no_objections_and_all_problems_are_said_at_once(direct
     assert codes(machine_faults.lint({"file": str(directory / "none")})) == ["NO_INPUT"]
 
 
+def test_a_node_without_a_table_of_its_own_has_nothing_to_check(directory: Path) -> None:
+    response = machine_faults.lint({})
+    assert (response.exit, codes(response)) == (0, ["NOTHING_TO_DO"])
+    (directory / "gpu-faults.toml").write_text("[fault.hang]\nrung = 1\n")
+    assert machine_faults.lint({}).exit == 1
+
+
 def test_the_programs_own_table_has_no_objections_of_its_own() -> None:
     assert table.lint(Path(table.OWN).read_text()) == [], "a copy of the whole can be begun with"
     own = table.load()
@@ -135,7 +142,11 @@ def test_a_failure_is_simulated_for_a_while_and_ended(directory: Path) -> None:
     assert json.loads((directory / "gpu-simulated.json").read_text()) == {}
 
 
-@pytest.mark.parametrize("wrong", [{"state": "ok"}, {"duration": "x"}, {"duration": "2d"}, {"duration": "1ms"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"device": "n1:0000:1a:00.0"}, {"device": "n1"}, {"state": "ok"}, {"duration": "x"}, {"duration": "2d"},
+     {"duration": "1ms"}],
+)
 def test_what_cannot_be_simulated_is_refused(wrong: dict[str, Json], directory: Path) -> None:
     assert codes(machine_faults.simulate_fail({"device": DEVICE, **wrong})) == ["BAD_ARGUMENT"]
     assert not (directory / "gpu-simulated.json").exists()

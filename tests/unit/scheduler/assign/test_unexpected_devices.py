@@ -78,6 +78,6 @@ def test_a_device_that_changes_its_address_stays_its_holders(cluster: ScheduledC
 
 
 def test_of_two_devices_with_one_id_the_holder_leaves_and_nobody_else(cluster: ScheduledCluster) -> None:
-    twice = replace(gpus()[0], state=DeviceState.FAILED, reasons=("duplicate-id: the driver shows two of them",))
+    twice = replace(gpus()[0], state=DeviceState.FAILED, reasons=("uuid-twice: the driver shows two of them",))
     cluster.publish("n1", [twice, *gpus()[1:7]])
     assert cluster.settle() == ["stop llm on n1", "start llm on n1 with gpu-1"]
