@@ -26,6 +26,7 @@ from haclusterd.model.devices import (
     NodeDevices,
     RecoveryPhase,
     Rung,
+    is_at_least,
     state_in_force,
 )
 from haclusterd.model.graph import Placement, Plan
@@ -282,13 +283,34 @@ def reset(context: Context, arguments: Arguments) -> Outcome[Never]:
     if objection is not None:
         remedy = _remedy(node, context.cib.status.devices[node], name, rung)
         return refusal(report(Code.DEVICE_NOT_RECOVERED, device=name, problem=objection.text, remedy=remedy))
-    what = f"{name} is reset" if rung is Rung.RESET else f"the driver of {node} is loaded again, for {name}"
+    what = f"the reset of {name}" if rung is Rung.RESET else f"loading the driver of {node} again, for {name},"
+    words = f"{what} is requested; the device is given out again when it has proven to be well"
     return Outcome(
-        reports=(report(Code.REQUESTED, what=f"{what}; it is given out again when it has proven to be well"),),
+        reports=(report(Code.REQUESTED, what=words),),
         commands=(BeginRecovery(node, name, rung, context.author, context.reason),),
         until=_is_recovered(node, name),
         waiting_for=f"{name} to be proven well, or held",
+        afterwards=lambda cib, is_over: Outcome(reports=tuple(_not_recovered(cib, node, name, is_over=is_over))),
     )
+
+
+def _not_recovered(cib: Cib, node: NodeName, name: DeviceId, *, is_over: bool) -> Iterator[ReportItem]:
+    """Say what kept a device from being recovered, at the end of the wait; nothing, where it is proven to be well.
+
+    Of a recovery that was not begun nothing is left but the history; but what was wrong before is wrong still.
+    """
+    known = cib.status.devices.get(node, NodeDevices())
+    recovery, seen = known.recoveries.get(name), known.devices.get(name)
+    if recovery is not None and recovery.phase is RecoveryPhase.HELD:
+        detail = f": {recovery.detail}" if recovery.detail else ""
+        yield report(Code.DEVICE_NOT_RECOVERED, device=name, problem=f"is held after {recovery.rung}{detail}",
+                     remedy=f"see: crm gpu show {name}")  # fmt: skip
+    elif not is_over:
+        yield report(Code.DEVICE_NOT_RECOVERED, device=name, problem="has not proven yet that it is well",
+                     remedy=f"see: crm gpu show {name}")  # fmt: skip
+    elif seen is not None and (seen.rung or is_at_least(seen.state, DeviceState.UNKNOWN)):
+        yield report(Code.DEVICE_NOT_RECOVERED, device=name, problem="is as it was: nothing was done to it",
+                     remedy=f"see why: crm gpu history {name}")  # fmt: skip
 
 
 def _remedy(node: NodeName, known: NodeDevices, name: DeviceId, rung: Rung) -> str:

@@ -246,21 +246,22 @@ class _Accounts:
         wish = self._wishes.why_not(service.resource, place, is_promoted=service.is_promoted)
         if wish is not None:
             return wish
-        by_device = self._cause_by_device(status, place, service) if status is not None and place is not None else None
+        by_device = self._cause_by_device(service)
         if by_device is not None:
             return by_device
         return self._incident.cause if self._incident is not None else Cause.OTHER
 
-    def _cause_by_device(self, status: NodeStatus, place: NodeName, service: "_Service") -> Cause | None:
-        """Return why a service had to leave a device that it holds on a node; None: its devices are in order."""
-        known = self._before.status.devices.get(place)
-        if known is None or not known.claims:
-            return None
-        names = self._names(status, service)
-        held = [name for name, claims in known.claims.items() if any(claim.resource in names for claim in claims)]
-        if any(known.devices[name].state is not DeviceState.OK for name in held if name in known.devices):
-            return Cause.FAILURE
-        return Cause.STANDBY if any(name in known.holds for name in held) else None
+    def _cause_by_device(self, service: "_Service") -> Cause | None:
+        """Return why a service, or its gang, had to leave a device that it held; None: its devices are in order."""
+        drained: Cause | None = None
+        for node, known in sorted(self._before.status.devices.items()):
+            status = self._before.status.nodes.get(node) if known.claims else None
+            names = self._names(status, service) if status is not None else ()
+            held = [name for name, claims in known.claims.items() if any(claim.resource in names for claim in claims)]
+            if any(known.devices[name].state is not DeviceState.OK for name in held if name in known.devices):
+                return Cause.FAILURE
+            drained = Cause.STANDBY if any(name in known.holds for name in held) else drained
+        return drained
 
     def _cause_while_down(self, service: "_Service", was: ServiceAccount) -> Cause | None:
         """Return why a service that was down is still down: another wish or failure begins a new part of the outage."""

@@ -230,6 +230,44 @@ def test_a_device_is_reset_by_a_persons_word_when_nothing_holds_it() -> None:
     assert ask(made.cib, "gpu.accept", made.now, device=bad.id).commands
 
 
+@pytest.mark.parametrize(
+    ("outcome", "detail", "problem"),
+    [
+        (RecoveryOutcome.NOT_BEGUN, "nvidia-smi is not installed", "is as it was: nothing was done to it"),
+        (RecoveryOutcome.FAILED, "exit code 3", "is held after reset: exit code 3"),
+        (RecoveryOutcome.DONE, "", "has not proven yet that it is well"),
+    ],
+)
+def test_who_waits_for_a_reset_learns_that_it_did_not_help(
+    outcome: RecoveryOutcome, detail: str, problem: str
+) -> None:
+    made = cluster(0)
+    bad = replace(device("n1", 0, DeviceState.DRAIN, "xid-119: GSP"), rung="reset")
+    made.publish("n1", [bad])
+    asked = ask(made.cib, "gpu.reset", made.now, device=bad.id)
+    made.do(asked.commands[0])
+    recorded(made, bad.id, outcome, detail)
+    assert asked.until is not None
+    assert asked.afterwards is not None
+    is_over = asked.until(made.cib, None)
+    assert is_over is (outcome is not RecoveryOutcome.DONE)
+    (said,) = asked.afterwards(made.cib, is_over).reports
+    assert said.message == f"device {bad.id} {problem}"
+
+
+def test_who_waits_for_a_reset_that_helps_learns_nothing_more() -> None:
+    made = cluster(0)
+    made.publish("n1", [replace(device("n1", 0, DeviceState.DRAIN, "xid-119: GSP"), rung="reset")])
+    asked = ask(made.cib, "gpu.reset", made.now, device=device("n1", 0).id)
+    made.do(asked.commands[0])
+    recorded(made, device("n1", 0).id, RecoveryOutcome.DONE)
+    made.publish("n1", [device("n1", 0)])
+    recorded(made, device("n1", 0).id, RecoveryOutcome.PROVEN)
+    assert asked.until is not None
+    assert asked.afterwards is not None
+    assert asked.afterwards(made.cib, asked.until(made.cib, None)).reports == ()
+
+
 def shown(made: ScheduledCluster, name: DeviceId) -> ShownDevice:
     answer = ask(made.cib, "gpu.show", made.now, device=name).answer
     assert isinstance(answer, Devices)

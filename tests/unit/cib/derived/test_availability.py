@@ -404,3 +404,20 @@ def test_who_has_to_leave_a_device_is_down_for_that(change: commands.Command, ca
     story.must(change)
     story.ask("stop", "n1")
     assert (story.account().state, story.account().cause) == (DOWN, cause)
+
+
+def test_a_gang_whose_member_has_to_leave_a_device_is_down_for_that_if_another_member_stops_last() -> None:
+    story = Story()
+    story.configure(commands.PutResource(Clone(ResourceId("c"), DB)))
+    for node in (N1, N2):
+        story.must(publish(device(A), node=node))
+        start = replace(
+            order(f"start-{node}", ActionName.START, node=node, incarnation=life(node)), devices=(A,),
+            dc_term=story.term,
+        )  # fmt: skip
+        story.must(commands.IssueOrders(story.term, (start,)))
+        story.end("start", node)
+    story.must(publish(device(A, DeviceState.DRAIN), node=N2))
+    story.ask("stop", "n2")
+    story.ask("stop", "n1")
+    assert (story.account().state, story.account().cause) == (DOWN, Cause.FAILURE)
