@@ -65,7 +65,7 @@ def _row(device: ShownDevice, *, has_model: bool) -> list[Cell | str]:
 
 
 def _state(device: ShownDevice) -> str:
-    if not device.is_accepted:
+    if not device.is_accepted and device.state == "unknown":
         return "not accepted"
     if device.recovery is not None:
         return {"acting": f"{device.recovery.rung} under way", "proving": "proving"}.get(device.recovery.phase, "held")

@@ -129,7 +129,7 @@ def _has_trouble_of_its_own(known: NodeDevices, device: Device) -> bool:
 
 def _how(known: NodeDevices, device: Device) -> str:
     state = state_in_force(known, device.id)
-    if device.id in known.unaccepted:
+    if device.id in known.unaccepted and state is DeviceState.UNKNOWN:
         return "is new and not accepted"
     recovery = known.recoveries.get(device.id)
     if recovery is not None:

@@ -124,6 +124,9 @@ def test_a_new_device_is_accepted_and_a_missing_one_forgotten() -> None:
     made = cluster(count=2, services=1)
     made.publish("n1", [device("n1", number) for number in range(3)])
     new = device("n1", 2).id
+    made.publish("n1", [device("n1", number) for number in range(2)])
+    assert "GPU-n12-aaaa is failed, missing" in next(iter(troubles(made.cib)))[0], "that it is new counts less"
+    made.publish("n1", [device("n1", number) for number in range(3)])
     assert list(troubles(made.cib)) == [
         ("2/3 GPUs of n1 can be used: GPU-n12-aaaa is new and not accepted", f"crm gpu accept {new}")
     ]
