@@ -24,6 +24,7 @@ _RECORDED = frozenset({
     ActionName.START, ActionName.STOP, ActionName.MONITOR, ActionName.PROMOTE, ActionName.DEMOTE,
     ActionName.MIGRATE_TO, ActionName.MIGRATE_FROM,
 })  # fmt: skip
+_SECOND_MS = 1_000
 _MAGIC = "0:{code};{number}:-1:{code}:xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 """As crm_simulate writes it: its own transition counts as newer than any that has a number."""
 
@@ -32,6 +33,7 @@ def recorded(cib: Cib, plan: Plan, now: WallTime) -> Cib:
     """Return a CIB of Pacemaker with the results of every action that comes to be executed."""
     nodes = dict(cib.status.nodes)
     histories: dict[NodeName, dict[ResourceId, ResourceHistory]] = {}
+    written_at = _later_than_all(cib, now)
     for action in executed(plan):
         if action.node is None:
             continue
@@ -44,10 +46,18 @@ def recorded(cib: Cib, plan: Plan, now: WallTime) -> Cib:
                 histories[action.node] = dict(nodes.setdefault(action.node, NodeStatus(action.node)).histories)
             if _history(histories[action.node], action) is None and _finds_nothing(action):
                 continue  # nothing is active by such a record, and most actions of a first start would leave one
-            _add_result(histories[action.node], action, action.node, now)
+            _add_result(histories[action.node], action, action.node, written_at)
     for name, changed in histories.items():
         nodes[name] = replace(nodes[name], histories=changed)
     return replace(cib, status=replace(cib.status, nodes=nodes))
+
+
+def _later_than_all(cib: Cib, now: WallTime) -> WallTime:
+    """Return when the results are written: crm_simulate takes the present time for them, whatever date it is to plan
+    for, and that is later than every record."""
+    histories = (history for node in cib.status.nodes.values() for history in node.histories.values())
+    times = (record.changed_at for history in histories for record in history.records.values())
+    return max(now, WallTime(max(times, default=0) + _SECOND_MS))
 
 
 def executed(plan: Plan) -> Iterator[GraphAction]:

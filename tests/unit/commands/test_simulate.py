@@ -156,7 +156,8 @@ def test_a_stop_is_recorded_where_old_releases_numbered_the_instance() -> None:
     """What runs under the name of an instance is stopped under that name, and does not count as active afterwards."""
     meta = pair("target-role", "Stopped")
     clone = '<clone id="cl"><meta_attributes id="cm">' + meta + "</meta_attributes>" + WEB + "</clone>"
-    status = on(1, record("web:0_start_0", "start", 3)).replace('lrm_resource id="web"', 'lrm_resource id="web:0"')
+    started = record("web:0_start_0", "start", 3).replace("<lrm_rsc_op", '<lrm_rsc_op last-rc-change="1700000000"')
+    status = on(1, started).replace('lrm_resource id="web"', 'lrm_resource id="web:0"')
     data = simulated(cib(resources=clone, status=status, properties=NO_FENCING))
     assert changes(data) == ["stop web:0 n1"]
     assert printed(data, "status") == []
