@@ -87,6 +87,7 @@ def stranger_in_the_way(rules: SafetyRules) -> None:
     cluster.configure([configurations.with_devices("llm", 1, {"failure-timeout": "10s"})])
     cluster.run_for(20_000)
     cluster.truth.devices.end(process)
+    cluster.until(lambda: cluster.runs_once("llm"), SOON_MS, "llm runs")
     cluster.until_settled(60_000, "settled")
     assert cluster.runs_once("llm")
 
