@@ -251,9 +251,7 @@ def _resolve(draft: _Draft, statements: Iterable[Statement]) -> None:
     referred = Referred(
         draft.configuration(),
         pairs={id_: pair for statement in defined for id_, pair in statement.pairs.items()},
-        operations_ids={each.operations_id: each.object.id for each in defined
-                        if each.operations_id and isinstance(each.object, Primitive | Template)},
-    )  # fmt: skip
+    )
     for statement in statements:
         if isinstance(statement, Define):
             _resolve_one(draft, referred, statement)

@@ -47,8 +47,6 @@ class Referred:
 
     configuration: Configuration
     pairs: Mapping[str, tuple[str, str]]
-    operations_ids: Mapping[str, str]
-    """From what a text calls all operations of a resource to the resource."""
     reports: list[ReportItem] = field(default_factory=list)
 
     def resolved(self, owner: _Owner, place: Place) -> _Owner:
@@ -127,10 +125,11 @@ class Referred:
         return {} if tuple(made) == owner.operations else {"operations": tuple(made)}
 
     def _operations_of(self, target: str, place: Place) -> tuple[Operation, ...]:
-        name = self.operations_ids.get(target, target)
-        owners = {**self.configuration.templates, **self.configuration.resources}
-        found = next((owner for id_, owner in owners.items() if id_ == name), None)
-        if isinstance(found, Primitive | Template):
+        owners: tuple[Primitive | Template, ...] = (
+            *self.configuration.templates.values(), *self.configuration.primitives()
+        )  # fmt: skip
+        found = next((owner for owner in owners if target in (owner.operations_id, owner.id)), None)
+        if found is not None:
             return tuple(each for each in found.operations if not each.id.startswith(REFERENCE))
         self._unknown(target, place)
         return ()

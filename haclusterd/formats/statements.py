@@ -42,8 +42,6 @@ class Define:
     comments: tuple[str, ...] = ()
     pairs: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Pairs that the text gives an id of their own, for references to them; the configuration does not keep the ids."""
-    operations_id: str = ""
-    """What the text calls all operations of a resource, for references to them; the configuration does not keep it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,8 @@ class Primitive:
     description: str = ""
     template: ResourceId | None = None
     """The template it is made from: what that says comes before its own words (see `model.templates`)."""
+    operations_id: str = ""
+    """What the list of its operations is called, where it has a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,8 @@ class Template:
     utilization: tuple[AttributeSet, ...] = ()
     operations: tuple[Operation, ...] = ()
     description: str = ""
+    operations_id: str = ""
+    """What the list of its operations is called, where it has a name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from tests.outside_modules import load
 
 CORPUS = Path(__file__).parents[3] / "shared" / "conformance" / "crm"
 DIFFERENT = {
-    "024-sap-ascs-ers": "the id of the element around a resource's operations is not kept",
     "065-nvpair-ref": "what a reference to a pair means is put in its place",
     "071-xml-embedded": "the id of a pair is not kept",
     "076-empty-values": "an attribute without a value is left out, with a warning",

@@ -166,6 +166,7 @@ class _Swap:
         operations = getattr(resource, "operations", None)
         if operations is not None:
             found["operations"] = tuple(self._operation(owner, each) for each in operations)
+            found["operations_id"] = self._made(owner, getattr(resource, "operations_id", ""))
         return found
 
     def alert(self, alert: Alert) -> Alert:

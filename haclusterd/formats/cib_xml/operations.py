@@ -24,6 +24,11 @@ class OperationReader:
         self._sets = sets
         self._notes = notes
 
+    @staticmethod
+    def read_id(resource: Element) -> str:
+        """Return what the list of operations of a resource or template is called; empty: it has no name of its own."""
+        return next((given for each in resource.all("operations") if (given := each.get("id"))), "")
+
     def read(self, resource: Element) -> tuple[Operation, ...]:
         """Return the operations of a resource or template, in document order."""
         found = []

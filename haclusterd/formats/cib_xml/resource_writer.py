@@ -34,6 +34,7 @@ class ResourceWriter:
         counted = Counter(owner.operations for owner in owners if owner.operations)
         self._shared = {operations: "" for operations, count in counted.items() if count > 1}
         """Operations that several resources have under the same ids, with the id of the list once it is written."""
+        self._named = {owner.operations: owner.operations_id for owner in owners if owner.operations_id}
 
     def lines(self) -> Iterator[str]:
         """Yield the templates, then all resources that no other contains, in document order."""
@@ -80,7 +81,7 @@ class ResourceWriter:
             *self._blocks.sets("instance_attributes", primitive.parameters),
             *self._blocks.sets("utilization", primitive.utilization),
         ]
-        if primitive.operations:
+        if primitive.operations or primitive.operations_id:
             inside += self._operations(primitive)
         yield from element(tag, {**attributes, "description": primitive.description or None}, inside)
 
@@ -88,8 +89,9 @@ class ResourceWriter:
         written = self._shared.get(owner.operations)
         if written:
             return element("operations", {"id-ref": written})
-        identifier = None if written is None else self._blocks.fresh(f"{owner.id}-operations")
-        if identifier is not None:
+        identifier = owner.operations_id or None
+        if written is not None:
+            identifier = self._named.get(owner.operations) or self._blocks.fresh(f"{owner.id}-operations")
             self._shared[owner.operations] = identifier
         inside = (line for each in owner.operations for line in self._operation(each))
         return element("operations", {"id": identifier}, inside)

@@ -154,6 +154,7 @@ class ResourceReader:
             self._sets.read(element, "utilization"),
             self._operations.read(element),
             element.get("description") or "",
+            self._operations.read_id(element),
         )
 
     def _primitive(self, element: Element) -> ResourceId | None:
@@ -176,6 +177,7 @@ class ResourceReader:
             self._operations.read(element),
             element.get("description") or "",
             None if template is None else ResourceId(template),
+            self._operations.read_id(element),
         )
         return identifier
 

@@ -31,8 +31,6 @@ class Cursor:
         self.places: dict[Path, Place] = {}
         self.pairs: dict[str, tuple[str, str]] = {}
         """Pairs with ids of their own."""
-        self.operations_id = ""
-        """What the text calls all operations together."""
         self._next = 1
 
     @property

@@ -56,6 +56,7 @@ class Tail:
     description: str = ""
     blocks: list[Block] = field(default_factory=list)
     ops: list[Op] = field(default_factory=list)
+    operations_id: str = ""
 
 
 def read_node(cursor: Cursor) -> Define:
@@ -124,6 +125,7 @@ def read_primitive(cursor: Cursor, known_agents: Collection[AgentReference]) -> 
         operations=finish_operations(cursor, id_, tail.ops, "resource"),
         description=tail.description,
         template=template,
+        operations_id=tail.operations_id,
     )
     return _define(cursor, primitive)
 
@@ -150,6 +152,7 @@ def read_template(cursor: Cursor, known_agents: Collection[AgentReference]) -> D
             utilization=made["utilization"],
             operations=finish_operations(cursor, id_, tail.ops, "template"),
             description=tail.description,
+            operations_id=tail.operations_id,
         ),
     )
 
@@ -252,9 +255,7 @@ def read_tag(cursor: Cursor) -> Define:
 
 
 def _define(cursor: Cursor, made: NodeEntry | Resource | Template | Tag) -> Define:
-    return Define(
-        made, cursor.line.place, cursor.places, cursor.line.comments, cursor.pairs, cursor.operations_id
-    )
+    return Define(made, cursor.line.place, cursor.places, cursor.line.comments, cursor.pairs)
 
 
 def read_monitor(cursor: Cursor) -> AddOperation:
@@ -325,7 +326,7 @@ def _read_operations_id(cursor: Cursor, tail: Tail) -> None:
     if text.startswith(REFERENCE):
         tail.ops.append(Op(token, given_id=REFERENCE + read_given_id(cursor, token)))
     elif text.startswith("$id="):
-        cursor.operations_id = read_given_id(cursor, token)
+        tail.operations_id = read_given_id(cursor, token)
     else:
         cursor.back()
         raise cursor.expected("$id=ID or $id-ref=ID")

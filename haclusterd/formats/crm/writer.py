@@ -185,6 +185,7 @@ def _with_operations(head: str, resource: Primitive | Template) -> str:
     blocks = (("params", resource.parameters), ("meta", resource.meta), ("utilization", resource.utilization))
     text = head + _description(resource.description) + _blocks(resource.id, blocks)
     with_ids = not natural_operations(resource.id, resource.operations)
+    text += f"{NEXT}operations $id={quote(resource.operations_id)}" if resource.operations_id else ""
     return text + "".join(NEXT + _operation(operation, with_id=with_ids) for operation in resource.operations)
 
 

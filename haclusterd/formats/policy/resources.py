@@ -38,7 +38,9 @@ _OPERATION_KEYS = (
     "id", "interval", "timeout", "role", "on-fail", "start-delay", "enabled", "requires", "interval-origin",
     "record-pending", "parameters", "meta",
 )  # fmt: skip
-_PRIMITIVE_KEYS = ("agent", "template", "description", "parameters", "meta", "utilization", "operations")
+_PRIMITIVE_KEYS = (
+    "agent", "template", "description", "parameters", "meta", "utilization", "operations", "operations-id",
+)  # fmt: skip
 _BUNDLE_KEYS = (
     "engine", "image", "resource", "replicas", "replicas-per-host", "promoted-max", "run-command", "options",
     "network-mode", "network", "storage", "meta", "parameters", "description",
@@ -100,6 +102,7 @@ def _primitive(fields: Fields, id_: str, known_agents: Collection[AgentReference
         operations=_operations(fields, "resource", id_),
         description=fields.text("description") or "",
         template=None if template is None else ResourceId(template),
+        operations_id=fields.value("operations-id", read_id) or "",
     )
 
 
@@ -113,6 +116,7 @@ def _template(fields: Fields, id_: str, known_agents: Collection[AgentReference]
         utilization=_blocks(fields, "template", id_, "utilization", "utilization"),
         operations=_operations(fields, "template", id_),
         description=fields.text("description") or "",
+        operations_id=fields.value("operations-id", read_id) or "",
     )
 
 

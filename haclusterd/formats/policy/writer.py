@@ -99,6 +99,8 @@ def _template(template: Template) -> Tree:
 def _with_operations(tree: dict[str, Tree], resource: Primitive | Template) -> Tree:
     _described(tree, resource)
     add_blocks(tree, resource.id, utilization=("utilization", resource.utilization))
+    if resource.operations_id:
+        tree["operations-id"] = resource.operations_id
     if resource.operations:
         tree["operations"] = write_operations(resource.id, resource.operations)
     return tree

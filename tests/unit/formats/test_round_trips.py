@@ -95,6 +95,26 @@ def test_what_stands_in_a_reference_is_left_out_by_name() -> None:
     assert found.message == "left out: what stands in <operations id-ref=ops>: it refers to another one"
 
 
+def test_the_name_of_a_list_of_operations_is_kept() -> None:
+    """As in SUSE's guides for SAP, where others refer to it."""
+    script = parse_script(
+        "primitive a ocf:p:T operations $id=a-ops op monitor interval=9s\n"
+        "primitive b ocf:p:T operations $id-ref=a-ops\nprimitive c ocf:p:T operations $id=empty",
+        "text",
+    )
+    made = assemble(script.statements).configuration
+    assert [each.operations_id for each in made.primitives()] == ["a-ops", "", "empty"]
+    for again in (through_xml(made), through_crm(made), through_yaml(made)):
+        assert again is not None
+        assert [each.operations_id for each in again.primitives()] == ["a-ops", "", "empty"]
+        assert again.resources == made.resources
+    text = write_configuration(made)
+    assert text.count('<operations id="a-ops">') == text.count('<operations id-ref="a-ops"/>') == 1
+    more = parse_script("primitive d ocf:p:T operations $id-ref=a-ops", "text")
+    first, *_, last = assemble(more.statements, base=made).configuration.primitives()
+    assert last.operations == first.operations != ()
+
+
 def test_crmshs_mark_of_a_set_of_two_is_no_resource() -> None:
     text = "primitive a ocf:p:T\nprimitive b ocf:p:T\ncolocation c inf: _rsc_set_ a b\norder o Mandatory: _rsc_set_ a b"
     script = parse_script(text, "text")
