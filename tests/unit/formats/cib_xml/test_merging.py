@@ -212,7 +212,7 @@ def test_as_crmsh_constraints_follow_what_is_grouped_cloned_or_taken_apart(
     [
         ("status bynode", 0, "Node n1: online:"),
         ("status nope", 64, "is not one of: simple, full, bynode"),
-        ("status full", 0, "Migration Summary:"),
+        ("status full", 0, "Operations:"),
         ("status xml", 0, '<pacemaker-result api-version="2.25"'),
         ("-o xml status", 0, '<node name="n1" id="1" online="true"'),
         ("status simple", 2, "DEGRADED: db"),
