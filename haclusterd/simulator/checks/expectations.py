@@ -363,12 +363,16 @@ class _Reading:
             if not isinstance(constraint, Colocation) or constraint.dependent != resource:
                 continue
             is_promoted = (constraint.primary_role or "").lower() in ("promoted", "master")
-            places = self._places(constraint.primary, is_promoted=is_promoted)
             if constraint.score >= INFINITY:
-                allowed &= places
+                allowed &= self._places(constraint.primary, is_promoted=is_promoted)
             elif constraint.score <= -INFINITY:
-                allowed -= places
+                allowed -= self._touched(constraint.primary, is_promoted=is_promoted)
         return allowed
+
+    def _touched(self, resource: ResourceId, *, is_promoted: bool) -> frozenset[NodeName]:
+        """Return where anything of a resource runs: of a group one member is enough to keep others away."""
+        parts = map(promoted, self._insides(resource)) if is_promoted else self._insides(resource)
+        return frozenset(node for part in parts for node in self.truth.active_nodes(part))
 
     def _places(self, resource: ResourceId, *, is_promoted: bool = False) -> frozenset[NodeName]:
         """Return where all of a resource runs."""
