@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from haclusterd.cib.commands import IssueOrders, RecordResults
 from haclusterd.model.activity import history_says_active
 from haclusterd.model.cluster import Cib, NodeState
-from haclusterd.model.configuration import Clone, Resource
+from haclusterd.model.configuration import Clone, Group, Resource
 from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus
 from haclusterd.model.orders import Order
-from haclusterd.model.records import dataclass, field
+from haclusterd.model.records import dataclass, field, replace
 from haclusterd.scheduler.unpack.management import unmanaged
 from haclusterd.simulator.checks.checkers import Accepted, Checker, Log, Scene
 from haclusterd.simulator.hosts.clocks import EPOCH_MS
@@ -72,12 +72,15 @@ class InstancesAreNotified(Checker):
         self._acting: dict[Occasion, int] = {}
         """How many orders of what is announced were issued on an occasion."""
         self._succeeded: dict[Occasion, _Succeeded] = {}
+        self._done: set[Occasion] = set()
+        """What was announced and has succeeded, on one node at least."""
 
     def another_log_begins(self) -> None:
         """See `Checker`."""
         self._seen.clear()
         self._acting.clear()
         self._succeeded.clear()
+        self._done.clear()
 
     def first_accepted(self, accepted: Accepted) -> None:
         """See `Checker`."""
@@ -128,6 +131,7 @@ class InstancesAreNotified(Checker):
         occasion = Occasion(order.dc_term, order.transition, order.resource, order.action)
         seen = self._seen.get(occasion)
         if seen is not None:
+            self._done.add(occasion)
             there = seen.there & _instances(after, order.resource)
             self._succeeded[occasion] = _Succeeded(there, _configured(after, order.resource), self.scene.world.now_us)
 
@@ -145,11 +149,22 @@ class InstancesAreNotified(Checker):
                 succeeded.since_us = self.scene.world.now_us
             elif self.scene.world.now_us - succeeded.since_us >= LIMIT_US:
                 del self._succeeded[occasion]
-                self._judge(cib, occasion, succeeded)
+                if not self._is_partly_done(cib, occasion):
+                    self._judge(cib, occasion, succeeded)
 
     def _is_left_alone(self, cib: Cib, resource: ResourceId) -> bool:
         wall = WallTime(EPOCH_MS + self.scene.world.now_ms)
         return any(unmanaged(cib, node, frozenset({resource}), wall) for node in cib.status.nodes)
+
+    def _is_partly_done(self, cib: Cib, occasion: Occasion) -> bool:
+        """Tell whether another member of its group was announced with it, and nothing came of that.
+
+        All members of a cloned group are notified together, when what was announced of all of them has happened.
+        """
+        groups = (each for each in cib.in_force.resources.values() if isinstance(each, Group))
+        fellows = {name for each in groups if occasion.resource in each.members for name in each.members}
+        together = (replace(occasion, resource=name) for name in fellows)
+        return any(each not in self._done and each in self._seen and bool(self._seen[each].before) for each in together)
 
     def _judge(self, cib: Cib, occasion: Occasion, succeeded: _Succeeded) -> None:
         notified = self._seen[occasion].after

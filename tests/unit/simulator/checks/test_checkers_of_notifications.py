@@ -5,7 +5,8 @@ from functools import partial
 
 import pytest
 
-from haclusterd.cib.commands import IssueOrders
+from haclusterd.cib.commands import Edit, IssueOrders, PutResource
+from haclusterd.model.configuration import AttributeSet, Clone
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import Order
@@ -15,10 +16,10 @@ from haclusterd.simulator.hosts.agents import SERVICE, Fate
 from haclusterd.simulator.hosts.truth import promoted
 from haclusterd.simulator.scenario import Cluster
 
-PG = ResourceId("pg")
+PG, LOG = ResourceId("pg"), ResourceId("log")
 N1, N2, N3 = NAMES = tuple(NodeName(name) for name in ("n1", "n2", "n3"))
 Step = tuple[str, NodeName, int]
-"""What is ordered, as `pre-promote` or `promote`; on which node; in which transition."""
+"""What is ordered, as `pre-promote` or `promote`, of `pg` or of what follows; on which node; in which transition."""
 PROMOTE: Step = ("promote", N3, 900)
 PRE: tuple[Step, ...] = tuple(("pre-promote", name, 900) for name in NAMES)
 MEANWHILE: Step = ("pre-promote", N1, 901)
@@ -26,10 +27,24 @@ MEANWHILE: Step = ("pre-promote", N1, 901)
 POST: tuple[Step, ...] = tuple(("post-promote", name, 900) for name in NAMES)
 
 
-def formed() -> Cluster:
+def _grouped(edits: Sequence[Edit]) -> list[Edit]:
+    """Return edits that clone a group of `pg` and `log` in place of `pg`."""
+    group = (configurations.primitive(LOG), configurations.group("both", [PG, LOG]))
+    clone = PutResource(Clone(ResourceId("pgs"), ResourceId("both"), meta=_meta_of_clone(edits)))
+    others = [each for each in edits if not (isinstance(each, PutResource) and isinstance(each.resource, Clone))]
+    return [*others[:-3], *group, clone, *others[-3:]]
+
+
+def _meta_of_clone(edits: Sequence[Edit]) -> tuple[AttributeSet, ...]:
+    [clone] = [each.resource for each in edits if isinstance(each, PutResource) and isinstance(each.resource, Clone)]
+    return clone.meta
+
+
+def formed(*, is_grouped: bool = False) -> Cluster:
     """Return a cluster whose clone is promoted on n3, where a promote takes 1 s."""
     cluster = Cluster(1).form()
-    cluster.configure(configurations.promotable(list(cluster.names)))
+    edits = configurations.promotable(list(cluster.names))
+    cluster.configure(_grouped(edits) if is_grouped else edits)
     cluster.until_settled(60_000, "the clone settled")
     assert cluster.truth.active_nodes(promoted(PG)) == (N3,)
     cluster.fates.write(PG, "promote", Fate(1000))
@@ -40,13 +55,15 @@ def formed() -> Cluster:
 
 def order(cluster: Cluster, step: Step, number: int) -> Order:
     words, node, transition = step
+    words, _, resource = words.partition(" ")
     kind, _, action = words.rpartition("-")
     controller, incarnation = cluster.cib.status.controller, cluster.cib.status.nodes[node].incarnation
     assert controller is not None
     assert incarnation is not None
     return Order(
         key=OrderKey(f"{controller.term}.{transition}.{number}-test"), node=node, incarnation=incarnation,
-        dc_term=controller.term, resource=PG, action=ActionName.NOTIFY if kind else ActionName(action), interval_ms=0,
+        dc_term=controller.term, resource=ResourceId(resource or PG),
+        action=ActionName.NOTIFY if kind else ActionName(action), interval_ms=0,
         agent=SERVICE, parameters={}, meta={"notify_type": kind, "notify_operation": action} if kind else {},
         timeout_ms=5000, deadline_ms=10_000, target_exit_code=ExitCode.OK, transition=transition,
     )  # fmt: skip
@@ -73,6 +90,13 @@ def issue(cluster: Cluster, groups: Sequence[Sequence[Step]]) -> None:
 
 def test_what_a_dc_orders_that_keeps_the_rules_is_no_violation() -> None:
     issue(formed(), (PRE, (PROMOTE,), POST))
+
+
+def test_a_group_is_notified_when_all_that_was_announced_of_it_has_happened() -> None:
+    announced = tuple(("pre-promote log", name, 900) for name in NAMES)
+    issue(formed(is_grouped=True), ((*PRE, *announced), (PROMOTE,)))
+    with pytest.raises(ViolationError, match="was never notified after the promote of log"):
+        issue(formed(is_grouped=True), ((*PRE, *announced), (PROMOTE,), (("promote log", N3, 900),), POST))
 
 
 @pytest.mark.parametrize(
