@@ -59,7 +59,7 @@ NOT_HERE: Mapping[str, str] = {
     r"crm migrate check --live": "no Pacemaker runs: tests/unit/entry_points/test_crm_migrate.py has one",
     r"eval .*|crm completion .*[>|] .*": "for a shell: tests/unit/cli/completing/test_completion.py",
     r"crm configure apply site.crm .*": "it has no such file: tests/ansible_collection plays its page",
-    r"commit|discard|diff": "for the interactive shell: tests/unit/cli/test_session.py",
+    r"commit( force)?|discard|diff": "for the interactive shell: tests/unit/cli/test_session.py",
 }
 """What is not typed here, and why."""
 OPTIONS: Mapping[str, str] = {
