@@ -79,6 +79,7 @@ class Failures:
             newest = max(failure.failed_at for failure in counted)
             timeout = self._timeout_ms(resource, node)
             has_expired = newest > 0 and timeout > 0 and time.has_come(WallTime(newest + timeout + 1))
+            has_expired = has_expired and not self._is_unanswered(resource, node)
             if not has_expired:
                 for failure in counted:
                     total = add(total, failure.count)
@@ -110,6 +111,19 @@ class Failures:
         elif not is_old and is_last_failure:
             self._judge_parameters(resource, node, record)
         return is_old and not (record.is_probe and record.exit_code in _CONCLUSIVE)
+
+    def _is_unanswered(self, resource: Resource, node: Node) -> bool:
+        """Tell whether nothing was done on a node since a recurring monitor failed there: then it does not expire.
+
+        A node whose clock is behind by more than the timeout records failures that are as old already, and what fails
+        there would never be recovered. Pacemaker takes the times as they are.
+        """
+        if self._settings.options.is_pacemaker_compatible:
+            return False
+        history = node.status.histories.get(resource.recorded_as)
+        records = history.records.values() if history is not None else ()
+        newest = max(records, key=lambda record: record.call_id, default=None)
+        return newest is not None and newest.is_failure and newest.interval_ms > 0
 
     def judge_late(self) -> None:
         """Judge failures of what is reached at the node that it is placed on, once that is known."""

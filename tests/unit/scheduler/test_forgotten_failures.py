@@ -19,7 +19,8 @@ def cluster_with(*histories: ResourceHistory) -> ScheduledCluster:
     """Return a cluster of n1 with an anonymous clone of db, whose failures expire after a minute."""
     cluster = ScheduledCluster.of(["n1"])
     cluster.configure(configured(
-        "property fencing-enabled=false\nprimitive db ocf:haclusterd:stateful meta failure-timeout=60s\nclone dbs db"
+        "property fencing-enabled=false\nprimitive db ocf:haclusterd:stateful meta failure-timeout=60s"
+        " op monitor interval=10s\nclone dbs db"
     ))  # fmt: skip
     status = replace(cluster.cib.status.nodes[N1], histories={each.resource: each for each in histories})
     nodes = {**cluster.cib.status.nodes, N1: status}
@@ -36,6 +37,19 @@ def test_what_failed_while_its_clone_was_unique_is_forgotten_under_its_name_of_t
     cluster.do(commands.CleanUp(WAS_UNIQUE, N1))
     assert not cluster.cib.status.nodes[N1].histories[WAS_UNIQUE].has_failures
     assert cluster.plan().expired_failures == ()
+
+
+def test_what_failed_by_a_clock_that_is_behind_is_recovered_before_it_expires() -> None:
+    """The node's clock stands an hour behind the DC's, so each of its failures is an hour old when it is recorded."""
+    start = record(1, "start", ExitCode.OK)
+    failure = replace(record(2, "monitor", ExitCode.ERROR, interval_ms=10_000), changed_at=FAILED.failed_at)
+    failed = replace(history(start, failure), fail_counts={"monitor_10000": FAILED}, last_failure=failure)
+    plan = cluster_with(failed).plan()
+    assert plan.expired_failures == ()
+    assert [each.name for each in plan.graph.actions.values() if each.resource == DB] == ["stop", "start", "monitor"]
+    stopped = replace(record(3, "stop", ExitCode.OK), changed_at=FAILED.failed_at)
+    answered = replace(history(start, failure, stopped), fail_counts=failed.fail_counts, last_failure=failure)
+    assert cluster_with(answered).plan().expired_failures == ((N1, DB),)
 
 
 def test_a_failure_that_only_the_newest_failure_remembers_is_forgotten_too() -> None:
