@@ -17,8 +17,9 @@ from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
 
 CALLER = Caller("administrator")
-ANSWER_TIMEOUT_MS = 4_000
-"""After so long without an answer the next node is asked."""
+ANSWER_TIMEOUT_MS = 6_000
+"""After so long without an answer the next node is asked: longer than a daemon waits for a leader, so that one that
+lives has answered."""
 PAUSE_MS = 500
 TRIES = 24
 AGAIN = frozenset({Code.CONFLICT.value, Code.TRY_AGAIN.value})

@@ -212,8 +212,11 @@ def rename_service(chance: Chance, _nodes: Nodes) -> Fault:
     last = chance.choice((old, old, third))
 
     def begin(cluster: Cluster) -> End:
-        ask(cluster, *_loading(text))
-        cluster.world.after(wait_ms * MS, lambda: ask(cluster, *_renaming(old, new)))
+        def rename(_is_done: bool) -> None:
+            cluster.world.after(wait_ms * MS, lambda: ask(cluster, *_renaming(old, new)))
+
+        # A load that is asked for once more, behind the rename, would make a second service of the same parameters.
+        ask(cluster, *_loading(text), answered=rename)
         return lambda: ask(cluster, *_renaming(new, last))
 
     return Drawn(f"{old} is called {new}, then {last}", begin, wait_ms + lasts_ms)
