@@ -263,8 +263,7 @@ def record_results(cib: Cib, command: commands.RecordResults, entry: Entry) -> V
         status, happened = _record(status, result, entry, is_start_fatal=is_start_fatal)
         changes.extend(happened)
     before = cib.status.nodes[command.node].orders
-    unbegun = (each.order for each in command.results if each.kind is ResultKind.NOT_BEGUN)
-    not_begun = [order for order in unbegun if order is not None and order in before]
+    not_begun = before.keys() & {each.order for each in command.results if each.kind is ResultKind.NOT_BEGUN}
     if not entry.rules.migration_counts_on_both:
         return accept(without_unused_claims(with_node(cib, status), command.node, not_begun), *changes)
     recorded = with_node(cib, _with_doubts_of_migrations(cib, status))
