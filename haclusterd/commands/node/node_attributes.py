@@ -113,7 +113,7 @@ def _put_until_reboot(
 
 def _has_room(values: Mapping[str, str], name: str, value: str) -> bool:
     """Tell whether a node may have one more attribute, or one with this value: what is not longer may always be set."""
-    if name in values and len(value) <= len(values[name]):
+    if name in values and bytes_in_log(value) <= bytes_in_log(values[name]):
         return True
     others = sum(bytes_in_log(key) + bytes_in_log(each) for key, each in values.items() if key != name)
     return others + bytes_in_log(name) + bytes_in_log(value) <= ATTRIBUTES_BYTES_MAX
