@@ -965,10 +965,16 @@ EXECUTOR = (
         "what failed while its clone was unique is never forgotten",
     ),
     Mutant(
-        "Propagation._hold",
-        "stuck is not None and forbid(start, stuck)",
+        "gangs:hold_together",
+        "stuck is not None",
         "False",
         "a gang of which one instance cannot start is started and stopped without end",
+    ),
+    Mutant(
+        "gangs:hold_together",
+        "leaf.is_managed and join(start, reason)",
+        "False",
+        "an instance of a gang starts into the work of another, as its node was unfenced",
     ),
     Mutant(
         "ActingAlone.stop_what_was_kept",

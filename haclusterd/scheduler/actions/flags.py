@@ -63,6 +63,15 @@ def need(action: Action, why: str = "") -> None:
     action.why = why or action.why
 
 
+def join(action: Action, reason: str) -> bool:
+    """Make an action required for the sake of others of its kind; tell whether it was not."""
+    if not action.is_optional:
+        return False
+    action.is_optional = False
+    action.reason = action.reason or reason
+    return True
+
+
 def drop(action: Action) -> None:
     """Make an action needless; a reload that is dropped was no reload."""
     action.is_optional = True

@@ -48,6 +48,7 @@ from haclusterd.scheduler.model.relation_flags import (
     UNMIGRATABLE_THEN_BLOCKS,
     UNRUNNABLE_FIRST_BLOCKS,
 )
+from haclusterd.scheduler.order.gangs import hold_together
 from haclusterd.scheduler.order.group_flags import GroupFlags
 from haclusterd.scheduler.order.interleave import (
     NOTIFIED,
@@ -136,22 +137,13 @@ class Propagation:
             self._drain()
 
     def hold_together(self, gangs: Iterable[Resource]) -> None:
-        """Let no instance of a gang start where one of them has to and cannot (docs/design/0015-devices.md)."""
+        """Let all instances of a gang do what one of them does; ends, as each change goes one way."""
         pending = list(gangs)
-        while pending:
-            held = [gang for gang in pending if self._hold(gang)]
+        while changed := [action for gang in pending for action in hold_together(gang)]:
+            for action in changed:
+                self._changed(action)
+                self._block_dependents(action)
             self._drain()
-            pending = pending if held else []
-
-    def _hold(self, gang: Resource) -> bool:
-        """Forbid the starts of a gang because of one that cannot be done; tell whether that is new."""
-        begins = (start for leaf in gang.leaves() for start in leaf.actions.get((START, 0), ()))
-        starts = [start for start in begins if not start.is_optional]
-        stuck = next((start for start in starts if not start.is_runnable), None)
-        held = [start for start in starts if stuck is not None and forbid(start, stuck)]
-        for start in held:
-            self._changed(start)
-        return bool(held)
 
     def _drain(self) -> None:
         while self._waiting or self._counting:
