@@ -168,3 +168,16 @@ def test_a_daemon_that_is_stopped_in_maintenance_stops_nothing() -> None:
     cluster.until(cluster.is_settled, 30_000, "settled")
     assert not ended
     assert not cluster.cib.status.fencing_history
+
+
+def test_what_a_resource_in_maintenance_uses_goes_on_where_everything_is_to_stop() -> None:
+    cluster = formed()
+    cluster.configure([configurations.primitive("web", meta={"maintenance": "true"})])
+    cluster.configure([usual_properties(stop_all_resources="true")])
+    cluster.until_settled(20_000, "the others have stopped")
+    assert cluster.runs_once("ip")
+    assert cluster.runs_once("web")
+    assert not cluster.runs_once("db")
+    cluster.configure([configurations.primitive("web")])
+    cluster.until_settled(20_000, "it has stopped, and then what it used")
+    assert not cluster.truth.copies_of(ResourceId("ip"))

@@ -8,6 +8,7 @@ Source: Pacemaker Explained, "Resource Meta-Attributes", "Deciding Which Nodes a
 "Ordering", "Tickets".
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -99,7 +100,8 @@ class _Reading:
         if any(self._is_maintained(self.cib.status.nodes[name]) for name in holders if name in self.cib.status.nodes):
             return ""
         if self._is_kept_stopped(resource):
-            return f"{resource} runs on {', '.join(holders)}, and is to be stopped" if holders else ""
+            is_due = holders and not self._is_in_use(resource)
+            return f"{resource} runs on {', '.join(holders)}, and is to be stopped" if is_due else ""
         if self._is_beyond(resource):
             return ""
         surplus = self._surplus(resource)
@@ -196,6 +198,30 @@ class _Reading:
 
     def _wants_stopped(self, name: ResourceId) -> bool:
         return self._meta(name).get("target-role", "").lower() == "stopped"
+
+    def _is_in_use(self, resource: ResourceId) -> bool:
+        """Tell whether something runs that would have to stop first and is left alone (`crm_simulate`: "blocked")."""
+        reached, pending = {resource}, [resource]
+        while pending:
+            for user in self._users(pending.pop()):
+                if user in reached:
+                    continue
+                if self.truth.active_nodes(user) and not self._is_managed(user):
+                    return True
+                reached.add(user)
+                pending.append(user)
+        return False
+
+    def _users(self, resource: ResourceId) -> Iterator[ResourceId]:
+        """Yield what stops before a resource: the members after it, and what an ordering puts after it."""
+        chain = self._chain(resource)
+        for member, name in itertools.pairwise(chain):
+            each = self.cib.in_force.resources[name]
+            if isinstance(each, Group):
+                yield from each.members[each.members.index(member) + 1 :]
+        for constraint in self.cib.in_force.constraints.values():
+            if isinstance(constraint, Ordering) and constraint.first in chain and constraint.is_symmetrical:
+                yield from self._insides(constraint.then)
 
     def _is_beyond(self, resource: ResourceId) -> bool:
         """Tell whether something more than this judge understands has a say about a resource."""
