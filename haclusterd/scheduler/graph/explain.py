@@ -8,7 +8,7 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.assign.rivals import to_be_promoted, to_win
 from haclusterd.scheduler.graph.reasons import why_nowhere
-from haclusterd.scheduler.model.entities import Inventory, Node, Resource, Variant
+from haclusterd.scheduler.model.entities import STOP, Inventory, Node, Resource, Variant
 
 
 def place_all(inventory: Inventory) -> Mapping[ResourceId, Placement]:
@@ -70,7 +70,7 @@ def _verdict(resource: Resource) -> str:
     if not resource.is_managed:
         return "left alone: maintenance" if resource.found.is_maintenance else "left alone: not managed"
     if node is None or resource.assignment.next_role is Role.STOPPED:
-        return why_nowhere(resource, resource.current_node())
+        return _held_stop(resource) or why_nowhere(resource, resource.current_node())
     stuck = [item.name for item in resource.found.active_nodes if item.is_unclean and not item.can_be_fenced]
     if stuck:
         return f"blocked: {', '.join(stuck)} may run it and cannot be fenced"
@@ -80,6 +80,16 @@ def _verdict(resource: Resource) -> str:
         return f"moves to {node.name}"
     wait = resource.assignment.device_wait
     return f"starts on {node.name}: {wait}" if wait else f"starts on {node.name}"
+
+
+def _held_stop(resource: Resource) -> str:
+    """Say which resource is left alone that would have to stop before one that is to stop; empty where none is."""
+    for stop in resource.actions.get((STOP, 0), ()):
+        firsts = [relation.first for relation in stop.before if relation.flags and relation.first.task == STOP]
+        users = [each.resource.id for each in firsts if each.resource is not None and not each.resource.is_managed]
+        if users and stop.node is not None and not stop.is_optional and not stop.is_runnable:
+            return f"is to stop on {stop.node.name} after {users[0]}, which is left alone"
+    return ""
 
 
 def _scores(inventory: Inventory, resource: Resource) -> tuple[NodeScore, ...]:
