@@ -6,6 +6,7 @@ each node; an instance of a unique clone has a name of its own, and so exactly o
 Defaults of resources count: plans follow them, and this must allow what plans do, and no more.
 """
 
+import sys
 from collections.abc import Mapping
 
 from haclusterd.model.configuration import Bundle, Clone, Configuration, Primitive, Resource, primitives_of
@@ -40,16 +41,20 @@ class Copies:
     def may_be_wanted(self, resource: ResourceId) -> bool:
         """Tell whether something may run under that name: `db:0` if `db` is of a unique clone, else `db`.
 
-        What is not configured, and what is in a bundle, is left to plans.
+        Of a unique clone numbers are below its `clone-max`; without one, how many there are is left to plans, as is
+        what is not configured, and what is in a bundle.
         """
-        base, colon, _ = resource.partition(":")
+        base, colon, number = resource.partition(":")
         primitive = self._configuration.resources.get(ResourceId(base))
         if primitive is None or isinstance(self._top_of(primitive.id), Bundle):
             return True
         clone = self._clone_of(primitive.id)
         if clone is None or not self._is_unique(clone):
             return not colon
-        return bool(colon) or not self._can_differ(clone)
+        if not colon:
+            return not self._can_differ(clone)
+        most = _integer(collective_meta(self._configuration, clone).get("clone-max"), sys.maxsize)
+        return _integer(number, 0) < most
 
     def _is_unique(self, clone: Clone) -> bool:
         meta = collective_meta(self._configuration, clone)

@@ -462,6 +462,12 @@ APPLY = (
         "a plan of before the change starts two instances of the unique clone that has become a primitive",
     ),
     Mutant(
+        "Copies.may_be_wanted",
+        "_integer(number, 0) < most",
+        "True",
+        "a plan of before the change starts one instance more than a unique clone may have",
+    ),
+    Mutant(
         "Leaving.deadline",
         "bound > self._asked_at",
         "bound > self._drained_since + self._span_ms",

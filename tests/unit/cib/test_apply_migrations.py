@@ -389,7 +389,9 @@ def test_every_replica_spells_the_doubts_that_a_batch_of_probes_leaves_alike(log
     assert list(log.cib.status.nodes[N3].histories) == machines
 
 
-@pytest.mark.parametrize(("is_unique", "wanted", "refused"), [(False, "db", "db:0"), (True, "db:0", "db")])
+@pytest.mark.parametrize(
+    ("is_unique", "wanted", "refused"), [(False, "db", "db:0"), (True, "db:0", "db"), (True, "db:1", "db:2")]
+)
 def test_a_plan_of_before_starts_nothing_that_a_change_has_taken_away(
     log: Log, *, is_unique: bool, wanted: str, refused: str
 ) -> None:

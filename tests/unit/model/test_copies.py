@@ -73,6 +73,21 @@ def test_a_name_has_a_number_where_instances_differ(text: str, names: tuple[str,
     assert wanted == tuple(each for each in names if each.partition(":")[0] == name)
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("clone pgs pg meta globally-unique=true clone-max=2", ("pg:0", "pg:1")),
+        ("group g pg\nclone pgs g meta clone-node-max=2\nrsc_defaults clone-max=1", ("pg:0",)),
+        ("clone pgs pg meta globally-unique=true", ("pg:0", "pg:1", "pg:2", "pg:3")),
+        ("clone pgs pg meta globally-unique=true clone-max=0", ()),
+    ],
+)
+def test_of_a_unique_clone_only_so_many_are_wanted_as_it_says(text: str, wanted: tuple[str, ...]) -> None:
+    copies = Copies(configured(text), NODES)
+    names = [f"pg:{number}" for number in range(4)]
+    assert tuple(name for name in names if copies.may_be_wanted(ResourceId(name))) == wanted
+
+
 def bundled() -> Configuration:
     """Return what runs in containers: how it is called is left to plans."""
     made = configured("")
