@@ -381,7 +381,7 @@ class ControllerMachine:
         )
         if own.state not in (NodeState.LOST, NodeState.FENCED) and not is_outside:
             return ()
-        target = transfer_target(cib, self._node)
+        target = transfer_target(cib, self._node, self._followers)
         return (TransferLeadership(target),) if target is not None else ()
 
     # -- planning ---------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from haclusterd.cib.commands import Join, Leaving, PublishWatchdog, RequestLeave
 from haclusterd.machines.effects import Effect, Note, Propose, Scope, TransferLeadership
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib, NodeState, NodeStatus
+from haclusterd.model.followers import Followers
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.records import dataclass
@@ -255,10 +256,23 @@ class JoiningMachine:
         return self._retry_at if self._state is JoinState.HELD else NEVER
 
 
-def transfer_target(cib: Cib, node: NodeName) -> NodeName | None:
-    """Return another voter that is online and stays, the first by name; a witness only if there is no other."""
-    for name in sorted(cib.voters(), key=lambda name: (cib.members[name].is_witness, name)):
-        status = cib.status.nodes.get(name)
-        if name != node and status is not None and status.state is NodeState.ONLINE and not status.is_leaving:
-            return name
-    return None
+def may_lead(cib: Cib, node: NodeName) -> bool:
+    """Tell whether a member is a voter that is online and stays: one that is lost could plan nothing as DC."""
+    status = cib.status.nodes.get(node)
+    is_there = status is not None and status.state is NodeState.ONLINE and not status.is_leaving
+    return is_there and node in cib.voters()
+
+
+def transfer_target(cib: Cib, node: NodeName, followers: Followers | None = None) -> NodeName | None:
+    """Return another voter that may lead, the first by name; a witness only if there is no other.
+
+    Of `followers` those that do not answer come last, the longest silent at the end: nobody has declared a dead node
+    lost as long as the DC itself is.
+    """
+    behind = {each.name: each for each in followers.behind} if followers is not None else {}
+
+    def rank(name: NodeName) -> tuple[bool, bool, int, NodeName]:
+        silent = behind.get(name)
+        return silent is not None, cib.members[name].is_witness, -silent.answered_at if silent is not None else 0, name
+
+    return min((name for name in cib.voters() if name != node and may_lead(cib, name)), key=rank, default=None)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from haclusterd.cib.commands import Lost
 from haclusterd.machines.effects import Effect, Note, Propose, Scope, TransferLeadership
+from haclusterd.machines.joining import may_lead
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.followers import Follower, Followers
@@ -574,7 +575,7 @@ class MembershipMachine:
         """Judge a node cut off from the DC only: hand over to a node that hears all, or fence the least linked one."""
         since = self._unheard_since.setdefault(status.name, moment.now)
         for target in sorted(hearing):
-            if target != self._node and self._hears_all(cib, view, target):
+            if target != self._node and may_lead(cib, target) and self._hears_all(cib, view, target):
                 text = f"{status.name} is cut from here, not from {', '.join(hearing)}; handing over to {target}"
                 return (Note("leadership", text), TransferLeadership(target))
         wait_until = max(after(since, self._timing.one_way_ms), self._next_one_way_at)

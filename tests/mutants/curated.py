@@ -1079,6 +1079,18 @@ JOINING = (
 
 MEMBERSHIP = (
     Mutant(
+        "MembershipMachine._heard_by_others",
+        "may_lead(cib, target)",
+        "True",
+        "a DC hands over to a node that is lost and waits for its fencing: nobody is declared lost any more",
+    ),
+    Mutant(
+        "joining:transfer_target",
+        "{each.name: each for each in followers.behind} if followers is not None else {}",
+        "{}",
+        "a leader that is lost hands over to a dead node again and again, and nothing is recovered",
+    ),
+    Mutant(
         "MembershipMachine.is_settled",
         "known is None or known.incarnation != status.incarnation",
         "False",

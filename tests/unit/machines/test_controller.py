@@ -12,6 +12,7 @@ from haclusterd.machines.effects import Effect, Note, TransferLeadership
 from haclusterd.machines.repeats import FREE_REPEATS
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.followers import Follower, Followers
 from haclusterd.model.graph import ActionKind, GraphAction, Plan, TransitionGraph
 from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime
@@ -635,6 +636,18 @@ def test_it_hands_over_to_nobody_who_is_gone_or_goes() -> None:
     assert transfers(dc.step()) == [N3]
     dc.cluster.lose(N3)
     assert transfers(dc.step()) == []
+
+
+def test_it_hands_over_to_one_that_answers_or_did_so_last() -> None:
+    dc = Dc()
+    dc.step()
+    dc.cluster.lose(N1)
+    gone = Follower(N2, Instant(2000), Instant(2000), is_linked=False)
+    dc.controller.take_followers(Followers(Instant(3000), (gone,)))
+    assert transfers(dc.step()) == [N3]
+    going = Follower(N3, Instant(1000), Instant(1000), is_linked=True)
+    dc.controller.take_followers(Followers(Instant(3000), (gone, going)))
+    assert transfers(dc.step()) == [N2]
 
 
 def test_expired_failures_are_forgotten_before_anything_is_planned_with_them() -> None:

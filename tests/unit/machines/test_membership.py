@@ -319,6 +319,13 @@ def test_it_does_not_hand_over_to_a_node_that_does_not_hear_it() -> None:
     assert not any(isinstance(effect, TransferLeadership) for effect in effects)
 
 
+def test_it_does_not_hand_over_to_a_node_that_is_lost() -> None:
+    """A DC that is lost could declare nobody lost, and waits for its own fencing (seed 411019)."""
+    dc = Dc()
+    dc.cluster.lose(N3)
+    assert not any(isinstance(effect, TransferLeadership) for effect in dc.judge(*ONLY_N3_HEARS_N2))
+
+
 def deaf(*, hears_n3: int) -> list[HeardNode]:
     """n2 is heard by all; it has not heard the DC."""
     return [heard(N2, 50, {N1: T + 50, N3: hears_n3}), heard(N3, 50, {N1: 50, N2: 50})]
