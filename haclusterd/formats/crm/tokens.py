@@ -97,6 +97,8 @@ def _join(text: str) -> Iterable[tuple[_Joined, tuple[str, ...]]]:
         content = stripped[:-1] if is_continued else stripped
         joined.add(content, number, len(physical) - len(physical.lstrip(_SPACE)) + 1)
         if is_continued:
+            if _ends_quoted(joined.text):
+                joined.text += " "
             continue
         if joined.text.strip(_SPACE):
             yield joined, tuple(comments)
@@ -104,6 +106,20 @@ def _join(text: str) -> Iterable[tuple[_Joined, tuple[str, ...]]]:
         joined = _Joined()
     if joined.text.strip(_SPACE):
         yield joined, tuple(comments)
+
+
+def _ends_quoted(text: str) -> bool:
+    r"""Tell whether a text ends with a closed quote: the word ends there, also where no space is before the `\`."""
+    if not text.endswith(("'", '"')):
+        return False
+    offset, is_quoted = 0, False
+    while offset < len(text):
+        piece = _PIECE.match(text, offset)
+        if piece is None and text[offset] in "'\"":
+            return False
+        is_quoted = piece is not None and (piece["literal"] is not None or piece["escaped"] is not None)
+        offset = piece.end() if piece else offset + 1
+    return is_quoted
 
 
 def _scan(joined: _Joined, file: str) -> tuple[Token, ...] | ReportItem:

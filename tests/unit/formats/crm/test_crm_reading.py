@@ -77,6 +77,28 @@ def test_continued_lines_are_joined_without_their_indentation() -> None:
     assert [operation.interval_ms for operation in made.operations] == [5000]
 
 
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_a_closed_quote_before_a_continued_lines_end_ends_the_word(quote: str) -> None:
+    lines = ('primitive p Dummy params a="x y"', '  op monitor interval="5s"', "  meta b=1")
+    made = primitive("\\\n".join(lines).replace('"', quote))
+    assert made.parameters[0].pairs == (("a", "x y"),)
+    assert [operation.interval_ms for operation in made.operations] == [5000]
+    assert made.meta[0].pairs == (("b", "1"),)
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ('a="\\\n  x,\\\n  y"', "x,y"),
+        ("a='x'\"y\\\n  z\"", "xyz"),
+        ('a=x\\"\\\n  y', 'x"y'),
+    ],
+    ids=["an opening quote", "a quote inside", "no quote but the sign"],
+)
+def test_what_is_not_closed_goes_on_in_the_next_line(written: str, value: str) -> None:
+    assert primitive(f"primitive p Dummy {written}").parameters[0].pairs == (("a", value),)
+
+
 def test_comments_stand_above_their_statement() -> None:
     script = parse_script("# one\n\n  # two\nnode a\n# three\nnode b \\\n# four\n a=b\n# five", "text")
     assert [statement.comments for statement in script.statements] == [("# one", "# two"), ("# three", "# four")]
