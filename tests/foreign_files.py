@@ -21,10 +21,10 @@ class File:
         self.before = text
         self.printed = ""
 
-    def type(self, *words: str, compat: str = "") -> int:
+    def type(self, *words: str, compat: str = "", typed: str = "") -> int:
         out = io.StringIO()
         world = World(
-            streams=Streams(io.StringIO(""), out, out),
+            streams=Streams(io.StringIO(typed), out, out),
             environment={"CIB_file": str(self.path), "CRM_COMPAT": compat, "XDG_STATE_HOME": str(self.path.parent)},
             connect=lambda _: ClusterClient(running()),
             open_file=lambda path: OfflineClient(path, "root@n1", lambda: NOW, self.survey),

@@ -165,6 +165,20 @@ BOOKKEEPING = frozenset(
 )
 """Those that nobody chose: tools write them."""
 
+NOT_IN_SCHEMA = frozenset({
+    "cluster_recheck_interval", "dc_deadtime", "default-action-timeout", "default-migration-threshold",
+    "default-resource-failure-stickiness", "default-resource-stickiness", "default_action_timeout",
+    "default_migration_threshold", "default_resource_failure_stickiness", "default_resource_stickiness",
+    "election_timeout", "expected-quorum-votes", "is-managed-default", "is_managed_default", "no_quorum_policy",
+    "notification-agent", "notification-recipient", "remove_after_stop", "shutdown_escalation", "startup_fencing",
+    "stonith_action", "stonith_enabled", "stop_orphan_actions", "stop_orphan_resources", "symmetric_cluster",
+    "transition_idle_timeout",
+})  # fmt: skip
+"""Properties with which Pacemaker refuses a whole CIB of a schema since 3.0 (measured with cibadmin 2.1.5)."""
+
+FORMER_INFRASTRUCTURES = frozenset({"heartbeat", "openais", "classic openais", "classic openais (with plugin)", "cman"})
+"""Values of cluster-infrastructure with which it does the same."""
+
 META_ATTRIBUTES: tuple[Row, ...] = (
     Row("target-role", ValueType.CHOICE, "Started", "The role that the resource should have.",
         choices=("Started", "Stopped", "Unpromoted", "Promoted"),

@@ -108,7 +108,10 @@ def statement(context: Context, arguments: Arguments) -> Outcome[Change]:
     if has_errors(made.reports):
         return Outcome(every_error(context, made))
     done = f"committed {' '.join(words if words[0].lower() in SECTIONS else words[:2])}"
-    return change(context, _redirected(context, arguments, made), done=done, reports=made.reports, places=made.places)
+    return change(
+        context, _redirected(context, arguments, made), done=done, reports=made.reports, places=made.places,
+        keeps_unknown=context.is_foreign and arguments.flag("as_crmsh"),
+    )  # fmt: skip
 
 
 def script(context: Context, arguments: Arguments) -> Outcome[Change]:
@@ -118,7 +121,10 @@ def script(context: Context, arguments: Arguments) -> Outcome[Change]:
         return Outcome(every_error(context, made))
     reports = (*made.reports, *(removal(context, made.configuration) if made.erases else ()))
     new = _redirected(context, arguments, made)
-    return change(context, new, done="committed", reports=reports, places=made.places)
+    return change(
+        context, new, done="committed", reports=reports, places=made.places,
+        keeps_unknown=context.is_foreign and arguments.flag("as_crmsh"),
+    )  # fmt: skip
 
 
 def _redirected(context: Context, arguments: Arguments, made: Reading) -> Configuration:

@@ -14,6 +14,7 @@ from typing import TypeVar
 from haclusterd.commands.attribute_sets import every_block
 from haclusterd.commands.context import Context
 from haclusterd.formats.cib_xml.notes import AS_IN_PACEMAKER
+from haclusterd.formats.cib_xml.upgrade import renamed
 from haclusterd.model import durations
 from haclusterd.model.configuration import (
     AttributeSet,
@@ -37,7 +38,9 @@ from haclusterd.model.operations import DEFAULTABLE, ONE_SHOT, OPERATION_ATTRIBU
 from haclusterd.model.properties import BOOTSTRAP_OPTIONS, is_of_others, is_own_meta, meta_row, property_row
 from haclusterd.model.property_tables import (
     BOOKKEEPING,
+    FORMER_INFRASTRUCTURES,
     META_NAMES,
+    NOT_IN_SCHEMA,
     PACEMAKERS_PROPERTIES,
     PROPERTY_NAMES,
     WATCHDOG_TIMEOUTS,
@@ -127,7 +130,26 @@ def settled_for(
     context: Context, configuration: Configuration, places: Places
 ) -> tuple[Configuration, tuple[ReportItem, ...]]:
     """Settle what was written for this cluster; what is in a CIB of Pacemaker stays as Pacemaker keeps it."""
-    return (configuration, ()) if context.is_foreign else settle(configuration, places)
+    return _without_refused_notes(configuration, places) if context.is_foreign else settle(configuration, places)
+
+
+def _without_refused_notes(
+    configuration: Configuration, places: Places
+) -> tuple[Configuration, tuple[ReportItem, ...]]:
+    """Leave out what tools of old releases noted, and what today's schemas have no place for."""
+    work = _Settling(places, is_foreign=True)
+    blocks = tuple(_with_pairs(block, list(_taken(work, block))) for block in configuration.properties)
+    return (replace(configuration, properties=blocks) if work.reports else configuration), tuple(work.reports)
+
+
+def _taken(work: _Settling, block: AttributeSet) -> Iterator[tuple[str, str]]:
+    for name, value in block.pairs:
+        is_former = name == "cluster-infrastructure" and value in FORMER_INFRASTRUCTURES
+        if is_former or (name in NOT_IN_SCHEMA and name in BOOKKEEPING):
+            problem = f"the property {name}={value}: Pacemaker takes no CIB that has it any more"
+            work.left_out(("properties", name), problem, "nothing to do", Severity.INFO)
+        else:
+            yield name, value
 
 
 def _without_watchdog_devices(work: _Settling, configuration: Configuration) -> Configuration:
@@ -169,13 +191,16 @@ def bad_values(configuration: Configuration, places: Places) -> tuple[ReportItem
 
 def _properties(work: _Settling, block: AttributeSet) -> AttributeSet:
     pairs: list[tuple[str, str]] = []
-    for name, value in block.pairs:
-        path, row = ("properties", name), property_row(name)
+    for written, value in block.pairs:
+        name, path = renamed(written), ("properties", written)
+        row = property_row(name)
+        if name != written:
+            work.note(Code.STORED_AS, path, what=f"{written}={value}", stored=name)
         if name in PACEMAKERS_PROPERTIES or name in WATCHDOG_TIMEOUTS:
             pairs += _pacemakers(work, block, name, value)
         elif row is not None:
             pairs.append((name, work.value(row, value, name, path)))
-        elif work.is_foreign and not is_of_others(block.id, name):
+        elif work.is_foreign and (name in NOT_IN_SCHEMA or not is_of_others(block.id, name)):
             problem = f"the property {name}, which there is not, {AS_IN_PACEMAKER}"
             work.left_out(path, problem, did_you_mean(name, PROPERTY_NAMES))
         else:

@@ -17,7 +17,13 @@ from haclusterd.model.properties import (
     meta_row,
     property_row,
 )
-from haclusterd.model.property_tables import META_NAMES, PACEMAKERS_PROPERTIES, PROPERTY_NAMES, WATCHDOG_TIMEOUTS
+from haclusterd.model.property_tables import (
+    META_NAMES,
+    NOT_IN_SCHEMA,
+    PACEMAKERS_PROPERTIES,
+    PROPERTY_NAMES,
+    WATCHDOG_TIMEOUTS,
+)
 from haclusterd.model.words import HIDDEN, bad_character
 from haclusterd.reports.codes import Code
 from haclusterd.reports.suggestions import did_you_mean
@@ -115,7 +121,7 @@ def _check_property(judgement: Judgement, block: str, name: str, value: str) -> 
     row, path = property_row(name), ("properties", name)
     if judgement.is_foreign and (name in PACEMAKERS_PROPERTIES or name in WATCHDOG_TIMEOUTS):
         return
-    if row is None and is_of_others(block, name):
+    if row is None and name not in NOT_IN_SCHEMA and is_of_others(block, name):
         why = "the cluster does not read it, agents may"
         judgement.note(Code.KEPT, path, what=f"the property {name}", why=why)
         return
@@ -124,7 +130,10 @@ def _check_property(judgement: Judgement, block: str, name: str, value: str) -> 
         remedy = f"write today: {former}" if former is not None else did_you_mean(
             name, PROPERTY_NAMES, "leave it out; all are shown by: crm configure get_property"
         )
-        judgement.unknown(Code.UNKNOWN_PROPERTY, path, remedy=remedy, name=name)
+        if name in NOT_IN_SCHEMA:
+            judgement.note(Code.UNKNOWN_PROPERTY, path, remedy=remedy, name=name)
+        else:
+            judgement.unknown(Code.UNKNOWN_PROPERTY, path, remedy=remedy, name=name)
         return
     judgement.check_value(row, value, name, path)
 

@@ -70,6 +70,11 @@ def is_of_today(name: str | None) -> bool:
     return int(found[1]) >= _STRICT[0] if found else name in _WITHOUT_NUMBER
 
 
+def renamed(written: str) -> str:
+    """Return the name of today of a property that Pacemaker still reads under its old one."""
+    return _RENAMED_PROPERTIES.get(written, written)
+
+
 def name_of_today(written: str) -> str:
     """Return what a property is called today."""
     dashed = _with_dashes(written)
@@ -104,7 +109,7 @@ def _with_new_values(block: AttributeSet) -> AttributeSet:
     """Give properties and their values the names that they have today."""
     pairs: list[tuple[str, str]] = []
     for written, value in block.pairs:
-        name = _RENAMED_PROPERTIES.get(written, written)
+        name = renamed(written)
         row = property_row(name)
         pairs.append((name, _RENAMED_VALUES.get((row.name if row else name, value), value)))
     return replace(block, pairs=tuple(pairs))

@@ -266,6 +266,28 @@ def test_it_comes_in_as_it_is_and_what_is_shown_of_it_comes_in_again(text: str, 
     assert cluster.cib.configuration == before
 
 
+def test_a_property_under_its_former_name_is_kept_under_todays() -> None:
+    cluster = formed()
+    outcome = load(cluster, "property cib-bootstrap-options: crmd-transition-delay=2s stonith-enabled=false", "a.crm")
+    assert refusals(outcome) == []
+    for command in outcome.commands:
+        cluster.do(command)
+    (block,) = cluster.cib.configuration.properties
+    assert block.pairs == (("transition-delay", "2s"), ("stonith-enabled", "false"))
+    assert "crmd-transition-delay=2s is kept as transition-delay" in [each.message for each in outcome.reports]
+
+
+def test_a_former_name_of_what_only_pacemaker_reads_is_left_out() -> None:
+    outcome = load(formed(), "property crmd-integration-timeout=3min stonith-enabled=false", "a.crm")
+    assert refusals(outcome) == []
+    assert any("left out: the property join-integration-timeout=3min" in each.message for each in outcome.reports)
+
+
+def test_a_known_property_with_underscores_is_refused_as_by_pacemaker() -> None:
+    outcome = load(formed(), "property stonith_enabled=false redis_REPL_INFO=n1", "a.crm")
+    assert refusals(outcome) == ["a.crm:1:10: unknown cluster property stonith_enabled"]
+
+
 def migration_of(text: str) -> dict[str, Any]:
     """Ask for the migration of a vendor's configuration as cibadmin would print it, on a machine that has all agents.
 

@@ -271,3 +271,65 @@ def test_names_that_pacemaker_ignores_are_shown_and_load_again_with_a_warning(tm
         assert [name in line for line in second.printed.splitlines() if line.startswith("WARNING")].count(True) == 1
     assert second.type("configure", "show") == 0
     assert second.printed == shown
+
+
+OF_THE_YEAR_2012 = """\
+node n1
+property $id="cib-bootstrap-options" \\
+    dc-version="1.1.7-6.el6" cluster-infrastructure="{infrastructure}" expected-quorum-votes="2" \\
+    stonith-enabled="false"
+"""
+
+
+@pytest.mark.parametrize("infrastructure", ["openais", "cman", "classic openais (with plugin)", "heartbeat"])
+def test_what_old_releases_noted_is_left_out_where_pacemaker_would_refuse_the_file(
+    tmp_path: Path, infrastructure: str
+) -> None:
+    file = File(tmp_path / "cib.xml", EMPTY)
+    (tmp_path / "old.crm").write_text(OF_THE_YEAR_2012.format(infrastructure=infrastructure))
+    assert file.type("configure", "load", "update", str(tmp_path / "old.crm")) == 0, file.printed
+    text = file.path.read_text()
+    assert "cluster-infrastructure" not in text
+    assert "expected-quorum-votes" not in text
+    assert 'name="dc-version" value="1.1.7-6.el6"' in text
+    for left_out in (f"cluster-infrastructure={infrastructure}", "expected-quorum-votes=2"):
+        assert f"left out: the property {left_out}" in file.printed
+
+
+def test_what_pacemaker_notes_today_stays_in_the_file(file: File) -> None:
+    assert file.type("configure", "property", "cluster-infrastructure=corosync") == 0, file.printed
+    assert 'name="cluster-infrastructure" value="corosync"' in file.path.read_text()
+
+
+@pytest.mark.parametrize("compat", ["", "crmsh"])
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("default-resource-stickiness", "write today: rsc_defaults resource-stickiness=VALUE"),
+        ("stonith_enabled", "did you mean stonith-enabled?"),
+    ],
+)
+def test_a_property_with_which_pacemaker_refuses_the_file_is_refused(
+    file: File, tmp_path: Path, name: str, remedy: str, compat: str
+) -> None:
+    (tmp_path / "old.crm").write_text(f"property {name}=0\n")
+    assert file.type("configure", "load", "update", str(tmp_path / "old.crm"), compat=compat) == 78
+    assert f"unknown cluster property {name} ({remedy})" in file.printed
+    assert file.path.read_text() == DOCUMENT
+
+
+UNKNOWN = ("primitive a ocf:heartbeat:Dummy meta resource-failure-stickiness=5", "property no-quorum-polcy=stop")
+
+
+@pytest.mark.parametrize("statement", UNKNOWN)
+@pytest.mark.parametrize("is_script", [False, True], ids=["a command", "a script"])
+def test_as_crmsh_a_statement_keeps_a_name_that_pacemaker_ignores(
+    file: File, statement: str, is_script: bool
+) -> None:
+    words, typed = ([], f"{statement}\n") if is_script else (statement.split(), "")
+    assert file.type("configure", *words, typed=typed) == 78
+    assert file.path.read_text() == DOCUMENT
+    assert file.type("configure", *words, typed=typed, compat="crmsh") == 0, file.printed
+    name, _, value = statement.rsplit(maxsplit=1)[-1].partition("=")
+    assert f"WARNING: {'standard input:1' if is_script else ''}" in file.printed
+    assert f'name="{name}" value="{value}"' in file.path.read_text()
