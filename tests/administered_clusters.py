@@ -118,7 +118,7 @@ def _fits(event: Event, query: HistoryQuery) -> bool:
     return (
         (query.since is None or event.at >= query.since)
         and (query.until is None or event.at <= query.until)
-        and query.node in (None, event.change.node)
+        and (not query.nodes or event.change.node in query.nodes)
         and (not query.resources or event.change.resource in query.resources)
         and (not query.kinds or event.change.kind in query.kinds)
     )

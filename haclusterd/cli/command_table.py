@@ -409,8 +409,9 @@ def _one(known: dict[str, Argument], taken: Taken | Parameter | Option) -> Param
         return Option(flag, taken.name, taken.help or argument.doc, value, completes, choices, is_list)
     is_required = argument.is_required if taken.is_required is None else taken.is_required
     takes = taken.takes or (Takes.MANY if is_list else Takes.ONE)
+    is_number = argument.kind is Kind.INTEGER if taken.is_number is None else taken.is_number
     return Parameter(
-        taken.name, takes, not is_required, completes, choices, argument.kind is Kind.INTEGER,
+        taken.name, takes, not is_required, completes, choices, is_number,
         taken.help or argument.doc, taken.grammar,
     )  # fmt: skip
 

@@ -33,6 +33,12 @@ def _history(session: Session, invocation: Invocation) -> int:
     return look_back(session, invocation)
 
 
+def _past_moments(session: Session, invocation: Invocation) -> int:
+    from haclusterd.cli.own.past_moments import carry_out as look_at
+
+    return look_at(session, invocation)
+
+
 def _options(session: Session, invocation: Invocation) -> int:
     from haclusterd.cli.settings import carry_out as set_
 
@@ -168,6 +174,7 @@ _SPECIAL: Mapping[tuple[str, str], Callable[[Session, Invocation], int]] = {
     ("configure", "commit"): _nothing_waits,
     ("configure", "discard"): _nothing_waits,
     ("configure", "diff"): _nothing_waits,
+    **{("history", name): _past_moments for name in ("show", "diff", "transition")},
     ("history", ""): _history,
     ("options", ""): _options,
     ("cibstatus", "simulate"): _simulate,

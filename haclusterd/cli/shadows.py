@@ -80,7 +80,7 @@ def _words(arguments: Mapping[str, Json]) -> list[str]:
 
 def _make(shadows: Shadows, name: str, *, is_empty: bool) -> Response | None:
     """Write a copy; return what keeps it from being written."""
-    from haclusterd.cib.codec import decode_cib, encode_cib
+    from haclusterd.cib.codec import encode_cib
     from haclusterd.model.cluster import Cib
 
     if is_empty:
@@ -89,9 +89,35 @@ def _make(shadows: Shadows, name: str, *, is_empty: bool) -> Response | None:
     answer = _ask(shadows.live, "cluster.export", {})
     if answer.exit:
         return answer
-    data = text(fields(answer.data), "text").encode()
-    _write(shadows, name, data, decode_cib(data).version.epoch)
+    _keep(shadows, name, answer)
     return None
+
+
+def _keep(shadows: Shadows, name: str, exported: Response) -> None:
+    """Write a copy of an exported state."""
+    from haclusterd.cib.codec import decode_cib
+
+    data = text(fields(exported.data), "text").encode()
+    _write(shadows, name, data, decode_cib(data).version.epoch)
+
+
+def save_past(session: Session, name: str, at: str) -> Response:
+    """Make a copy of the state as it was at a time (ISO 8601)."""
+    shadows = session.shadows
+    assert shadows is not None
+    if not FILE_NAME.match(name) or name == LIVE:
+        return refused("BAD_ARGUMENT", f"{name!r} is no name for a shadow CIB", "letters, digits, _ . -", 2)
+    if name in shadows.names() and not session.options.force:
+        return refused("EXISTS", f"shadow CIB {name} exists already", "--force replaces it, or give another name", 108)
+    exported = session.ask("cluster.export", {"at": at})
+    if exported.exit:
+        return exported
+    try:
+        _keep(shadows, name, exported)
+    except OSError as error:
+        return refused("INPUT_OUTPUT", f"{shadows.directory}: {error.strerror or error}", "", 74)
+    said = ShownReport("info", "REQUESTED", f"shadow CIB {name} is made; to look at it: crm cib use {name}")
+    return Response("", 0, (*exported.reports, said))
 
 
 def _write(shadows: Shadows, name: str, data: bytes, version: int) -> None:

@@ -356,7 +356,7 @@ def history(context: Context, arguments: Arguments) -> Outcome[Events]:
         if isinstance(found, ReportItem):
             return refusal(found)
         about = found
-    query = HistoryQuery(limit=SEARCHED if word else limit, since=None, until=None, node=None, resources=(),
+    query = HistoryQuery(limit=SEARCHED if word else limit, since=None, until=None, nodes=(), resources=(),
                          kinds=tuple(map(str, _KINDS)))  # fmt: skip
     recalled = context.past.recall(query)
     events: list[Event] = [event for event in recalled.events if about is None or _concerns(event, about)]

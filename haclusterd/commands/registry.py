@@ -11,7 +11,7 @@ from haclusterd.commands.access import gate, questions
 from haclusterd.commands.configure import assistance, configure, declaration, schema, showing
 from haclusterd.commands.configure import graph as configure_graph
 from haclusterd.commands.context import Context
-from haclusterd.commands.history import availability, history
+from haclusterd.commands.history import availability, history, past_status
 from haclusterd.commands.history import check as history_check
 from haclusterd.commands.history import transitions as history_transitions
 from haclusterd.commands.history import versions as history_versions
@@ -48,7 +48,7 @@ VERBS: Mapping[str, RunnableVerb] = {
                   node.VERBS, fencing.VERBS, resource.VERBS, cluster.VERBS, backup.VERBS,
                   leadership.VERBS, membership.VERBS, certificates.VERBS,
                   history.VERBS, history_check.VERBS, history_versions.VERBS, history_transitions.VERBS,
-                  availability.VERBS,
+                  past_status.VERBS, availability.VERBS,
                   simulate.VERBS, api_tokens.VERBS, node_attributes.VERBS, resource_constraints.VERBS,
                   resource_settings.VERBS, operations.VERBS, tracing.VERBS, maintenance.VERBS, sbd.VERBS,
                   ticket.VERBS, alert.VERBS, devices.VERBS, tools.VERBS, questions.VERBS,

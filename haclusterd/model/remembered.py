@@ -85,7 +85,7 @@ class HistoryQuery:
     """Not older than this."""
     until: WallTime | None = None
     """Not newer than this."""
-    node: NodeName | None = None
+    nodes: tuple[NodeName, ...] = ()
     resources: tuple[ResourceId, ...] = ()
     kinds: tuple[str, ...] = ()
     transition: str = ""

@@ -94,7 +94,8 @@ class PastCatalogue:
         """Take what `noted` returned in a forked image of this process."""
         fields = ("resources", "kinds")
         self._wanted = [
-            HistoryQuery(**{**query, **{name: tuple(query[name]) for name in fields}}) for query in noted["queries"]
+            HistoryQuery(**{**query, **{name: tuple(query[name]) for name in ("nodes", *fields)}})
+            for query in noted["queries"]
         ]
         self._is_comparison_wanted = noted["comparison"]
         if noted["follow"] is not None:

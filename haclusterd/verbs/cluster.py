@@ -22,7 +22,9 @@ CLUSTER = Family("cluster", "The cluster as a whole: members, timers, set-up", (
         Words(("crm cluster timing",)),
         Words(("crm sbd status",), typed="sbd status", help="Show the watchdogs of nodes, and every timer"),
     ), cost=Cost.LIGHT, answers=("timing",)),
-    Verb("cluster.export", Permission.ADMINISTER, "Write the whole state, secrets too, for --cib-file", (), (
+    Verb("cluster.export", Permission.ADMINISTER, "Write the whole state, secrets too, for --cib-file", (
+        Argument("at", Kind.WORD, "as it was then: so long ago (10min), or a time (ISO 8601)", is_typed=False),
+    ), (
         Words(("crm cluster export state.cib",), takes=(Parameter("target", completes=Completes.FILE),)),
     ), cost=Cost.LONG, only_tells=True, answers=("state",)),
     Verb("cluster.backup", Permission.ADMINISTER, "Write a backup of the cluster to a new file", (

@@ -39,15 +39,15 @@ NODE = Family("node", "Nodes: look at them, empty them, let them run, fence them
     ), answers=("fence",)),
     Verb("node.attribute", Permission.OPERATE, "Set, delete or show an attribute of a node, for ever", (
         _ANY_NODE, _ACTION,
-        Argument("name", Kind.WORD, "which attribute", is_required=True),
+        Argument("name", Kind.WORD, "which attribute; left out: all are shown"),
         _VALUE,
         Argument("lifetime", Kind.WORD, "until when; left out: reboot", choices=("reboot", "forever")),
         Argument("dampen_ms", Kind.INTEGER, "write it once nothing newer came for so long", maximum=3_600_000,
                  is_typed=False),
         Argument("private", Kind.FLAG, "for agents alone: no rule sees it", flag="--private"),
     ), (
-        Words(("crm node attribute n1 set rack 4",), takes=(Taken("node", is_required=True), "action", "name", "value"),
-              fixed={"lifetime": "forever"}),
+        Words(("crm node attribute n1 set rack 4", "crm node attribute n1 show"),
+              takes=(Taken("node", is_required=True), "action", "name", "value"), fixed={"lifetime": "forever"}),
         Words(("crm node status-attr n1 set '#health-smart' red", "crm node status-attr n1 show '#health-cpu'"),
               typed="node status-attr", help="The same for one that the node's next boot forgets",
               takes=(Taken("node", is_required=True), "action", "name", "value", "private"),

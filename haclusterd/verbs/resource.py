@@ -26,8 +26,11 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
     Verb("resource.stop", Permission.OPERATE, "Stop resources and keep them stopped", (_RESOURCES,), (
         Words(("crm resource stop web db",), is_guessed=False),
     ), answers=("change",)),
-    Verb("resource.restart", Permission.OPERATE, "Stop a resource and start it again", (_RESOURCE,), (
-        Words(("crm resource restart web",), is_guessed=False),
+    Verb("resource.restart", Permission.OPERATE, "Stop resources and start them again", (
+        _RESOURCE,
+        Argument("others", Kind.WORDS, "more resources, at the same time", completes=Completes.RESOURCE),
+    ), (
+        Words(("crm resource restart web", "crm resource restart web db"), is_guessed=False),
     ), answers=("restart",)),
     Verb("resource.move", Permission.OPERATE, "Move a resource, with its group; no constraint stays behind", (
         _RESOURCE,

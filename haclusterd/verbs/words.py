@@ -119,6 +119,8 @@ class Taken:
     help: str | None = None
     """Of the option."""
     takes: Takes | None = None
+    is_number: bool | None = None
+    """Of a word; False: `crm` itself makes a number of what is typed."""
     grammar: str = ""
     """Of a statement: the words that it is made of, as help writes them."""
 

@@ -124,6 +124,10 @@ def test_nodes_resources_failures_attributes_and_tickets_are_what_they_were(know
         }
         granted = [{name: each.is_granted for name, each in one.status.tickets.items()} for one in (found.cib, cib)]
         assert granted[0] == granted[1]
+        assert cib.status.controller is not None
+        assert found.cib.status.controller is not None
+        assert found.cib.status.controller.node == cib.status.controller.node
+        assert found.cib.status.controller.term == cib.status.controller.term
         assert found.reports == ()
 
 

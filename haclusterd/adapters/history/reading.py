@@ -68,9 +68,9 @@ def _newest(newest_first: Iterable[HistoryRow]) -> tuple[list[HistoryRow], bool]
 
 
 def _conditions(query: HistoryQuery) -> list[tuple[str, tuple[object, ...]]]:
-    several = [("resource", query.resources), ("kind", query.kinds)]
+    several = [("node", query.nodes), ("resource", query.resources), ("kind", query.kinds)]
     since, until = (None if each is None else max(-FAR_MS, min(each, FAR_MS)) for each in (query.since, query.until))
-    single = [("at >= ?", since), ("at <= ?", until), ("node = ?", query.node)]
+    single = [("at >= ?", since), ("at <= ?", until)]
     return [
         *((clause, (value,)) for clause, value in single if value is not None),
         *((f"{name} IN ({', '.join('?' * len(values))})", values) for name, values in several if values),

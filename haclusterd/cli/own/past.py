@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import tarfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from haclusterd.cli.grammar import Invocation
@@ -24,7 +24,7 @@ from haclusterd.model.requests import Response, ShownReport, refused
 from haclusterd.verbs.answers.answer import as_json, read
 from haclusterd.verbs.answers.configuration import Graph
 from haclusterd.verbs.answers.crm import PastView
-from haclusterd.verbs.answers.history import Events, Transition
+from haclusterd.verbs.answers.history import Events, HistoryInfo, Transition
 
 LIVE = "live"
 EVENTS_MAX = 10_000
@@ -46,7 +46,7 @@ def carry_out(session: Session, invocation: Invocation) -> int:
 
         return follow(session, invocation.arguments)
     if invocation.command.verb == "history.events":
-        return _events(session, invocation)
+        return events(session, invocation.arguments)
     if view.source != LIVE:
         return session.show(_from_report(view.source, invocation.command.verb))
     return session.run(invocation)
@@ -57,9 +57,14 @@ def view_of(session: Session) -> PastView:
     return session.past or PastView(LIVE, "", "", (), (), 0, ())
 
 
-def _events(session: Session, invocation: Invocation) -> int:
+def events(session: Session, arguments: Mapping[str, Json]) -> int:
+    """Show events, in the view that is set; words that name no node or resource are regular expressions."""
     view = view_of(session)
-    asked = {name: value for name, value in invocation.arguments.items() if name != "follow"}
+    asked = {name: value for name, value in arguments.items() if name != "follow"}
+    if view.source == LIVE:
+        objection = _expand(session, asked)
+        if objection is not None:
+            return session.show(objection)
     if view.since:
         asked.setdefault("since", view.since)
     if view.until:
@@ -94,8 +99,48 @@ def _fits(asked: Mapping[str, Json], node: str | None, resource: str | None, kin
     kinds = asked.get("kinds")
     return (
         asked.get("node") in (None, node) and asked.get("resource") in (None, resource)
+        and _is_named(asked.get("nodes"), node) and _is_named(asked.get("resources"), resource)
         and (not kinds or kind in str(kinds))
     )  # fmt: skip
+
+
+def _is_named(words: Json, name: str | None) -> bool:
+    """Tell whether a name is one of the words or fits one of them, or nothing is asked for."""
+    if not isinstance(words, Sequence) or not words:
+        return True
+    return name is not None and any(name == word or _fits_whole(str(word), name) for word in words)
+
+
+def _fits_whole(pattern: str, name: str) -> bool:
+    try:
+        return re.fullmatch(pattern, name) is not None
+    except re.error:
+        return False
+
+
+def _expand(session: Session, asked: dict[str, Json]) -> Response | None:
+    """Put names in the place of regular expressions; return what is wrong with them.
+
+    They are matched here and not by the daemon, for which an expression could take any time.
+    """
+    for argument in ("nodes", "resources"):
+        words = asked.get(argument)
+        if not isinstance(words, Sequence) or not any(re.escape(str(word)) != word for word in words):
+            continue
+        answer = session.ask("history.info", {})
+        if answer.exit:
+            return answer
+        info = read(HistoryInfo, answer.data)
+        known = info.nodes if argument == "nodes" else info.resources
+        found: list[str] = []
+        for word in map(str, words):
+            try:
+                fitting = [name for name in known if re.fullmatch(word, name)]
+            except re.error as error:
+                return refused("BAD_ARGUMENT", f"{word!r} is no regular expression: {error}", "", 2)
+            found += [word] if word in known or not fitting else fitting
+        asked[argument] = list(dict.fromkeys(found))
+    return None
 
 
 def _from_report(name: str, verb: str) -> Response:
@@ -243,7 +288,7 @@ _SESSIONS: Mapping[str, Callable[[Session, Path], Response]] = {
 }  # fmt: skip
 
 
-def _graph(session: Session, arguments: Mapping[str, Json]) -> Response:
+def graph(session: Session, arguments: Mapping[str, Json]) -> Response:
     """Draw what a transition ordered."""
     from haclusterd.cli.graphing import written
 
@@ -263,5 +308,5 @@ def _graph(session: Session, arguments: Mapping[str, Json]) -> Response:
 
 _OWN: Mapping[str, Callable[[Session, Mapping[str, Json]], Response]] = {
     "limit": _limit, "detail": _detail, "exclude": _exclude, "setnodes": _setnodes, "source": _source,
-    "refresh": _refresh, "session": _session, "graph": _graph,
+    "refresh": _refresh, "session": _session, "graph": graph,
 }  # fmt: skip

@@ -125,6 +125,7 @@ def _of_crm() -> dict[str, Renderer]:
         "crm_templates": Typed(render_own.render_templates),
         "crm_past": Typed(render_own.render_view),
         "crm_outputs": Typed(render_own.render_outputs),
+        "crm_transition_tags": Typed(render_own.render_tags),
     }
 
 

@@ -10,6 +10,7 @@ from haclusterd.verbs.answers.crm import (
     ShownSettings,
     ShownSuppositions,
     ShownTemplates,
+    TransitionTags,
 )
 
 
@@ -74,3 +75,9 @@ def render_outputs(screen: Screen, data: NodeOutputs) -> list[str]:
         if each.output:
             lines += [screen.paint(f"== {each.node}", Colour.BOLD), *each.output.splitlines()]
     return lines
+
+
+def render_tags(screen: Screen, data: TransitionTags) -> list[str]:
+    """Write what kinds of things happened during a transition."""
+    failed = [screen.paint(tag, Colour.RED) if tag == "error" else tag for tag in data.tags]
+    return [f"{data.transition}: {', '.join(failed) or 'nothing'}"]

@@ -76,7 +76,9 @@ def _summary(screen: Screen, data: Status) -> list[str]:
         reason = version.reason
         lines += folded(by + (f": {reason}" if reason else ""), indent="  ", later="  ")
     answered = data.answered_by or ""
-    if not answered:
+    if data.at is not None:
+        lines.append(screen.paint(f"as it was at {screen.clock(data.at, 0)}", Colour.YELLOW))
+    elif not answered:
         lines.append(screen.paint("from a file, not from a running cluster", Colour.YELLOW))
     elif data.stale_ms > _STALE_MS:
         lines.append(screen.paint(f"STALE: as {answered} knew it {span(data.stale_ms)} ago", Colour.WARN))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from haclusterd.commands.context import Context, Event
-from haclusterd.commands.names import find_given_node, find_resource, parts_of
+from haclusterd.commands.names import find_given_node, find_node, find_resource, parts_of
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model import durations
@@ -32,27 +32,29 @@ def events(context: Context, arguments: Arguments) -> Outcome[Events]:
     """Answer the newest events, oldest first (schema `haclusterd.events/1`)."""
     if context.live is None or context.past is None:
         return refusal(report(Code.NOT_OFFLINE, what="the list of events"))
-    node = find_given_node(context, arguments.word("node"))
+    nodes = [find_node(context, word) for word in _named(arguments, "node", "nodes")]
     since, until = (moment_of(context, name, arguments.word(name)) for name in ("since", "until"))
-    objections = tuple(each for each in (node, since, until) if isinstance(each, ReportItem))
-    if isinstance(node, ReportItem) or isinstance(since, ReportItem) or isinstance(until, ReportItem):
+    objections = tuple(each for each in (*nodes, since, until) if isinstance(each, ReportItem))
+    if objections or isinstance(since, ReportItem) or isinstance(until, ReportItem):
         return refusal(*objections)
-    resource = arguments.word("resource")
-    parts = (ResourceId(resource), *parts_of(context.cib.configuration, ResourceId(resource))) if resource else ()
+    resources = [ResourceId(word) for word in _named(arguments, "resource", "resources")]
+    parts = (part for each in resources for part in (each, *parts_of(context.cib.configuration, each)))
     found = context.past.recall(
         HistoryQuery(
             limit=arguments.integer("limit", DEFAULT_LIMIT),
             since=since,
             until=until,
-            node=node,
+            nodes=tuple(each for each in nodes if not isinstance(each, ReportItem)),
             resources=tuple(dict.fromkeys(parts)),
             kinds=arguments.words("kinds"),
         )
     )
-    if resource and not any(event.change.resource == resource for event in found.events):
-        unknown = find_resource(context, resource)
-        if isinstance(unknown, ReportItem):
-            return refusal(unknown)
+    # What was deleted is still in the history.
+    recalled = {event.change.resource for event in found.events}
+    looked_up = [find_resource(context, each) for each in resources if each not in recalled]
+    unknown = [each for each in looked_up if isinstance(each, ReportItem)]
+    if unknown:
+        return refusal(*unknown)
     return Outcome(
         reports=(report(Code.HISTORY_INCOMPLETE, problem=found.problem),) if found.problem else (),
         answer=Events(
@@ -63,6 +65,11 @@ def events(context: Context, arguments: Arguments) -> Outcome[Events]:
             next=str(found.end),
         ),
     )
+
+
+def _named(arguments: Arguments, one: str, several: str) -> tuple[str, ...]:
+    """Return what was named by either of two arguments, once each."""
+    return tuple(dict.fromkeys(filter(None, (arguments.word(one), *arguments.words(several)))))
 
 
 def follow(context: Context, arguments: Arguments) -> Outcome[Followed]:

@@ -5,6 +5,7 @@ ended, not what their parameters were. What began before the history does and st
 status, which says since when; what neither knows is said in a report.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -12,10 +13,10 @@ from haclusterd.cib.changes import ChangeKind, Facts
 from haclusterd.cib.commands import TicketChange
 from haclusterd.cib.verdict import by
 from haclusterd.commands.context import Context, Event, ListedVersion
-from haclusterd.model.cluster import Cib, ConfigurationVersion, NodeState, NodeStatus, TicketState
+from haclusterd.model.cluster import Cib, ConfigurationVersion, DesignatedController, NodeState, NodeStatus, TicketState
 from haclusterd.model.configuration import Configuration, Primitive
 from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, operation_key
-from haclusterd.model.ids import Incarnation, NodeName, ResourceId
+from haclusterd.model.ids import Incarnation, NodeName, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import BEGINNINGS, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.properties import ClusterProperties
@@ -28,13 +29,14 @@ from haclusterd.reports.items import ReportItem, report
 
 ROWS_MAX: Final = 10_000
 """Of the history, for one answer."""
-_KINDS_UNDONE = (str(ChangeKind.ATTRIBUTE_CHANGED), str(ChangeKind.TICKET_CHANGED))
+_KINDS_UNDONE = (str(ChangeKind.ATTRIBUTE_CHANGED), str(ChangeKind.TICKET_CHANGED), str(ChangeKind.DC_ELECTED))
+_ELECTED = re.compile(r"(?P<node>\S+) is DC in term (?P<term>[0-9]{1,15})\Z", re.ASCII)
 _TELLS_NOTHING = (ActionName.NOTIFY, ActionName.CANCEL)
 _KINDS = tuple(map(str, (
     ChangeKind.NODE_JOINED, ChangeKind.NODE_LEAVING, ChangeKind.NODE_LEFT, ChangeKind.NODE_LOST,
     ChangeKind.NODE_FENCED, ChangeKind.NODE_RETIRED, ChangeKind.OPERATION_SUCCEEDED, ChangeKind.OPERATION_FAILED,
     ChangeKind.OUTCOME_UNKNOWN, ChangeKind.FAILURES_FORGOTTEN, ChangeKind.ATTRIBUTE_CHANGED,
-    ChangeKind.TICKET_CHANGED,
+    ChangeKind.TICKET_CHANGED, ChangeKind.DC_ELECTED,
 )))  # fmt: skip
 
 
@@ -55,7 +57,7 @@ def replayed(context: Context, at: WallTime) -> Replayed | ReportItem:
         return report(Code.NOT_OFFLINE, what="--at")
     if at > context.now:
         return report(Code.BAD_ARGUMENT, name="at", problem="that moment is still to come")
-    version = _version_at(context, at)
+    version = version_at(context, at)
     past = context.past.recall(HistoryQuery(limit=ROWS_MAX, until=at, kinds=_KINDS))
     if version is None:
         return report(Code.BAD_ARGUMENT, name="at", problem=_before(context))
@@ -69,8 +71,9 @@ def replayed(context: Context, at: WallTime) -> Replayed | ReportItem:
     for event in past.events:
         replay.take(event)
     replay.finish()
-    status = replace(context.cib.status, controller=None, nodes=replay.nodes, tickets=replay.tickets, fence_orders={},
-                     rules=None, restarts={})  # fmt: skip
+    controller = _controller_then(context.cib, past.events, later.events, replay.nodes)
+    status = replace(context.cib.status, controller=controller, nodes=replay.nodes, tickets=replay.tickets,
+                     fence_orders={}, rules=None, restarts={})  # fmt: skip
     made = ConfigurationVersion(version.number, version.author, version.at, version.reason)
     cib = replace(context.cib, configuration=configuration, version=made, status=status)
     return Replayed(cib, version.number, tuple(_gaps(past.problem, past.left_out)))
@@ -87,7 +90,7 @@ def _gaps(problem: str, left_out: int) -> Iterator[ReportItem]:
 # -- the configuration -----------------------------------------------------------------------------------------------
 
 
-def _version_at(context: Context, at: WallTime) -> ListedVersion | None:
+def version_at(context: Context, at: WallTime) -> ListedVersion | None:
     """Return the version that was in force; None: the history does not go back that far."""
     assert context.versions is not None
     present = context.cib.version
@@ -136,6 +139,22 @@ def _standing_then(cib: Cib, at: WallTime, later: Sequence[Event]) -> dict[NodeN
             utilization=status.utilization,
         )  # fmt: skip
     return nodes
+
+
+def _controller_then(
+    cib: Cib, past: Sequence[Event], later: Sequence[Event], nodes: Mapping[NodeName, NodeStatus]
+) -> DesignatedController | None:
+    """Return who was the DC; None: the history does not go back to its election."""
+    kind = ChangeKind.DC_ELECTED
+    newest = next((event for event in reversed(past) if event.change.kind is kind), None)
+    if newest is None:
+        return None if any(event.change.kind is kind for event in later) else cib.status.controller
+    found = _ELECTED.match(newest.change.text)
+    if found is None:
+        return None
+    node = NodeName(found["node"])
+    life = nodes[node].incarnation if node in nodes else None
+    return None if life is None else DesignatedController(node, life, Term(int(found["term"])))
 
 
 def _tickets_then(cib: Cib, later: Sequence[Event]) -> Iterator[tuple[str, TicketState]]:

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 
 from haclusterd.cib.changes import ChangeKind
 from haclusterd.commands.context import Context, Event, Past
+from haclusterd.commands.history.replay import version_at
 from haclusterd.commands.names import node_names
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import answers, carry_out_by
+from haclusterd.model.instants import WallTime
 from haclusterd.model.remembered import HistoryQuery
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
@@ -73,6 +75,7 @@ def transition(context: Context, arguments: Arguments) -> Outcome[Transition]:
             because=tuple(_as_data(event) for event in causes_of(events, name, first)),
             actions=tuple(_action(event, ends.get(event.order)) for event in orders),
             others=_others(recent),
+            version=_version_at(context, orders[0].at),
         )
     )
 
@@ -87,15 +90,35 @@ def transitions(context: Context, arguments: Arguments) -> Outcome[Transitions]:
     for event in found.events:
         if _is_order(event) and (name := transition_of(event.order)):
             orders.setdefault(name, []).append(event)
-    names = list(orders)[-arguments.integer("limit", TRANSITIONS_SHOWN) :]
+    chosen = _chosen(list(orders), [word for word in arguments.words("chosen") if word != "v"])
+    if isinstance(chosen, ReportItem):
+        return refusal(chosen)
+    names = chosen[-arguments.integer("limit", TRANSITIONS_SHOWN) :]
     return Outcome(
         reports=(report(Code.HISTORY_INCOMPLETE, problem=found.problem),) if found.problem else (),
         answer=Transitions(
             now=context.now,
-            left_out=len(orders) - len(names),
+            left_out=len(chosen) - len(names),
             transitions=tuple(_summary(name, orders[name], ends) for name in names),
         ),
     )
+
+
+def _chosen(names: Sequence[str], words: Sequence[str]) -> Sequence[str] | ReportItem:
+    """Return those of the transitions that the words name, in their order: one each, or a range of numbers."""
+    found: set[str] = set()
+    for word in words:
+        span = re.fullmatch(r"([0-9]{1,15}):([0-9]{1,15})", word, re.ASCII)
+        if span is not None:
+            first, last = map(int, span.groups())
+            fitting = {name for name in names if first <= int(name.partition(".")[2]) <= last}
+        else:
+            wanted = _counted_back(word, names)
+            fitting = {name for name in names if wanted in (name, name.partition(".")[2])}
+        if not fitting:
+            return report(Code.NO_SUCH_TRANSITION, transition=word, remedy=_newest(names))
+        found |= fitting
+    return [name for name in names if name in found] if words else names
 
 
 def _summary(name: str, orders: Sequence[Event], ends: Mapping[str, Event]) -> TransitionInShort:
@@ -139,6 +162,12 @@ def transition_of(order: str) -> str:
     return ".".join(parts[:2]) if len(parts) >= 3 else ""
 
 
+def _version_at(context: Context, at: WallTime) -> int | None:
+    """Return which version of the configuration was in force; None: it is not known."""
+    version = None if context.versions is None else version_at(context, at)
+    return None if version is None else version.number
+
+
 def _is_order(event: Event) -> bool:
     return event.change.kind is ChangeKind.ORDER_ISSUED
 
@@ -158,6 +187,8 @@ def _others(events: Sequence[Event]) -> tuple[str, ...]:
 
 def _counted_back(word: str, names: Sequence[str]) -> str:
     """Return the name of the transition that -1, -2 ... means, counted from the newest; another word as it is."""
+    if word == "0":  # As crmsh calls the newest.
+        word = "-1"
     if not re.fullmatch(r"-[1-9][0-9]{0,5}", word, re.ASCII):
         return word
     back = int(word)
@@ -169,9 +200,12 @@ def _find(events: Sequence[Event], word: str, recent: Sequence[Event]) -> str | 
     fitting = [name for name in _names(events) if word and word in (name, name.partition(".")[2])]
     if fitting:
         return fitting[-1]
-    known = ", ".join(_names(recent)[-5:])
-    remedy = f"the newest are: {known}" if known else "nothing was ordered, as far as this node knows"
-    return report(Code.NO_SUCH_TRANSITION, transition=word or "of any number", remedy=remedy)
+    return report(Code.NO_SUCH_TRANSITION, transition=word or "of any number", remedy=_newest(_names(recent)))
+
+
+def _newest(names: Sequence[str]) -> str:
+    known = ", ".join(names[-5:])
+    return f"the newest are: {known}" if known else "nothing was ordered, as far as this node knows"
 
 
 def causes_of(events: Sequence[Event], name: str, first: int) -> list[Event]:

@@ -73,7 +73,9 @@ def _incomplete(versions: Versions) -> tuple[ReportItem, ...]:
 
 def shown(context: Context, arguments: Arguments) -> Outcome[ConfigurationText]:
     """Answer a version's content as crm text (schema `haclusterd.configuration/1`)."""
-    number = arguments.integer("version", 0)
+    number = _number(context, arguments.integer("version", 0))
+    if isinstance(number, ReportItem):
+        return refusal(number)
     found = _version(context, number)
     if isinstance(found, ReportItem):
         return refusal(found)
@@ -93,8 +95,10 @@ def shown(context: Context, arguments: Arguments) -> Outcome[ConfigurationText]:
 
 def compared(context: Context, arguments: Arguments) -> Outcome[Difference]:
     """Answer what differs between two versions, as crm statements (schema `haclusterd.difference/1`)."""
-    present = context.cib.version.epoch
-    numbers = (arguments.integer("old", 0), arguments.integer("new", present))
+    old, new = (_number(context, arguments.integer(name, 0)) for name in ("old", "new"))
+    if isinstance(old, ReportItem) or isinstance(new, ReportItem):
+        return refusal(*(each for each in (old, new) if isinstance(each, ReportItem)))
+    numbers = (old, new)
     found = {number: _version(context, number) for number in numbers}
     objections = [each for each in found.values() if isinstance(each, ReportItem)]
     if objections:
@@ -124,6 +128,16 @@ def _about(context: Context, number: int) -> ListedVersion:
     if number == present.epoch:
         return ListedVersion(number, present.at, present.author, present.reason, "")
     return next((each for each in known if each.number == number), ListedVersion(number, context.now, "", "", ""))
+
+
+def _number(context: Context, asked: int) -> int | ReportItem:
+    """Return the number of a version: 0 is the present one, -1 the newest that is known, -2 the one before."""
+    present = context.cib.version.epoch
+    if asked >= 0:
+        return asked or present
+    known = () if context.versions is None else context.versions.listed()
+    numbers = sorted({present, *(each.number for each in known if each.number <= present)})
+    return numbers[asked] if -asked <= len(numbers) else report(Code.NO_SUCH_VERSION, number=asked)
 
 
 def _text(configuration: Configuration) -> str:

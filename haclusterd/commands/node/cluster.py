@@ -3,9 +3,11 @@
 from haclusterd.cib.codec import encode_cib
 from haclusterd.commands.configure.view import ids_of
 from haclusterd.commands.context import Context, HeardFrom
+from haclusterd.commands.history.history import moment_of
+from haclusterd.commands.history.replay import replayed
 from haclusterd.commands.history.transitions import newest_transitions
 from haclusterd.commands.names import node_names
-from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.status.devices import device_names
 from haclusterd.commands.status.status import node_answer
 from haclusterd.commands.ticket import ticket_names
@@ -17,6 +19,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.watchdog import longest_stop_ms
+from haclusterd.reports.items import ReportItem
 from haclusterd.verbs.answers.answer import extended
 from haclusterd.verbs.answers.cluster import LongStop, PublishedWatchdog, Timer, Timers
 from haclusterd.verbs.answers.configuration import Names, State
@@ -147,9 +150,14 @@ def names(context: Context, arguments: Arguments) -> Outcome[Names]:
     )
 
 
-def export(context: Context, _arguments: Arguments) -> Outcome[State]:
-    """Answer the whole state as a text that `--cib-file` reads (schema `haclusterd.state/1`)."""
-    return Outcome(answer=State(text=encode_cib(context.cib).decode()))
+def export(context: Context, arguments: Arguments) -> Outcome[State]:
+    """Answer the whole state, of now or then, as a text that `--cib-file` reads (schema `haclusterd.state/1`)."""
+    at = moment_of(context, "at", arguments.word("at"))
+    then = replayed(context, at) if isinstance(at, int) else None
+    if isinstance(at, ReportItem) or isinstance(then, ReportItem):
+        return refusal(*(each for each in (at, then) if isinstance(each, ReportItem)))
+    cib, reports = (context.cib, ()) if then is None else (then.cib, then.reports)
+    return Outcome(reports, answer=State(text=encode_cib(cib).decode()))
 
 
 VERBS = (

@@ -64,7 +64,9 @@ def show(context: Context, arguments: Arguments) -> Outcome[AttributesOfNodes]:
 
 
 def attribute(context: Context, arguments: Arguments) -> Outcome[AttributesOfNodes | Change | Fence]:
-    """Set an attribute (the empty value is a value), delete it (one that is not there is no error), or show it."""
+    """Set an attribute (the empty value is a value), delete it (one that is not there is no error), or show them."""
+    if arguments.word("action") != "show" and not arguments.word("name"):
+        return refusal(report(Code.MISSING_ARGUMENT, verb="node.attribute", name="name", meaning="which attribute"))
     match arguments.word("action"):
         case "set":
             return _put(context, arguments, arguments.word("value"))

@@ -1,12 +1,12 @@
 """Verbs about resources: status, start, stop, restart, move, ban, clear, cleanup, why, scores."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, Never
 
 from haclusterd.cib.commands import CleanUp, Command, EndRestart, RestartResource
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
-from haclusterd.commands.names import find_given_node, find_resource, find_resources, primitives_of
+from haclusterd.commands.names import find_given_node, find_resource, find_resources, node_names, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning.planning import settled, staleness
 from haclusterd.commands.resource import explanation, moving
@@ -78,46 +78,73 @@ def stop(context: Context, arguments: Arguments) -> Outcome[Change]:
 
 
 def restart(context: Context, arguments: Arguments) -> Outcome[Restart]:
-    """Stop a resource everywhere and let it run again; the cluster finishes that also when who asked for it is gone."""
-    found = find_resource(context, arguments.word("resource"))
-    if isinstance(found, ReportItem):
-        return refusal(found)
+    """Stop resources everywhere and let them run again; the cluster finishes that also when who asked for it is gone.
+
+    All are judged before any is stopped. Each may run again as soon as it has stopped everywhere.
+    """
+    words = tuple(dict.fromkeys((arguments.word("resource"), *arguments.words("others"))))
+    found, unknown = find_resources(context, words)
+    if unknown:
+        resources, nodes = context.cib.configuration.resources, node_names(context.cib)
+        named = [word for word in words[1:] if word not in resources and word in nodes]
+        return refusal(*map(_no_restart_on, named), *(() if named else unknown))
     if context.live is None:
         return refusal(report(Code.NOT_OFFLINE, what="restarting"))
-    primitives = _primitives(context.cib.configuration, (found,))
-    if is_stopped(context.cib, primitives):
-        return refusal(report(Code.NOT_ACTIVE, resource=found, remedy=f"crm resource start {found}"))
-    untouched = _unmanaged_on(context, primitives)
-    if untouched:
-        return refusal(report(Code.UNMANAGED, resource=found, nodes=", ".join(untouched)))
+    objections = [each for resource in found for each in _against_restart(context, resource)]
+    if objections:
+        return refusal(*objections)
+    primitives = _primitives(context.cib.configuration, found)
     running = [each for each in primitives if active_nodes(context.cib, each)]
     unwanted = _unwanted(context, running)
-    if unwanted and len(unwanted) == len(running):
-        problem = f"{found} is not to run ({unwanted[running[0]]}), and would only stop"
-        return refusal(report(Code.REFUSED, problem=problem, remedy=f"crm resource start {found}"))
     running = [each for each in running if each not in unwanted]
+    names = ", ".join(found)
 
     def run_again(cib: Cib, is_down: bool) -> Outcome[Never]:
-        known = cib.status.restarts.get(found)
-        late = report(Code.TIMEOUT, seconds="the time given", what=f"{found} to be stopped")
-        ended = () if known is None else (EndRestart(found, known.at, "who asked for it waits no longer"),)
+        known = {name: each for name, each in cib.status.restarts.items() if name in found}
+        late = report(Code.TIMEOUT, seconds="the time given", what=f"{names} to be stopped")
         return Outcome(
             reports=() if is_down else (late,),
-            commands=ended,
+            commands=tuple(
+                EndRestart(name, each.at, "who asked for it waits no longer") for name, each in known.items()
+            ),
             until=lambda cib, _live: all(active_nodes(cib, each) for each in running),
-            waiting_for=f"{found} to run again",
+            waiting_for=f"{names} to run again",
             waits_by_default=True,
         )
 
     return Outcome(
-        reports=(report(Code.REQUESTED, what=f"{found} restarts"),),
-        commands=(RestartResource(found, RESTART_LIMIT_MS, context.author, context.reason),),
-        answer=Restart(resource=found, limit_ms=RESTART_LIMIT_MS),
-        until=lambda cib, _live: found not in cib.status.restarts,
-        waiting_for=f"{found} to be stopped",
+        reports=(report(Code.REQUESTED, what=f"{names} {'restarts' if len(found) == 1 else 'restart'}"),),
+        commands=tuple(RestartResource(each, RESTART_LIMIT_MS, context.author, context.reason) for each in found),
+        answer=Restart(resource=found[0], limit_ms=RESTART_LIMIT_MS, others=found[1:]),
+        until=lambda cib, _live: not any(each in cib.status.restarts for each in found),
+        waiting_for=f"{names} to be stopped",
         waits_by_default=True,
         afterwards=run_again,
     )
+
+
+def _no_restart_on(node: str) -> ReportItem:
+    """Refuse a node where resources are named: a restart stops its resources everywhere."""
+    problem = f"{node} is a node, not a resource: a restart stops a resource everywhere"
+    remedy = f"on {node} alone: crm resource ban RESOURCE {node}, then crm resource clear RESOURCE {node}"
+    return report(Code.BAD_ARGUMENT, name="others", problem=problem, remedy=remedy)
+
+
+def _against_restart(context: Context, resource: ResourceId) -> Iterator[ReportItem]:
+    """Yield why a resource cannot be restarted."""
+    primitives = _primitives(context.cib.configuration, (resource,))
+    if is_stopped(context.cib, primitives):
+        yield report(Code.NOT_ACTIVE, resource=resource, remedy=f"crm resource start {resource}")
+        return
+    untouched = _unmanaged_on(context, primitives)
+    if untouched:
+        yield report(Code.UNMANAGED, resource=resource, nodes=", ".join(untouched))
+        return
+    running = [each for each in primitives if active_nodes(context.cib, each)]
+    unwanted = _unwanted(context, running)
+    if unwanted and len(unwanted) == len(running):
+        problem = f"{resource} is not to run ({unwanted[running[0]]}), and would only stop"
+        yield report(Code.REFUSED, problem=problem, remedy=f"crm resource start {resource}")
 
 
 def _unwanted(context: Context, running: Iterable[ResourceId]) -> dict[ResourceId, str]:

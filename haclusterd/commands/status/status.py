@@ -46,12 +46,12 @@ RECENT_FENCING_MS = 7 * 86_400_000
 def status(context: Context, arguments: Arguments) -> Outcome[Status | Verdict]:
     """Answer the state of the whole cluster; with `simple`, the verdict as a line and an exit status for monitoring."""
     if arguments.word("form") != "simple":
-        return Outcome(answer=_whole(context))
+        return Outcome(answer=whole_status(context))
     first = headlines(context, _overview(context))[0]
     return Outcome(answer=extended(Verdict, _headline(first)), exit_status=int(first.gravity))
 
 
-def _whole(context: Context) -> Status:
+def whole_status(context: Context) -> Status:
     """Return the state of the whole cluster (schema `haclusterd.status/1`). Times are epoch ms."""
     cib = context.cib
     overview = _overview(context)

@@ -148,3 +148,14 @@ class NodeOutputs(Answer):
 
     SCHEMA: ClassVar[str] = "haclusterd.crm_outputs/1"
     outputs: tuple[NodeOutput, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TransitionTags(Answer):
+    """What kinds of things happened during a transition."""
+
+    SCHEMA: ClassVar[str] = "haclusterd.crm_transition_tags/1"
+    transition: str
+    """TERM.NUMBER."""
+    tags: tuple[str, ...]
+    """Kinds of events, in alphabetical order; `error` among them: an action failed."""

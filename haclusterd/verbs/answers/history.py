@@ -172,6 +172,8 @@ class Transition(Answer):
     actions: tuple[OrderedAction, ...]
     others: tuple[str, ...]
     """The newest transitions."""
+    version: int | None = None
+    """Of the configuration that was in force; null: not known."""
 
 
 @dataclass(frozen=True, slots=True)

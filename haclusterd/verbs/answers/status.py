@@ -246,16 +246,20 @@ class Status(Answer):
     fencing: FencingInShort
     warnings: tuple[str, ...]
     holds: tuple[LoopStall, ...]
+    at: int | None = absent()
+    """The past moment that it is about, which is `now`, too; absent: the present."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restart(Answer):
-    """A resource restarts."""
+    """Resources restart."""
 
     SCHEMA: ClassVar[str] = "haclusterd.restart/1"
     resource: str
     limit_ms: int
-    """After so long it may run again, whatever has not stopped."""
+    """After so long they may run again, whatever has not stopped."""
+    others: tuple[str, ...] = ()
+    """More resources that restart at the same time."""
 
 
 @dataclass(frozen=True, slots=True)

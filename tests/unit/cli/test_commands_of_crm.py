@@ -27,7 +27,8 @@ IDS = [f"{level.name}.{command.name}" for level, command in ALL]
 ADDED: dict[str, tuple[str, ...]] = {"file": ("text", "source"), "target": (), "cib": ("text", "source"), "follow": ()}
 OF_CRM: dict[str, dict[str, tuple[str, ...]]] = {
     "filter": {"program": ()}, "graph": {"language": (), "picture": ()}, "simulate": {"words": ()},
-    "wait_for_startup": {"timeout": ()},
+    "wait_for_startup": {"timeout": ()}, "transition": {"action": (), "words": ()}, "show": {"status": ()},
+    "diff": {"forms": ()},
     "status": {"forms": ("form",)}, "secret": {"words": ()}, "set": {"words": ()},
 }  # fmt: skip
 """Words that are for `crm` itself."""
@@ -97,7 +98,8 @@ def test_names_are_not_ambiguous_within_a_level() -> None:
 
 def test_every_verb_can_be_reached_or_is_internal() -> None:
     reached = {command.verb for _, command in ALL} | {"api.token_list", "api.token_revoke"}
-    internal = {"cluster.names", "configure.script", "history.follow", "metrics", "node.attributes", "tool.run"}
+    internal = {"cluster.names", "configure.script", "history.follow", "history.status", "metrics", "node.attributes",
+                "tool.run"}
     assert set(registry.VERBS) - reached == internal
 
 

@@ -116,6 +116,7 @@ def test_whatever_asks_the_scheduler_or_reads_the_past_is_never_run_on_the_main_
         "acl.can", "acl.explain", "availability", "cluster.backup", "cluster.export", "configure.rollback",
         "fencing.plan",
         "gpu.capacity", "gpu.history", "history.check", "history.config",
-        "history.diff", "history.events", "history.info", "history.show", "history.transition", "history.transitions",
+        "history.diff", "history.events", "history.info", "history.show", "history.status", "history.transition",
+        "history.transitions",
         "resource.move", "resource.scores", "resource.why", "simulate",
     }  # fmt: skip

@@ -122,17 +122,18 @@ def test_an_answer_holds_so_many_characters_and_says_how_many_rows_it_leaves_out
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ({"node": "n1"}, [1, 3]),
+        ({"nodes": ("n1",)}, [1, 3]),
+        ({"nodes": ("n1", "n2")}, [1, 2, 3]),
         ({"resources": ("web",)}, [1, 2]),
         ({"resources": ("web", "db")}, [1, 2, 3]),
-        ({"node": "n1", "resources": ("web",)}, [1]),
+        ({"nodes": ("n1",), "resources": ("web",)}, [1]),
         ({"kinds": ("node-lost",)}, [2]),
         ({"until": 2000}, [1, 2]),
         ({"since": 2000, "until": 2000}, [2]),
         ({"since": 2000}, [2, 3]),
-        ({"node": "n9"}, []),
+        ({"nodes": ("n9",)}, []),
         ({"limit": 0}, []),
-        ({"node": "n1' OR '1'='1"}, []),
+        ({"nodes": ("n1' OR '1'='1",)}, []),
     ],
 )
 def test_queries_combine(

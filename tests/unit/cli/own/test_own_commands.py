@@ -35,7 +35,7 @@ class Person:
         out = io.StringIO()
         world = World(
             streams=Streams(io.StringIO(stdin), out, out),
-            environment={"HOME": str(self.home)},
+            environment={"HOME": str(self.home), "XDG_STATE_HOME": str(self.home / ".local" / "state")},
             connect=lambda _: self.client,
             open_file=lambda path: OfflineClient(path, "root@n1"),
             setup=lambda _: Response("", 0),
@@ -187,6 +187,85 @@ def test_a_transition_is_drawn(person: Person) -> None:
     said = person.says("history graph")
     assert said.startswith("digraph transition {")
     assert "->" in said or said.count("[label=") == 1
+
+
+def test_events_of_several_nodes_and_resources_are_asked_for_at_once(person: Person) -> None:
+    every = person.says("history resource db web power")
+    assert "monitor of db failed" in every
+    assert person.says("history resource 'd.'") == person.says("history resource db")
+    assert "monitor of db failed" in person.says("history node n1 'n[23]'")
+    assert "monitor of db failed" not in person.says("history log n1 n3")
+    assert "monitor of db failed" in person.says("history log n1 n2")
+    status, said = person.types("history resource db 'no.*'")
+    assert status == 105
+    assert "no.*" in said
+    assert person.types("history node n9 n2")[0] == 68
+    assert person.types("history resource '('")[0] == 2
+
+
+def test_several_resources_are_asked_of_a_report(person: Person) -> None:
+    person.says("report web.tar.gz")
+    said = person.says("", "history source web.tar.gz\nhistory resource web 'd.'\nhistory node n1\n")
+    assert said.count("monitor of db failed") == 1
+
+
+@pytest.mark.parametrize(("back", "number"), [("-1", "7"), ("0", "7"), ("live", "7"), ("-2", "6"), ("4.3", "7")])
+def test_a_version_is_counted_back_or_is_the_one_of_a_transition(person: Person, back: str, number: str) -> None:
+    assert person.says(f"history show {back}") == person.says(f"history show {number}")
+
+
+def test_versions_that_are_counted_back_are_compared(person: Person) -> None:
+    assert person.says("history diff -2 -1") == person.says("history diff 6 7")
+    assert person.says("history diff -2 live") == person.says("history diff 6")
+    assert person.says("history wdiff 6 4.3") == person.says("history diff 6 7")
+    assert "<table" in person.says("history diff -2 -1 html")
+    assert person.types("history show -40")[0] == person.types("history show 40")[0] != 0
+    assert person.types("history show pe-input-12.bz2")[0] == 2
+    assert person.types("history diff 9.9 live")[0] == 105
+
+
+def test_the_state_of_the_cluster_then_is_shown_and_compared(person: Person) -> None:
+    then = json.loads(person.says("-o json history show 4.3 status"))
+    assert then["schema"] == "haclusterd.status/1"
+    assert then["now"] < json.loads(person.says("-o json history show live status"))["now"]
+    said = person.says("history diff 4.2 live status")
+    assert said.startswith("--- 4.2")
+    assert "+++ live" in said
+
+
+def test_transitions_are_chosen_by_number_and_range(person: Person) -> None:
+    def listed(words: str) -> list[str]:
+        return [each["transition"] for each in json.loads(person.says(f"-o json history {words}"))["transitions"]]
+
+    assert listed("peinputs v") == listed("transitions") == ["4.2", "4.3"]
+    assert listed("peinputs 3:9") == listed("transitions 3") == listed("transitions -1 v") == ["4.3"]
+    assert listed("peinputs 4.3 1:2") == ["4.2", "4.3"]
+    assert person.types("history peinputs 7:9")[0] == 105
+
+
+def test_what_happened_during_a_transition_is_shown_by_event_and_by_kind(person: Person) -> None:
+    log = person.says("history transition log 4.2")
+    assert "start of db on n2 failed" in log
+    assert "cluster demo formed" not in log
+    assert person.says("history transition log 4.2 v") == log
+    assert person.says("history transition tags 4.2") == "4.2: error, operation-failed\n"
+    assert json.loads(person.says("-o json history transition tags 4.2"))["tags"] == ["error", "operation-failed"]
+    assert person.says("history transition nograph") == person.says("history transition 0")
+    assert person.says("history transition showdot 4.2") == person.says("history graph 4.2")
+    assert person.types("history transition log 9.9")[0] == 105
+    assert person.types("history transition scores")[0] == 64
+    assert person.types("history transition tags 4.2 4.3")[0] == 64
+
+
+def test_the_state_at_the_beginning_of_a_transition_is_kept_as_a_shadow(person: Person) -> None:
+    assert "transition-4.3" in person.says("history transition save")
+    person.says("history transition save 4.2 before")
+    assert person.types("history transition save 4.2 before")[0] == 108
+    assert person.types("history transition save 4.2 a/b")[0] == 2
+    listed = person.says("cib list")
+    assert "before" in listed
+    assert "transition-4.3" in listed
+    assert "primitive db" in person.says("", "cib use before\nconfigure show db\n")
 
 
 @pytest.fixture

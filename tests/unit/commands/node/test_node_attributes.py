@@ -173,3 +173,16 @@ def test_what_waits_to_be_written_counts_as_well() -> None:
     waiting: dict[tuple[NodeName, str], str | None] = {(N1, f"a{number}"): "x" * 4000 for number in range(65)}
     cluster.live = replace(cluster.live, pending_attributes=waiting)
     assert ask(cluster, action="set", name="a65", value="x" * 4000, dampen_ms=3_600_000).is_refused
+
+
+def test_without_a_name_all_attributes_of_a_lifetime_are_shown_and_none_is_set() -> None:
+    cluster = formed()
+    for name, lifetime in (("ping", "reboot"), ("#health-disk", "reboot"), ("rack", "forever")):
+        ask(cluster, node="n1", action="set", name=name, value="7", lifetime=lifetime)
+    for lifetime, names in (("reboot", {"ping", "#health-disk"}), ("forever", {"rack"})):
+        data = ask(cluster, node="n1", action="show", lifetime=lifetime).data
+        assert isinstance(data, dict)
+        assert set(data["nodes"][0][lifetime]) == names
+    for action in ("set", "delete"):
+        outcome = ask(cluster, node="n1", action=action, lifetime="forever")
+        assert [each.code for each in outcome.reports] == [Code.MISSING_ARGUMENT]

@@ -211,6 +211,34 @@ def test_a_restart_keeps_all_of_it_stopped_until_it_has_stopped_and_writes_nothi
     assert not end.until(cluster.cib, cluster.live)
 
 
+def test_several_resources_are_restarted_at_once_or_none() -> None:
+    cluster = running()
+    assert codes(ask(cluster, "resource.restart", resource="site", others=("unknown",))) == [Code.NO_SUCH_RESOURCE]
+    refused = ask(cluster, "resource.restart", resource="site", others=("n2",))
+    assert codes(refused) == [Code.BAD_ARGUMENT]
+    assert "crm resource ban" in refused.reports[0].remedy
+    assert cluster.cib.status.restarts == {}
+    outcome = ask(cluster, "resource.restart", resource="site", others=("db", "site"))
+    assert set(cluster.cib.status.restarts) == {"site", "db"}
+    assert outcome.answer is not None
+    assert (outcome.data or {}) == {**(outcome.data or {}), "resource": "site", "others": ["db"]}
+    cluster.record("db", "n2", "stop")
+    cluster.do(SetTicket("any", TicketChange.GRANT, "root"))
+    assert set(cluster.cib.status.restarts) == {"site"}
+    assert outcome.until is not None
+    assert not outcome.until(cluster.cib, cluster.live)
+    end = finish(cluster, outcome, is_met=False)
+    assert codes(end) == [Code.TIMEOUT]
+    assert cluster.cib.status.restarts == {}
+
+
+def test_of_several_that_restart_each_must_run() -> None:
+    cluster = running()
+    cluster.configure("primitive idle ocf:heartbeat:Dummy meta target-role=Stopped")
+    assert codes(ask(cluster, "resource.restart", resource="db", others=("idle",))) == [Code.NOT_ACTIVE]
+    assert cluster.cib.status.restarts == {}
+
+
 def test_a_restart_that_is_waited_for_no_longer_lets_the_resource_run_again() -> None:
     cluster = running()
     outcome = ask(cluster, "resource.restart", resource="site")
