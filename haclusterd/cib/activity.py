@@ -21,6 +21,22 @@ from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.renaming import base_of, has_been_started, may_be_configured, names_running, service_of
 
 
+def possibly_serving(status: NodeStatus) -> frozenset[ResourceId]:
+    """Return what of `possibly_active` is more than a fence device, which runs nothing."""
+    return frozenset(name for name in possibly_active(status) if not _is_only_a_device(status, name))
+
+
+def _is_only_a_device(status: NodeStatus, resource: ResourceId) -> bool:
+    """Tell whether all that is ordered or recorded of a name on a node is of a fence device.
+
+    The name may stand for a service by now whose start is ordered, while the newest record is still of the device.
+    """
+    history = status.histories.get(resource)
+    agents = [order.agent for order in status.orders.values() if order.resource == resource and order.is_activating]
+    agents += [history.agent] if history is not None else []
+    return bool(agents) and all(agent.standard == "stonith" for agent in agents)
+
+
 def unfenced_holders(cib: Cib, resource: ResourceId) -> tuple[NodeName, ...]:
     """Return the lost, not yet fenced nodes on which a resource may be active."""
     return tuple(

@@ -1,7 +1,7 @@
 """`apply` for the state of each node: joined, leaving, lost; its attributes and load (safety.md §1, §4, §6)."""
 
 from haclusterd.cib import commands
-from haclusterd.cib.activity import possibly_active
+from haclusterd.cib.activity import possibly_serving
 from haclusterd.cib.apply_devices import booted
 from haclusterd.cib.apply_fencing import may_be_hit, order_at_work, with_ended_order, without_abandoned_of
 from haclusterd.cib.apply_watchdog import lease_in_force_ms
@@ -228,11 +228,7 @@ def leaving(cib: Cib, command: commands.Leaving, entry: Entry) -> Verdict:
     if fencing is not None and entry.rules.executor_answers_before_leaving:
         text = f"{command.node} is to fence {fencing.target}, and leaves when it has answered"
         return refuse(cib, RefusalCode.FENCING_IN_FLIGHT, text)
-    active = sorted(
-        resource
-        for resource in possibly_active(status)
-        if resource not in status.histories or status.histories[resource].agent.standard != "stonith"
-    )
+    active = sorted(possibly_serving(status))
     remaining = [resource for resource in active if resource not in command.unmanaged]
     if remaining:
         return refuse(cib, RefusalCode.STILL_ACTIVE, f"{', '.join(remaining)} may still be active on {command.node}")

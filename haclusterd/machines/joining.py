@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
-from haclusterd.cib.activity import possibly_active
+from haclusterd.cib.activity import possibly_serving
 from haclusterd.cib.apply_fencing import order_at_work
 from haclusterd.cib.changes import Refusal, RefusalCode
 from haclusterd.cib.commands import Join, Leaving, PublishWatchdog, RequestLeave
@@ -17,7 +17,7 @@ from haclusterd.machines.effects import Effect, Note, Propose, Scope, TransferLe
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import FIRST_FEATURE_LEVEL, Cib, NodeState, NodeStatus
 from haclusterd.model.followers import Followers
-from haclusterd.model.ids import Incarnation, NodeName, ResourceId
+from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.records import dataclass
 from haclusterd.model.state_tables import Transition, TransitionTable
@@ -231,7 +231,7 @@ class JoiningMachine:
             return (Propose(Scope.INCARNATION, f"leave:{self._incarnation}", request),)
         if status.orders or order_at_work(cib, self._node) is not None:
             return ()
-        running = self._running(status)
+        running = possibly_serving(status)
         left_alone = unmanaged(cib, self._node, running, moment.wall) if running else frozenset()
         if left_alone != running:
             return ()
@@ -241,15 +241,6 @@ class JoiningMachine:
                 return (TransferLeadership(target),)
         leaving = Leaving(self._node, self._incarnation, tuple(sorted(running)))
         return (Propose(Scope.INCARNATION, f"left:{self._incarnation}", leaving),)
-
-    @staticmethod
-    def _running(status: NodeStatus) -> frozenset[ResourceId]:
-        """Return what may be active here, except fence devices."""
-        return frozenset(
-            resource
-            for resource in possibly_active(status)
-            if resource not in status.histories or status.histories[resource].agent.standard != "stonith"
-        )
 
     def deadline(self) -> Instant:
         """Return when `step` must be called next."""

@@ -468,6 +468,13 @@ APPLY = (
         "a plan of before the change starts one instance more than a unique clone may have",
     ),
     Mutant(
+        "_is_only_a_device",
+        "[order.agent for order in status.orders.values() if order.resource == resource and order.is_activating]",
+        "[]",
+        "a node leaves with a service that has the name of a former fence device and is being started, as it starts on "
+        "another node",
+    ),
+    Mutant(
         "Leaving.deadline",
         "bound > self._asked_at",
         "bound > self._drained_since + self._span_ms",

@@ -48,9 +48,10 @@ PRIMITIVE, CLONED, UNIQUE = "a primitive", "a clone", "a unique clone"
 PROMOTABLE, UNIQUE_PROMOTABLE = "a promotable clone", "a unique promotable clone"
 MEMBER, CLONED_GROUP, UNIQUE_GROUP = "a member of a group", "a member of a cloned group", "a member of a unique group"
 NOTHING, OTHER_GROUP, OTHER_CLONE = "nothing", "a group of that name", "a clone of that name"
+FENCE_DEVICE = "a fence device of that name"
 SHAPES = (
     PRIMITIVE, PRIMITIVE, CLONED, CLONED, UNIQUE, UNIQUE, PROMOTABLE, PROMOTABLE, UNIQUE_PROMOTABLE, MEMBER,
-    CLONED_GROUP, UNIQUE_GROUP, NOTHING, OTHER_GROUP, OTHER_CLONE,
+    CLONED_GROUP, UNIQUE_GROUP, NOTHING, OTHER_GROUP, OTHER_CLONE, FENCE_DEVICE,
 )  # fmt: skip
 _OF_CLONES = frozenset({CLONED, UNIQUE, PROMOTABLE, UNIQUE_PROMOTABLE, CLONED_GROUP, UNIQUE_GROUP, OTHER_CLONE})
 _OF_UNIQUES = frozenset({UNIQUE, UNIQUE_PROMOTABLE, UNIQUE_GROUP})
@@ -69,6 +70,8 @@ SPANS_MS = (0, 0, 300, 1500, 5000)
 """How long its starts, stops, promotes and demotes last; 0: as all others."""
 SLOW = ("start", "stop", "promote", "demote")
 BETWEEN_VERBS_MS = 400
+NOBODY = "nobody"
+"""What a fence device can fence that has a service's name: no node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,8 +316,11 @@ def edits_to(configuration: Configuration, name: str, shape: Shape) -> tuple[Edi
             inner = ResourceId(f"{name}-inner")
             put[inner] = _primitive(inner)
             put[own] = Group(own, (inner,)) if shape.kind == OTHER_GROUP else Clone(own, inner, meta=_meta(own, shape))
+    elif shape.kind == FENCE_DEVICE and not is_group:
+        put[own] = configurations.device([NOBODY], name).resource
     else:
-        put[own] = known if known is not None and (is_group or isinstance(known, Primitive)) else _primitive(own)
+        is_kept = is_group or (isinstance(known, Primitive) and known.agent.standard != "stonith")
+        put[own] = known if known is not None and is_kept else _primitive(own)
         put |= _containing(own, shape, is_group=is_group)
     edits: list[Edit] = [Delete("constraint", each) for each in _constraints_on(configuration, {own, *gone})]
     edits += [Delete("resource", each) for each in sorted(gone) if each in configuration.resources]

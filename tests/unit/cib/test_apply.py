@@ -435,6 +435,25 @@ def test_a_node_leaves_only_when_nothing_may_be_active_there(log: Log) -> None:
     assert log.cib.status.nodes[N2].state is NodeState.LEFT
 
 
+FENCE = AgentReference("stonith", None, "fence_ipmilan")
+
+
+def test_a_node_leaves_with_a_fence_device_and_not_with_a_service_that_has_taken_its_name(log: Log) -> None:
+    """The start of the service was committed behind the request to leave, before the node was found empty."""
+    log.must(issue(replace(order("a"), agent=FENCE)))
+    log.must(record(result("a")))
+    log.must(issue(replace(order("s", ActionName.STOP), agent=FENCE)))
+    log.must(record(result("s", "stop", call_id=2)))
+    log.must(commands.RequestLeave(N2, life("n2")))
+    log.must(issue(order("b")))
+    log.must_refuse(commands.Leaving(N2, life("n2")), RefusalCode.STILL_ACTIVE)
+    log.must(record(result("b", kind=ResultKind.NOT_BEGUN, exit_code=ExitCode.UNKNOWN)))
+    log.must(issue(replace(order("c"), agent=FENCE)))
+    log.must(record(result("c", call_id=3)))
+    log.must(commands.Leaving(N2, life("n2")))
+    assert log.cib.status.nodes[N2].state is NodeState.LEFT
+
+
 def test_a_node_that_leaves_with_something_unmanaged_running_counts_as_holding_it(log: Log) -> None:
     started(log)
     log.must_refuse(commands.Leaving(N2, life("n2"), (ResourceId("web"),)), RefusalCode.STILL_ACTIVE)
