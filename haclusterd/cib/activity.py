@@ -6,7 +6,7 @@ again, independently, where orders are issued and accepted.
 
 from collections.abc import Callable
 
-from haclusterd.model.activity import HOLDING
+from haclusterd.model.activity import HOLDING, may_be_active_or_begin
 from haclusterd.model.activity import history_says_active as history_says_active
 from haclusterd.model.activity import history_says_promoted as history_says_promoted
 from haclusterd.model.activity import known_promoted as known_promoted
@@ -158,6 +158,22 @@ def promoted_siblings(
         for node, status in sorted(cib.status.nodes.items())
         for name in sorted(_of_primitive(status, base, is_unique=True) - {resource})
         if judge(status, name)
+    )
+
+
+def active_siblings(cib: Cib, resource: ResourceId) -> tuple[tuple[NodeName, ResourceId], ...]:
+    """Return where other instances of a unique clone may be active: of `db:0`, (n2, `db:1`); they can share a node.
+
+    A lost node counts until it is fenced, where fencing is enabled. A resource without an instance number has none.
+    """
+    base, colon, _ = resource.partition(":")
+    if not colon:
+        return ()
+    return tuple(
+        (status.name, name)
+        for status in _holding(cib)
+        for name in sorted(_of_primitive(status, base, is_unique=True) - {resource})
+        if may_be_active_or_begin(status, name)
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from haclusterd.cib import commands
 from haclusterd.cib.activity import (
     active_on_others,
+    active_siblings,
     copies_of,
     former_names_active,
     history_says_active,
@@ -152,7 +153,7 @@ def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
     if former:
         text = f"{' and '.join(former)} may be active, which {order.resource} was before"
         return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
-    renamed = _other_name_objection(cib, order, entry)
+    renamed = _other_name_objection(cib, order, entry) or _surplus_objection(cib, order, entry)
     if renamed is not None:
         return renamed
     if order.action is ActionName.START and _is_on_its_way(cib, order) and entry.rules.migration_counts_on_both:
@@ -183,6 +184,16 @@ def _other_name_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | Non
     if not others:
         return None
     text = f"{' and '.join(others)} may be active, started by the same agent with the same parameters"
+    return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
+
+
+def _surplus_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:
+    """Refuse to start an instance of a unique clone while as many others as there may be are active, or may be."""
+    is_start = order.action is ActionName.START and entry.rules.one_active_copy
+    others = active_siblings(cib, order.resource) if is_start else ()
+    if not others or len({name for _, name in others}) < copies_of(cib).most_instances(order.resource):
+        return None
+    text = f"{' and '.join(f'{name} on {node}' for node, name in others)} may be active, and there may be no more"
     return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
 
 

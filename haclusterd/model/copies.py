@@ -53,8 +53,15 @@ class Copies:
             return not colon
         if not colon:
             return not self._can_differ(clone)
-        most = _integer(collective_meta(self._configuration, clone).get("clone-max"), sys.maxsize)
-        return _integer(number, 0) < most
+        return _integer(number, 0) < self._instances(clone)
+
+    def most_instances(self, resource: ResourceId) -> int:
+        """Return how many instances of its unique clone may be active; without `clone-max` that is left to plans."""
+        clone = self._clone_of(ResourceId(resource.partition(":")[0]))
+        return sys.maxsize if clone is None else self._instances(clone)
+
+    def _instances(self, clone: Clone) -> int:
+        return _integer(collective_meta(self._configuration, clone).get("clone-max"), sys.maxsize)
 
     def _is_unique(self, clone: Clone) -> bool:
         meta = collective_meta(self._configuration, clone)

@@ -463,9 +463,15 @@ APPLY = (
     ),
     Mutant(
         "Copies.may_be_wanted",
-        "_integer(number, 0) < most",
+        "_integer(number, 0) < self._instances(clone)",
         "True",
         "a plan of before the change starts one instance more than a unique clone may have",
+    ),
+    Mutant(
+        "_surplus_objection",
+        "len({name for _, name in others}) < copies_of(cib).most_instances(order.resource)",
+        "True",
+        "a plan of before clone-max was lowered starts the one instance that may be left beside one that still stops",
     ),
     Mutant(
         "_is_only_a_device",

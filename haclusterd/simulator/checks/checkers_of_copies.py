@@ -11,10 +11,11 @@ MAKING = ("start", "promote", "migrate_from")
 class NeverTwoActive(Checker):
     """Nothing begins to run, or may begin to, that makes one copy too many, or one promoted instance.
 
-    There is one copy of a primitive, and one of each instance of a unique clone; of an anonymous clone as many as its
-    `clone-max` says; and `promoted-max` of them promoted. A shape that has changed since is allowed to what was ordered
-    before the change (`shapes`). Whatever the shape was and is, there are never two copies on one node under one name,
-    never the instance `db:0` of a unique clone beside `db`, and never one service under two names of people's.
+    There is one copy of a primitive, and one of each instance of a unique clone; of a clone as many copies, or
+    instances, as its `clone-max` says; and `promoted-max` of them promoted. A shape that has changed since is allowed
+    to what was ordered before the change (`shapes`). Whatever the shape was and is, there are never two copies on one
+    node under one name, never the instance `db:0` of a unique clone beside `db`, and never one service under two names
+    of people's.
     """
 
     def __init__(self, scene: Scene, log: Log) -> None:
@@ -47,7 +48,7 @@ class NeverTwoActive(Checker):
             self._count(begun, others, limits.promoted)
         elif number is None:
             self._count(begun, others, limits.copies)
-        elif number >= limits.instances:
+        elif max(number, len({each.resource for each in others} - {begun.resource})) >= limits.instances:
             self._object_to_holders(begun, others, f"and of it there are at most {limits.instances} instances")
         same = [each for each in others if each.resource == begun.resource]
         if same and number is not None:

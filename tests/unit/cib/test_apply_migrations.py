@@ -404,3 +404,27 @@ def test_a_plan_of_before_starts_nothing_that_a_change_has_taken_away(
     strange = replace(order("strange", node=N3), resource=ResourceId(refused))
     log.must_refuse(issue(strange), RefusalCode.NOT_CONFIGURED)
     log.must(issue(replace(order("other", node=N3), resource=ResourceId(wanted))))
+
+
+@pytest.mark.parametrize("state", ["active", "lost"])
+def test_an_instance_does_not_start_while_others_that_are_to_stop_are_as_many_as_there_may_be(state: str) -> None:
+    """`clone-max` was lowered after the plan was made, and the surplus instance has not stopped yet."""
+    clone = Clone(ResourceId("dbs"), DB, meta=(AttributeSet("dbs-meta", (("globally-unique", "true"),)),))
+    limits = AttributeSet("limits", (("clone-max", "2"),)), AttributeSet("limits", (("clone-max", "1"),))
+    log = Cluster()
+    log.configure(commands.PutResource(primitive("db")), commands.PutResource(clone))
+    log.configure(commands.PutSets("resource_defaults", limits[:1]))
+    surplus, wanted = ResourceId("db:1"), ResourceId("db:0")
+    log.must(issue(order("a", node=N2, resource=surplus)))
+    log.must(record(replace(result("a"), resource=surplus)))
+    log.configure(commands.PutSets("resource_defaults", limits[1:]))
+    if state == "lost":
+        log.lose(N2)
+    refusal = log.must_refuse(issue(order("b", node=N3, resource=wanted)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    assert refusal.text == "db:1 on n2 may be active, and there may be no more"
+    if state == "active":
+        log.must(issue(order("s", ActionName.STOP, node=N2, resource=surplus)))
+        log.must(record(replace(result("s", "stop", call_id=2), resource=surplus)))
+    else:
+        log.must(commands.Fenced(N2, life("n2"), None, FenceOutcome.CONFIRMED, ""))
+    log.must(issue(order("c", node=N3, resource=wanted)))

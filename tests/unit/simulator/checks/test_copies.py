@@ -169,6 +169,15 @@ def test_no_instance_begins_with_a_number_beyond_clone_max() -> None:
     assert not stage.refuses("n2", "db:1")
 
 
+def test_no_instance_begins_beside_as_many_others_as_clone_max_says() -> None:
+    stage = Stage(whole(clone_max="2", **UNIQUE))
+    stage.run("n1", "db:1")
+    late = stage.issue("late")
+    stage.configure(ALONE, whole(clone_max="1", **UNIQUE))
+    assert stage.refuses("n2", "db:0")
+    stage.begin(late, "n2", "db:0")
+
+
 def test_the_numbered_and_the_plain_name_are_never_there_together() -> None:
     stage = Stage(whole())
     stage.run("n1")
