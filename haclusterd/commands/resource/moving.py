@@ -154,16 +154,15 @@ def _move_promoted(
         return refusal(report(Code.BAD_ARGUMENT, name="resource", problem=f"{target} runs on several nodes",
                               remedy=remedy))  # fmt: skip
     if node is None:
-        remedy = f"name the node where {target} is to be promoted"
-        return refusal(report(Code.MISSING_ARGUMENT, verb="move", name="NODE", meaning="where to", remedy=remedy))
-    if end is None and _is_promoted_only_on(context.cib, primitives, node):
+        return _move_promoted_away(context, target, role=role, keep=keep, end=end)
+    if end is None and _promoted_on(context.cib, target) == (node,):
         return Outcome((report(Code.NOTHING_TO_DO, state=f"{target} is promoted on {node}"),))
     return _moved(
         context,
         Location(ConstraintId(f"{PREFER}{target}"), target, node, INFINITY, role=role),
         lambda new: None if role == "Started" else _objection_to_promotion(context, new, target, node),
         done=f"{target} is to be promoted on {node}",
-        until=lambda cib, _live: _is_promoted_only_on(cib, primitives, node) and is_at_rest(cib, primitives),
+        until=lambda cib, _live: _promoted_on(cib, target) == (node,) and is_at_rest(cib, primitives),
         waiting_for=f"{target} to be promoted on {node}",
         where=f"promoted on {node}",
         keep=keep,
@@ -171,9 +170,49 @@ def _move_promoted(
     )
 
 
-def _is_promoted_only_on(cib: Cib, primitives: tuple[ResourceId, ...], node: NodeName) -> bool:
-    promoted = [each.node for primitive in primitives for each in instances(cib, primitive) if each.is_promoted]
-    return bool(promoted) and set(promoted) == {node}
+def _move_promoted_away(
+    context: Context, target: ResourceId, *, role: str, keep: bool, end: WallTime | None
+) -> Outcome[Change]:
+    """Have another instance promoted than the only one that is, as `crm_resource --move` does without a node."""
+    promoted = _promoted_on(context.cib, target)
+    if len(promoted) != 1:
+        remedy = f"name the node where {target} is to be promoted"
+        return refusal(report(Code.MISSING_ARGUMENT, verb="move", name="NODE", meaning="where to", remedy=remedy))
+    (left,) = promoted
+    primitives = primitives_of(context.cib.configuration, target)
+
+    def is_done(cib: Cib) -> bool:
+        now = _promoted_on(cib, target)
+        return bool(now) and left not in now and is_at_rest(cib, primitives)
+
+    return _moved(
+        context,
+        replace(_ban(target, left), role=role),
+        lambda new: _promoted_nowhere(context, new, target),
+        done=f"{target} is to be promoted on another node than {left}",
+        until=lambda cib, _live: is_done(cib),
+        waiting_for=f"{target} to be promoted on another node than {left}",
+        where=f"promoted on another node than {left}",
+        keep=keep,
+        end=end,
+    )
+
+
+def _promoted_on(cib: Cib, target: ResourceId) -> tuple[NodeName, ...]:
+    """Return the nodes with promoted instances, by name."""
+    primitives = primitives_of(cib.configuration, target)
+    found = {each.node for primitive in primitives for each in instances(cib, primitive) if each.is_promoted}
+    return tuple(sorted(found))
+
+
+def _promoted_nowhere(context: Context, new: Configuration, target: ResourceId) -> ReportItem | None:
+    """Say that the scheduler would promote no other instance."""
+    if _promoted_by_plan(replace(context.cib, configuration=new), context, target) != ():
+        return None
+    why = "no instance on another node is promoted by the scheduler"
+    return report(
+        Code.MOVE_HAS_NO_EFFECT, resource=target, node="another node", why=why, remedy=f"crm resource why {target}"
+    )
 
 
 def _objection_to_promotion(
@@ -387,7 +426,8 @@ def _end(
             why = f"without it {target} would {undone}"
             return Outcome((report(Code.MOVE_KEPT, constraint=location.id, resource=target, why=why),))
         outcome = change(later, new, done="")
-        node = location.node if location.role == "Promoted" else _runs_on(cib, target) or location.node
+        there = next(iter(_promoted_on(cib, target)), None) if location.role == "Promoted" else _runs_on(cib, target)
+        node = there or location.node
         moved = report(Code.MOVED, resource=target, node=node, constraint=location.id)
         return replace(outcome, reports=(moved,), until=None)
 
@@ -401,7 +441,7 @@ def _undone_by(context: Context, new: Configuration, target: ResourceId, locatio
     """
     if location.role == "Promoted":
         promoted = _promoted_by_plan(replace(context.cib, configuration=new), context, target)
-        others = [node for node in promoted or () if node != location.node]
+        others = [node for node in promoted or () if node not in _promoted_on(context.cib, target)]
         if others:
             return f"go back to {others[0]}"
         return "be promoted nowhere" if promoted == () else ""

@@ -363,3 +363,49 @@ def test_a_promoted_instance_that_is_demoted_without_the_constraint_keeps_it(
     assert codes(end) == [code]
     assert words in end.reports[0].message
     assert list(constraints(cluster)) == (["cli-prefer-db-clone"] if code is Code.MOVE_KEPT else [])
+
+
+@pytest.mark.parametrize(
+    ("scores", "code", "words"),
+    [
+        ({"n1": "5", "n2": "10"}, Code.MOVED, "n2"),
+        ({"n1": "10", "n2": "5"}, Code.MOVE_KEPT, "would go back to n1"),
+    ],
+)
+def test_without_a_node_the_promotion_moves_away_from_where_it_is(
+    scores: dict[str, str], code: Code, words: str
+) -> None:
+    cluster = SITUATIONS["clones"]()
+    outcome = ask(cluster, "resource.move", resource="db-clone")
+    (left,) = moves(cluster.cib.configuration)
+    assert (left.id, left.role) == ("cli-ban-db-clone-on-n1", "Promoted")
+    assert (node_of(left), score_of(left)) == ("n1", -INFINITY)
+    assert outcome.until is not None
+    assert not outcome.until(cluster.cib, cluster.live)
+    cluster.record("db", "n1", "demote")
+    assert not outcome.until(cluster.cib, cluster.live)
+    cluster.record("db", "n2", "promote")
+    for node in ("n1", "n2", "n3"):
+        cluster.do(SetTransientAttribute(NodeName(node), "master-db", scores.get(node)))
+    assert outcome.until(cluster.cib, cluster.live)
+    end = finish(cluster, outcome, is_met=True)
+    assert codes(end) == [code]
+    assert words in end.reports[0].message
+    assert list(constraints(cluster)) == (["cli-ban-db-clone-on-n1"] if code is Code.MOVE_KEPT else [])
+
+
+def test_as_crmsh_the_constraint_of_such_a_move_concerns_every_role() -> None:
+    cluster = SITUATIONS["clones"]()
+    outcome = ask(cluster, "resource.move", resource="db-clone", node="force", constraint=True, as_crmsh=True)
+    assert Code.MOVE_KEPT in codes(outcome)
+    (left,) = moves(cluster.cib.configuration)
+    assert (left.id, left.role, node_of(left)) == ("cli-ban-db-clone-on-n1", "Started", "n1")
+
+
+def test_a_promotion_that_is_nowhere_or_could_go_nowhere_does_not_move_away() -> None:
+    cluster = SITUATIONS["clones"]()
+    for node in ("n2", "n3"):
+        cluster.do(SetTransientAttribute(NodeName(node), "master-db", "-1"))
+    assert codes(ask(cluster, "resource.move", resource="db-clone")) == [Code.MOVE_HAS_NO_EFFECT]
+    cluster.record("db", "n1", "demote")
+    assert codes(ask(cluster, "resource.move", resource="db-clone")) == [Code.MISSING_ARGUMENT]
