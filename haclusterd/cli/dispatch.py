@@ -93,11 +93,20 @@ def _nothing_waits(session: Session, _: Invocation) -> int:
 
 
 def _status(session: Session, invocation: Invocation) -> int:
-    if not invocation.arguments.get("forms") and not session.is_xml:
+    is_plain = not invocation.arguments.get("forms") and not session.is_xml
+    if is_plain and (session.is_json or not session.is_as_crmsh):
         return session.run(invocation)
     from haclusterd.cli.own.status_forms import status
 
     return status(session, invocation)
+
+
+def _resources(session: Session, invocation: Invocation) -> int:
+    if session.is_json or not session.is_as_crmsh:
+        return session.run(invocation)
+    from haclusterd.cli.own.status_forms import resources
+
+    return resources(session, invocation)
 
 
 def _simulate(session: Session, invocation: Invocation) -> int:
@@ -157,6 +166,7 @@ def _secret(session: Session, invocation: Invocation) -> int:
 
 _SPECIAL: Mapping[tuple[str, str], Callable[[Session, Invocation], int]] = {
     ("", "status"): _status,
+    ("resource", "status"): _resources,
     ("", "simulate"): _simulate,
     ("", "report"): _report,
     ("", "monitor"): _monitor,

@@ -1,4 +1,5 @@
-"""`crm status` in the forms of crm_mon, by the words that crmsh has for them, and as XML for programs.
+"""`crm status` in the forms of crm_mon, by the words that crmsh has for them, and as XML for programs; and what crmsh
+prints of resources, for scripts that read it.
 
 They are what the tool of that name prints (docs/howto/use-pacemakers-tools.md); only `simple` is a form of our own.
 """
@@ -24,8 +25,21 @@ def status(session: Session, invocation: Invocation) -> int:
         return session.run(replace(invocation, arguments={"form": SIMPLE}))
     if session.is_xml and XML not in words:
         words.append(XML)
-    options = ["-1", *(option for word in words for option in STATUS_FORMS[word])]
-    answer = session.ask("tool.run", {"tool": "crm_mon", "words": options})
+    usual = ["-1", "-r"] if session.is_as_crmsh else ["-1"]
+    return _printed(session, "crm_mon", [*usual, *(option for word in words for option in STATUS_FORMS[word])])
+
+
+def resources(session: Session, invocation: Invocation) -> int:
+    """Say where resources run in the sentences of crm_resource; of all of them, list them."""
+    given = invocation.arguments.get("resources")
+    names = [str(each) for each in given] if isinstance(given, Sequence) else []
+    statuses = [_printed(session, "crm_resource", ["-W", "-r", name]) for name in names]
+    return max(statuses) if statuses else _printed(session, "crm_resource", ["-L"])
+
+
+def _printed(session: Session, tool: str, words: list[str]) -> int:
+    """Print what a tool of Pacemaker prints, and return its exit status."""
+    answer = session.ask("tool.run", {"tool": tool, "words": words})
     if (answer.exit and answer.data is None) or session.is_json:
         return session.show(answer)
     output = fields(answer.data)

@@ -26,6 +26,7 @@ from haclusterd.commands.tools.call import (
     output,
     printed,
 )
+from haclusterd.commands.tools.monitor_view import DC_VERSION, STACK
 from haclusterd.formats.cib_xml.elements import quoted
 from haclusterd.formats.cib_xml.status_writer import node_numbers
 from haclusterd.model import durations, scores
@@ -47,6 +48,8 @@ _CLUSTER_SECTIONS = {
     "rsc_defaults": "rsc-options",
     "op_defaults": "op-options",
 }
+NOTED = {"cluster-infrastructure": STACK, "dc-version": DC_VERSION}
+"""What Pacemaker notes among its properties of what it is: scripts ask for it to see whether a cluster answers."""
 _LIFETIMES = {"reboot": REBOOT, "status": REBOOT, "forever": FOREVER, "nodes": FOREVER}
 _CHANGES = frozenset({"set", "both", "delete"})
 
@@ -169,7 +172,8 @@ def _section(context: Context, call: ToolCall, given: Given, target: _Target, ac
     seen = tuple(block for block in blocks if wanted in ("", block.id))
     name = _as_written(seen, target.name)
     if action == "query":
-        return _shown_value(call, given, target, effective(seen).get(name))
+        noted = NOTED.get(name) if target.section == "crm_config" and not wanted else None
+        return _shown_value(call, given, target, effective(seen).get(name, noted))
     if action == "delete":
         holding = next((block.id for block in seen if block.get(name) is not None), None)
         if holding is None:

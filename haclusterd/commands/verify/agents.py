@@ -18,6 +18,16 @@ TRACE_PARAMETERS = frozenset({"trace_ra", "trace_file"})
 GIVEN_BY_FENCER = frozenset({"action", "plug", "port", "nodename", "delay"})
 """What a fence agent gets with each call, so that it need not be configured (fence-agents' stdin protocol)."""
 
+FENCE_AGENTS_OF_TODAY = {
+    "apcmaster": "fence_apc", "apcmastersnmp": "fence_apc_snmp", "external/drac5": "fence_drac5",
+    "external/ec2": "fence_aws", "external/gcpstonith": "fence_gce", "external/ibmrsa": "fence_rsa",
+    "external/ibmrsa-telnet": "fence_rsa", "external/ipmi": "fence_ipmilan", "external/kdumpcheck": "fence_kdump",
+    "external/libvirt": "fence_virsh", "external/rackpdu": "fence_apc_snmp", "external/riloe": "fence_ilo",
+    "external/sbd": "fence_sbd", "external/vcenter": "fence_vmware_rest", "external/vmware": "fence_vmware_rest",
+    "ibmhmc": "fence_lpar", "ipmilan": "fence_ipmilan",
+}  # fmt: skip
+"""Plugins of cluster-glue, as vendors' older guides have them, each with the fence agent for the same device."""
+
 
 def check_agents(judgement: Judgement) -> None:
     """Judge every primitive's agent and parameters; nothing when the installed agents are not known."""
@@ -26,9 +36,7 @@ def check_agents(judgement: Judgement) -> None:
     for primitive in judgement.configuration.primitives():
         facts = judgement.agents.get(str(primitive.agent))
         if facts is None:
-            guess = judgement.nearest(str(primitive.agent), _may_be_meant(primitive.agent, judgement.agents))
-            remedy = f"install it, or did you mean {guess}?" if guess else None
-            path = ("resource", primitive.id, "agent")
+            remedy, path = _remedy(judgement, primitive.agent, judgement.agents), ("resource", primitive.id, "agent")
             judgement.note(Code.UNKNOWN_AGENT, path, remedy=remedy, where=primitive.id, agent=primitive.agent)
             continue
         if facts.is_unreadable:
@@ -39,6 +47,15 @@ def check_agents(judgement: Judgement) -> None:
         _check_parameters(judgement, primitive, facts)
         _check_advice(judgement, primitive, facts)
         _check_unfencing(judgement, primitive, facts)
+
+
+def _remedy(judgement: Judgement, agent: AgentReference, known: Iterable[str]) -> str | None:
+    """Say what to write for an agent that there is not; None: nothing is like it."""
+    today = FENCE_AGENTS_OF_TODAY.get(agent.type) if agent.standard == "stonith" else None
+    if today is not None:
+        return f"use stonith:{today}; its parameters have other names: crm ra info stonith:{today}"
+    guess = judgement.nearest(str(agent), _may_be_meant(agent, known))
+    return f"install it, or did you mean {guess}?" if guess else None
 
 
 def _may_be_meant(agent: AgentReference, known: Iterable[str]) -> Iterable[str]:

@@ -358,6 +358,20 @@ def test_crmsh_is_followed_where_that_is_wanted(person: Person) -> None:
     assert "role=Started" in person.says("configure show type:location").replace("$", "")
 
 
+def test_where_crmsh_is_followed_scripts_read_its_sentences(person: Person) -> None:
+    person.says("options compat crmsh")
+    status, out = person.types("resource status db web")
+    assert (status, out) == (0, "resource db is running on: n2\nresource web is running on: n1\n")
+    assert "  * db\t(ocf:haclusterd:dummy):\t Started" in person.says("resource list").splitlines()
+    assert "Full List of Resources:" in person.says("status").splitlines()
+    assert "  * 3 nodes configured" in person.says("status").splitlines()
+    status, out = person.types("resource status db nothing")
+    assert status == 105
+    assert "Resource 'nothing' not found" in out
+    assert json.loads(person.says("-o json resource status db"))["schema"] == "haclusterd.resources/1"
+    assert json.loads(person.says("-o json status"))["schema"] == "haclusterd.status/1"
+
+
 def test_a_script_deletes_as_crmsh_does_where_that_is_wanted(person: Person) -> None:
     status, _ = person.types("", "configure\ndelete web\n")
     assert status != 0

@@ -45,6 +45,9 @@ DIALOGUES = {
         crm_attribute --query --name standalone_node -> scope=crm_config  name=standalone_node value=n1
         crm_attribute -n standalone_node -D -> Deleted crm_config attribute: id=cib-bootstrap-options-st...
         crm_attribute -n standalone_node -D ->
+        crm_attribute --type crm_config --query --name dc-version -> scope=crm_config  name=dc-version value=2.1.5-...
+        crm_attribute -G -n cluster-infrastructure -q -> haclusterd
+        crm_attribute -G -n dc-version -s redis_replication -> [105]
         crm_attribute -n maintenance-mode -v true ->
         crm_attribute -n maintenance-mode -G -q -> true
         crm_attribute -n stonith-enabled -v true ->

@@ -365,6 +365,18 @@ def test_remedies(text: str, remedy: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("agent", "today"),
+    [("external/ec2", "fence_aws"), ("external/sbd", "fence_sbd"), ("apcmastersnmp", "fence_apc_snmp")],
+)
+def test_a_plugin_of_cluster_glue_is_refused_with_the_fence_agent_of_today(agent: str, today: str) -> None:
+    reports = judge(f"{GOOD}primitive old stonith:{agent} op monitor interval=60s")
+    unknown = [each for each in reports if each.code is Code.UNKNOWN_AGENT]
+    assert [each.remedy for each in unknown] == [
+        f"use stonith:{today}; its parameters have other names: crm ra info stonith:{today}"
+    ]
+
+
+@pytest.mark.parametrize(
     ("agent", "remedy"),
     [
         ("systemd:ngnix", "install it, or did you mean systemd:nginx?"),
