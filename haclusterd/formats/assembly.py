@@ -299,9 +299,22 @@ def merge_block(sets: tuple[AttributeSet, ...], block: AttributeSet, *, has_scor
     for index, present in enumerate(sets):
         if present.id == block.id:
             score = block.score if has_score else present.score
-            merged = AttributeSet(present.id, set_over(present.pairs, block.pairs), score, block.rule or present.rule)
+            merged = _with_notes_of(
+                AttributeSet(present.id, set_over(present.pairs, block.pairs), score, block.rule or present.rule),
+                present, block,
+            )  # fmt: skip
             return (*sets[:index], merged, *sets[index + 1 :])
     return (*sets, block)
+
+
+def _with_notes_of(merged: AttributeSet, present: AttributeSet, added: AttributeSet) -> AttributeSet:
+    """Return a merged block with the notes of its pairs; what was set anew has the new one, or none."""
+    if not (present.notes or added.notes or present.valueless or added.valueless):
+        return merged
+    names, anew = {name for name, _ in merged.pairs}, {name for name, _ in added.pairs}
+    notes = (*(note for note in present.notes if note.name in names - anew), *added.notes)
+    valueless = dict.fromkeys((*present.valueless, *added.valueless))
+    return replace(merged, notes=notes, valueless=tuple(name for name in valueless if name not in names))
 
 
 def _add_levels(draft: _Draft, statement: DefineLevels, members: Iterable[NodeName]) -> None:

@@ -22,9 +22,11 @@ from haclusterd.model.configuration import (
     NodeEntry,
     Operation,
     Ordering,
+    PairNote,
     Primitive,
     Template,
 )
+from haclusterd.model.pair_notes import pair_with_id
 from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.rules import Rule
 from haclusterd.reports.codes import Code
@@ -86,20 +88,25 @@ class Referred:
             rules = tuple(self._rules((block.rule,), place))
             block = replace(block, rule=rules[0] if rules else None)
         if any(name.startswith(PAIR_REFERENCE) for name, _ in block.pairs):
-            block = replace(block, pairs=tuple(self._pairs(block, place)))
+            block = self._with_pairs(block, place)
         return block
 
-    def _pairs(self, block: AttributeSet, place: Place) -> Iterator[tuple[str, str]]:
+    def _with_pairs(self, block: AttributeSet, place: Place) -> AttributeSet:
+        """Return a block with the pairs that it refers to, and a note of each that it is a reference."""
+        pairs: list[tuple[str, str]] = []
+        notes = list(block.notes)
         for name, value in block.pairs:
             if not name.startswith(PAIR_REFERENCE):
-                yield name, value
+                pairs.append((name, value))
                 continue
             target, _, other = name.removeprefix(PAIR_REFERENCE).partition(":")
-            if target in self.pairs:
-                known, meant = self.pairs[target]
-                yield other or known, meant
-            else:
+            found = self.pairs.get(target) or pair_with_id(self.configuration, target)
+            if found is None:
                 self._unknown(target, place)
+                continue
+            pairs.append((other or found[0], found[1]))
+            notes.append(PairNote(other or found[0], target, is_reference=True, says_name=bool(other)))
+        return replace(block, pairs=tuple(pairs), notes=tuple(notes))
 
     def _rules(self, rules: Iterable[Rule], place: Place) -> Iterator[Rule]:
         for rule in rules:

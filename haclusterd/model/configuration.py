@@ -15,6 +15,19 @@ from haclusterd.model.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)
+class PairNote:
+    """What a text says of a pair beside its name and value; `model/pair_notes.py` keeps it consistent."""
+
+    name: str
+    """Of the pair, in its block."""
+    id: str
+    """Given to it, or of the pair that it refers to."""
+    is_reference: bool = False
+    says_name: bool = True
+    """Of a reference: whether it says the name, too."""
+
+
+@dataclass(frozen=True, slots=True)
 class AttributeSet:
     """One block of name-value pairs; of several, the higher score wins, name by name."""
 
@@ -23,6 +36,10 @@ class AttributeSet:
     score: int = 0
     rule: Rule | None = None
     """The block counts only where and while it is true."""
+    notes: tuple[PairNote, ...] = ()
+    """Of pairs with ids of their own and of references, in files of Pacemaker; no plan depends on them."""
+    valueless: tuple[str, ...] = ()
+    """Names without a value, in files of Pacemaker: they say as much as no name at all."""
 
     def get(self, name: str) -> str | None:
         """Return the value of `name`."""

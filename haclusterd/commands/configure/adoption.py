@@ -20,7 +20,7 @@ def adopt(text: str, source: str, base: Configuration, *, stays_foreign: bool = 
 
     `stays_foreign`: the base is Pacemaker's, too, so that nothing is brought to how it is kept here.
     """
-    made = read_configuration(text, source)
+    made = read_configuration(text, source, keeps_ids=stays_foreign)
     settled = made.configuration
     reports: tuple[ReportItem, ...] = ()
     if not stays_foreign:

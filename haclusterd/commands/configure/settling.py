@@ -35,6 +35,7 @@ from haclusterd.model.configuration import (
 )
 from haclusterd.model.ids import ConstraintId, ResourceId
 from haclusterd.model.operations import DEFAULTABLE, ONE_SHOT, OPERATION_ATTRIBUTES, operation_row
+from haclusterd.model.pair_notes import without_notes
 from haclusterd.model.properties import BOOTSTRAP_OPTIONS, is_of_others, is_own_meta, meta_row, property_row
 from haclusterd.model.property_tables import (
     BOOKKEEPING,
@@ -123,7 +124,7 @@ def settle(
         made = replace(made, tags=dict(_tags(work, made)))
         made = replace(made, constraints=dict(_constraints(work, made)))
         _note_local_times(work, made)
-    return made, tuple(work.reports)
+    return without_notes(made), tuple(work.reports)
 
 
 def settled_for(

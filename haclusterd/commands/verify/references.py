@@ -122,6 +122,11 @@ def _check_ids(judgement: Judgement) -> None:
         if id_ in seen and (part is None or seen[id_] != part):
             judgement.note(Code.DUPLICATE_ID, path, id=id_)
         seen.setdefault(id_, part)
+    nodes: set[str] = set()
+    for name, node in judgement.configuration.nodes.items():
+        if node.id and node.id in nodes:
+            judgement.note(Code.DUPLICATE_ID, ("node", name), id=node.id)
+        nodes.add(node.id)
 
 
 _Found = tuple[str, Path, object]
@@ -189,6 +194,10 @@ def _of_blocks(blocks: tuple[AttributeSet, ...], path: Path) -> Iterator[_Found]
     for block in blocks:
         own = (*path, block.pairs[0][0]) if block.pairs else path
         yield block.id, own, block
+        yield from (
+            (note.id, (*path, note.name), (note.name, block.get(note.name))) for note in block.notes
+            if not note.is_reference
+        )  # fmt: skip
         yield from _of_rules((block.rule,) if block.rule is not None else (), own)
 
 

@@ -27,11 +27,11 @@ _SECTIONS = (
 class ConfigurationReader:
     """Reads the whole section."""
 
-    def __init__(self, root: Element, notes: Notes) -> None:
+    def __init__(self, root: Element, notes: Notes, *, keeps_ids: bool = False) -> None:
         self._notes = notes
         self._states = [state for status in root.all("status") for state in status.all("node_state")]
         self._schema = schema_of(root, notes)
-        self._sets = SetReader(root, notes)
+        self._sets = SetReader(root, notes, keeps_ids=keeps_ids)
         self._section = root.first("configuration") or Element("configuration", {}, root.line)
 
     def read(self) -> tuple[Configuration, NodeNames]:

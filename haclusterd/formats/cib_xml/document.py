@@ -51,8 +51,11 @@ class ConfigurationReading:
     places: Places = Places()
 
 
-def read_configuration(text: str, source: str) -> ConfigurationReading:
-    """Read the configuration of a CIB, or a `<configuration>` by itself, without any status."""
+def read_configuration(text: str, source: str, *, keeps_ids: bool = False) -> ConfigurationReading:
+    """Read the configuration of a CIB, or a `<configuration>` by itself, without any status.
+
+    `keeps_ids`: ids of pairs are kept although nothing refers to them, because a user has written them.
+    """
     root = parse_tree(text, source)
     if isinstance(root, ReportItem):
         return ConfigurationReading(Configuration(), (root,))
@@ -67,7 +70,7 @@ def read_configuration(text: str, source: str) -> ConfigurationReading:
     notes = Notes(source)
     for name in _REMOTE_ADMINISTRATION:
         notes.left_out(root, name, "from afar there is REST over TLS here (haclusterd-api), or ssh")
-    configuration, _ = ConfigurationReader(root, notes).read()
+    configuration, _ = ConfigurationReader(root, notes, keeps_ids=keeps_ids).read()
     return ConfigurationReading(configuration, in_reading_order(notes.reports), places_of(section, source))
 
 

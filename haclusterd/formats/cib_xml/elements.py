@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from haclusterd.formats.cib_xml.tree import Element
 from haclusterd.model import scores
-from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.configuration import AttributeSet, PairNote
 from haclusterd.model.rules import (
     AttributeExpression,
     Condition,
@@ -95,10 +95,18 @@ class BlockWriter:
                 continue
             score = scores.render(block.score) if block.score else None
             inside = [] if block.rule is None else list(self.rule(block.rule))
+            notes = {note.name: note for note in block.notes}
             for name, value in block.pairs:
-                pair = {"id": self.fresh(f"{block.id}-{name}"), "name": name, "value": value}
-                inside += element("nvpair", pair)
+                inside += element("nvpair", self._pair(block.id, name, value, notes.get(name)))
+            for name in block.valueless:
+                inside += element("nvpair", {"id": self.fresh(f"{block.id}-{name}"), "name": name})
             yield from element(tag, {"id": block.id, "score": score}, inside)
+
+    def _pair(self, block: str, name: str, value: str, note: PairNote | None) -> Mapping[str, str | None]:
+        if note is not None and note.is_reference:
+            return {"id-ref": note.id, "name": name if note.says_name else None}
+        wanted = f"{block}-{name}" if note is None else note.id
+        return {"id": self.fresh(wanted), "name": name, "value": value}
 
     def rule(self, rule: Rule) -> Iterator[str]:
         """Yield a rule with its conditions."""

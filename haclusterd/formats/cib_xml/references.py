@@ -20,6 +20,7 @@ class References:
         self._root = root
         self._notes = notes
         self._by_id: dict[tuple[str, str], Element] | None = None
+        self._referred: set[tuple[str, str]] | None = None
         self._sizes: dict[int, int] = {}
         self._left = MAX_REFERRED
 
@@ -43,6 +44,15 @@ class References:
             self._by_id = self._collected()
         target = self._by_id.get((element.tag, reference))
         return None if target is None or target.get("id-ref") is not None else target
+
+    def is_referred(self, element: Element) -> bool:
+        """Tell whether another element of the same name refers to this one."""
+        if self._referred is None:
+            self._referred = {
+                (each.tag, str(each.get("id-ref"))) for section in self._root.all("configuration")
+                for each in section.every() if each.get("id-ref") is not None
+            }  # fmt: skip
+        return (element.tag, element.get("id")) in self._referred
 
     def is_affordable(self, element: Element, target: Element) -> bool:
         """Tell whether a document may make one thing more of `target`; report at `element` when it may not."""

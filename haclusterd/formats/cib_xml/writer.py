@@ -16,6 +16,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Alert, AlertKind, AlertRecipient, Configuration, FencingLevel, NodeEntry, Tag
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.pair_notes import with_sound_notes
 from haclusterd.model.records import replace
 
 WRITTEN = "pacemaker-3.9"
@@ -25,6 +26,7 @@ _WHEN = "%a %b %e %H:%M:%S %Y"
 
 def write_configuration(configuration: Configuration) -> str:
     """Write the section `configuration` inside a `cib`."""
+    configuration = with_sound_notes(configuration)
     attributes = {"validate-with": WRITTEN, "epoch": "0", "num_updates": "0", "admin_epoch": "0"}
     return "\n".join(element("cib", attributes, [*_configuration(configuration), "<status/>"])) + "\n"
 

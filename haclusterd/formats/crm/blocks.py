@@ -14,7 +14,7 @@ from haclusterd.formats.crm.tokens import Token
 from haclusterd.formats.generated_ids import allocate, block_base
 from haclusterd.formats.statements import PAIR_REFERENCE, REFERENCE
 from haclusterd.model import scores
-from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.configuration import AttributeSet, PairNote
 from haclusterd.model.ids import NCNAME
 from haclusterd.model.records import dataclass, field
 from haclusterd.model.words import ATTRIBUTE_NAME
@@ -44,6 +44,9 @@ class Block:
     pairs: dict[str, str] = field(default_factory=dict)
     tokens: dict[str, Token] = field(default_factory=dict)
     """Where each pair stands."""
+    notes: dict[str, PairNote] = field(default_factory=dict)
+    """Of pairs with ids, by name."""
+    valueless: list[str] = field(default_factory=list)
 
 
 def section_word(token: Token | None) -> str | None:
@@ -126,11 +129,12 @@ def read_pair(cursor: Cursor, block: Block, token: Token) -> None:
         pair: tuple[str, str] | None = (token.text, "")
         _check_reference(cursor, token)
     elif token.text.startswith("$"):
-        pair = _named_pair(cursor, token)
+        pair = _named_pair(cursor, block, token)
     else:
         pair = cursor.pair(token)
     if pair is None:
         _leave_out(cursor, token)
+        block.valueless.append(token.text)
         return
     name, value = pair
     if name in block.pairs:
@@ -141,7 +145,7 @@ def read_pair(cursor: Cursor, block: Block, token: Token) -> None:
     block.tokens[name] = token
 
 
-def _named_pair(cursor: Cursor, token: Token) -> tuple[str, str] | None:
+def _named_pair(cursor: Cursor, block: Block, token: Token) -> tuple[str, str] | None:
     """Read `$ID:NAME=VALUE` or `$NAME=VALUE`, and remember the pair by its id."""
     text = token.text.removeprefix("$")
     head, _, _ = text.partition("=")
@@ -153,6 +157,7 @@ def _named_pair(cursor: Cursor, token: Token) -> tuple[str, str] | None:
     if pair is None:
         raise cursor.refuse(Code.UNEXPECTED, token, construct=cursor.construct, found=token.text)
     cursor.pairs[given] = pair
+    block.notes[pair[0]] = PairNote(pair[0], given)
     return pair
 
 
@@ -188,4 +193,6 @@ def finish(cursor: Cursor, owner: str, blocks: Sequence[Block], *path: str) -> M
 def attribute_set(block: Block, id_: str) -> AttributeSet:
     """Return a block that has been read, under its id."""
     rule = finish_rules(id_, [block.rule])[0] if block.rule is not None else None
-    return AttributeSet(id_, tuple(block.pairs.items()), block.score, rule)
+    return AttributeSet(
+        id_, tuple(block.pairs.items()), block.score, rule, tuple(block.notes.values()), tuple(block.valueless)
+    )

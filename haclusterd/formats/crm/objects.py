@@ -207,6 +207,7 @@ def read_promotable_clone(cursor: Cursor) -> Define:
     for block in tail.blocks:
         if block.section == "meta":
             block.pairs = {OLD_PROMOTABLE_META.get(name, name): value for name, value in block.pairs.items()}
+            block.notes = {}
     metas = [block for block in tail.blocks if block.section == "meta" and not block.reference and block.rule is None]
     if not any(PROMOTABLE in block.pairs for block in metas):
         if not metas:

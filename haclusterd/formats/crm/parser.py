@@ -6,7 +6,7 @@ never read with something left out. Embedded XML, `xml <primitive .../>`, is any
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from haclusterd.formats.cib_xml.document import read_cib
+from haclusterd.formats.cib_xml.document import read_configuration
 from haclusterd.formats.cib_xml.tree import parse_tree
 from haclusterd.formats.crm.access import read_acl_group, read_role, read_target, read_user
 from haclusterd.formats.crm.alerts import read_alert
@@ -159,9 +159,9 @@ def read_xml(cursor: Cursor) -> Sequence[Statement]:
     if section is None:
         raise cursor.refuse(Code.UNEXPECTED, at, construct=XML, found=root.tag)
     text = f"<cib><configuration><{section}>{element}</{section}></configuration></cib>"
-    reading = read_cib(text, place.file)
+    reading = read_configuration(text, place.file, keeps_ids=True)
     cursor.reports += [replace(each, place=place) for each in reading.reports if each.code not in _FOUND_LATER]
-    return tuple(_statements(reading.cib.configuration, place, cursor.line.comments))
+    return tuple(_statements(reading.configuration, place, cursor.line.comments))
 
 
 def _statements(made: Configuration, place: Place, comments: tuple[str, ...]) -> list[Statement]:

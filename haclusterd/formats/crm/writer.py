@@ -19,6 +19,7 @@ from haclusterd.formats.crm.rules import OPERATION_KEYS, RANGE_KEYS, RESOURCE_KE
 from haclusterd.formats.crm.tokens import quote, quote_value, quoted
 from haclusterd.formats.generated_ids import are_natural, block_base, mapping_base, natural_operations, recipient_base
 from haclusterd.formats.stated import written_interval, written_start_delay, written_timeout
+from haclusterd.formats.statements import PAIR_REFERENCE
 from haclusterd.model.access import AclObject
 from haclusterd.model.configuration import (
     Alert,
@@ -33,6 +34,7 @@ from haclusterd.model.configuration import (
     Group,
     NodeEntry,
     Operation,
+    PairNote,
     Primitive,
     Resource,
     StorageMapping,
@@ -41,6 +43,7 @@ from haclusterd.model.configuration import (
     rules_of,
 )
 from haclusterd.model.operations import operation_row
+from haclusterd.model.pair_notes import with_sound_notes
 
 _Shown = TypeVar("_Shown")
 _RULE_KEYS = frozenset({*RANGE_KEYS, *SPEC_KEYS, *RESOURCE_KEYS, *OPERATION_KEYS})
@@ -55,6 +58,7 @@ class Arrangement(StrEnum):
 
 def show(configuration: Configuration, *, arrangement: Arrangement = Arrangement.SORTED) -> str:
     """Write the configuration; empty text for an empty one."""
+    configuration = with_sound_notes(configuration)
     statements = [
         *(_node(entry) for entry in _arranged_nodes(configuration, arrangement)),
         *(_resource(resource) for resource in _arranged_resources(configuration, arrangement)),
@@ -296,7 +300,16 @@ def _rule_and_pairs(block: AttributeSet) -> list[str]:
 
 
 def _pairs(block: AttributeSet) -> list[str]:
-    return [f"{name}={quote_value(value)}" for name, value in block.pairs]
+    notes = {note.name: note for note in block.notes}
+    return [*(_pair(name, value, notes.get(name)) for name, value in block.pairs), *block.valueless]
+
+
+def _pair(name: str, value: str, note: PairNote | None) -> str:
+    if note is None:
+        return f"{name}={quote_value(value)}"
+    if note.is_reference:
+        return f"{PAIR_REFERENCE}{note.id}{f':{name}' if note.says_name else ''}"
+    return f"${note.id}:{name}={quote_value(value)}"
 
 
 def _operation(operation: Operation, *, with_id: bool) -> str:
@@ -334,7 +347,7 @@ def _operation_attributes(operation: Operation) -> list[str]:
 def _can_be_inline(block: AttributeSet) -> bool:
     names = [name for name, _ in block.pairs]
     is_clear = all(operation_row(name) is None and name not in OTHER_ATTRIBUTES for name in names)
-    return bool(names) and block.score == 0 and block.rule is None and is_clear
+    return bool(names) and not block.notes and block.score == 0 and block.rule is None and is_clear
 
 
 def _section(keyword: str, block: AttributeSet) -> str:

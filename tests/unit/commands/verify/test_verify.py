@@ -108,6 +108,8 @@ def test_a_good_configuration_has_no_faults() -> None:
         ("colocation x inf: a a", [("CONSTRAINT_WITH_ITSELF", "1:21")]),
         ("location a b 5: n1", [("DUPLICATE_ID", "1:10")]),
         ("group g a params $id=x fake=1\nproperty $id=x batch-limit=3", [("DUPLICATE_ID", "2:16")]),
+        (f"{MONITORED} params $x:fake=1\nprimitive e @t params $x:fake=2\n{TEMPLATE}", [("DUPLICATE_ID", "2:11")]),
+        ("node 1: n1\nnode 1: n2", [("DUPLICATE_ID", "2:9")]),
         ("node n3", [("NODE_NOT_A_MEMBER", "1:6")]),
         ("node n1 attributes terminate=true", [("WITHOUT_EFFECT", "1:20")]),
         ("node n1 attributes x=y\nlocation l a 5: w", []),

@@ -13,6 +13,7 @@ from haclusterd.model.configuration import (
     NodeEntry,
     Ordering,
     OrderingKind,
+    PairNote,
     PortMapping,
     Primitive,
     ResourceSet,
@@ -424,7 +425,8 @@ def test_a_block_may_be_referred_to_from_anywhere_in_the_configuration() -> None
     assert report_lines(made) == []
     first, second, _ = made.cib.configuration.primitives()
     assert first.operations == second.operations
-    assert second.parameters == (AttributeSet("i", (("address", "10.0.0.1"),)),)
+    note = PairNote("address", "p-ip", is_reference=True)
+    assert second.parameters == (AttributeSet("i", (("address", "10.0.0.1"),), notes=(note,)),)
 
 
 def entry(identifier: int, attribute: str) -> str:
