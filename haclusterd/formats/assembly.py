@@ -167,11 +167,13 @@ def _apply(draft: _Draft, statement: Define | MergeSet) -> None:
         return
     made = statement.object
     kind, id_ = _kind(made), made.name if isinstance(made, NodeEntry) else made.id
-    if not _may_define(draft, statement, kind, id_, exists=id_ in draft.known(kind)):
+    is_said_again = isinstance(made, NodeEntry) and _is_said_again(draft, made)
+    if not is_said_again and not _may_define(draft, statement, kind, id_, exists=id_ in draft.known(kind)):
         return
     match made:
         case NodeEntry():
-            draft.nodes[made.name] = _with_what_is_there(draft.nodes.get(made.name), made, draft.mode)
+            mode = Mode.ADD if is_said_again else draft.mode
+            draft.nodes[made.name] = _with_what_is_there(draft.nodes.get(made.name), made, mode)
         case Template():
             draft.templates[made.id] = made
         case Tag():
@@ -184,6 +186,12 @@ def _apply(draft: _Draft, statement: Define | MergeSet) -> None:
             draft.constraints[made.id] = made
         case Primitive() | Group() | Clone() | Bundle():
             draft.resources[made.id] = made
+
+
+def _is_said_again(draft: _Draft, made: NodeEntry) -> bool:
+    """Tell whether this text names a node once more, as the same one: that adds to it, as in crmsh."""
+    present = draft.nodes.get(made.name)
+    return ("node", made.name) in draft.defined and present is not None and made.id in ("", present.id)
 
 
 def _kind(made: NodeEntry | Resource | Constraint | Template | Tag | Alert | AclObject) -> str:
@@ -308,11 +316,11 @@ def merge_block(sets: tuple[AttributeSet, ...], block: AttributeSet, *, has_scor
 
 
 def _with_notes_of(merged: AttributeSet, present: AttributeSet, added: AttributeSet) -> AttributeSet:
-    """Return a merged block with the notes of its pairs; what was set anew has the new one, or none."""
+    """Return a merged block with the notes of its pairs; what was set has the new one, or none."""
     if not (present.notes or added.notes or present.valueless or added.valueless):
         return merged
-    names, anew = {name for name, _ in merged.pairs}, {name for name, _ in added.pairs}
-    notes = (*(note for note in present.notes if note.name in names - anew), *added.notes)
+    names, newly = {name for name, _ in merged.pairs}, {name for name, _ in added.pairs}
+    notes = (*(note for note in present.notes if note.name in names - newly), *added.notes)
     valueless = dict.fromkeys((*present.valueless, *added.valueless))
     return replace(merged, notes=notes, valueless=tuple(name for name in valueless if name not in names))
 

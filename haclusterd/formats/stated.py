@@ -5,6 +5,7 @@ Writers show it as it was written, as long as it means what is configured.
 
 from haclusterd.model import durations
 from haclusterd.model.configuration import Operation, Ordering, OrderingKind
+from haclusterd.model.properties import read_boolean
 
 KIND = "kind"
 FIRST_ACTION = "first-action"
@@ -18,6 +19,22 @@ def stated(kind: str | None, first_action: str | None) -> tuple[str, ...]:
     if first_action == "start":
         found.append(FIRST_ACTION)
     return tuple(found)
+
+
+def stated_enabled(text: str | None) -> tuple[tuple[str, str], ...]:
+    """Return the spelling of an operation's `enabled` that says what goes without saying; empty: it says another thing.
+
+    It is kept among the spellings of the operation's durations.
+    """
+    try:
+        return (("enabled", text),) if text is not None and read_boolean(text) else ()
+    except ValueError:
+        return ()
+
+
+def written_enabled(operation: Operation) -> str | None:
+    """Return whether an operation is performed, where that is to be written."""
+    return dict(operation.spelled).get("enabled") if operation.is_enabled else "false"
 
 
 def written_kind(ordering: Ordering) -> str | None:

@@ -34,6 +34,7 @@ class Code(StrEnum):
     STALE = "STALE"
     STORED_AS = "STORED_AS"
     KEPT = "KEPT"
+    NOT_IN_SCHEMA = "NOT_IN_SCHEMA"
     SECRET_KEPT = "SECRET_KEPT"
     SECRET_HIDDEN = "SECRET_HIDDEN"
     WITHOUT_EFFECT = "WITHOUT_EFFECT"
@@ -227,6 +228,7 @@ CODES: dict[Code, CodeRow] = {
         ExitStatus.OK, "ask a node that has quorum", severity=Severity.WARNING,
     ),
     Code.STORED_AS: CodeRow("{what} is kept as {stored}", ExitStatus.OK, severity=Severity.INFO),
+    Code.NOT_IN_SCHEMA: CodeRow("{where}: a CIB of Pacemaker cannot have {what}", _CONFIGURATION, "leave it out"),
     Code.KEPT: CodeRow("{what} is kept and shown; {why}", ExitStatus.OK, severity=Severity.INFO),
     Code.SECRET_KEPT: CodeRow(
         "{name} keeps its value: the text has asterisks in its place", ExitStatus.OK, severity=Severity.INFO

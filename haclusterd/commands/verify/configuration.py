@@ -20,6 +20,7 @@ from haclusterd.commands.verify.references import check_references
 from haclusterd.commands.verify.roles import check_roles
 from haclusterd.commands.verify.ruled import check_ruled
 from haclusterd.commands.verify.rules import check_rules
+from haclusterd.commands.verify.schema import check_schema
 from haclusterd.commands.verify.secrets import check_secrets
 from haclusterd.commands.verify.sizes import check_sizes
 from haclusterd.commands.verify.support import check_support
@@ -49,6 +50,7 @@ CHECKS = (
     check_devices,
     check_access,
     check_secrets,
+    check_schema,
     check_sizes,
 )
 """All checks; each looks at one concern and does not mind what the others find."""

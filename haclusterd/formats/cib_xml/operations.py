@@ -3,6 +3,7 @@
 from haclusterd.formats.cib_xml.notes import AS_IN_PACEMAKER, Notes
 from haclusterd.formats.cib_xml.sets import SetReader
 from haclusterd.formats.cib_xml.tree import Element
+from haclusterd.formats.stated import stated_enabled
 from haclusterd.model import durations
 from haclusterd.model.configuration import AttributeSet, Operation, effective
 from haclusterd.model.operations import OPERATION_ATTRIBUTES
@@ -70,9 +71,12 @@ class OperationReader:
             meta,
             element.get("interval-origin"),
             notes.boolean(element, "record-pending", default=True) if has_pending else None,
-            durations.spellings(
-                interval=element.get("interval"), timeout=element.get("timeout"),
-                start_delay=element.get("start-delay"),
+            (
+                *durations.spellings(
+                    interval=element.get("interval"), timeout=element.get("timeout"),
+                    start_delay=element.get("start-delay"),
+                ),
+                *stated_enabled(element.get("enabled")),
             ),
         )  # fmt: skip
 

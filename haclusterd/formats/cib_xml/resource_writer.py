@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from haclusterd.formats.cib_xml.elements import Attributes, BlockWriter, element, flag, number
 from haclusterd.formats.cib_xml.operations import settings_in_meta
-from haclusterd.formats.stated import written_interval, written_start_delay, written_timeout
+from haclusterd.formats.stated import written_enabled, written_interval, written_start_delay, written_timeout
 from haclusterd.model import durations
 from haclusterd.model.configuration import (
     Bundle,
@@ -107,7 +107,7 @@ class ResourceWriter:
             "on-fail": operation.on_fail,
             "start-delay": written_start_delay(operation),
             "interval-origin": operation.interval_origin,
-            "enabled": flag(operation.is_enabled, default=True),
+            "enabled": written_enabled(operation),
             "record-pending": flag(operation.record_pending),
             "requires": operation.requires,
         }

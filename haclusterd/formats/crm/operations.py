@@ -10,6 +10,7 @@ from haclusterd.formats.crm.blocks import Block, finish, read_block, read_given_
 from haclusterd.formats.crm.cursor import Cursor
 from haclusterd.formats.crm.tokens import Token
 from haclusterd.formats.generated_ids import allocate, operation_base
+from haclusterd.formats.stated import stated_enabled
 from haclusterd.model import durations
 from haclusterd.model.configuration import Operation
 from haclusterd.model.operations import operation_row, read_role
@@ -105,8 +106,11 @@ def _finish(cursor: Cursor, op: Op, id_: str, interval_ms: int, *path: str) -> O
         record_pending=cursor.value("record-pending", _value(pending), pending, read_boolean, otherwise=True)
         if pending
         else None,
-        spelled=durations.spellings(
-            interval=_text(op, "interval"), timeout=_text(op, "timeout"), start_delay=_text(op, "start-delay")
+        spelled=(
+            *durations.spellings(
+                interval=_text(op, "interval"), timeout=_text(op, "timeout"), start_delay=_text(op, "start-delay")
+            ),
+            *stated_enabled(_text(op, "enabled")),
         ),
     )
 

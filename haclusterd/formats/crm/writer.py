@@ -18,7 +18,7 @@ from haclusterd.formats.crm.rule_writer import score_word, write_rules
 from haclusterd.formats.crm.rules import OPERATION_KEYS, RANGE_KEYS, RESOURCE_KEYS, SPEC_KEYS
 from haclusterd.formats.crm.tokens import quote, quote_value, quoted
 from haclusterd.formats.generated_ids import are_natural, block_base, mapping_base, natural_operations, recipient_base
-from haclusterd.formats.stated import written_interval, written_start_delay, written_timeout
+from haclusterd.formats.stated import written_enabled, written_interval, written_start_delay, written_timeout
 from haclusterd.formats.statements import PAIR_REFERENCE
 from haclusterd.model.access import AclObject
 from haclusterd.model.configuration import (
@@ -335,7 +335,7 @@ def _operation_attributes(operation: Operation) -> list[str]:
         "role": operation.role,
         "on-fail": operation.on_fail,
         "start-delay": written_start_delay(operation),
-        "enabled": None if operation.is_enabled else "false",
+        "enabled": written_enabled(operation),
         "requires": operation.requires,
         "interval-origin": operation.interval_origin,
         "record-pending": None if operation.record_pending is None else str(operation.record_pending).lower(),

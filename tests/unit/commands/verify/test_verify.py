@@ -504,3 +504,16 @@ def test_an_unknown_parameter_is_answered_with_what_the_agent_takes(count: int, 
     script = assemble(parse_script("primitive w ocf:x:y params colour=red op monitor interval=5s", "t").statements)
     reports = verify(script.configuration, members={}, agents={"ocf:x:y": facts}, places=script.places)
     assert [each.remedy for each in reports if each.code is Code.UNKNOWN_PARAMETER] == [remedy]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("colocation x inf: ( a b ) c node-attribute=rack", "1:12"),
+        ("location x { a b } role=Started 5: n1", "1:10"),
+        ("primitive d Dummy op monitor interval=5s start-delay=1s interval-origin=2030-01-01", "1:22"),
+    ],
+)
+def test_what_would_make_a_file_of_pacemakers_unreadable_is_refused_there_alone(text: str, place: str) -> None:
+    assert ("NOT_IN_SCHEMA", place) in found(text, is_foreign=True)
+    assert "NOT_IN_SCHEMA" not in dict(found(text))

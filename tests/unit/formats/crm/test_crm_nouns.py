@@ -2,7 +2,8 @@
 
 import pytest
 
-from haclusterd.formats.crm.syntax import Mode, assemble, parse_script, parse_words
+from haclusterd.formats.cib_xml.document import read_configuration, write_configuration
+from haclusterd.formats.crm.syntax import Mode, assemble, parse_script, parse_words, show
 from haclusterd.model.configuration import (
     AttributeSet,
     Bundle,
@@ -21,6 +22,7 @@ from haclusterd.model.configuration import (
     StorageMapping,
     Tag,
     TicketConstraint,
+    effective,
 )
 from haclusterd.model.ids import AgentReference
 from haclusterd.model.records import replace
@@ -291,3 +293,21 @@ def test_a_shell_may_have_split_the_words() -> None:
     script = parse_words(["xml", '<rsc_order id="o" first="a" then="b" kind="Optional"/>'])
     made = assemble(script.statements).configuration
     assert made.constraints == {"o": Ordering("o", "a", "b", OrderingKind.OPTIONAL)}
+
+
+def test_a_node_that_is_named_again_is_added_to() -> None:
+    made = read("node 2: n1 attributes rack=4\nnode n1 attributes zone=a\nnode n1")
+    (node,) = made.nodes.values()
+    assert (node.id, dict(effective(node.attributes))) == ("2", {"rack": "4", "zone": "a"})
+    assert report_lines("node 2: n1\nnode 3: n1") == [("DUPLICATE_ID", 2, 9)]
+
+
+def test_an_operation_that_is_said_to_be_performed_says_so_again() -> None:
+    text = "primitive p Dummy op monitor interval=5s enabled=yes op start enabled=false interval=0"
+    made = read(text)
+    assert "interval=5s enabled=yes" in show(made)
+    assert "enabled=false" in show(made)
+    assert read(show(made)) == made
+    xml = write_configuration(made)
+    assert 'enabled="yes"' in xml
+    assert read_configuration(xml, "cib.xml").configuration == made

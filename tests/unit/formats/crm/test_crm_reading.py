@@ -431,9 +431,9 @@ def test_updating_replaces_in_place_and_keeps_the_rest() -> None:
 
 @pytest.mark.parametrize("mode", Mode)
 def test_defining_twice_in_one_text_is_refused(mode: Mode) -> None:
-    script = parse_script("node a\nnode a x=y", "text")
+    script = parse_script("tag a: x\ntag a: y", "text")
     made = assemble(script.statements, mode=mode)
-    assert [(str(r.code), str(r.place)) for r in made.reports] == [("DUPLICATE_ID", "text:2:6")]
+    assert [(str(r.code), str(r.place)) for r in made.reports] == [("DUPLICATE_ID", "text:2:5")]
 
 
 def test_places_of_parts() -> None:
