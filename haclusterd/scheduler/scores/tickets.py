@@ -12,6 +12,7 @@ from haclusterd.model.cluster import TicketState
 from haclusterd.model.configuration import Configuration, TicketConstraint
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import Role
+from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.model.entities import Inventory, Node, Resource, TicketUse, Variant
 from haclusterd.scheduler.model.references import cut_at_missing, expanded_sets, named_group
 from haclusterd.scheduler.model.settings import Settings
@@ -49,7 +50,7 @@ def apply_tickets(
                     resource.scores.ticket_uses.append(use)
                     if not use.is_held:
                         for leaf in list(resource.leaves()):
-                            _obey(leaf, use, state, inventory.nodes_by_name, limits)
+                            _obey(leaf, use, state, _places(leaf, inventory, settings), limits)
 
 
 def _bound(
@@ -73,18 +74,31 @@ def _use(constraint: TicketConstraint, role: str | None, state: TicketState, set
     return TicketUse(constraint.id, state.id, found, policy, state.is_granted and not state.is_standby)
 
 
+def _places(leaf: Resource, inventory: Inventory, settings: Settings) -> list[NodeName]:
+    """Return the nodes that a resource is kept away from while its ticket is not held.
+
+    The ticket of a bundle keeps its containers away: what does not run inside them yet has no other place, so that its
+    start is blocked. In Pacemaker (2.1.5 and 3.0.0) it has no start where the name of another node comes before those
+    of the containers, since of nodes that cannot be used the first name is taken.
+    """
+    places = list({**leaf.scores.allowed, **inventory.nodes_by_name})
+    if leaf.found.active_nodes or not _is_bundled(leaf):
+        return places
+    if not settings.options.is_pacemaker_compatible:
+        return []
+    inside = {replica.node.name for replica in leaf.outermost.replicas if replica.node is not None}
+    return [name for name in places if name not in inside]
+
+
 def _obey(
-    resource: Resource, use: TicketUse, state: TicketState, nodes: Iterable[NodeName], limits: FencingLimits | None
+    resource: Resource, use: TicketUse, state: TicketState, places: Iterable[NodeName], limits: FencingLimits | None
 ) -> None:
-    is_kept_away = bool(resource.found.active_nodes) or not _is_bundled(resource)
     if state.is_granted:
-        if is_kept_away:
-            _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is in standby", nodes)
+        _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is in standby", places)
     elif not resource.found.active_nodes:
-        if is_kept_away:
-            _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is not granted", nodes)
+        _keep_away(resource, use, f"{use.id}: ticket {use.ticket} is not granted", places)
     else:
-        _lose(resource, use, nodes, limits)
+        _lose(resource, use, places, limits)
 
 
 def _is_bundled(resource: Resource) -> bool:
@@ -92,17 +106,22 @@ def _is_bundled(resource: Resource) -> bool:
     return resource.top.variant is Variant.CLONE and resource.top.parent is not None
 
 
-def _keep_away(resource: Resource, use: TicketUse, source: str, nodes: Iterable[NodeName]) -> None:
+def _keep_away(resource: Resource, use: TicketUse, source: str, places: Iterable[NodeName]) -> None:
     if use.role is not Role.PROMOTED or use.loss_policy == "stop":
-        resource.scores.ban_everywhere(source, nodes)
+        _ban(resource, source, places)
 
 
-def _lose(resource: Resource, use: TicketUse, nodes: Iterable[NodeName], limits: FencingLimits | None) -> None:
+def _ban(resource: Resource, source: str, places: Iterable[NodeName]) -> None:
+    for place in places:
+        resource.scores.add(place, -INFINITY, source)
+
+
+def _lose(resource: Resource, use: TicketUse, places: Iterable[NodeName], limits: FencingLimits | None) -> None:
     """A resource is active and its ticket is not granted (any more)."""
     source = f"{use.id}: ticket {use.ticket} is not granted"
     is_its_role = use.role in (Role.UNKNOWN, resource.found.original_role)
     if use.loss_policy == "stop" or (use.loss_policy == "demote" and use.role is not Role.PROMOTED):
-        resource.scores.ban_everywhere(source, nodes)
+        _ban(resource, source, places)
     elif use.loss_policy == "fence" and is_its_role:
         for node in resource.found.active_nodes:
             held = _held(node, limits)
@@ -110,7 +129,7 @@ def _lose(resource: Resource, use: TicketUse, nodes: Iterable[NodeName], limits:
                 source += f"; {node.name} is not fenced for it: {held}"
             else:
                 demand_fencing(node, "deadman ticket was lost")
-        resource.scores.ban_everywhere(source, nodes)
+        _ban(resource, source, places)
     elif use.loss_policy == "freeze" and is_its_role:
         resource.scores.frozen_by = source
 

@@ -176,16 +176,22 @@ def test_what_waits_for_something_that_cannot_be_done_is_not_executed() -> None:
     assert printed(data, "after") == ["a Started n1"]
 
 
-def test_without_its_ticket_a_bundle_has_no_containers_and_what_is_in_it_waits_for_them() -> None:
-    """The ticket keeps the containers away; the primitive has no place but its container, so its start is blocked."""
+@pytest.mark.parametrize(("box", "blocked"), [("box", ["start web:0 box-0 True"]), ("zone", [])])
+def test_without_its_ticket_a_bundle_has_no_containers_and_what_is_in_it_waits_for_them(
+    box: str, blocked: list[str]
+) -> None:
+    """The ticket keeps the containers away; the primitive has no place but its container, so its start is blocked.
+
+    In Pacemaker it has none where a node's name (n1) comes before the containers' names.
+    """
     bundle = (
-        '<bundle id="box"><podman image="i" replicas="1"/><network control-port="9999"/>'
+        f'<bundle id="{box}"><podman image="i" replicas="1"/><network control-port="9999"/>'
         '<primitive id="web" class="ocf" provider="pacemaker" type="Dummy"/></bundle>'
     )
-    ticket = '<rsc_ticket id="t" rsc="box" ticket="T" loss-policy="stop"/>'
+    ticket = f'<rsc_ticket id="t" rsc="{box}" ticket="T" loss-policy="stop"/>'
     status = on(1).replace('id="web"', 'id="other"')
     data = simulated(cib(resources=bundle, constraints=ticket, status=status, properties=NO_FENCING))
-    assert changes(data) == ["start web:0 box-0 True"]
+    assert changes(data) == blocked
     assert printed(data, "after") == []
 
 
