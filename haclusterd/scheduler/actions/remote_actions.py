@@ -82,7 +82,7 @@ def _on_remote(action: Action, node: Node, connection: Resource) -> Iterator[Tem
     elif action.task == DEMOTE:
         if state in (RemoteState.RESTING, RemoteState.UNKNOWN):
             yield _after_start(connection, action, 0)
-    elif action.interval_ms and not action.is_cancel:
+    elif action.interval_ms:
         yield _after_start(connection, action, FIRST_IMPLIES_THEN)
     else:
         yield from _other_on_remote(action, node, connection, state)

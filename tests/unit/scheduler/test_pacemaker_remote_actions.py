@@ -178,6 +178,17 @@ CASES = (
         ("stop a@r1", "migrate_to r1@n1", "migrate_from r1@n2", "stop r1@n1", "~start r1@n2"),
         ("stop a@r1 < migrate_to r1@n1",),
     ),
+    Case(
+        "a monitor on a remote node whose connection ends is not cancelled any more",
+        cib(
+            nodes='<node id="1" uname="n1"/>',
+            properties=pair("stonith-enabled", "false"),
+            resources=CONNECTION + primitive("a", meta("a", maintenance="true")),
+            status=member(1, ran("r1", "start", "monitor/30000", agent=REMOTE), NOTHING_THERE, standby="on")
+            + remote("r1", ran("a", "start", "monitor/10000")),
+        ),
+        ("stop r1@n1",),
+    ),
 )
 
 
