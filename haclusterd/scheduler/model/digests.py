@@ -137,7 +137,7 @@ class Digests:
         if not is_same and _is_private_only(record, now):
             return Verdict.UNCHANGED
         if record.restart_digest and record.restart_digest != _foreign_restart_digest(record, now):
-            return Verdict.RESTART
+            return Verdict.RESCHEDULE if record.interval_ms else Verdict.RESTART
         if is_same:
             return Verdict.UNCHANGED
         if record.interval_ms:

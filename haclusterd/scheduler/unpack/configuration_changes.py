@@ -145,15 +145,13 @@ class _Finder:
     ) -> None:
         if history.agent != resource.definition.agent:
             resource.found.required_stops.add(node.name)
-            if self._is_compatible:
-                resource.found.is_start_pending = True
-            else:
-                resource.found.definition_changed = True
             self._unfence(resource, node, "Device definition changed")
-            if self._is_compatible:
-                self._delete(resource, node)
-            # Otherwise nobody asks the new agent before the old one has stopped what it started: it would find nothing.
-            return
+            if not self._is_compatible:
+                # Nobody asks the new agent before the old one has stopped what it started: it would find nothing.
+                resource.found.definition_changed = True
+                return
+            resource.found.is_start_pending = True
+            self._delete(resource, node)
         records = records_in_order(history)
         begin, stop = active_window(records)
         if begin < stop:

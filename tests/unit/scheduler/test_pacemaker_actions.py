@@ -23,6 +23,7 @@ from tests.written_cibs import cib, pair
 STOPPED_MONITOR = '<operations><op id="o" name="monitor" interval="20s" role="Stopped"/></operations>'
 OF_B = STOPPED_MONITOR.replace('"o"', '"p"')
 MONITOR = '<operations><op id="o" name="monitor" interval="10s"/></operations>'
+RESTARTS = f'interval="10000" op-force-restart=" state " op-restart-digest="{"1" * 32}" '
 
 LOCK = f'shutdown-lock="{AT - 600}"'
 DOWN = 'in_ccm="false" crmd="offline" join="down" expected="down"'
@@ -340,6 +341,27 @@ CASES = (
         ),
         ("delete a@n2", "delete a@n2", "~start c@", "start a@n2", "~running c@"),
         ("delete a@n2 < start a@n2",),
+    ),
+    Case(
+        "of another agent's monitors those that are not configured are cancelled",
+        cib(
+            nodes='<node id="1" uname="n1"/>',
+            properties=pair("stonith-enabled", "false"),
+            resources=primitive("a", MONITOR),
+            status=member(1, ran("a", "start", "monitor/10000", "monitor/20000", agent='class="lsb" type="x"')),
+        ),
+        ("stop a@n1", "cancel/20000 a@n1", "delete a@n1", "start a@n1", "monitor/10000 a@n1"),
+        ("stop a@n1 < cancel/20000 a@n1", "stop a@n1 < delete a@n1", "delete a@n1 < start a@n1"),
+    ),
+    Case(
+        "a monitor's parameters restart nothing, whatever its record says of a restart: it is ordered again",
+        cib(
+            nodes='<node id="1" uname="n1"/>',
+            properties=pair("stonith-enabled", "false"),
+            resources=primitive("a", MONITOR),
+            status=member(1, ran("a", "start", "monitor/10000").replace('interval="10000" ', RESTARTS)),
+        ),
+        ("monitor/10000 a@n1",),
     ),
 )
 
