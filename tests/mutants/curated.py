@@ -468,6 +468,12 @@ APPLY = (
         "a plan of before the change starts one instance more than a unique clone may have",
     ),
     Mutant(
+        "OrderAnswers.compare_clocks",
+        "ahead_ms if order.issued_at and abs(ahead_ms) > CLOCK_SLACK_MS else 0",
+        "0",
+        "a failure expires at once on a node whose clock is behind: what cannot start there never moves away",
+    ),
+    Mutant(
         "_surplus_objection",
         "len({name for _, name in others}) < copies_of(cib).most_instances(order.resource)",
         "True",

@@ -318,6 +318,7 @@ class ExecutorMachine:
             if order.incarnation != self._incarnation and self._rules.order_names_incarnation:
                 continue
             self._received[key] = moment.now
+            self._answers.compare_clocks(order, moment.wall)
             if order.is_voided and self._rules.order_still_open_before_exec:
                 self._answers.not_begun(order, "no longer wanted", moment.wall)
             else:

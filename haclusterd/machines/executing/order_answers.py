@@ -1,7 +1,8 @@
 """The executor's answers to its orders, and its reports of changed results of recurring monitors.
 
 Answers are gathered during one step and proposed together. Each has a number, which increases over all incarnations of
-a boot.
+a boot. Their times are by the DC's clock, as far as orders have shown it: the DC judges by its own when failures
+expire. On a node whose clock is behind they would expire at once, and what fails there would never move away.
 """
 
 from collections.abc import Sequence
@@ -21,6 +22,9 @@ RESULTS_MAX = 10
 OUTPUT_MAX = 800
 """Characters that are kept of each of an agent's outputs: its end, where the cause usually is."""
 REASON_MAX = 500
+CLOCK_SLACK_MS = 5000
+"""How much this node's clock may differ from the DC's; less is left alone, since an order takes time to arrive."""
+
 
 class OrderAnswers:
     """The answers of one node that are not proposed yet."""
@@ -29,6 +33,17 @@ class OrderAnswers:
         self._node = node
         self._call_id = 0
         self._results: list[OperationResult] = []
+        self._ahead_ms = 0
+        """How far this node's clock was ahead of the DC's when the newest order came; 0: by less than the slack."""
+
+    def compare_clocks(self, order: Order, wall: WallTime) -> None:
+        """Note the time of the DC's clock, which issued an order that has just come, and of this node's."""
+        ahead_ms = wall - order.issued_at
+        self._ahead_ms = ahead_ms if order.issued_at and abs(ahead_ms) > CLOCK_SLACK_MS else 0
+
+    def _time(self, wall: int) -> WallTime:
+        """Return the DC's time at which this node's clock showed `wall`."""
+        return WallTime(max(0, wall - self._ahead_ms))
 
     def number_from(self, last_call_id: int) -> None:
         """Continue the numbers after `last_call_id`."""
@@ -74,7 +89,7 @@ class OrderAnswers:
             exit_code=exit_code,
             status=_status_of(result, exit_code, order),
             call_id=self._next_call_id(),
-            run_at=WallTime(wall - result.executed_ms),
+            run_at=self._time(wall - result.executed_ms),
             executed_ms=result.executed_ms,
             queued_ms=queued_ms,
             exit_reason=result.exit_reason[:REASON_MAX] if exit_code is not order.target_exit_code else "",
@@ -116,7 +131,7 @@ class OrderAnswers:
                 exit_code=ExitCode.OK if is_done else ExitCode.UNKNOWN,
                 status=status,
                 call_id=self._next_call_id(),
-                run_at=wall,
+                run_at=self._time(wall),
                 exit_reason=reason,
                 target_exit_code=ExitCode.OK if is_done else order.target_exit_code,
             )

@@ -14,7 +14,7 @@ from haclusterd.machines.executing.recurring import Recurring
 from haclusterd.machines.executing.resource_queue import ResourceQueue
 from haclusterd.model.agent_calls import AdoptedAction, AgentCall
 from haclusterd.model.ids import OrderKey, ResourceId
-from haclusterd.model.instants import NEVER, Instant
+from haclusterd.model.instants import NEVER, Instant, WallTime
 from haclusterd.model.ocf import ACTIVATING, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order, ResultKind
 from haclusterd.model.records import replace
@@ -22,6 +22,7 @@ from tests.unit.machines.executing import GRACE_MS, Node, start
 from tests.unit.situations import (
     DB,
     N2,
+    WALL,
     WEB,
     Cluster,
     ended,
@@ -49,6 +50,18 @@ def test_an_order_is_run_and_its_result_is_reported(node: Node) -> None:
     node.finish("a")
     assert node.answers() == [("a", ResultKind.FINISHED)]
     assert node.cluster.status(N2).orders == {}
+
+
+@pytest.mark.parametrize(("ahead_ms", "is_wrong"), [(3000, False), (600_000, True), (-600_000, True)])
+def test_times_are_by_the_clock_of_the_dc_where_this_nodes_is_wrong(
+    node: Node, ahead_ms: int, *, is_wrong: bool
+) -> None:
+    issued_at = WallTime(WALL - ahead_ms)
+    node.cluster.issue(replace(order("a"), issued_at=issued_at))
+    node.see()
+    node.finish("a", 1)
+    [answer] = node.reported
+    assert answer.run_at == (issued_at if is_wrong else WALL) - answer.executed_ms
 
 
 def test_an_order_that_stays_open_is_begun_once(node: Node) -> None:
