@@ -115,6 +115,8 @@ def setting(context: Context, arguments: Arguments) -> Outcome[Setting | Change]
     if isinstance(found, ReportItem):
         return refusal(found)
     section, name = arguments.word("section"), arguments.word("name")
+    if not name and arguments.word("action") != SHOW:
+        return refusal(report(Code.MISSING_ARGUMENT, verb="resource.setting", name="name", meaning="which one"))
     if section == "meta" and name:
         found = meta_holder(context.cib.configuration, found, name)
     resource = context.cib.configuration.resources[found]
@@ -175,6 +177,8 @@ def node_utilization(context: Context, arguments: Arguments) -> Outcome[Setting 
         return refusal(node)
     configuration = context.cib.configuration
     entry = configuration.nodes.get(node, NodeEntry(node))
+    if not arguments.word("name") and arguments.word("action") != SHOW:
+        return refusal(report(Code.MISSING_ARGUMENT, verb="node.utilization", name="name", meaning="which one"))
     if arguments.word("action") == SHOW:
         return _shown(node, "utilization", arguments.word("name"), entry.utilization)
     new = _blocks(context, arguments, entry.utilization, f"nodes-{node}", "utilization")

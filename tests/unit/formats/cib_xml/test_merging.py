@@ -333,3 +333,13 @@ def test_as_crmsh_a_statement_keeps_a_name_that_pacemaker_ignores(
     name, _, value = statement.rsplit(maxsplit=1)[-1].partition("=")
     assert f"WARNING: {'standard input:1' if is_script else ''}" in file.printed
     assert f'name="{name}" value="{value}"' in file.path.read_text()
+
+
+@pytest.mark.parametrize("action", ["set", "delete"])
+@pytest.mark.parametrize("what", ["resource meta ip", "resource param ip", "resource utilization ip",
+                                  "node utilization n1", "node attribute n1"])  # fmt: skip
+def test_nothing_is_set_or_deleted_without_a_name(tmp_path: Path, what: str, action: str) -> None:
+    file = File(tmp_path / "cib.xml", DOCUMENT)
+    for name in ([], ["", "5"] if action == "set" else [""]):
+        assert file.type(*what.split(), action, *name) == 64, file.printed
+    assert file.path.read_text() == DOCUMENT
