@@ -42,7 +42,7 @@ def report(session: Session, arguments: Mapping[str, Json]) -> Response:
     name += "" if name.endswith((".tar.gz", ".tgz")) else ".tar.gz"
     times = [moment(str(arguments.get(name) or "")) for name in ("since", "until")]
     if None in times:
-        problem, remedy = "that is no time", "10min (ago), 10:15 (today), or 2026-06-01T12:00:00Z"
+        problem, remedy = "that is no time", "10min (ago), 10:15 or 2pm (today), or 2026-06-01T12:00:00Z"
         return Response("", 2, (ShownReport("error", "BAD_ARGUMENT", problem, remedy),))
     since, until = times[0] or USUAL_SINCE, times[1] or ""
     period: dict[str, Json] = {"since": since, "limit": EVENTS}

@@ -163,7 +163,8 @@ def _from_report(name: str, verb: str) -> Response:
 def _limit(session: Session, arguments: Mapping[str, Json]) -> Response:
     found = [moment(str(arguments.get(name) or "")) for name in ("since", "until")]
     if None in found:
-        return refused("BAD_ARGUMENT", "that is no time", "10min (ago), 10:15 (today), or 2026-06-01T12:00:00Z", 2)
+        remedy = "10min (ago), 10:15 or 2pm (today), or 2026-06-01T12:00:00Z"
+        return refused("BAD_ARGUMENT", "that is no time", remedy, 2)
     session.past = replace(view_of(session), since=str(found[0]), until=str(found[1]))
     return _shown(session)
 
