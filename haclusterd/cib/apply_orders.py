@@ -481,12 +481,15 @@ def _as_start(result: OperationResult, started: OperationRecord | None) -> Opera
 def _locks(
     status: NodeStatus, order: Order | None, result: OperationResult, entry: Entry
 ) -> Mapping[ResourceId, WallTime]:
-    """Return a node's shutdown locks: on what was stopped because it shuts down, until that has started there again."""
+    """Return a node's shutdown locks: on what was stopped because it shuts down, until that has started there again.
+
+    A lock begins when the DC ordered the stop: by the DC's clock it ends, and the node's may differ.
+    """
     is_success = result.status is ExecutionStatus.DONE and result.exit_code is result.target_exit_code
     if order is None or not is_success:
         return status.locks
     if order.action is ActionName.STOP and LOCKS in order.meta and order.resource not in status.locks:
-        return {**status.locks, order.resource: entry.at}
+        return {**status.locks, order.resource: order.issued_at or entry.at}
     if order.action is ActionName.START and order.resource in status.locks:
         return {name: at for name, at in status.locks.items() if name != order.resource}
     return status.locks

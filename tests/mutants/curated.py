@@ -474,6 +474,12 @@ APPLY = (
         "a failure expires at once on a node whose clock is behind: what cannot start there never moves away",
     ),
     Mutant(
+        "_locks",
+        "order.issued_at or entry.at",
+        "entry.at",
+        "a node whose clock is hours ahead is shut down, and what ran there is kept for it hours beyond the limit",
+    ),
+    Mutant(
         "_surplus_objection",
         "len({name for _, name in others}) < copies_of(cib).most_instances(order.resource)",
         "True",

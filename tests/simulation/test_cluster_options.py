@@ -51,8 +51,11 @@ def test_what_ran_on_a_node_that_was_shut_down_waits_for_it() -> None:
     assert cluster.cib.status.nodes[N1].locks == {}
 
 
-def test_it_waits_no_longer_than_the_limit() -> None:
+@pytest.mark.parametrize("ahead_ms", [0, 3_600_000, -3_600_000])
+def test_it_waits_as_long_as_the_limit_whatever_the_clock_of_its_node_shows(ahead_ms: int) -> None:
     cluster = formed(shutdown_lock="true", shutdown_lock_limit="15s")
+    assert cluster.dc() != N1
+    cluster.hosts[N1].wall.offset_ms = ahead_ms
     drain(cluster, "n1")
     cluster.run_for(10_000)
     assert cluster.truth.active_nodes(DB) == ()

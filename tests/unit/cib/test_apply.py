@@ -15,6 +15,7 @@ from haclusterd.model.configuration import AttributeSet, Clone, Primitive
 from haclusterd.model.devices import Device, DeviceId
 from haclusterd.model.fencing import FenceOutcome, FenceState, ProofState
 from haclusterd.model.ids import AgentReference, FenceKey, NodeName, OrderKey, ResourceId, Term
+from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import LOCKS, Order, ResultKind
 from haclusterd.model.records import replace
@@ -417,9 +418,10 @@ def test_what_a_recurring_monitor_found_counts_as_active_after_a_restart_until_a
 
 def test_what_was_stopped_for_a_shutdown_is_kept_for_its_node_until_it_has_started_there(log: Log) -> None:
     started(log)
-    log.must(issue(replace(order("s", action=ActionName.STOP), meta={LOCKS: "true"})))
+    ordered_at = WallTime(86_400_000)
+    log.must(issue(replace(order("s", action=ActionName.STOP), meta={LOCKS: "true"}, issued_at=ordered_at)))
     log.must(record(result("s", "stop", call_id=2)))
-    assert set(log.cib.status.nodes[N2].locks) == {DB}
+    assert log.cib.status.nodes[N2].locks == {DB: ordered_at}, "by the clock of the DC, which judges when it ends"
     log.must(issue(order("again")))
     log.must(record(result("again", call_id=3)))
     assert log.cib.status.nodes[N2].locks == {}
