@@ -27,6 +27,8 @@ from haclusterd.model.watchdog import WATCHDOG
 REMEMBERED_FENCINGS = 100
 REMEMBERED_FAILURES = 20
 """Maximum number of remembered failed attempts on one incarnation: endless retries must not displace other records."""
+_CALLS_OF_ORDER = 2
+"""After so many of its longest calls an order counts as ended, if its executor's clock shows a later time."""
 UNFENCED_MARK = "#node-unfenced"
 """The transient attribute with the time when a node was unfenced, in seconds (Pacemaker Explained, "Unfencing")."""
 
@@ -283,12 +285,23 @@ def _record_of(order: FenceOrder, outcome: FenceOutcome, detail: str, at: WallTi
         outcome=outcome,
         detail=detail,
         issued_at=order.issued_at,
-        ended_at=at,
+        ended_at=_ended_at(order, at),
         reason=order.reason,
         others=order.others,
         causes=order.causes,
         attempt=order.attempt,
     )
+
+
+def _ended_at(order: FenceOrder, at: WallTime) -> WallTime:
+    """Return when an order ended, by the clock that issued it: pauses between attempts are measured by the DC's.
+
+    `at` is the time of the node that recorded the end, most often the executor, whose clock may be wrong.
+    """
+    if not order.issued_at:
+        return at
+    latest = order.issued_at + _CALLS_OF_ORDER * max(order.longest_call_ms, order.timeout_ms)
+    return WallTime(min(max(at, order.issued_at), latest))
 
 
 def _with_record(status: Status, record: FencingRecord, at: WallTime) -> Status:

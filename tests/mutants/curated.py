@@ -62,6 +62,12 @@ ACTIVITY = (
         "a clock that was hours ahead when fencing failed, and is set right, leaves a failed stop blocked for hours",
     ),
     Mutant(
+        "_ended_at",
+        "WallTime(min(max(at, order.issued_at), latest))",
+        "at",
+        "an executor whose clock is wrong uses up all attempts at once, and a failed stop blocks until a person comes",
+    ),
+    Mutant(
         "FencingLimits._attempts_in_vain",
         "record.target == node and (record.causes or not is_for_failures) and record.issued_at >= since",
         "record.target == node and record.issued_at >= since",

@@ -75,6 +75,20 @@ def test_a_clock_that_was_ahead_delays_no_fencing_by_hours() -> None:
     cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != holder, 60_000, "it is fenced")
 
 
+@pytest.mark.parametrize("ahead_ms", [0, 3_600_000, -3_600_000])
+def test_an_executor_whose_clock_is_wrong_does_not_use_up_all_attempts_at_once(ahead_ms: int) -> None:
+    """By its time of the end the pause after an attempt was over, or a time that no clock can have shown yet."""
+    cluster, holder = beside(seed=3)
+    for name, host in cluster.hosts.items():
+        host.wall.offset_ms = 0 if name == cluster.dc() else ahead_ms
+    cluster.switch.set(holder, FaultMode.REFUSES)
+    move_away(cluster, holder)
+    cluster.run_for(30_000)
+    assert {record.executor for record in cluster.cib.status.fencing_history} > {cluster.dc()}
+    cluster.switch.repair()
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != holder, 60_000, "it is fenced")
+
+
 def test_a_node_whose_device_nobody_may_use_is_not_given_up_for_a_failed_stop() -> None:
     cluster, holder = beside(seed=3)
     others = cluster.others(holder)
