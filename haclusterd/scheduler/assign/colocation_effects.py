@@ -93,7 +93,8 @@ class ColocationEffects:
             return
         containers = [replica.container for replica in bundle.replicas]
         if colocation.dependent.variant >= Variant.CLONE:
-            self._with_matching(dependent, containers, colocation)
+            is_binding = dependent.assignment.is_assigned or self._counts_now(bundle, colocation)
+            self._with_matching(dependent, containers, colocation, is_binding=is_binding)
         elif colocation.score >= INFINITY:
             if colocation.primary_role is Role.PROMOTED:
                 containers = [each for each in containers if for_role(each).assignment.next_role is Role.PROMOTED]
@@ -102,11 +103,24 @@ class ColocationEffects:
             for container in containers:
                 self.apply(dependent, container, colocation)
 
-    def _with_matching(self, dependent: Resource, instances: list[Resource], colocation: ColocationPair) -> None:
+    def _counts_now(self, bundle: Resource, colocation: ColocationPair) -> bool:
+        """Tell whether a colocation of a clone with a bundle's role keeps an instance from where no container is.
+
+        In Pacemaker (2.1.5 and 3.0.0) it does not while the highest role in the bundle is another one, so that the
+        clone runs everywhere. In a running cluster it does.
+        """
+        if colocation.primary_role is Role.UNKNOWN or not self._placing.settings.options.is_pacemaker_compatible:
+            return True
+        roles = [for_role(replica.container).assignment.next_role for replica in bundle.replicas]
+        return max(roles, key=lambda role: role.value, default=Role.UNKNOWN) is colocation.primary_role
+
+    def _with_matching(
+        self, dependent: Resource, instances: list[Resource], colocation: ColocationPair, *, is_binding: bool = True
+    ) -> None:
         found = self._matching(dependent, instances)
         if found is not None:
             self.apply(dependent, found, colocation)
-        elif colocation.score >= INFINITY and (dependent.is_managed or not dependent.assignment.is_assigned):
+        elif is_binding and colocation.score >= INFINITY and _may_be_taken_away(dependent):
             words = f"{colocation.id}: no instance of {colocation.primary.id} is where it could be"
             dependent.assignment.ban_everywhere(words)
             self._placing.take_none(dependent)
@@ -194,6 +208,10 @@ class ColocationEffects:
                 return
         if colocation.score >= INFINITY:
             add_to_promotion(dependent, -INFINITY, words_of(colocation))
+
+
+def _may_be_taken_away(dependent: Resource) -> bool:
+    return dependent.is_managed or not dependent.assignment.is_assigned
 
 
 def for_role(resource: Resource) -> Resource:

@@ -226,6 +226,33 @@ def test_a_running_cluster_ends_a_circle_of_colocations_through_a_bundle_where_i
     assert "b2" not in {action.resource for action in graph.actions.values() if action.name == "stop"}
 
 
+@pytest.mark.parametrize(
+    ("is_pacemakers", "role", "stops"),
+    [
+        (True, "Promoted", []),
+        (True, "Unpromoted", ["a@n2"]),
+        (True, "", ["a@n2"]),
+        (False, "Promoted", ["a@n2"]),
+    ],
+)
+def test_a_clone_that_must_be_with_the_role_of_a_bundle_runs_everywhere_while_that_has_another(
+    is_pacemakers: bool, role: str, stops: list[str]
+) -> None:
+    """As Pacemaker does it; in a running cluster the clone is bound to the containers."""
+    inside = primitive("w", agent=STATEFUL)
+    promotable = bundle(1, inside).replace('replicas="1"', 'replicas="1" promoted-max="1"')
+    with_role = f' with-rsc-role="{role}"' if role else ""
+    text = cib(
+        properties=NO_FENCING,
+        resources=f'<clone id="c">{primitive("a")}</clone>' + promotable,
+        constraints=f'<rsc_colocation id="l" rsc="c" with-rsc="b" score="INFINITY"{with_role}/>',
+        status=member(1, ran("a", "start"), ran("b-podman-0", "start", agent=PODMAN)) + member(2, ran("a", "start")),
+    )
+    options = ScheduleOptions(has_quorum=True, is_pacemaker_compatible=is_pacemakers)
+    actions = schedule(read(text).cib, NOW, options=options).graph.actions.values()
+    assert [f"{each.resource}@{each.node}" for each in actions if word(each).startswith("stop a")] == stops
+
+
 ACTIONS = (
     PlanCase(
         "a fence device that is not configured any more is one all the same: resources are managed",
