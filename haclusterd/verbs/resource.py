@@ -15,6 +15,8 @@ _NODE_OF_ALL = Argument("node", Kind.WORD, "which node; left out: all", complete
 _LIFETIME = Argument("lifetime", Kind.WORD, "how long it holds, as PT5M or 5min; left out: for ever")
 _FORCE = Argument("anyway", Kind.WORD, "also where it has no effect", choices=("force",))
 _AS_CRMSH = Argument("as_crmsh", Kind.FLAG, "write the constraint as crmsh: with its role and member", is_typed=False)
+_ROLE = Argument("role", Kind.WORD, "of which role the constraint is, as crm_resource writes it",
+                 choices=("Started", "Promoted"), is_typed=False)  # fmt: skip
 
 RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", (
     Verb("resource.status", Permission.READ, "Show where resources run", (_ANY_RESOURCES,), (
@@ -37,7 +39,7 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
         Argument("node", Kind.WORD, "where to; left out: away from where it runs", completes=Completes.NODE),
         _LIFETIME, _FORCE,
         Argument("constraint", Kind.FLAG, "keep the constraint after the move", flag="--constraint"),
-        _AS_CRMSH,
+        _AS_CRMSH, _ROLE,
     ), (
         Words(("crm resource move web n2", "crm resource move web", "crm resource move web n2 --constraint",
                "crm resource move web n2 PT5M"),
@@ -46,7 +48,7 @@ RESOURCE = Family("resource", "Resources: start, stop, move them, and ask why", 
     Verb("resource.ban", Permission.OPERATE, "Keep a resource away from a node until `clear`, or for a time", (
         _RESOURCE,
         Argument("node", Kind.WORD, "which node; left out: where it runs", completes=Completes.NODE),
-        _LIFETIME, _FORCE, _AS_CRMSH,
+        _LIFETIME, _FORCE, _AS_CRMSH, _ROLE,
     ), (
         Words(("crm resource ban web n1", "crm resource ban web n1 1h"), is_guessed=False),
     ), answers=("change",)),

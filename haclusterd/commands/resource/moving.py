@@ -273,14 +273,16 @@ def ban(context: Context, arguments: Arguments) -> Outcome[Change]:
         location, ends_with = lasting(location, asked.end), f"until {_moment(asked.end)}"
     constraints = {**context.cib.configuration.constraints, location.id: location}
     new = replace(context.cib.configuration, constraints=constraints)
+    is_of_promoted = location.role == "Promoted"
     return change(
         context,
         new,
-        done=f"{target} is banned from {banned} {ends_with}",
+        done=f"{target} is {'not to be promoted on' if is_of_promoted else 'banned from'} {banned} {ends_with}",
         until=lambda cib, _live: not any(
-            each.node == banned for primitive in primitives_of(new, target) for each in instances(cib, primitive)
+            each.node == banned and (each.is_promoted or not is_of_promoted)
+            for primitive in primitives_of(new, target) for each in instances(cib, primitive)
         ),
-        waiting_for=f"{target} to leave {banned}",
+        waiting_for=f"{target} to {'be demoted on' if is_of_promoted else 'leave'} {banned}",
     )
 
 
@@ -306,7 +308,7 @@ def _moment(end: WallTime) -> str:
 
 def _role(arguments: Arguments) -> str | None:
     """Return the role that a constraint names; `Started` is every role, and says no more than none."""
-    return "Started" if arguments.flag("as_crmsh") else None
+    return arguments.word("role") or ("Started" if arguments.flag("as_crmsh") else None)
 
 
 def _ban(target: ResourceId, node: NodeName) -> Location:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from haclusterd.commands import ticket
 from haclusterd.commands.context import Context
+from haclusterd.commands.names import whole as outermost
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.resource import resource
 from haclusterd.commands.resource import settings as resource_settings
@@ -28,7 +29,7 @@ from haclusterd.commands.tools.rows import CloneRow, PrimitiveRow, Row, Rows, pr
 from haclusterd.formats.cib_xml.elements import BlockWriter
 from haclusterd.formats.cib_xml.resource_writer import ResourceWriter
 from haclusterd.formats.cib_xml.writer import written_at
-from haclusterd.model.configuration import Primitive, effective
+from haclusterd.model.configuration import Bundle, Clone, Primitive, effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
@@ -47,6 +48,14 @@ _OTHER_COMMANDS = {
     "validate": "crm ra validate",
 }  # fmt: skip
 
+_NOT_DONE = {
+    "element": "crm configure edit changes what is no attribute",
+    "recursive": "set it for each resource by its name",
+    "operation": "a clean-up is of all operations of a resource: leave out -n",
+    "interval": "a clean-up is of all operations of a resource: leave out -I",
+}
+"""What would narrow or widen a change here: it is refused, since the change would be another one without it."""
+
 
 def manage(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """crm_resource: one question about resources, or one change."""
@@ -56,6 +65,9 @@ def manage(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput
     action = given.any_of(*_ACTIONS)
     if not action:
         raise ToolUsageError("say what to do: see --help")
+    refused = [instead for name, instead in _NOT_DONE.items() if name in given and action in _CHANGES]
+    if refused:
+        raise ToolUsageError(f"not done here: {refused[0]}")
     if action in ("list", "list_raw", "operations", "cts"):
         return _listed(context, call, given, action)
     name = ResourceId(given.text("resource"))
@@ -181,6 +193,8 @@ def _put(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> O
     owner = context.cib.configuration.resources[name]
     blocks = getattr(owner, _SECTIONS[section], ())
     block = next((each.id for each in blocks), f"{name}-{_BLOCKS[section]}")
+    if given.text("set", block) != block or given.text("id", f"{block}-{parameter}") != f"{block}-{parameter}":
+        raise ToolUsageError(f"{parameter} is set in {block}: leave out -s and -i, or change the set by crm configure")
     option = f"id={block}-{parameter}"
     if is_put:
         value = given.text("value")
@@ -204,9 +218,15 @@ def _moved(context: Context, call: ToolCall, given: Given, action: str, name: Re
         return carry_out(context, _VERBS["resource.restart"], {"resource": name})
     if action == "clear":
         return carry_out(context, _VERBS["resource.clear"], arguments)
+    configuration = context.cib.configuration
+    is_of_clone = isinstance(configuration.resources[outermost(configuration, name)], Clone | Bundle)
+    arguments["role"] = "Promoted" if "promoted" in given and is_of_clone else "Started"
+    if "lifetime" in given:
+        arguments["lifetime"] = given.text("lifetime")
+    forced = replace(context, is_forced="force" in given or context.is_forced)
     if action == "ban":
-        return carry_out(context, _VERBS["resource.ban"], _banned(context, arguments, name))
-    return carry_out(context, _VERBS["resource.move"], {**arguments, "constraint": True})
+        return carry_out(forced, _VERBS["resource.ban"], _banned(context, arguments, name))
+    return carry_out(forced, _VERBS["resource.move"], {**arguments, "constraint": True})
 
 
 def _banned(context: Context, arguments: dict[str, Json], name: ResourceId) -> dict[str, Json]:

@@ -11,7 +11,7 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.permissions import Access
 from haclusterd.commands.tools.tools import TOOLS
-from haclusterd.model.configuration import effective
+from haclusterd.model.configuration import Location, effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
@@ -157,6 +157,50 @@ def test_a_ban_without_a_node_is_from_where_it_runs() -> None:
     assert run(cluster, "crm_resource --ban -r db")[0] == 0
     assert "cli-ban-db-on-n2" in cluster.cib.configuration.constraints
     assert run(busy(), "crm_resource --ban -r gc")[0] == 64
+
+
+@pytest.mark.parametrize(
+    ("line", "constraint", "role"),
+    [
+        ("crm_resource --ban -r {clone} -N n1", "cli-ban-{clone}-on-n1", "Started"),
+        ("crm_resource --ban -r {clone} -N n1 --promoted", "cli-ban-{clone}-on-n1", "Promoted"),
+        ("crm_resource --ban -r {clone} -N n1 --master", "cli-ban-{clone}-on-n1", "Promoted"),
+        ("crm_resource --move -r {clone} --promoted -N n2", "cli-prefer-{clone}", "Promoted"),
+        ("crm_resource --move -r {clone} -N n2 -f", "cli-prefer-{clone}", "Started"),
+    ],
+)
+def test_a_constraint_has_the_role_that_crm_resource_gives_it(line: str, constraint: str, role: str) -> None:
+    cluster, clone = busy(), "pgc"
+    assert run(cluster, line.format(clone=clone))[0] == 0
+    made = cluster.cib.configuration.constraints[constraint.format(clone=clone)]
+    assert isinstance(made, Location)
+    assert made.role == role
+
+
+def test_a_ban_ends_with_its_lifetime() -> None:
+    cluster = running()
+    assert run(cluster, "crm_resource --ban -r db --lifetime PT5M")[0] == 0
+    made = cluster.cib.configuration.constraints["cli-ban-db-on-n2"]
+    assert isinstance(made, Location)
+    assert made.rules
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "crm_resource -r db --set-parameter target-role --meta -v Started --recursive",
+        "crm_resource -r db --set-parameter target-role --meta -v Started -s another",
+        "crm_resource -r db --set-parameter target-role --meta -v Started -i another",
+        "crm_resource -r db --set-parameter description -v x --element",
+        "crm_resource --cleanup -r db -n monitor",
+        "crm_resource --cleanup -r db -n monitor -I 10s",
+    ],
+)
+def test_a_change_that_would_be_another_one_than_asked_for_is_refused(line: str) -> None:
+    cluster = busy()
+    before = cluster.cib
+    assert run(cluster, line)[0] == 64
+    assert cluster.cib == before
 
 
 LOCATION = '<rsc_location id="l1" rsc="db" node="n1" score="INFINITY"/>'
