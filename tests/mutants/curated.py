@@ -486,6 +486,12 @@ APPLY = (
         "a node whose clock is hours ahead is shut down, and what ran there is kept for it hours beyond the limit",
     ),
     Mutant(
+        "graph:_started",
+        'started.agent.standard == "stonith"',
+        "True",
+        "a service that becomes a fence device is never stopped: its stop is ordered with the fence agent, and refused",
+    ),
+    Mutant(
         "_surplus_objection",
         "len({name for _, name in others}) < copies_of(cib).most_instances(order.resource)",
         "True",

@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
-from haclusterd.cib.commands import CleanUp
-from haclusterd.model.ids import NodeName
+from haclusterd.cib.commands import CleanUp, PutResource
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.rules_in_force import ALL_RULES
+from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.truth import Maker
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
@@ -74,3 +75,14 @@ def test_a_secret_of_what_has_ended_may_be_deleted_whatever_restarts_afterwards(
     copies.change_db(cluster, Maker(copies.SERVICE))
     cluster.until(lambda: copies.is_run_as(cluster, Maker(copies.SERVICE)), 60_000, "db runs without it")
     cluster.until_settled(30_000, "settled")
+
+
+def test_a_service_that_becomes_a_fence_device_is_stopped_as_it_was_started() -> None:
+    cluster = Cluster().form()
+    service = cluster.cib.configuration.resources[ResourceId("cache")]
+    cluster.configure([configurations.device(["nobody"], "cache")])
+    cluster.until(lambda: cluster.truth.active_nodes(ResourceId("cache")) == (), 20_000, "it has stopped")
+    cluster.until_settled(20_000, "the device is ready")
+    cluster.configure([PutResource(service)])
+    cluster.until(lambda: cluster.runs_once("cache"), 20_000, "it is a service again")
+    cluster.until_settled(20_000, "settled")

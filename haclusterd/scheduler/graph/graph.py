@@ -188,7 +188,7 @@ def _started(action: Action, resource: Resource) -> Order | ResourceHistory | No
     """Return what says how that was started which an action is about; None: it is about what is configured now."""
     node = action.node
     assert node is not None
-    if action.task in (START, RELOAD_AGENT) or resource.definition.is_fence_device:
+    if action.task in (START, RELOAD_AGENT):
         return None
     is_later = action.task in (PROMOTE, NOTIFY) or bool(action.interval_ms)
     if is_later and any(
@@ -198,7 +198,10 @@ def _started(action: Action, resource: Resource) -> Order | ResourceHistory | No
     ):
         return None
     started = started_as(node.status, _name_of(resource))
-    return started or (resource.found.histories.get(node.name) if node in resource.found.active_nodes else None)
+    started = started or (resource.found.histories.get(node.name) if node in resource.found.active_nodes else None)
+    # A fence device runs nothing, so it needs no record; a service that became one is stopped as it was started.
+    is_device = resource.definition.is_fence_device and started is not None and started.agent.standard == "stonith"
+    return None if is_device else started
 
 
 def _is_other(
