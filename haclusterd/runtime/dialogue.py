@@ -104,7 +104,7 @@ class StageEvent(StrEnum):
     MUST_READ = "the verb has looked at what is not known"
     PROPOSE = "the verb wants a change"
     TOO_EARLY = "the members do not follow yet"
-    AWAIT = "its commands are applied"
+    AWAIT = "its commands are applied, or it has none and only waits"
     LOOK = "the CIB has changed"
     NOT_YET = "it is not so"
     WAITED = "it is so, or the time is over"
@@ -130,7 +130,7 @@ STAGES: Final = TransitionTable(
         Transition((Stage.DECIDING,), StageEvent.MUST_READ, Stage.READING),
         Transition((Stage.DECIDING, Stage.PROPOSING, Stage.FOLLOWING), StageEvent.PROPOSE, Stage.PROPOSING),
         Transition((Stage.PROPOSING,), StageEvent.TOO_EARLY, Stage.PAUSED),
-        Transition((Stage.PROPOSING, Stage.FOLLOWING), StageEvent.AWAIT, Stage.WAITING),
+        Transition((Stage.DECIDING, Stage.PROPOSING, Stage.FOLLOWING), StageEvent.AWAIT, Stage.WAITING),
         Transition((Stage.WAITING,), StageEvent.LOOK, Stage.LOOKING),
         Transition((Stage.LOOKING,), StageEvent.NOT_YET, Stage.WAITING),
         # A wait may end during a check, whose result is then dropped.
@@ -401,9 +401,14 @@ class Dialogue:
         if outcome.invite is not None and not outcome.is_refused and not self._request.options.dry_run:
             outcome = self._services.invite(outcome, self._caller.author)
         self._reports = outcome.reports
-        if outcome.is_refused or not outcome.commands:
+        if outcome.is_refused or not (outcome.commands or outcome.waits_by_default):
             self._finish(outcome)
-            return
+        elif outcome.commands:
+            self._carry_out(outcome)
+        else:
+            self._wait(outcome)
+
+    def _carry_out(self, outcome: AnyOutcome) -> None:
         for command in outcome.commands:
             if isinstance(command, SetTransientAttribute):
                 self._services.dampened.put(command, outcome.dampen_ms)

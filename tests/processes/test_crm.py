@@ -98,6 +98,11 @@ def test_pacemakers_tools_are_answered_by_every_daemon(running: Scenario) -> Non
     where = f'<resource id="svc" .* role="Started" .*nodes_running_on="1">\\s*<node name="{first}" '
     assert re.search(where, tool(running, second, "crm_mon", "-1", "--output-as=xml")[1])
     assert tool(running, third, "crm_resource", "-W", "-r", "svc") == (0, f"resource svc is running on: {first}\n")
+    assert tool(running, third, "crm_resource", "--wait") == (0, "")
+    assert tool(running, second, "crm_resource", "--move", "-r", "svc", "-N", third) == (0, "")
+    assert tool(running, first, "crm_resource", "--wait", "-T", "30") == (0, "")
+    assert running.holder() == third
+    assert tool(running, first, "crm_resource", "--clear", "-r", "svc") == (0, "")
     assert tool(running, third, "crm_node", "-p") == (0, f"{' '.join(sorted(running.cluster.names))} \n")
 
     assert tool(running, second, "crm_attribute", "-N", third, "-l", "reboot", "-n", "lag", "-v", "3") == (0, "")

@@ -10,6 +10,7 @@ from haclusterd.commands import ticket
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import whole as outermost
 from haclusterd.commands.outcome import Outcome
+from haclusterd.commands.planning.planning import settled
 from haclusterd.commands.resource import resource
 from haclusterd.commands.resource import settings as resource_settings
 from haclusterd.commands.status.resource_state import base_of
@@ -22,6 +23,7 @@ from haclusterd.commands.tools.call import (
     ToolUsageError,
     carry_out,
     not_found,
+    output,
     printed,
 )
 from haclusterd.commands.tools.monitor_text import operation_lines, resource_lines
@@ -29,6 +31,7 @@ from haclusterd.commands.tools.rows import CloneRow, PrimitiveRow, Row, Rows, pr
 from haclusterd.formats.cib_xml.elements import BlockWriter
 from haclusterd.formats.cib_xml.resource_writer import ResourceWriter
 from haclusterd.formats.cib_xml.writer import written_at
+from haclusterd.model import durations
 from haclusterd.model.configuration import Bundle, Clone, Primitive, effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.json_value import Json
@@ -44,10 +47,12 @@ _CHANGES = frozenset({"put", "take", "ban", "clear", "move", "cleanup", "refresh
 _ACTIONS = ("list", "list_raw", "locate", "query", "get", "operations", "why", "cts", *sorted(_CHANGES))
 _OTHER_COMMANDS = {
     "fail": "a failure is not made up here", "delete": "crm configure delete",
-    "list_agents": "crm ra list", "metadata": "crm ra info", "wait": "crm wait for a change with --wait",
+    "list_agents": "crm ra list", "metadata": "crm ra info",
     "validate": "crm ra validate",
 }  # fmt: skip
 
+_SETTLE_MS = 3_600_000
+"""How long `--wait` waits without `--timeout`: an hour, as Pacemaker's."""
 _NOT_DONE = {
     "element": "crm configure edit changes what is no attribute",
     "recursive": "set it for each resource by its name",
@@ -62,6 +67,8 @@ def manage(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput
     for name, instead in _OTHER_COMMANDS.items():
         if name in given:
             raise ToolUsageError(f"not done here: {instead}")
+    if "wait" in given:
+        return _settled(context, given)
     action = given.any_of(*_ACTIONS)
     if not action:
         raise ToolUsageError("say what to do: see --help")
@@ -180,6 +187,18 @@ def _why(context: Context, _call: ToolCall, _given: Given, name: ResourceId) -> 
     nodes = sorted({node for row in _parts(rows, name) for node in row.nodes})
     state = f"running on {', '.join(nodes)}" if nodes else "not running"
     return printed(f"Resource {name} is {state}\n", err=f"why in full: crm resource why {name}\n")
+
+
+def _settled(context: Context, given: Given) -> Outcome[ToolOutput]:
+    """Answer when nothing is under way and nothing is left to do; exit status 124 when that takes too long."""
+    try:
+        limit_ms = durations.parse(given.text("timeout")) if "timeout" in given else _SETTLE_MS
+    except ValueError as error:
+        raise ToolUsageError(f"-T: {error}") from None
+    return Outcome(
+        answer=output(""), until=settled(context.now), until_plans=True, waiting_for="the cluster to settle",
+        waits_by_default=True, wait_ms_max=limit_ms or _SETTLE_MS,
+    )  # fmt: skip
 
 
 # Changes

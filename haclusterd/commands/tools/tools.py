@@ -70,6 +70,8 @@ def _cost(arguments: Mapping[str, Json]) -> Cost:
     if found is None:
         return Cost.LIGHT
     tool, given = found
+    if arguments.get("tool") == "crm_resource" and "wait" in given:
+        return Cost.LIGHT  # What takes long is to look whether the cluster has settled, which is done apart.
     if tool.only_asks(given):
         return tool.cost
     is_transient = arguments.get("tool") in _LIGHT or given.text("lifetime") in ("reboot", "status")

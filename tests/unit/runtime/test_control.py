@@ -628,6 +628,31 @@ def test_after_a_wait_that_ended_in_the_midst_of_a_look_the_next_wait_looks_agai
     assert status_of(desk, name) == 0
 
 
+SETTLING: dict[str, Json] = {"tool": "crm_resource", "words": ["--wait", "-T", "5s"]}
+
+
+def test_what_changes_nothing_may_wait_until_the_cluster_has_settled() -> None:
+    desk = Desk()
+    desk.daemon.background.is_held = True
+    name = desk.ask("tool.run", SETTLING)
+    desk.daemon.settle()
+    assert desk.response(name) is None
+    desk.daemon.background.is_held = False
+    desk.daemon.background.release_all()
+    assert status_of(desk, name) == 0
+
+
+def test_it_gives_up_after_its_time_and_when_nobody_listens_any_more() -> None:
+    desk = Desk()
+    desk.daemon.background.is_held = True
+    name, left = desk.ask("tool.run", SETTLING), desk.ask("tool.run", SETTLING)
+    desk.daemon.settle()
+    desk.hang_ups[left]()
+    desk.daemon.clock.run(5000)
+    assert status_of(desk, name) == 124
+    assert desk.response(left) is None
+
+
 # API tokens.
 
 STANDING_BY: dict[str, Json] = {"node": "n2", "lifetime": "reboot"}
