@@ -49,7 +49,7 @@ class _Succeeded:
     """What is to be announced afterwards."""
 
     there: frozenset[Instance]
-    """The instances that ran when it was ordered."""
+    """The instances that ran and were managed when it was ordered."""
     configured: tuple[Resource, ...]
     since_us: int
 
@@ -121,7 +121,10 @@ class InstancesAreNotified(Checker):
         if seen is None:
             return
         self._acting[occasion] = self._acting.get(occasion, 0) + 1
-        seen.there = seen.there or _instances(after, order.resource)
+        there = _instances(after, order.resource)
+        seen.there = seen.there or frozenset(
+            each for each in there if not self._leaves_alone(after, each.node, order.resource)
+        )
         for each in _open(after, order.resource):
             is_before = each.action is ActionName.NOTIFY and each.meta["notify_type"] == "pre"
             if is_before and each.meta["notify_operation"] == order.action and _is_of(each, occasion):
@@ -153,8 +156,11 @@ class InstancesAreNotified(Checker):
                     self._judge(cib, occasion, succeeded)
 
     def _is_left_alone(self, cib: Cib, resource: ResourceId) -> bool:
-        wall = WallTime(EPOCH_MS + self.scene.world.now_ms)
-        return any(unmanaged(cib, node, frozenset({resource}), wall) for node in cib.status.nodes)
+        return any(self._leaves_alone(cib, node, resource) for node in cib.status.nodes)
+
+    def _leaves_alone(self, cib: Cib, node: NodeName, resource: ResourceId) -> bool:
+        """Tell whether nobody manages a resource on a node: its agent is not called there, not to notify it either."""
+        return bool(unmanaged(cib, node, frozenset({resource}), WallTime(EPOCH_MS + self.scene.world.now_ms)))
 
     def _is_partly_done(self, cib: Cib, occasion: Occasion) -> bool:
         """Tell whether another member of its group was announced with it, and nothing came of that.

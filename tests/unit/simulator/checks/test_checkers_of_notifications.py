@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from haclusterd.cib.commands import Edit, IssueOrders, PutResource
+from haclusterd.cib.commands import Edit, IssueOrders, PutResource, SetTransientAttribute
 from haclusterd.model.configuration import AttributeSet, Clone
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
@@ -77,19 +77,38 @@ def issue(cluster: Cluster, groups: Sequence[Sequence[Step]]) -> None:
     """Order one group after another, each but `MEANWHILE` when the one before has been answered; look on for a while.
     """
     for place, steps in enumerate(groups):
-        orders = tuple(order(cluster, step, 10 * place + number) for number, step in enumerate(steps))
-        controller = cluster.cib.status.controller
-        assert controller is not None
-        cluster.administer(IssueOrders(controller.term, orders))
-        keys = {each.key for each in orders}
-        cluster.until(partial(_are_ordered, cluster, keys), 5000, "ordered")
+        issue_group(cluster, steps, place)
         if place + 1 < len(groups) and groups[place + 1][0] != MEANWHILE:
             cluster.until(lambda: not cluster.has_open_orders(), 10_000, "answered")
     cluster.run_for(40_000)
 
 
+def issue_group(cluster: Cluster, steps: Sequence[Step], place: int) -> None:
+    """Order steps by one entry of the log."""
+    orders = tuple(order(cluster, step, 10 * place + number) for number, step in enumerate(steps))
+    controller = cluster.cib.status.controller
+    assert controller is not None
+    cluster.administer(IssueOrders(controller.term, orders))
+    keys = {each.key for each in orders}
+    cluster.until(partial(_are_ordered, cluster, keys), 5000, "ordered")
+
+
 def test_what_a_dc_orders_that_keeps_the_rules_is_no_violation() -> None:
     issue(formed(), (PRE, (PROMOTE,), POST))
+
+
+def test_what_nobody_managed_when_it_was_ordered_is_not_to_be_notified_afterwards() -> None:
+    """Seed 413392: the maintenance of a node ends while a promote runs on another."""
+    cluster = formed()
+    cluster.administer(SetTransientAttribute(N1, "maintenance", "true"))
+    cluster.until(lambda: "maintenance" in cluster.cib.status.nodes[N1].attributes, 5000, "nobody manages n1")
+    issue_group(cluster, PRE[1:], 0)
+    cluster.until(lambda: not cluster.has_open_orders(), 10_000, "answered")
+    issue_group(cluster, (PROMOTE,), 1)
+    cluster.administer(SetTransientAttribute(N1, "maintenance", None))
+    cluster.until(lambda: not cluster.has_open_orders(), 10_000, "answered")
+    issue_group(cluster, POST[1:], 2)
+    cluster.run_for(40_000)
 
 
 def test_a_group_is_notified_when_all_that_was_announced_of_it_has_happened() -> None:
