@@ -1021,9 +1021,15 @@ EXECUTOR = (
     ),
     Mutant(
         "ActingAlone.stop_what_was_kept",
-        "situation.policy is LonePolicy.DEMOTE or situation.policy.keeps_running",
+        "situation.policy.keeps_running",
         "True",
         "a node without a lease runs on what no-quorum-policy=demote has kept, although the policy is stop by now",
+    ),
+    Mutant(
+        "ActingAlone.stop_what_was_kept",
+        "base_of(each) not in promotable",
+        "False",
+        "a node without a lease runs on what can be promoted no more, although no-quorum-policy=demote stops that",
     ),
     Mutant(
         "OwnRecord.is_recorded_dead",

@@ -24,6 +24,7 @@ from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.records import dataclass, replace
+from haclusterd.model.renaming import base_of
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.scheduler.unpack.management import unmanaged
@@ -75,7 +76,7 @@ _ENDED = (StepEvent.ENDED_WELL, StepEvent.ENDED_BADLY)
 STEPS: Final = TransitionTable(
     "A resource of a node that acts alone",
     "From when a node must stop by itself to when its life ends. A node that is recorded as fenced begins once more "
-    "with what it kept or left alone, and one whose no-quorum-policy is no longer demote with what that kept.",
+    "with what it kept or left alone, and one whose no-quorum-policy no longer keeps something with that.",
     (*WAITING, Step.KEPT, Step.LEFT_ALONE, Step.TO_LOOK, Step.HELD, Step.UNKNOWN),
     (
         Transition((Step.TO_DEMOTE,), StepEvent.TURN, Step.DEMOTING),
@@ -220,9 +221,10 @@ class ActingAlone:
         self._plan_looks(before, situation, origin)
         self._plan(active - self.untouched - self.held, before, situation, origin)
 
-    def describe(self, active: frozenset[ResourceId]) -> str:
-        """Describe, at the beginning, what is done with what is active."""
-        return described(active - self.untouched - self.held, self.untouched, self.held)
+    def describe(self) -> str:
+        """Describe, at the beginning, what is done with what is active; empty where that is fence devices only."""
+        kept = self._in(*POLICY_KEEPS)
+        return described(frozenset(self._steps) - self.untouched - self.held - kept, self.untouched, self.held, kept)
 
     @property
     def has_more_to_begin(self) -> bool:
@@ -312,10 +314,14 @@ class ActingAlone:
     def stop_what_was_kept(
         self, situation: Situation, active: Callable[[], frozenset[ResourceId]], origin: Origin
     ) -> frozenset[ResourceId]:
-        """Stop also what no-quorum-policy=demote has kept, when a policy is in force that keeps nothing; return it."""
-        if situation.policy is LonePolicy.DEMOTE or situation.policy.keeps_running:
-            return frozenset()
-        kept = self._in(Step.TO_DEMOTE_ONLY, Step.KEPT)
+        """Stop also what no-quorum-policy=demote has kept and the policy in force does not keep; return it.
+
+        While that is still demote, it keeps no resource that can no longer be promoted: people have changed its clone.
+        """
+        kept = frozenset[ResourceId]() if situation.policy.keeps_running else self._in(Step.TO_DEMOTE_ONLY, Step.KEPT)
+        if kept and situation.policy is LonePolicy.DEMOTE:
+            promotable = promotable_resources(situation.cib.in_force)
+            kept = frozenset(each for each in kept if base_of(each) not in promotable)
         if kept:
             self._plan_again(kept, situation, active, origin)
         return kept
@@ -404,7 +410,7 @@ class ActingAlone:
                 continue
             timeout_ms = timeout_of(ActionName.STOP, configuration, resource, situation.wall)
             self._ways[resource] = _Way(agent, parameters, timeout_ms, before[resource], tuple(others))
-            is_promotable = ResourceId(resource.partition(":")[0]) in promotable
+            is_promotable = base_of(resource) in promotable
             is_promoted = in_force is not None and (
                 known_promoted(in_force, resource) or (is_promotable and possibly_promoted(in_force, resource))
             )
@@ -426,10 +432,12 @@ def described(
     stopped: frozenset[ResourceId] = NOTHING,
     untouched: frozenset[ResourceId] = NOTHING,
     held: frozenset[ResourceId] = NOTHING,
+    kept: frozenset[ResourceId] = NOTHING,
 ) -> str:
     """Describe what a node that acts alone does with what may be active on it."""
     parts = (
         ("stopping", stopped, ""),
+        ("keeping unpromoted", kept, " (no-quorum-policy=demote)"),
         ("leaving alone", untouched, " (unmanaged)"),
         ("not stopping", held, " (it must stop after what is unmanaged, if that runs)"),
     )

@@ -619,8 +619,9 @@ class ExecutorMachine:
                 effects.extend(queue.kill_adopted(moment.now))
             effects.extend(queue.unwatch())
         self._answers.drop()
-        if active:
-            effects.append(Note("acting-alone", f"{cause}; {alone.describe(active)}"))
+        done = alone.describe()
+        if done:
+            effects.append(Note("acting-alone", f"{cause}; {done}"))
         return effects
 
     def _condemn_by_policy(self) -> Sequence[Effect]:
@@ -659,7 +660,8 @@ class ExecutorMachine:
         kept = alone.stop_what_was_kept(situation, self._possibly_active_here, self._origin)
         if kept:
             effects.extend(self._condemn_by_policy())
-            effects.append(Note("acting-alone", f"no-quorum-policy={situation.policy}; {described(kept)}"))
+            text = f"no-quorum-policy={situation.policy} keeps it no longer; {described(kept)}"
+            effects.append(Note("acting-alone", text))
         freed = alone.stop_what_nothing_holds(situation, self._possibly_active_here, self._origin)
         if freed:
             effects.append(Note("acting-alone", f"nothing unmanaged runs that must stop first; {described(freed)}"))

@@ -642,7 +642,7 @@ class NodesWithoutLeaseStop(Checker):
     def __init__(self, scene: Scene, log: Log) -> None:
         super().__init__(scene, log)
         self._without_since_us: dict[NodeName, int] = {}
-        self._policies: dict[NodeName, tuple[Configuration | None, LonePolicy]] = {}
+        self._policies: dict[NodeName, tuple[Configuration | None, _Kept]] = {}
         """As each node's configuration says that it was read from last."""
         self._tried: set[tuple[NodeName, ResourceId]] = set()
         self._found: dict[NodeName, set[ResourceId]] = {}
@@ -661,8 +661,11 @@ class NodesWithoutLeaseStop(Checker):
         """See `Checker`."""
         now_us = self.scene.world.now_us
         cib = self.scene.applied_at(node)
-        policy = self._policy_of(node, cib)
-        may_run_on = policy.keeps_running or self.scene.lease_left_ms(node) > 0
+        former = self._policies.get(node)
+        kept = self._kept_by(node, cib)
+        if former is not None and former[1] != kept:
+            self._without_since_us.pop(node, None)  # What people allowed until now has its time to stop, too.
+        may_run_on = kept.policy.keeps_running or self.scene.lease_left_ms(node) > 0
         if may_run_on or not self.scene.is_at_work(node):
             self._without_since_us.pop(node, None)
             self._found.pop(node, None)
@@ -670,22 +673,34 @@ class NodesWithoutLeaseStop(Checker):
         since_us = self._without_since_us.setdefault(node, now_us)
         if now_us - since_us < self.LIMIT_MS * 1000:
             return
-        kept = frozenset[ResourceId]()
-        if cib is not None and policy is LonePolicy.DEMOTE:
-            kept = promotable_resources(cib.in_force)
         running = frozenset(self.scene.services_on(node))
-        wrong = {resource for resource in running - kept if (node, resource) not in self._tried}
+        others = (resource for resource in running if base_of(resource) not in kept.promotable)
+        wrong = {resource for resource in others if (node, resource) not in self._tried}
         found = running.union(self._found.get(node, ()))
         for resource in sorted(wrong - left_alone(self.scene, node, found)) if wrong else ():
             self.object_to(f"{node} has had no lease for {(now_us - since_us) // 1000} ms, and runs {resource} on")
 
-    def _policy_of(self, node: NodeName, cib: Cib | None) -> LonePolicy:
+    def _kept_by(self, node: NodeName, cib: Cib | None) -> "_Kept":
         configuration = None if cib is None else cib.in_force
-        read_from, policy = self._policies.get(node, (None, LonePolicy.STOP))
+        read_from, kept = self._policies.get(node, (None, _Kept()))
         if read_from is not configuration:
-            policy = LonePolicy.STOP if configuration is None else lone_policy(configuration)
-            self._policies[node] = (configuration, policy)
-        return policy
+            kept = _Kept() if configuration is None else _kept(configuration)
+            self._policies[node] = (configuration, kept)
+        return kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What a configuration lets run on a node without a lease."""
+
+    policy: LonePolicy = LonePolicy.STOP
+    promotable: frozenset[ResourceId] = frozenset()
+    """Primitives that may run on unpromoted."""
+
+
+def _kept(configuration: Configuration) -> _Kept:
+    policy = lone_policy(configuration)
+    return _Kept(policy, promotable_resources(configuration) if policy is LonePolicy.DEMOTE else frozenset())
 
 
 def _has_failure_to_fence_for(configuration: Configuration, status: NodeStatus) -> bool:

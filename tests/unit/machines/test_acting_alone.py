@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from haclusterd.cib import commands
+from haclusterd.machines.executing.acting_alone import described
 from haclusterd.model.configuration import AttributeSet, Clone, Group
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
@@ -96,3 +97,8 @@ def test_it_is_not_kept_unpromoted_since_a_demotion_may_have_missed_it(node: Nod
         node.finish(node.calls[-1].key)
     assert calls_since(node, 2) == [("db", "demote", "old"), ("db", "stop", "old"), ("db", "stop", "new")]
     assert node.is_empty()
+
+
+def test_what_is_kept_is_not_described_as_stopped() -> None:
+    text = described(frozenset({WEB}), kept=frozenset({DB}))
+    assert text == "stopping web; keeping unpromoted db (no-quorum-policy=demote)"

@@ -349,6 +349,21 @@ def test_an_unpromoted_instance_that_runs_on_is_stopped_when_the_node_is_recorde
     assert node.begun()[1:] == [("db", "stop")]
 
 
+def test_what_can_be_promoted_no_more_is_not_kept_by_no_quorum_policy_demote(node: Node) -> None:
+    """Seed 414851: what a lost node kept becomes a primitive."""
+    policy = AttributeSet("cib-bootstrap-options", (("no-quorum-policy", "demote"),))
+    clone = Clone(ResourceId("clone"), DB, meta=(AttributeSet("meta", (("promotable", "true"),)),))
+    node.cluster.configure(
+        *(commands.PutResource(each) for each in (primitive("db"), clone)), commands.PutSets("properties", (policy,))
+    )
+    start(node, ResourceId("db"))
+    node.lose_lease()
+    assert node.begun()[1:] == []
+    node.cluster.configure(commands.PutResource(replace(clone, meta=())))
+    node.see()
+    assert node.begun()[1:] == [("db", "stop")]
+
+
 def test_a_leaver_that_gives_up_leaves_alone_what_is_unmanaged(node: Node) -> None:
     node.cluster.configure(commands.PutResource(managed("db", "false")))
     start(node)
