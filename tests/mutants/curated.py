@@ -1015,6 +1015,12 @@ EXECUTOR = (
     ),
     Mutant(
         "gangs:hold_together",
+        "leaf.assignment.node is None and leaf.base_id in placed",
+        "leaf.assignment.node is None",
+        "a member of a gang's groups that people have stopped stops all others",
+    ),
+    Mutant(
+        "gangs:hold_together",
         "leaf.is_managed and join(start, reason)",
         "False",
         "an instance of a gang starts into the work of another, as its node was unfenced",

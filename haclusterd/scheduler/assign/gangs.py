@@ -50,5 +50,7 @@ def _leaves(instances: list[Resource]) -> Iterator[Resource]:
 
 def _must_start(leaf: Resource) -> bool:
     found = leaf.found
+    if leaf.assignment.node is None:
+        return False  # A member of a group that is to run nowhere.
     is_lost = found.is_failed and not found.ignores_failure
     return is_lost or bool(leaf.assignment.device_change) or leaf.assignment.node not in found.active_nodes

@@ -15,10 +15,13 @@ from haclusterd.scheduler.model.entities import START, Action, Resource
 def hold_together(gang: Resource) -> list[Action]:
     """Let all instances of a gang start, restart or stop where one of them does; return the actions that this changed.
 
-    Nothing starts where one that has to start cannot, or where one runs that is not managed; what runs stops then.
+    Nothing starts where one that has to start cannot, or where one runs that is not managed; what runs stops then. A
+    member of a group that runs in no instance, as one with target-role=Stopped, keeps no other member from running.
     """
     leaves = [leaf for child in gang.children if not child.found.is_removed for leaf in child.leaves()]
-    nowhere = next((leaf for leaf in leaves if leaf.is_managed and leaf.assignment.node is None), None)
+    placed = {leaf.base_id for leaf in leaves if leaf.assignment.node is not None}
+    apart = (leaf for leaf in leaves if leaf.assignment.node is None and leaf.base_id in placed)
+    nowhere = next((leaf for leaf in apart if leaf.is_managed), None)
     if nowhere is not None:
         return _stop_all(leaves, nowhere)
     starts = [(leaf, start) for leaf in leaves for start in _starts(leaf)]
