@@ -21,7 +21,8 @@ from haclusterd.machines.executing.executor import LIVES
 from haclusterd.machines.executing.resource_queue import QUEUES
 from haclusterd.machines.joining import JOINING
 from haclusterd.machines.planning import PLANS
-from haclusterd.machines.transition import ACTIONS, TRANSITIONS
+from haclusterd.machines.transitions.tracked_actions import ACTIONS
+from haclusterd.machines.transitions.transition import TRANSITIONS
 from haclusterd.model import durations
 from haclusterd.model.fence_parameters import DEVICE_PARAMETERS
 from haclusterd.model.ids import AgentReference
@@ -335,8 +336,8 @@ def _more(action: dict[str, str]) -> str:
 TABLES = (
     ("machines/controller.py", OFFICES),
     ("machines/planning.py", PLANS),
-    ("machines/transition.py", TRANSITIONS),
-    ("machines/transition.py", ACTIONS),
+    ("machines/transitions/transition.py", TRANSITIONS),
+    ("machines/transitions/tracked_actions.py", ACTIONS),
     ("machines/executing/resource_queue.py", QUEUES),
     ("machines/executing/executor.py", LIVES),
     ("machines/executing/acting_alone.py", STEPS),

@@ -32,8 +32,8 @@ from haclusterd.machines.moment import Moment
 from haclusterd.machines.planning import Planning
 from haclusterd.machines.repeats import Repeats
 from haclusterd.machines.rule_judge import EndedMoves, RuleJudge
-from haclusterd.machines.start_delays import StartDelays
-from haclusterd.machines.transition import TransitionMachine, TransitionState
+from haclusterd.machines.transitions.start_delays import StartDelays
+from haclusterd.machines.transitions.transition import TransitionMachine, TransitionState
 from haclusterd.machines.witness import WitnessDuty
 from haclusterd.model import durations
 from haclusterd.model.availability import MARK_MS

@@ -13,7 +13,7 @@ from typing import Final
 from haclusterd.cib.changes import Change, ChangeKind
 from haclusterd.machines.effects import AskForPlan
 from haclusterd.machines.moment import Moment
-from haclusterd.machines.transition import EXPECTED_CHANGES
+from haclusterd.machines.transitions.transition import EXPECTED_CHANGES
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.graph import ActionKind, Plan
 from haclusterd.model.ids import Incarnation, NodeName

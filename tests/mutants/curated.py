@@ -368,7 +368,7 @@ ACTIVITY = (
         "what was refused is never ordered again in this DC's term: a service stays down",
     ),
     Mutant(
-        "TransitionMachine._may_begin",
+        "Admission._may_begin",
         "each.state is ActionState.READY",
         "True",
         "a gang is ordered before all of it is probed and free",
@@ -380,7 +380,7 @@ ACTIVITY = (
         "a batch-limit starts a part of a gang, which holds its devices and waits for the rest",
     ),
     Mutant(
-        "_gangs",
+        "gangs_of",
         "not any(_comes_before(tracked, each, gang) for each in gang)",
         "True",
         "a gang whose instances start one after another never starts",
@@ -1490,13 +1490,13 @@ TRANSITION = (
     ),
     Mutant(
         "TransitionMachine._overtaken",
-        "key not in self._foreign and key not in self._by_order",
+        "key not in self._foreign and key not in self._by_node.by_order",
         "False",
         "an older plan's late order is not noticed",
     ),
     Mutant(
         "TransitionMachine._settle_node",
-        "not _succeeded(cib, tracked.action, key)",
+        "not ended_as_expected(cib, tracked.action, key)",
         "False",
         "a plan goes on after a stop that failed",
     ),
@@ -1507,7 +1507,10 @@ TRANSITION = (
         "a DC without a lease fences",
     ),
     Mutant(
-        "_will_succeed", "result.exit_code is order.target_exit_code", "True", "a failure is gone on from as a success"
+        "will_end_as_expected",
+        "result.exit_code is order.target_exit_code",
+        "True",
+        "a failure is gone on from as a success",
     ),
     Mutant(
         "TransitionMachine.speculate",

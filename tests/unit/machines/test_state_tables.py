@@ -12,14 +12,8 @@ from haclusterd.machines.executing.executor import LIVES
 from haclusterd.machines.executing.resource_queue import QUEUES, QueueEvent, QueueState
 from haclusterd.machines.joining import JOINING
 from haclusterd.machines.planning import PLANS, PlanEvent, PlanState
-from haclusterd.machines.transition import (
-    ACTIONS,
-    TRANSITIONS,
-    ActionEvent,
-    ActionState,
-    TransitionEvent,
-    TransitionState,
-)
+from haclusterd.machines.transitions.tracked_actions import ACTIONS, ActionEvent, ActionState
+from haclusterd.machines.transitions.transition import TRANSITIONS, TransitionEvent, TransitionState
 from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.runtime.dialogue import STAGES
 from haclusterd.runtime.event_followers import FOLLOWS, Follow, FollowEvent

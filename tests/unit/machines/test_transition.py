@@ -9,7 +9,9 @@ from haclusterd.cib.changes import Change, ChangeKind
 from haclusterd.cib.codec import encode_envelope
 from haclusterd.cib.commands import Envelope
 from haclusterd.machines.effects import Effect
-from haclusterd.machines.transition import MONITORS_WAIT_MS, TransitionMachine, TransitionState, order_key
+from haclusterd.machines.transitions.admission import MONITORS_WAIT_MS
+from haclusterd.machines.transitions.order_commands import order_key
+from haclusterd.machines.transitions.transition import TransitionMachine, TransitionState
 from haclusterd.model.configuration import AttributeSet, Colocation, Group
 from haclusterd.model.devices import Device, DeviceId
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph

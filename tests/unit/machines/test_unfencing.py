@@ -9,7 +9,7 @@ from haclusterd.cib.apply_fencing import UNFENCED_MARK
 from haclusterd.cib.changes import RefusalCode
 from haclusterd.machines.effects import Effect, Note
 from haclusterd.machines.fencing_director import FencingDirector, Wanted
-from haclusterd.machines.transition import TransitionMachine, TransitionState
+from haclusterd.machines.transitions.transition import TransitionMachine, TransitionState
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet, Location
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FencingRecord
