@@ -31,10 +31,10 @@ from haclusterd.model.properties import CLUSTER_PROPERTIES, META_ATTRIBUTES, Row
 from haclusterd.model.property_tables import PACEMAKERS_PROPERTIES
 from haclusterd.model.records import fields, is_dataclass
 from haclusterd.model.state_tables import TransitionTable
-from haclusterd.runtime.dialogue import STAGES
-from haclusterd.runtime.event_followers import FOLLOWS
 from haclusterd.runtime.leaving import PRESENCES
-from haclusterd.runtime.member_change import CHANGES
+from haclusterd.runtime.members.member_change import CHANGES
+from haclusterd.runtime.requests.dialogue import STAGES
+from haclusterd.runtime.requests.event_followers import FOLLOWS
 from haclusterd.verbs.answers.answer import (
     PLAIN,
     as_json,
@@ -343,10 +343,10 @@ TABLES = (
     ("machines/executing/acting_alone.py", STEPS),
     ("machines/executing/acting_alone.py", RESETS),
     ("machines/joining.py", JOINING),
-    ("runtime/dialogue.py", STAGES),
-    ("runtime/member_change.py", CHANGES),
+    ("runtime/requests/dialogue.py", STAGES),
+    ("runtime/members/member_change.py", CHANGES),
     ("runtime/leaving.py", PRESENCES),
-    ("runtime/event_followers.py", FOLLOWS),
+    ("runtime/requests/event_followers.py", FOLLOWS),
 )
 
 ANSWERS_HEAD = """# What verbs answer

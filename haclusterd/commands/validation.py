@@ -4,7 +4,7 @@ An agent looks at the machine that it runs on: a file or an address that is not 
 that is to run the resource. So its objection is a warning, with the name of the node, and nothing is refused for it.
 
 A change of the configuration asks of itself about the primitives whose agent or parameters it brings in; the daemon
-bounds how many and how long (`runtime.agent_catalogue`), and what was not answered is named.
+bounds how many and how long (`runtime.requests.agent_catalogue`), and what was not answered is named.
 """
 
 from collections.abc import Iterator

@@ -82,13 +82,13 @@ from haclusterd.ports.devices import DeviceWatch
 from haclusterd.ports.event_log import EventLog, Priority
 from haclusterd.ports.store import StoreBusyError, StoreDamagedError, StoreRefusedError, StoreUnwritableError
 from haclusterd.raft.settings import RaftSettings, RaftTimers
-from haclusterd.runtime.control import ControlService
-from haclusterd.runtime.enrolment import EnrolmentService
+from haclusterd.runtime.members.enrolment import EnrolmentService
+from haclusterd.runtime.members.own_certificate import OwnCertificate
+from haclusterd.runtime.members.renewal import RenewalService
 from haclusterd.runtime.node import NodeRuntime
-from haclusterd.runtime.own_certificate import OwnCertificate
 from haclusterd.runtime.ports import NodePorts
-from haclusterd.runtime.renewal import RenewalService
 from haclusterd.runtime.replica import Replica
+from haclusterd.runtime.requests.control import ControlService
 from haclusterd.runtime.service_status import standing
 from haclusterd.runtime.settings import CONFIGURATION_FILE, Installation, NodeSettings, SettingsError, load
 

@@ -39,10 +39,10 @@ from haclusterd.ports.history import (
 from haclusterd.ports.loop_stalls import LoopStall
 from haclusterd.ports.store import StoreDamagedError, StoreEvent, StoreRefusedError, StoreUnwritableError
 from haclusterd.raft.settings import RaftSettings, RaftTimers
-from haclusterd.runtime.control import ControlService
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.replica import Replica
+from haclusterd.runtime.requests.control import ControlService
 from haclusterd.runtime.settings import NodeSettings
 from haclusterd.simulator.checks.checkers import Checkers, ViolationError
 from haclusterd.simulator.checks.coverage import Coverage

@@ -17,7 +17,7 @@ from haclusterd.model.records import dataclass, replace
 from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.protocol.control import EncodedResponse
 from haclusterd.reports.codes import Code
-from haclusterd.runtime.requests import Caller
+from haclusterd.runtime.requests.request_services import Caller
 from haclusterd.simulator.brain import BrainProcess
 from haclusterd.simulator.checks.checkers import ViolationError
 from haclusterd.simulator.checks.linearizability import Append, Kind, Operation, judge_log, judge_register

@@ -11,7 +11,7 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Request, Response
 from haclusterd.protocol.control import EncodedResponse
 from haclusterd.reports.codes import Code
-from haclusterd.runtime.requests import Caller
+from haclusterd.runtime.requests.request_services import Caller
 from haclusterd.simulator.brain import BrainProcess
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster

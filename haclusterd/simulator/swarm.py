@@ -19,7 +19,7 @@ from haclusterd.model.devices import Rung
 from haclusterd.model.records import dataclass
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.runtime.dc_bulletins import SHOWN_MS
-from haclusterd.runtime.live_view import known_of_the_dc
+from haclusterd.runtime.requests.live_view import known_of_the_dc
 from haclusterd.simulator import drawn_configurations, healing, recovery
 from haclusterd.simulator.checks import coverage, expectations
 from haclusterd.simulator.checks.activities import Activity

@@ -47,6 +47,8 @@ BREACHES = [
     ("scheduler/model", "from haclusterd.scheduler.assign import assign", "Rooms of the scheduler"),
     ("formats/cib_xml", "from haclusterd.formats.policy import reader", "Rooms of the formats"),
     ("commands/verify", "from haclusterd.commands.node import node", "Rooms of the verbs"),
+    ("machines/executing", "from haclusterd.machines.transitions import transition", "Rooms of the machines"),
+    ("runtime/members", "from haclusterd.runtime.requests import dialogue", "Rooms of the runtime"),
     ("simulator/hosts", "from haclusterd.simulator.checks import checkers", "Rooms of the simulator"),
 ]
 

@@ -23,7 +23,7 @@ from haclusterd.raft.journal import JOURNAL_NAME, NO_OPERATION, Journal, create_
 from haclusterd.raft.promises import Promises
 from haclusterd.raft.settings import RaftTimers
 from haclusterd.raft.snapshot import load_snapshot
-from haclusterd.runtime.dialogue import Dialogue
+from haclusterd.runtime.requests.dialogue import Dialogue
 from tests.simulation import store_world
 
 

@@ -2,7 +2,7 @@
 
 from haclusterd.model.ids import NodeName
 from haclusterd.runtime.dc_bulletins import SHOWN_MS
-from haclusterd.runtime.live_view import live_view
+from haclusterd.runtime.requests.live_view import live_view
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.scenario import Cluster, Shape
 

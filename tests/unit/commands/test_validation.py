@@ -11,7 +11,7 @@ from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.exit_codes import ExitStatus
-from haclusterd.runtime.agent_catalogue import (
+from haclusterd.runtime.requests.agent_catalogue import (
     ASKED_AT_ONCE,
     BESIDE_A_CHANGE,
     THOROUGH,

@@ -15,10 +15,10 @@ from haclusterd.machines.planning import PLANS, PlanEvent, PlanState
 from haclusterd.machines.transitions.tracked_actions import ACTIONS, ActionEvent, ActionState
 from haclusterd.machines.transitions.transition import TRANSITIONS, TransitionEvent, TransitionState
 from haclusterd.model.state_tables import Transition, TransitionTable
-from haclusterd.runtime.dialogue import STAGES
-from haclusterd.runtime.event_followers import FOLLOWS, Follow, FollowEvent
 from haclusterd.runtime.leaving import PRESENCES, Presence, PresenceEvent
-from haclusterd.runtime.member_change import CHANGES
+from haclusterd.runtime.members.member_change import CHANGES
+from haclusterd.runtime.requests.dialogue import STAGES
+from haclusterd.runtime.requests.event_followers import FOLLOWS, Follow, FollowEvent
 
 TABLES = (
     OFFICES, PLANS, TRANSITIONS, ACTIONS, QUEUES, LIVES, STEPS, RESETS, JOINING, STAGES, CHANGES, PRESENCES, FOLLOWS,

@@ -9,8 +9,8 @@ from haclusterd.model.configuration import Configuration, NodeEntry
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Options, Progress, Request, Response
 from haclusterd.protocol.control import EncodedResponse
-from haclusterd.runtime.control import ControlService
-from haclusterd.runtime.requests import Caller, HangUp
+from haclusterd.runtime.requests.control import ControlService
+from haclusterd.runtime.requests.request_services import Caller, HangUp
 from tests.administered_clusters import configured
 from tests.unit.runtime.one_daemon import N3, Daemon
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from haclusterd.model.ids import AgentReference
 from haclusterd.ports.agents import AgentMetadata
-from haclusterd.runtime.agent_catalogue import AgentCatalogue
+from haclusterd.runtime.requests.agent_catalogue import AgentCatalogue
 
 BROKEN, REMOVED = (AgentReference.parse(f"ocf:test:{name}") for name in ("broken", "removed"))
 

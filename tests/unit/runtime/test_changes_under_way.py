@@ -10,8 +10,8 @@ from haclusterd.cib import commands
 from haclusterd.cib.codec import decode_envelope
 from haclusterd.commands.attribute_sets import effective
 from haclusterd.model.requests import Options
-from haclusterd.runtime.changes_under_way import CHAIN_MAX
-from haclusterd.runtime.dialogue import COMMIT_WAIT_MS
+from haclusterd.runtime.requests.changes_under_way import CHAIN_MAX
+from haclusterd.runtime.requests.dialogue import COMMIT_WAIT_MS
 from tests.unit.runtime.desk import Desk, put_on_another_node, status_of
 from tests.unit.runtime.one_daemon import N2
 from tests.unit.situations import primitive

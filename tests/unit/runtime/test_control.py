@@ -22,8 +22,8 @@ from haclusterd.model.requests import Options, Progress, Request
 from haclusterd.ports.background import WorkFailed
 from haclusterd.ports.history import GAP, HistoryAnswer, HistoryQuery, HistoryRow
 from haclusterd.reports.exit_codes import ExitStatus
-from haclusterd.runtime.control import REQUESTS_MAX, REQUESTS_OF_OTHERS_MAX
-from haclusterd.runtime.dialogue import (
+from haclusterd.runtime.requests.control import REQUESTS_MAX, REQUESTS_OF_OTHERS_MAX
+from haclusterd.runtime.requests.dialogue import (
     COMMIT_WAIT_MS,
     CONFLICT_RETRY_MS,
     NO_LEADER_WAIT_MIN_MS,
@@ -32,7 +32,7 @@ from haclusterd.runtime.dialogue import (
     READING_WAIT_MS,
     READINGS_MAX,
 )
-from haclusterd.runtime.requests import Caller
+from haclusterd.runtime.requests.request_services import Caller
 from haclusterd.verbs.arguments import Arguments
 from haclusterd.verbs.verb import Permission
 from tests.unit.runtime.desk import PLAIN, Desk, put_on_another_node, status_of

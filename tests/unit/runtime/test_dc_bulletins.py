@@ -9,7 +9,7 @@ from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.protocol.dc_bulletin import WARNINGS_MAX, DcBulletin, decode, encode
 from haclusterd.runtime import dc_bulletins
 from haclusterd.runtime.dc_bulletins import REPEAT_MS, SHOWN_MS
-from haclusterd.runtime.live_view import live_view
+from haclusterd.runtime.requests.live_view import live_view
 from tests.unit.runtime.one_daemon import N1, N2, N3, Daemon
 
 WARNING = "n3 is lost and no fencing device can fence it"

@@ -14,7 +14,7 @@ from haclusterd.model.records import replace
 from haclusterd.ports.enrolment import Applicant, AuthorityMissingError
 from haclusterd.protocol.enrolment import proof_of
 from haclusterd.protocol.enrolment_token import Token, proof_key_of, read_token
-from haclusterd.runtime.enrolment import CLOCKS_MAX_MS, REPEAT_MS, WRONG_PROOFS_MAX, EnrolmentService
+from haclusterd.runtime.members.enrolment import CLOCKS_MAX_MS, REPEAT_MS, WRONG_PROOFS_MAX, EnrolmentService
 from tests.unit.runtime.one_daemon import N1, N2, N3, Daemon
 
 N4 = NodeName("n4")

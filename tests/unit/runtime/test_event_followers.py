@@ -6,7 +6,7 @@ import pytest
 
 from haclusterd.model.json_value import Json
 from haclusterd.model.remembered import Because, FollowAnswer, FollowQuery, Missing, Position
-from haclusterd.runtime.event_followers import (
+from haclusterd.runtime.requests.event_followers import (
     COMPLETE_WAIT_MS,
     FOLLOWERS_MAX,
     FOLLOWERS_OF_CALLER_MAX,

@@ -3,8 +3,8 @@
 from haclusterd.cib import commands
 from haclusterd.model.requests import Options
 from haclusterd.reports.exit_codes import ExitStatus
-from haclusterd.runtime.dialogue import COMMIT_WAIT_MS, NO_LEADER_WAIT_MS
 from haclusterd.runtime.hand_over import WISH_MS
+from haclusterd.runtime.requests.dialogue import COMMIT_WAIT_MS, NO_LEADER_WAIT_MS
 from tests.unit.runtime.desk import Desk, configure, status_of
 from tests.unit.runtime.one_daemon import N1, N2, N3, Daemon
 

@@ -9,8 +9,8 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.remembered import HistoryQuery
 from haclusterd.ports.history import HistoryAnswer
-from haclusterd.runtime.event_followers import EventFollowers
-from haclusterd.runtime.past_catalogue import PastCatalogue
+from haclusterd.runtime.requests.event_followers import EventFollowers
+from haclusterd.runtime.requests.past_catalogue import PastCatalogue
 from tests.unit.runtime.one_daemon import ListHistory, ManualClock
 
 

@@ -6,7 +6,7 @@ from haclusterd.cib import commands
 from haclusterd.commands import registry
 from haclusterd.model.access import SUPERUSER, AclPermission, AclRole, Principal, Right
 from haclusterd.model.requests import Options
-from haclusterd.runtime.requests import Caller
+from haclusterd.runtime.requests.request_services import Caller
 from tests.unit.runtime.desk import Desk, configure
 from tests.who_may import BARE, DENIALS, LIMITED, ROLES, SIMPLE, TABLE
 

@@ -14,14 +14,14 @@ from haclusterd.model.requests import ORIGIN, VIA, Basis, Progress, Request, Res
 from haclusterd.protocol.control import EncodedResponse, shown_report
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, exit_status, report
-from haclusterd.runtime.agent_catalogue import AgentCatalogue, AgentValidations
-from haclusterd.runtime.changes_under_way import ChangesUnderWay
-from haclusterd.runtime.dampened_attributes import DampenedAttributes
-from haclusterd.runtime.enrolment import EnrolmentService
-from haclusterd.runtime.event_followers import EventFollowers
-from haclusterd.runtime.live_view import live_view
+from haclusterd.runtime.members.enrolment import EnrolmentService
 from haclusterd.runtime.node import NodeRuntime
-from haclusterd.runtime.past_catalogue import PastCatalogue, VersionCatalogue
+from haclusterd.runtime.requests.agent_catalogue import AgentCatalogue, AgentValidations
+from haclusterd.runtime.requests.changes_under_way import ChangesUnderWay
+from haclusterd.runtime.requests.dampened_attributes import DampenedAttributes
+from haclusterd.runtime.requests.event_followers import EventFollowers
+from haclusterd.runtime.requests.live_view import live_view
+from haclusterd.runtime.requests.past_catalogue import PastCatalogue, VersionCatalogue
 from haclusterd.verbs.verb import Permission
 
 WIDEN = (

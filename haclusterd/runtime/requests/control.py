@@ -7,10 +7,10 @@ from haclusterd.model.access import SUPERUSER, Principal
 from haclusterd.model.requests import Request
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
-from haclusterd.runtime.dialogue import Dialogue
-from haclusterd.runtime.enrolment import EnrolmentService
+from haclusterd.runtime.members.enrolment import EnrolmentService
 from haclusterd.runtime.node import NodeRuntime
-from haclusterd.runtime.requests import Answer, Caller, HangUp, RequestServices, nothing, response
+from haclusterd.runtime.requests.dialogue import Dialogue
+from haclusterd.runtime.requests.request_services import Answer, Caller, HangUp, RequestServices, nothing, response
 from haclusterd.verbs.verb import Permission
 
 REQUESTS_MAX = 128

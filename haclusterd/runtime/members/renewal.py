@@ -15,7 +15,7 @@ from haclusterd.model.instants import Instant, after
 from haclusterd.ports.enrolment import Authority, AuthorityMissingError
 from haclusterd.ports.event_log import Priority
 from haclusterd.reports.items import ReportItem
-from haclusterd.runtime.member_change import InForce, MemberChange, Wait, with_certificate, with_members
+from haclusterd.runtime.members.member_change import InForce, MemberChange, Wait, with_certificate, with_members
 from haclusterd.runtime.node import NodeRuntime
 
 REVOKE_AFTER_MS = 10_000

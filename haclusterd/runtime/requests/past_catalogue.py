@@ -23,8 +23,8 @@ from haclusterd.model.remembered import (
     Position,
 )
 from haclusterd.ports.history import History, HistoryAnswer, VersionAnswer, VersionQuery
-from haclusterd.runtime.event_followers import EventFollowers
 from haclusterd.runtime.history_rows import read_detail, read_version
+from haclusterd.runtime.requests.event_followers import EventFollowers
 
 
 class PastCatalogue:

@@ -11,7 +11,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import Instant, after
 from haclusterd.ports.event_log import Priority
 from haclusterd.reports.items import ReportItem
-from haclusterd.runtime.member_change import InForce, MemberChange, Wait, with_certificate
+from haclusterd.runtime.members.member_change import InForce, MemberChange, Wait, with_certificate
 from haclusterd.runtime.node import NodeRuntime
 
 PAUSE_MS = 10_000

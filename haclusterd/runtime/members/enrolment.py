@@ -23,7 +23,7 @@ from haclusterd.protocol.enrolment import is_proven
 from haclusterd.protocol.enrolment_token import SECRET_SIZE, Token, invitation_of, proof_key_of, write_token
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
-from haclusterd.runtime.member_change import InForce, MemberChange, Wait, with_members
+from haclusterd.runtime.members.member_change import InForce, MemberChange, Wait, with_members
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.verbs.answers.cluster import Invitation
 

@@ -35,12 +35,12 @@ from haclusterd.ports.store import MAX_ENTRY_BYTES
 from haclusterd.protocol.control import EncodedResponse, encode
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.reports.items import ReportItem, report
-from haclusterd.runtime.agent_catalogue import BESIDE_A_CHANGE, THOROUGH, AgentCatalogue, AgentValidations
-from haclusterd.runtime.live_view import live_view, other_voters, stale_ms, voters
-from haclusterd.runtime.member_change import TOO_EARLY
-from haclusterd.runtime.past_catalogue import PastCatalogue, VersionCatalogue
+from haclusterd.runtime.members.member_change import TOO_EARLY
 from haclusterd.runtime.proposer import EntryTooLargeError, NeedsUpgradeError
-from haclusterd.runtime.requests import Answer, Caller, RequestServices, nothing, response
+from haclusterd.runtime.requests.agent_catalogue import BESIDE_A_CHANGE, THOROUGH, AgentCatalogue, AgentValidations
+from haclusterd.runtime.requests.live_view import live_view, other_voters, stale_ms, voters
+from haclusterd.runtime.requests.past_catalogue import PastCatalogue, VersionCatalogue
+from haclusterd.runtime.requests.request_services import Answer, Caller, RequestServices, nothing, response
 from haclusterd.verbs.verb import Cost
 
 COMMIT_WAIT_MS = 15_000
