@@ -8,8 +8,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
@@ -38,8 +38,10 @@ if TYPE_CHECKING:
 
 BODY_BYTES_MAX: Final = 5 * 1024 * 1024
 """Of one request: a text of 4 MiB, written as JSON."""
+SMALL_BODY_BYTES: Final = 64 * 1024
+"""Of a body that is read before the daemon has judged the token: as much as one connection may hold anyway."""
 BODIES_BYTES_MAX: Final = 24 * 1024 * 1024
-"""Of all requests that are being read or carried out."""
+"""Of all larger bodies that are being read or carried out."""
 ANSWERS_BYTES_MAX: Final = 32 * 1024 * 1024
 """Of all answers that have not been sent."""
 BODY_TIMEOUT_S: Final = 30.0
@@ -133,7 +135,8 @@ class ApiServer:
         return handle
 
     async def _describe(self, request: web.Request) -> web.StreamResponse:
-        return await self._send(request, Reply(200, self._openapi))
+        # It is the same bytes for everybody, and no token is needed: it takes nothing of what answers may take.
+        return await send(request, Reply(200, self._openapi))
 
     # -- verbs ------------------------------------------------------------------------------------------------------
 
@@ -143,9 +146,9 @@ class ApiServer:
         arguments, options = read_query(route, request.query.items())
         if route.verb.may_change:
             return await self._change(route, request, asker, options)
-        with self._bodies.hold(_announced(request) if route.has_body else 0):
+        async with self._body(request, token) if route.has_body else nullcontext(b"") as body:
             if route.has_body:
-                arguments = read_body(await _body(request), request.content_type)
+                arguments = read_body(body, request.content_type)
             asked = Request("", route.verb.name, arguments, options, token)
 
             async def ask() -> Reply:
@@ -161,8 +164,7 @@ class ApiServer:
         options = replace(options, if_version=read_version(request.headers.get("If-Match")))
         bearer = digest(token)
         is_deferred = "respond-async" in request.headers.get("Prefer", "")
-        with self._bodies.hold(_announced(request)):
-            body = await _body(request)
+        async with self._body(request, token) as body:
             asked = Request("", route.verb.name, read_body(body, request.content_type), options, token, origin)
             has_precondition = options.if_version is not None
 
@@ -182,6 +184,20 @@ class ApiServer:
         if "Idempotency-Replayed" in reply.headers:
             await self._identify(token)
         return await self._send(request, reply)
+
+    @asynccontextmanager
+    async def _body(self, request: web.Request, token: str) -> AsyncIterator[bytes]:
+        """Read a body, and hold its bytes while the request is carried out; raise RefusedError.
+
+        A large one is read only for a token that the daemon accepts: others could take all bytes that there are.
+        """
+        announced = _announced(request)
+        if announced <= SMALL_BODY_BYTES:
+            yield await _body(request)
+            return
+        await self._identify(token)
+        with self._bodies.hold(announced):
+            yield await _body(request)
 
     async def _identify(self, token: str) -> Response:
         """Have the daemon judge a token; raise RefusedError when it is not accepted."""
@@ -326,7 +342,12 @@ def _refusal(refused: RefusedError) -> Reply:
 
 
 def _announced(request: web.Request) -> int:
-    """Return how many bytes a body may take; raise RefusedError when they are too many."""
+    """Return how many bytes a body may take; raise RefusedError when they are too many, or compressed.
+
+    A compressed body of a few kilobytes may become as many megabytes as are permitted.
+    """
+    if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+        raise bad("Content-Encoding", "must be identity: bodies are not compressed", status=415)
     length = request.content_length
     if length is not None and length > BODY_BYTES_MAX:
         raise _too_large()
@@ -381,7 +402,7 @@ class _Conversation(web.RequestHandler):
     def __init__(self, server: web.Server, place: Place) -> None:
         super().__init__(
             server, loop=asyncio.get_running_loop(), access_log=_nobody, logger=_nobody, keepalive_timeout=KEEP_ALIVE_S,
-            max_line_size=HEADER_BYTES_MAX, max_field_size=HEADER_BYTES_MAX, lingering_time=1.0,
+            max_line_size=HEADER_BYTES_MAX, max_field_size=HEADER_BYTES_MAX, lingering_time=1.0, auto_decompress=False,
         )  # fmt: skip
         self.place = place
 

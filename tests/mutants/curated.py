@@ -2256,6 +2256,18 @@ DEVICES = (
 )
 """Who may have a device, and when it is free."""
 PERMISSIONS = (
+    Mutant(
+        "ApiServer._body",
+        "await self._identify(token)",
+        "token",
+        "clients without a token take all bytes that bodies may take, and nobody changes anything over REST",
+    ),
+    Mutant(
+        "_announced",
+        'request.headers.get("Content-Encoding", "identity").strip().lower() != "identity"',
+        "False",
+        "a compressed body is passed on as it came, and a few hundred of them take what memory the node has",
+    ),
     Mutant("not_permitted", "context.access.permission.covers(needed)", "True", "who may look stops services"),
     Mutant(
         "_judged_change",
