@@ -11,7 +11,6 @@ from functools import partial
 from haclusterd.cib.changes import Applied as CibApplied
 from haclusterd.cib.changes import Change, ChangeKind, RefusalCode
 from haclusterd.cib.commands import Command, FormCluster, Join, MembersFollowed, RequestLeader
-from haclusterd.cib.levels import behind, level_of
 from haclusterd.machines.controller import ControllerMachine
 from haclusterd.machines.copied_nodes import CopiedNodes
 from haclusterd.machines.devices import DevicesMachine
@@ -34,8 +33,7 @@ from haclusterd.machines.effects import (
     UnwatchService,
     WatchService,
 )
-from haclusterd.machines.executing.device_proofs import is_of_a_start
-from haclusterd.machines.executing.device_recovery import DeviceRecoveryMachine, is_of_a_recovery
+from haclusterd.machines.executing.device_recovery import DeviceRecoveryMachine
 from haclusterd.machines.executing.executor import ExecutorMachine
 from haclusterd.machines.fencer import FencerMachine
 from haclusterd.machines.joining import DrawIncarnation, JoiningMachine, JoinState
@@ -43,19 +41,14 @@ from haclusterd.machines.learners import LearnersMachine
 from haclusterd.machines.load_watch import LoadWatch
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.tally import Tally
-from haclusterd.model.agent_calls import AgentResult, FenceCallResult
 from haclusterd.model.cluster import Cib, Member
-from haclusterd.model.device_reports import DevicesReport, DeviceUse, RecoveryAnswer
-from haclusterd.model.devices import DeviceId
 from haclusterd.model.followers import Followers
-from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId, Term
+from haclusterd.model.ids import Incarnation, NodeName, RequestId, Term
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
-from haclusterd.model.ocf import ActionName, ExitCode
-from haclusterd.model.pacer import PacerReport, PacerSettings
+from haclusterd.model.pacer import PacerReport
 from haclusterd.model.planning import PlanAnswer
 from haclusterd.model.properties import ClusterProperties
-from haclusterd.model.templates import fence_devices
-from haclusterd.model.timing import Timing, derive
+from haclusterd.model.timing import Timing
 from haclusterd.ports.clock import Timer
 from haclusterd.ports.crashes import CrashRecord
 from haclusterd.ports.event_log import Priority
@@ -64,22 +57,23 @@ from haclusterd.ports.store import (
     Applied,
     LeadershipChanged,
     LearnersReady,
-    PeerPlaces,
     ReplicasDiffer,
     Restored,
     StoreEvent,
     VoterLinks,
 )
 from haclusterd.runtime.alert_delivery import AlertDelivery
+from haclusterd.runtime.cluster_settings import ClusterSettings
 from haclusterd.runtime.dc_bulletins import DcBulletins
 from haclusterd.runtime.hand_over import HandOver
 from haclusterd.runtime.history_keeper import HistoryKeeper
 from haclusterd.runtime.history_rows import rows_of, version_of
 from haclusterd.runtime.leaving import Leaving, Presence
+from haclusterd.runtime.local_work import LocalWork
 from haclusterd.runtime.log_priorities import priority_of
-from haclusterd.runtime.pacer_contact import PacerNews, RoundTrips, pacer_settings
+from haclusterd.runtime.pacer_contact import PacerNews, RoundTrips
 from haclusterd.runtime.ports import NodePorts
-from haclusterd.runtime.proposer import EntryTooLargeError, NeedsUpgradeError, Proposer
+from haclusterd.runtime.proposer import EntryTooLargeError, NeedsUpgradeError, Proposer, require_level
 from haclusterd.runtime.safe_mode import SafeMode
 from haclusterd.runtime.secrets.keys import NodeSecrets
 from haclusterd.runtime.settings import NodeSettings
@@ -88,10 +82,6 @@ CATCH_UP_MS = 3_000
 """How long after its start a daemon without a leader is expected to find one."""
 HISTORY_STOP_MS = 1000
 """How long the end of this daemon may wait for its history."""
-
-EXPECTED = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED})
-"""Ordinary results of a monitor. Whether one was expected is decided by the scheduler; others are logged as
-failures."""
 
 
 class NodeRuntime:
@@ -113,14 +103,14 @@ class NodeRuntime:
         self._settings = settings
         self._secrets = NodeSecrets(settings.node, ports, lambda: self._cib, self._propose)
         self._ports = ports = self._secrets.ports
-        self._left, self._retired, self._members_changed = left, retired, members_changed
-        self._followed = 0
-        """The version of the members that pacer and links follow."""
+        self._left, self._retired = left, retired
         self._learners = LearnersMachine(settings.rules)
         self._load_watch, self._devices = LoadWatch(settings.node), DevicesMachine(settings.node)
         now = ports.clock.now()
         self.started_at, self._began_at = ports.clock.wall(), now
-        self._timing = settings.timing
+        self._cluster_settings = ClusterSettings(
+            settings, ports, retimed=self._retimed, members_changed=members_changed
+        )
         self._incarnation = Incarnation(settings.boot_id, ports.entropy.token())
         self._proposer = Proposer(settings.node, ports.entropy.token(), ports.store)
         form = FormCluster(settings.cluster_uuid, settings.cluster_name, settings.members)
@@ -132,12 +122,13 @@ class NodeRuntime:
             node,
             self._incarnation,
             now,
-            lease_grace_ms=self._timing.lease_ms,
+            lease_grace_ms=self._cluster_settings.timing.lease_ms,
             actions_max=settings.actions_max,
             rules=rules,
         )
         self._fencer = FencerMachine(node, self._incarnation)
-        self._controller = ControllerMachine(node, self._incarnation, self._timing, form, rules=rules)
+        self._work = self._local_work()
+        self._controller = ControllerMachine(node, self._incarnation, self._cluster_settings.timing, form, rules=rules)
         self._cib = Cib()
         self._changes: list[Change] = []
         self._is_cib_new = self._is_woken = False
@@ -156,16 +147,25 @@ class NodeRuntime:
         self._hand_over, self._safe_mode = HandOver(), SafeMode()
         self._appended: int | None = None
         """The newest entry of this leader's log that was shown before its commit and is not considered yet."""
-        self._leaving = Leaving(after(now, self._timing.lease_ms))
-        self._learnt_agents: set[str] = set()
+        self._leaving = Leaving(after(now, self._cluster_settings.timing.lease_ms))
         self._watchers: list[Callable[[], None]] = []
         self._history_watchers: list[Callable[[], None]] = []
-        self._monitors: set[str] = set()
-        """Keys of running monitors: they are many, and rarely worth a log line."""
         self._keeper = HistoryKeeper(node, ports.clock, ports.history, lambda: self._cib, self._propose)
         self.dc_bulletins = DcBulletins(node, ports.clock, ports.peer_messages)
         """The exchange of what the DC knows beyond the CIB."""
         self._alerts = AlertDelivery(node, self._incarnation, ports, propose=self._propose, wake=self._wake)
+
+    def _local_work(self) -> LocalWork:
+        return LocalWork(
+            self._ports,
+            executor=self._executor,
+            fencer=self._fencer,
+            devices=self._devices,
+            recovery=self._recovery,
+            moment=self.moment,
+            show_cib=self._show_cib,
+            conclude=self._conclude,
+        )
 
     # -- start and end ----------------------------------------------------------------------------------------------
 
@@ -177,15 +177,12 @@ class NodeRuntime:
         ports.history.start(self._history_failed)
         self.dc_bulletins.start()
         ports.planner.start(self._planned)
-        ports.pacer.start(self._pacer_settings(), self._pacer_reported)
-        adopted = ports.agents.adopt(self._adopted_ended)
-        for action in adopted:
-            self._log("agent.adopted", key=action.key, resource=str(action.resource), action=action.action)
-        self._executor.adopted(adopted)
+        ports.pacer.start(self._cluster_settings.pacer_settings(self._cib, self._incarnation), self._pacer_reported)
+        self._work.adopt()
         ports.store.start(self._store_event)
         # The store has shown every entry that may still declare a loss: the withdrawn set is complete.
         ports.pacer.withdrawals_known()
-        ports.devices.watch(self._devices_reported)
+        self._work.watch_devices()
         self._keeper.look_soon()
         self._stamp()
         self._wake()
@@ -242,7 +239,7 @@ class NodeRuntime:
     @property
     def timing(self) -> Timing:
         """The timers in force."""
-        return self._timing
+        return self._cluster_settings.timing
 
     @property
     def incarnation(self) -> Incarnation:
@@ -298,7 +295,7 @@ class NodeRuntime:
 
     def propose(self, key: str, command: Command, done: Callable[[CibApplied], None]) -> RequestId:
         """Propose an administrator's command under a new key; return its request id."""
-        self._require_level(command)
+        require_level(self._cib, command)
         moment = self.moment()
         self._proposer.propose(key, command, moment.now, moment.wall, done)
         self._wake()
@@ -337,9 +334,9 @@ class NodeRuntime:
                 self._controller.cib_replaced()
                 self._ports.history.restored(index, outcome.history, version_of(outcome))
                 self._tell_history_watchers()
-                self._retime()
-                self._learn_fence_agents()
-                self._follow_members()
+                self._cluster_settings.retime(self._cib, self._incarnation)
+                self._cluster_settings.learn_fence_agents(self._cib)
+                self._cluster_settings.follow_members(self._cib, self._incarnation)
             case LeadershipChanged():
                 self._leader_changed(event)
             case ReplicasDiffer(why=why):
@@ -375,10 +372,10 @@ class NodeRuntime:
         if outcome.changes:
             self._tell_history_watchers()
         if is_new_version or any(change.kind is ChangeKind.RULES_JUDGED for change in outcome.changes):
-            self._retime()
+            self._cluster_settings.retime(self._cib, self._incarnation)
             self._keeper.look_soon()
-            self._learn_fence_agents()
-        self._follow_members()
+            self._cluster_settings.learn_fence_agents(self._cib)
+        self._cluster_settings.follow_members(self._cib, self._incarnation)
         if outcome.refusal is not None and outcome.refusal.code is RefusalCode.INTERNAL_ERROR:
             self._log("apply.bug", Priority.CRITICAL, index=index, detail=outcome.refusal.text)
         command = outcome.envelope.command if outcome.envelope is not None else None
@@ -405,7 +402,7 @@ class NodeRuntime:
         was_dc = self._controller.is_dc
         self._leadership = event
         now = self._ports.clock.now()
-        self._leaving.leader_changed(self._timing.lease_ms, now)
+        self._leaving.leader_changed(self._cluster_settings.timing.lease_ms, now)
         if event.leader is not None:
             self.leaderless_since = None
         elif self.leaderless_since is None:
@@ -425,68 +422,18 @@ class NodeRuntime:
         if self._leadership.is_self or self._watchers or self._pacer_news.is_in(report, self.moment()):
             self._wake()
 
-    def _agent_finished(self, result: AgentResult) -> None:
-        is_monitor = result.key in self._monitors
-        self._monitors.discard(result.key)
-        self._log(
-            "event.agent-finished",
-            Priority.DEBUG if is_monitor and result.exit_code in EXPECTED else Priority.INFO,
-            key=result.key,
-            exit_code=result.exit_code,
-            status=str(result.status),
-            executed_ms=result.executed_ms,
-            exit_reason=result.exit_reason or None,
-        )
-        self._show_cib()
-        self._perform_all(self._executor.agent_finished(result, self.moment()))
-        self._wake()
+    def _retimed(self, timing: Timing) -> None:
+        self._controller.retimed(timing)
+        self._executor.retimed(timing.lease_ms)
 
-    def _fence_agent_finished(self, result: FenceCallResult) -> None:
-        self._log(
-            "event.fence-agent-finished",
-            Priority.NOTICE,
-            key=result.key,
-            exit_code=result.exit_code,
-            timed_out=result.timed_out,
-            reason=result.reason or None,
-        )
-        self._perform_all(self._fencer.agent_finished(result, self.moment()))
-        self._wake()
+    def _history_failed(self, problem: str) -> None:
+        if problem:
+            self._log("history.failed", Priority.WARNING, problem=problem)
+        else:
+            self._log("history.recovered", Priority.NOTICE)
 
     def _planned(self, answer: PlanAnswer) -> None:
         self._controller.answered(answer)
-        self._wake()
-
-    def _service_died(self, resource: ResourceId) -> None:
-        self._log("event.service-died", Priority.NOTICE, resource=str(resource))
-        self._show_cib()
-        self._perform_all(self._executor.service_died(resource, self.moment()))
-        self._wake()
-
-    def _devices_reported(self, report: DevicesReport) -> None:
-        self._devices.reported(report)
-        self._wake()
-
-    def _devices_looked(self, key: str, devices: tuple[DeviceId, ...], use: DeviceUse) -> None:
-        if is_of_a_start(key):
-            self._devices.seen_before_start(devices, use, self._ports.clock.now())
-            self._show_cib()
-            self._perform_all(self._executor.devices_looked(key, use, self.moment()))
-        elif is_of_a_recovery(key):
-            self._recovery.looked(key, use, self._ports.clock.now())
-        else:
-            self._devices.looked(key, use)
-        self._wake()
-
-    def _device_answered(self, key: str, answer: RecoveryAnswer) -> None:
-        self._log("event.device-recovery", Priority.NOTICE, key=key, is_done=answer.is_done, text=answer.text)
-        self._recovery.answered(key, answer)
-        self._wake()
-
-    def _adopted_ended(self, key: str) -> None:
-        self._log("event.adopted-ended", key=key)
-        self._show_cib()
-        self._perform_all(self._executor.adopted_ended(key, self.moment()))
         self._wake()
 
     # -- the one loop -----------------------------------------------------------------------------------------------
@@ -523,10 +470,10 @@ class NodeRuntime:
         self._arm()
 
     def _step_membership(self) -> None:
-        own = self._cib.status.nodes.get(self._settings.node)
-        if own is not None and own.incarnation == self._incarnation and own.membership < self._followed:
-            followed = MembersFollowed(self._settings.node, self._incarnation, self._followed)
-            self._propose(Scope.INCARNATION, f"followed:{self._incarnation}:{self._followed}", followed)
+        own, version = self._cib.status.nodes.get(self._settings.node), self._cluster_settings.members_version
+        if own is not None and own.incarnation == self._incarnation and own.membership < version:
+            followed = MembersFollowed(self._settings.node, self._incarnation, version)
+            self._propose(Scope.INCARNATION, f"followed:{self._incarnation}:{version}", followed)
         moment = self.moment()
         report, has_pacer = self._ports.pacer.report(), self._ports.pacer.is_answering()
         effects = self._joining.step(
@@ -557,7 +504,7 @@ class NodeRuntime:
         self._recovery.reincarnated()
         self._controller.reincarnated(self._incarnation)
         self._perform_all(self._executor.reincarnated(self._incarnation, self.moment()))
-        self._ports.pacer.configure(self._pacer_settings())
+        self._ports.pacer.configure(self._cluster_settings.pacer_settings(self._cib, self._incarnation))
         self._wake()
 
     def _step_executor_and_fencer(self) -> None:
@@ -645,10 +592,14 @@ class NodeRuntime:
             self._stamp_timer.cancel()
         self._ports.pacer.stamp_main()
         self._stamp_timer = self._ports.clock.call_at(
-            after(self._ports.clock.now(), self._timing.stamp_ms), self._stamp
+            after(self._ports.clock.now(), self._cluster_settings.timing.stamp_ms), self._stamp
         )
 
     # -- effects ----------------------------------------------------------------------------------------------------
+
+    def _conclude(self, effects: Sequence[Effect]) -> None:
+        self._perform_all(effects)
+        self._wake()
 
     def _perform_all(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
@@ -660,13 +611,11 @@ class NodeRuntime:
             case Propose(scope=scope, key=key, command=command):
                 self._propose(scope, key, command)
             case RunAgent() | KillAgent() | WatchService() | UnwatchService():
-                self._use_agents(effect)
+                self._work.use_agents(effect)
             case LookAtDevices() | RecoverDevice() | ExamineDevice():
-                self._use_devices(effect)
-            case CallFenceAgent(call=fence_call):
-                self._log("effect.fence", Priority.NOTICE, key=fence_call.key, agent=fence_call.agent,
-                          action=fence_call.action)  # fmt: skip
-                ports.fence_agents.call(fence_call, self._fence_agent_finished)
+                self._work.use_devices(effect)
+            case CallFenceAgent():
+                self._work.fence(effect)
             case TransferLeadership(to=to):
                 self._transfer(to)
             case PrepareToPlan():
@@ -677,36 +626,6 @@ class NodeRuntime:
                 self._tell_pacer(effect)
             case Note(kind=kind, text=text):
                 self._log(f"note.{kind}", Priority.NOTICE, text=text)
-
-    def _use_devices(self, effect: LookAtDevices | RecoverDevice | ExamineDevice) -> None:
-        devices = self._ports.devices
-        match effect:
-            case LookAtDevices(key=key, devices=looked_at):
-                devices.look(looked_at, partial(self._devices_looked, key, looked_at))
-            case RecoverDevice(key=key, device=device, rung=rung):
-                self._log("effect.recover-device", Priority.WARNING, device=str(device), rung=str(rung))
-                devices.recover(device, rung, partial(self._device_answered, key))
-            case ExamineDevice(key=key, device=device, program=program, timeout_ms=timeout_ms):
-                self._log("effect.test-device", Priority.NOTICE, device=str(device), program=program)
-                devices.test(device, program, timeout_ms, partial(self._device_answered, key))
-
-    def _use_agents(self, effect: RunAgent | KillAgent | WatchService | UnwatchService) -> None:
-        agents = self._ports.agents
-        match effect:
-            case RunAgent(call=call):
-                priority = Priority.INFO
-                if call.action == ActionName.MONITOR:
-                    self._monitors.add(call.key)
-                    priority = Priority.DEBUG
-                self._log("effect.run-agent", priority, key=call.key, resource=str(call.resource), action=call.action)
-                agents.run(call, self._agent_finished)
-            case KillAgent(key=key):
-                self._log("effect.kill-agent", key=key)
-                agents.kill(key)
-            case WatchService(resource=resource, instance=instance):
-                agents.watch(resource, instance, self._service_died)
-            case UnwatchService(resource=resource):
-                agents.unwatch(resource)
 
     def _tell_pacer(self, effect: PublishEmpty | Condemn) -> None:
         if isinstance(effect, PublishEmpty):
@@ -719,7 +638,7 @@ class NodeRuntime:
         moment = self.moment()
         done = partial(self._proposal_applied, command)
         try:
-            self._require_level(command)
+            require_level(self._cib, command)
             is_new = self._proposer.propose(key, command, moment.now, moment.wall, done, scope=scope)
         except (EntryTooLargeError, NeedsUpgradeError) as error:
             self._log("command.not-proposed", Priority.ERROR, key=key, problem=str(error))
@@ -727,11 +646,6 @@ class NodeRuntime:
             return
         if is_new:
             self._log("command.proposed", Priority.DEBUG, key=key, command=type(command).__name__)
-
-    def _require_level(self, command: Command) -> None:
-        level = level_of(command)
-        if level > self._cib.feature_level:
-            raise NeedsUpgradeError(level, behind(self._cib, level))
 
     def _proposal_applied(self, command: Command, applied: CibApplied) -> None:
         if applied.refusal is not None:
@@ -751,54 +665,6 @@ class NodeRuntime:
             return
         self._log("effect.transfer-leadership", Priority.NOTICE, to=str(to))
         self._ports.store.transfer_leadership(to)
-
-    # -- settings ---------------------------------------------------------------------------------------------------
-
-    def _learn_fence_agents(self) -> None:
-        """Read the fence agents' metadata in advance: a fencing would have to wait for it."""
-        wanted = {device.agent.type for device in fence_devices(self._cib.in_force)} - self._learnt_agents
-        for agent in sorted(wanted):
-            self._learnt_agents.add(agent)
-            self._ports.fence_agents.metadata(agent, lambda _metadata: None)
-
-    def _retime(self) -> None:
-        """Derive the timers again if the administrator has changed node-timeout or brain-timeout."""
-        properties = ClusterProperties(self._cib.in_force)
-        timing = derive(properties.duration_ms("node-timeout"), properties.duration_ms("brain-timeout"))
-        if timing == self._timing or not self._cib.version.epoch:
-            return
-        self._timing = timing
-        self._log("daemon.retimed", Priority.NOTICE, node_timeout_ms=timing.node_timeout_ms)
-        self._controller.retimed(timing)
-        self._executor.retimed(timing.lease_ms)
-        self._ports.store.retime(timing.node_timeout_ms)
-        self._ports.pacer.configure(self._pacer_settings())
-
-    def _follow_members(self) -> None:
-        """Let pacer and links follow changed members; then the next change may be made."""
-        version = self._cib.membership.version
-        if version <= self._followed:
-            return
-        self._followed = version
-        members = tuple(self._cib.members.values())
-        self._log("daemon.members", Priority.NOTICE, version=version, members=",".join(each.name for each in members))
-        own = self._cib.members.get(self._settings.node)
-        if own is not None and own.certificate and self._settings.adopt(own.certificate):
-            # Before pacer and links: the others expect the key of the new certificate from this entry on.
-            self._log("certificate.renewed", Priority.NOTICE)
-        self._ports.pacer.configure(self._pacer_settings())
-        addresses = {member.name: member.addresses for member in members}
-        self._ports.store.follow_places(PeerPlaces(version, addresses, frozenset(self._cib.membership.revoked)))
-        self._members_changed(members)
-
-    def _pacer_settings(self) -> PacerSettings:
-        return pacer_settings(self._settings, self._cib, self._incarnation, self._timing)
-
-    def _history_failed(self, problem: str) -> None:
-        if problem:
-            self._log("history.failed", Priority.WARNING, problem=problem)
-        else:
-            self._log("history.recovered", Priority.NOTICE)
 
     def _log(self, kind: str, priority: Priority = Priority.INFO, /, **fields: str | int | bool | None) -> None:
         self._ports.log.write(kind, priority=priority, **fields)

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from haclusterd.cib.changes import Applied
 from haclusterd.cib.codec import encode_envelope
 from haclusterd.cib.commands import Command, Envelope, IssueOrders
+from haclusterd.cib.levels import behind, level_of
 from haclusterd.machines.effects import Scope
+from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName, RequestId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.model.records import dataclass
@@ -34,6 +36,13 @@ class NeedsUpgradeError(Exception):
         super().__init__(f"it needs feature level {level}; {', '.join(behind)} read less")
         self.level = level
         self.behind = behind
+
+
+def require_level(cib: Cib, command: Command) -> None:
+    """Raise NeedsUpgradeError if a member of the cluster cannot read a command."""
+    level = level_of(command)
+    if level > cib.feature_level:
+        raise NeedsUpgradeError(level, behind(cib, level))
 
 
 Done = Callable[[Applied], None]
