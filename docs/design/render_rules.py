@@ -13,12 +13,12 @@ CHECKOUT = HERE.parents[1]
 sys.path.insert(0, str(CHECKOUT))
 
 from haclusterd.model import rules_in_force  # noqa: E402 (found on the path above)
-from haclusterd.simulator.checks import checkers  # noqa: E402 (found on the path above)
+from haclusterd.simulator.checks.checkers import WATCHING  # noqa: E402 (found on the path above)
 from tests.simulation import store_guards, test_rules, test_store_guards  # noqa: E402 (found on the path above)
 
 HEAD = """# 0004 Rules and scenarios
 
-Made from `haclusterd/model/rules_in_force.py`, `haclusterd/simulator/checks/checkers.py` and `tests/simulation` by
+Made from `haclusterd/model/rules_in_force.py`, `haclusterd/simulator/checks/` and `tests/simulation` by
 `make reference`; do not edit.
 
 Each rule of [safety.md](safety.md) was written against a concrete way to lose data. A rule that can be switched off
@@ -61,9 +61,8 @@ def rules_page() -> str:
     rows = [_row(*need) for need in test_rules.NEEDED]
     meanings = [f"| `{name}` | {text} |" for name, text in _attribute_docs(rules_in_force).items()]
     watching = [
-        f"| `{name}` | {_doc(kind)} |"
-        for name, kind in vars(checkers).items()
-        if isinstance(kind, type) and issubclass(kind, checkers.Checker) and kind is not checkers.Checker
+        f"| `{kind.__name__}` | {_doc(kind)} |"
+        for kind in WATCHING
     ]
     guarded = _attribute_docs(store_guards)
     guards = [f"| `{guard}` | {guarded[guard]} | {_doc(scenario)} |" for guard, scenario in test_store_guards.NEEDED]

@@ -44,7 +44,8 @@ from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.replica import Replica
 from haclusterd.runtime.requests.control import ControlService
 from haclusterd.runtime.settings import NodeSettings
-from haclusterd.simulator.checks.checkers import Checkers, ViolationError
+from haclusterd.simulator.checks.checker import ViolationError
+from haclusterd.simulator.checks.checkers import Checkers
 from haclusterd.simulator.checks.coverage import Coverage
 from haclusterd.simulator.checks.folding import SharedFolding
 from haclusterd.simulator.checks.observed import ObservedMachine, ObservedRuntime, ObservedStore

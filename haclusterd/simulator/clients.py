@@ -19,7 +19,7 @@ from haclusterd.protocol.control import EncodedResponse
 from haclusterd.reports.codes import Code
 from haclusterd.runtime.requests.request_services import Caller
 from haclusterd.simulator.brain import BrainProcess
-from haclusterd.simulator.checks.checkers import ViolationError
+from haclusterd.simulator.checks.checker import ViolationError
 from haclusterd.simulator.checks.linearizability import Append, Kind, Operation, judge_log, judge_register
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster

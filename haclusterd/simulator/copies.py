@@ -12,7 +12,7 @@ What it has promised by then the first one does not know: where that is refused,
 from haclusterd.cib.commands import Join
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.brain import BrainProcess
-from haclusterd.simulator.checks.checkers import Accepted, Checker
+from haclusterd.simulator.checks.checker import Accepted, Checker
 from haclusterd.simulator.hosts.hosts import Host
 from haclusterd.simulator.members import MemberChanges
 from haclusterd.simulator.scenario import Cluster

@@ -15,7 +15,7 @@ from haclusterd.ports.store import StoreDamagedError, StoreRefusedError
 from haclusterd.raft.journal import FIRST_INDEX, JOURNAL_NAME, read_journal
 from haclusterd.raft.snapshot import load_snapshot
 from haclusterd.simulator.brain import BrainProcess
-from haclusterd.simulator.checks.checkers import Accepted, Checker
+from haclusterd.simulator.checks.checker import Accepted, Checker
 from haclusterd.simulator.hosts.world import MS, SECOND, Life
 from haclusterd.simulator.members import MemberChanges
 from haclusterd.simulator.scenario import CLUSTER_UUID, Cluster

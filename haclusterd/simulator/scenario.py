@@ -36,7 +36,8 @@ from haclusterd.scheduler.schedule import schedule
 from haclusterd.simulator.brain import BrainProcess, Surroundings
 from haclusterd.simulator.checks import expectations
 from haclusterd.simulator.checks.activities import Activities, Activity, Begun, activity_of
-from haclusterd.simulator.checks.checkers import Checker, Checkers, ViolationError
+from haclusterd.simulator.checks.checker import Checker, ViolationError
+from haclusterd.simulator.checks.checkers import Checkers
 from haclusterd.simulator.checks.checkers_of_alerts import AlertsArriveInOrder
 from haclusterd.simulator.checks.checkers_of_copies import NeverTwoActive
 from haclusterd.simulator.checks.checkers_of_devices import judges_of_devices, unequal_claims
@@ -126,7 +127,7 @@ class Cluster:
         drifts = self.world.chance("drift")
         self.hosts = {name: Host(self.world, self.truth, name, drift_ppm=shape.drift(drifts)) for name in self.names}
         self.switch = PowerSwitch(self.world, self.hosts)
-        self.checkers = Checkers(self, is_well=self.is_well)
+        self.checkers = Checkers(self)
         self.truth.show_to(self.checkers)
         self.coverage = Coverage(self, log := self.checkers.log)
         """What this run exercises."""
@@ -754,7 +755,7 @@ class Cluster:
         return process is not None and process.is_at_work
 
     def is_hidden_from(self, node: NodeName, call: AgentCall) -> bool:
-        """See `checkers.Scene`."""
+        """See `Scene.is_hidden_from`."""
         resource = call.resource
         return self.truth.is_active(node, resource) and not self.truth.is_known_to(maker(call), node, resource)
 

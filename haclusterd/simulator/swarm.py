@@ -23,7 +23,7 @@ from haclusterd.runtime.requests.live_view import known_of_the_dc
 from haclusterd.simulator import drawn_configurations, healing, recovery
 from haclusterd.simulator.checks import coverage, expectations
 from haclusterd.simulator.checks.activities import Activity
-from haclusterd.simulator.checks.checkers import ViolationError
+from haclusterd.simulator.checks.checker import ViolationError
 from haclusterd.simulator.clients import Clients, Tally
 from haclusterd.simulator.copies import Copies
 from haclusterd.simulator.faults import copies as faults_of_copies

@@ -8,7 +8,7 @@ from functools import partial
 from haclusterd.cib.commands import SetTransientAttribute
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.agents import AgentCall
-from haclusterd.simulator.checks.checkers import Checker
+from haclusterd.simulator.checks.checker import Checker
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
 

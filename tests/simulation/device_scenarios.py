@@ -5,7 +5,7 @@ from haclusterd.model.devices import DeviceId, DeviceState, Rung
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
-from haclusterd.simulator.checks.checkers import OneControllerPerTerm
+from haclusterd.simulator.checks.checkers_of_orders import OneControllerPerTerm
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.devices import DeviceManners
 from haclusterd.simulator.scenario import Cluster, Shape

@@ -18,7 +18,7 @@ from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
 from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import SafetyRules
-from haclusterd.simulator.checks.checkers import FencedNodesAreDead
+from haclusterd.simulator.checks.checkers_of_losses import FencedNodesAreDead
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.hosts.fence_devices import FaultMode

@@ -15,7 +15,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES
 from haclusterd.scheduler.schedule import schedule
-from haclusterd.simulator.checks.checkers import ViolationError
+from haclusterd.simulator.checks.checker import ViolationError
 from haclusterd.simulator.faults import shapes
 from haclusterd.simulator.faults.shapes import Shape, edits_to
 from haclusterd.simulator.hosts import configurations

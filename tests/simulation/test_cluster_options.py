@@ -6,7 +6,7 @@ from haclusterd.cib.commands import PutNode, RequestFence
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet, NodeEntry
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.simulator.checks.checkers import FencedNodesAreDead
+from haclusterd.simulator.checks.checkers_of_losses import FencedNodesAreDead
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.scenario import Cluster, Shape

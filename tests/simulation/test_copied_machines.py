@@ -8,7 +8,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.machine_marks import MachineMark
 from haclusterd.raft import core
 from haclusterd.simulator.brain import BrainProcess
-from haclusterd.simulator.checks.checkers import ViolationError
+from haclusterd.simulator.checks.checker import ViolationError
 from haclusterd.simulator.copies import Copies
 from haclusterd.simulator.hosts.hosts import Host
 from haclusterd.simulator.scenario import Cluster

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from haclusterd.model.ids import NodeName
-from haclusterd.simulator.checks.checkers import ViolationError
+from haclusterd.simulator.checks.checker import ViolationError
 from haclusterd.simulator.clients import Clients
 from haclusterd.simulator.faults import disks as faults_of_disks
 from haclusterd.simulator.faults.base import Drawn

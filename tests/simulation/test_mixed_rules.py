@@ -11,7 +11,7 @@ from haclusterd.cib.changes import RefusalCode
 from haclusterd.cib.commands import VoidOrders
 from haclusterd.model.ids import Term
 from haclusterd.model.rules_in_force import SafetyRules
-from haclusterd.simulator.checks.checkers import ViolationError
+from haclusterd.simulator.checks.checker import ViolationError
 from haclusterd.simulator.faults.versions import NEXT_LEVEL
 from haclusterd.simulator.scenario import Cluster
 

@@ -7,7 +7,7 @@ import pytest
 from haclusterd.cib.commands import Edit, RequestFence
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.simulator.checks.checkers import ViolationError
+from haclusterd.simulator.checks.checker import ViolationError
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.hosts.fence_devices import FaultMode

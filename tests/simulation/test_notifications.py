@@ -5,7 +5,7 @@ import pytest
 from haclusterd.cib.commands import SetTransientAttribute
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.agents import AgentCall
-from haclusterd.simulator.checks.checkers import Checker, Log
+from haclusterd.simulator.checks.checker import Checker, Log
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.scenario import Cluster

@@ -16,7 +16,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.records import dataclass, field
 from haclusterd.runtime.history_rows import rows_of
 from haclusterd.runtime.requests.past_catalogue import event_of
-from haclusterd.simulator.checks.checkers import Checker
+from haclusterd.simulator.checks.checker import Checker
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.scenario import Cluster
 from haclusterd.verbs.answers.resource import Why

@@ -5,7 +5,7 @@ import pytest
 from haclusterd.cib.commands import RequestLeader
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.simulator.checks.checkers import ViolationError
+from haclusterd.simulator.checks.checker import ViolationError
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.scenario import Cluster
 from tests.simulation import watchdog_scenarios as watchdogs

@@ -6,7 +6,7 @@ import pytest
 
 from haclusterd.model.records import fields, replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
-from haclusterd.simulator.checks.checkers import ViolationError
+from haclusterd.simulator.checks.checker import ViolationError
 from tests.simulation import copies_scenarios as copies
 from tests.simulation import device_scenarios as devices
 from tests.simulation import edge_scenarios as edges

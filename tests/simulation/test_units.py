@@ -4,7 +4,7 @@ import pytest
 
 from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES
-from haclusterd.simulator.checks.checkers import ViolationError
+from haclusterd.simulator.checks.checker import ViolationError
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.scenario import Cluster

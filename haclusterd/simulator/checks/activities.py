@@ -12,7 +12,7 @@ from haclusterd.model.fencing import FenceAction
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.records import dataclass
 from haclusterd.ports.agents import AgentCall
-from haclusterd.simulator.checks.checkers import Checker, Log, Scene
+from haclusterd.simulator.checks.checker import Checker, Log, Scene
 
 
 class Activity(StrEnum):

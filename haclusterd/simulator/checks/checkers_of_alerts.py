@@ -5,7 +5,7 @@ from collections import Counter
 from haclusterd.cib.changes import Applied
 from haclusterd.model.alerts import targets
 from haclusterd.model.cluster import Cib
-from haclusterd.simulator.checks.checkers import Checker, Log, Scene
+from haclusterd.simulator.checks.checker import Checker, Log, Scene
 from haclusterd.simulator.hosts.alert_agents import DeliveredAlert
 
 

@@ -2,7 +2,7 @@
 
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.ports.agents import AgentCall
-from haclusterd.simulator.checks.checkers import Checker, Log, Scene, order_key
+from haclusterd.simulator.checks.checker import Checker, Log, Scene, order_key
 from haclusterd.simulator.hosts.truth import Holding, base_of, is_promoted, number_of, promoted
 
 MAKING = ("start", "promote", "migrate_from")

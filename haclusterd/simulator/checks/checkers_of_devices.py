@@ -11,7 +11,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.ports.agents import AgentCall
 from haclusterd.scheduler.unpack.management import unmanaged
-from haclusterd.simulator.checks.checkers import Accepted, Checker, Log, Scene, order_key
+from haclusterd.simulator.checks.checker import Accepted, Checker, Log, Scene, order_key
 from haclusterd.simulator.hosts.devices import DeviceProcess, DeviceTruth, Recovering
 
 STRANGER_US = 3_000_000

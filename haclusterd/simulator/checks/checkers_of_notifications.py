@@ -16,7 +16,7 @@ from haclusterd.model.ocf import ActionName, ExecutionStatus
 from haclusterd.model.orders import Order
 from haclusterd.model.records import dataclass, field, replace
 from haclusterd.scheduler.unpack.management import unmanaged
-from haclusterd.simulator.checks.checkers import Accepted, Checker, Log, Scene
+from haclusterd.simulator.checks.checker import Accepted, Checker, Log, Scene
 from haclusterd.simulator.hosts.clocks import EPOCH_MS
 
 ANNOUNCED = (ActionName.START, ActionName.STOP, ActionName.PROMOTE, ActionName.DEMOTE)

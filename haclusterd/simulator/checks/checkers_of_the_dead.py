@@ -13,7 +13,7 @@ from haclusterd.model.ids import FenceKey, Incarnation, NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.ports.agents import AgentCall
-from haclusterd.simulator.checks.checkers import Accepted, Checker, Log, Scene, order_key
+from haclusterd.simulator.checks.checker import Accepted, Checker, Log, Scene, order_key
 from haclusterd.simulator.hosts.fence_devices import PowerSwitch
 from haclusterd.simulator.hosts.truth import Truth, base_of, is_promoted, number_of, promoted
 

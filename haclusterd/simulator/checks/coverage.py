@@ -23,7 +23,7 @@ from haclusterd.model.orders import Order
 from haclusterd.model.records import dataclass
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.checks.activities import AGENTS, Activity, activity_of
-from haclusterd.simulator.checks.checkers import Checker, Log, Scene
+from haclusterd.simulator.checks.checker import Checker, Log, Scene
 
 Counts = Counter[tuple[str, str]]
 SHAPE = "shape"

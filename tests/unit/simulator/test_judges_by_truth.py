@@ -13,7 +13,9 @@ from haclusterd.model.records import replace
 from haclusterd.ports.agents import AgentCall
 from haclusterd.protocol.pacer_page import PacerPage
 from haclusterd.simulator import swarm
-from haclusterd.simulator.checks.checkers import NodesWithoutLeaseStop, ViolationError, may_be_promoted
+from haclusterd.simulator.checks.checker import ViolationError
+from haclusterd.simulator.checks.checkers_of_leases import NodesWithoutLeaseStop
+from haclusterd.simulator.checks.checkers_of_losses import may_be_promoted
 from haclusterd.simulator.checks.checkers_of_the_dead import TheDeadAreFencedFirst
 from haclusterd.simulator.checks.coverage import Counts, Section, table, zeros
 from haclusterd.simulator.hosts import configurations

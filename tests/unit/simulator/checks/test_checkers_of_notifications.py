@@ -10,7 +10,8 @@ from haclusterd.model.configuration import AttributeSet, Clone
 from haclusterd.model.ids import NodeName, OrderKey, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import Order
-from haclusterd.simulator.checks.checkers import OneControllerPerTerm, OrdersFollowTheirTerm, ViolationError
+from haclusterd.simulator.checks.checker import ViolationError
+from haclusterd.simulator.checks.checkers_of_orders import OneControllerPerTerm, OrdersFollowTheirTerm
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import SERVICE, Fate
 from haclusterd.simulator.hosts.truth import promoted

@@ -10,7 +10,7 @@ from haclusterd.model.configuration import AttributeSet, Clone, Configuration, G
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, ResourceId
 from haclusterd.model.records import replace
 from haclusterd.ports.agents import AgentCall
-from haclusterd.simulator.checks.checkers import Log, Scene, ViolationError
+from haclusterd.simulator.checks.checker import Log, Scene, ViolationError
 from haclusterd.simulator.checks.checkers_of_copies import NeverTwoActive
 from haclusterd.simulator.checks.shapes import Limits, limits_of
 from haclusterd.simulator.hosts.truth import Truth

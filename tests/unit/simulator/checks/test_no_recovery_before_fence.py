@@ -12,7 +12,8 @@ from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey
 from haclusterd.model.ocf import ExitCode
 from haclusterd.model.records import replace
 from haclusterd.ports.agents import AgentCall
-from haclusterd.simulator.checks.checkers import Accepted, Log, NoRecoveryBeforeFence, Scene, ViolationError
+from haclusterd.simulator.checks.checker import Accepted, Log, Scene, ViolationError
+from haclusterd.simulator.checks.checkers_of_losses import NoRecoveryBeforeFence
 from tests.unit.recorded_operations import history, record
 from tests.unit.situations import order
 
