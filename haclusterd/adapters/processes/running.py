@@ -9,7 +9,7 @@ Invariants:
 * Completion is the exit of the direct child, detected by a pidfd, not the end of its output.
 * Output goes into a memory file: the child never blocks on it, and a process that holds it after the child's end (a
   service left behind) gets EPERM, not SIGPIPE, and cannot make it grow.
-* At the timeout the process group gets SIGKILL, and the result is delivered at once.
+* At the timeout the process group and all descendants get SIGKILL (killing.py), and the result is delivered at once.
 * Of a program that `ends_with_group` no process is left when its result is delivered, even if only its leader died.
 
 It must never be a child subreaper (stock agents' stop loops would not end) and never wait for "any child".
@@ -30,6 +30,7 @@ from io import FileIO
 from pathlib import Path
 
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
+from haclusterd.adapters.processes.killing import has_ended, kill_all, kill_group
 from haclusterd.adapters.processes.spawner_link import Spawner, SpawnerUnusableError
 from haclusterd.adapters.processes.spawning import children_of, spawn, started_by
 from haclusterd.agents.process_table import ORDER_MARK, list_pids, read_file, read_marks, read_stat
@@ -240,7 +241,7 @@ class Processes:
 
         def kill() -> None:
             if is_there:
-                _kill(pidfd, pid)
+                kill_all(pidfd, pid)
 
         timer = self._clock.call_at(deadline, kill)
 
@@ -356,7 +357,7 @@ class Processes:
     def _tell(self, running: RunningProgram, pid: int, pidfd: int) -> None:
         running.process = StartedProcess(pid, pidfd, self._clock.now())
         if running.is_cancelled or not running.hooks.is_permitted():
-            _kill(pidfd, pid)
+            kill_all(pidfd, pid)
         _restore_defaults(pid)
         stat = read_stat(pid)
         with suppress(OSError):
@@ -385,7 +386,7 @@ class Processes:
         self._loop.remove_reader(process.pidfd)
         if running.program.ends_with_group:
             # Before it is reaped: until then the number of its group belongs to no other.
-            _kill_group(process.pid)
+            kill_group(process.pid)
         info = os.waitid(os.P_PIDFD, process.pidfd, os.WEXITED)
         number = info.si_status if info is not None else 0
         ending = Ending.EXITED if info is not None and info.si_code == os.CLD_EXITED else Ending.SIGNALLED
@@ -399,10 +400,10 @@ class Processes:
         """Deliver the result when nothing of the group is left, or what is left outlives its kill."""
         assert running.pid is not None
         now = self._clock.now()
-        has_ended = _has_ended(running.pid)
-        if has_ended or elapsed_ms(killed_at, now) >= KILL_WAIT_MS:
-            self._deliver(running, ending, number, still_alive=not has_ended)
-        if has_ended:
+        is_over = has_ended(running.pid)
+        if is_over or elapsed_ms(killed_at, now) >= KILL_WAIT_MS:
+            self._deliver(running, ending, number, still_alive=not is_over)
+        if is_over:
             self._release(running)
             return
         pause_ms = KILL_WAIT_MS if running.is_delivered else GROUP_PAUSE_MS
@@ -417,7 +418,7 @@ class Processes:
             self._clock.call_soon(lambda: self._not_started(running, ending, 0))
             return
         if running.process is not None:
-            _kill(running.process.pidfd, running.process.pid)
+            kill_all(running.process.pidfd, running.process.pid)
         self._find(running)
         killed_by = after(self._clock.now(), KILL_WAIT_MS)
         running.timers["kill"] = self._clock.call_at(killed_by, lambda: self._give_up(running, ending))
@@ -492,32 +493,6 @@ def _finish_outputs(running: RunningProgram) -> tuple[str, str]:
     stdout, stderr = running.outputs
     running.outputs = None
     return stdout.finish(), stderr.finish()
-
-
-def _kill(pidfd: int, pid: int) -> None:
-    """Send SIGKILL to a child not yet reaped, and to its whole group if it leads one."""
-    is_leader = False
-    with suppress(ProcessLookupError, PermissionError):
-        is_leader = os.getpgid(pid) == pid
-    with suppress(ProcessLookupError, PermissionError):
-        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-    if is_leader:
-        _kill_group(pid)
-
-
-def _kill_group(group: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
-
-
-def _has_ended(group: int) -> bool:
-    """Return whether no process runs in a group whose leader was reaped; unreaped ones may be left."""
-    try:
-        os.killpg(group, 0)
-    except (ProcessLookupError, PermissionError):  # Of another user: the number is no longer this group's.
-        return True
-    stats = map(read_stat, list_pids())
-    return all(stat is None or stat.group != group or stat.is_dead for stat in stats)
 
 
 def _reap(pidfd: int) -> None:

@@ -111,7 +111,7 @@ while True:
 
 async def test_the_timeout_kills_the_whole_group_and_not_a_daemon(starter: Starter, tmp_path: Path, until) -> None:
     pids = tmp_path / "pids"
-    text = f"sleep 61 & echo $! >>{pids}; setsid sleep 62 & echo $! >>{pids}; sleep 63"
+    text = f"sleep 61 & echo $! >>{pids}; (setsid sleep 62 & echo $! >>{pids}); sleep 63"
     gone = asyncio.Event()
     running, ended = starter.begin("/bin/sh", "-c", text, timeout_ms=3000, gone=gone.set)
     begun = time.monotonic()
@@ -123,6 +123,45 @@ async def test_the_timeout_kills_the_whole_group_and_not_a_daemon(starter: Start
     helper, daemon = map(int, pids.read_text().split())
     await until(lambda: (read_stat(helper) is None or read_stat(helper).is_dead))
     assert read_stat(daemon) is not None
+
+
+def session_below(directory: Path) -> tuple[str, Callable[[], int | None]]:
+    """Return a command as `su -c` is one, which starts a service when it is let on; and who waits in its session."""
+    begun, goes_on, script = directory / "begun", directory / "goes-on", directory / "script"
+    os.mkfifo(goes_on)
+    script.write_text(f"echo $$ >{begun}; read line <{goes_on}; touch {directory}/started")
+    return f"setsid -w sh {script}; true", lambda: int(begun.read_text() or 0) if begun.exists() else None
+
+
+async def nothing_starts(directory: Path, waiting: int, until) -> None:
+    await until(lambda: read_stat(waiting) is None or read_stat(waiting).is_dead)
+    with pytest.raises(OSError, match="No such device or address"):  # Nobody is left to be let on.
+        os.open(directory / "goes-on", os.O_WRONLY | os.O_NONBLOCK)
+    assert not (directory / "started").exists()
+
+
+async def test_what_began_a_session_of_its_own_starts_nothing_after_the_kill(
+    starter: Starter, tmp_path: Path, until
+) -> None:
+    text, who_waits = session_below(tmp_path)
+    running, ended = starter.begin("/bin/sh", "-c", text)
+    await until(lambda: running.is_executing and who_waits())
+    waiting = who_waits()
+    starter.processes.kill(running)
+    assert (await ended).ending is Ending.KILLED
+    await nothing_starts(tmp_path, waiting, until)
+
+
+async def test_nor_does_that_of_an_adopted_agent(starter: Starter, tmp_path: Path, until) -> None:
+    text, who_waits = session_below(tmp_path)
+    running, _ = starter.begin("/bin/sh", "-c", text)
+    await until(lambda: running.is_executing and who_waits())
+    waiting, gone = who_waits(), asyncio.Event()
+    clock = starter.processes._clock
+    other = Processes(clock, asyncio.get_running_loop(), ReadyThreads(1))
+    assert other.adopt(running.pid, read_stat(running.pid).start_time, clock.now() + 100, gone.set)
+    await asyncio.wait_for(gone.wait(), 10)
+    await nothing_starts(tmp_path, waiting, until)
 
 
 async def test_an_agent_that_ignores_signals_is_killed_all_the_same(starter: Starter) -> None:
