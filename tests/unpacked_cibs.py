@@ -3,7 +3,8 @@
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.scheduler.model.entities import Inventory, Resource
+from haclusterd.scheduler.model.entities import Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.model.settings import Settings, unpack_settings
 from haclusterd.scheduler.unpack.nodes import unpack_nodes

@@ -26,7 +26,8 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode, Role
 from haclusterd.model.records import dataclass, field, replace
 from haclusterd.scheduler.model.digests import Digests, digest_of
-from haclusterd.scheduler.model.entities import Inventory, Node, Resource
+from haclusterd.scheduler.model.entities import Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.model.settings import unpack_settings
 from haclusterd.scheduler.scores.own_scores import ban_after_failures, begin_scores

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from haclusterd.scheduler.model.entities import Definition
+from haclusterd.scheduler.model.definition import Definition
 from tests.house.writers import EXCEPTIONS, WRITERS, all_breaches, attributes, breaches
 
 

@@ -10,7 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 SCHEDULER = Path(__file__).parents[2] / "haclusterd" / "scheduler"
-ENTITIES = SCHEDULER / "model" / "entities.py"
+ENTITIES = tuple(
+    SCHEDULER / "model" / f"{name}.py" for name in ("definition", "node_scores", "entities", "inventory")
+)
+"""Those that others inherit from come first."""
 WRITERS = {
     "Definition": "unpack",
     "BaseScores": "unpack",
@@ -55,7 +58,7 @@ _CHANGING = frozenset(
 def attributes() -> Mapping[str, frozenset[str]]:
     """Return the attributes of each entity."""
     found: dict[str, frozenset[str]] = {}
-    for node in ast.parse(ENTITIES.read_text()).body:
+    for node in (node for path in ENTITIES for node in ast.parse(path.read_text()).body):
         if not isinstance(node, ast.ClassDef):
             continue
         slots = [
@@ -136,7 +139,7 @@ def breaches(package: str, tree: ast.AST) -> Iterator[str]:
 def all_breaches() -> Iterator[str]:
     """Yield the breaches of the scheduler."""
     for path in sorted(SCHEDULER.rglob("*.py")):
-        if path != ENTITIES:
+        if path not in ENTITIES:
             package = path.relative_to(SCHEDULER).parts[0]
             for each in breaches(package, ast.parse(path.read_text())):
                 yield f"{path.relative_to(SCHEDULER)}: {each}"

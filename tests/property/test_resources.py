@@ -24,7 +24,7 @@ from haclusterd.model.configuration import (
 from haclusterd.model.ids import AgentReference, ConstraintId, NodeName, ResourceId
 from haclusterd.model.records import replace
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import Variant
+from haclusterd.scheduler.model.definition import Variant
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.schedule import schedule
 from tests.unpacked_cibs import NOW, unpacked

@@ -10,19 +10,10 @@ from __future__ import annotations
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
 from haclusterd.scheduler.assign.later import limit_role
-from haclusterd.scheduler.model.entities import (
-    LRM_DELETE,
-    MONITOR,
-    NOTIFY,
-    START,
-    STOP,
-    Action,
-    Needs,
-    Node,
-    Relation,
-    Resource,
-)
+from haclusterd.scheduler.model.definition import Needs
+from haclusterd.scheduler.model.entities import Action, Node, Relation, Resource
 from haclusterd.scheduler.model.settings import NoQuorumPolicy, Settings
+from haclusterd.scheduler.model.tasks import LRM_DELETE, MONITOR, NOTIFY, START, STOP
 from haclusterd.scheduler.unpack.fencing_demands import demand_fencing
 
 _MANY = 16

@@ -8,7 +8,10 @@ from collections.abc import Iterable
 
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.recurring import cancel_monitors
-from haclusterd.scheduler.model.entities import (
+from haclusterd.scheduler.model.entities import Action, Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
+from haclusterd.scheduler.model.relation_flags import ORDERED, THEN_CANCELS_FIRST
+from haclusterd.scheduler.model.tasks import (
     CANCEL,
     CLEAR_FAILCOUNT,
     DELETE,
@@ -18,12 +21,7 @@ from haclusterd.scheduler.model.entities import (
     RELOAD_AGENT,
     START,
     STOP,
-    Action,
-    Inventory,
-    Node,
-    Resource,
 )
-from haclusterd.scheduler.model.relation_flags import ORDERED, THEN_CANCELS_FIRST
 from haclusterd.scheduler.unpack.configuration_changes import ConfigurationChanges
 from haclusterd.scheduler.unpack.failures import Clearing
 

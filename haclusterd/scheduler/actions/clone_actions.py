@@ -11,18 +11,9 @@ from haclusterd.model.records import dataclass
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.collective_flags import instances_of
-from haclusterd.scheduler.model.entities import (
-    DEMOTE,
-    DEMOTED,
-    PROMOTE,
-    PROMOTED,
-    RUNNING,
-    START,
-    STOP,
-    STOPPED,
-    Resource,
-    Variant,
-)
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Resource
+from haclusterd.scheduler.model.tasks import DEMOTE, DEMOTED, PROMOTE, PROMOTED, RUNNING, START, STOP, STOPPED
 
 
 @dataclass(slots=True)

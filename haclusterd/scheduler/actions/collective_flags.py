@@ -9,20 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from haclusterd.scheduler.model.entities import (
-    DEMOTE,
-    DEMOTED,
-    PROMOTE,
-    PROMOTED,
-    RUNNING,
-    START,
-    STOP,
-    STOPPED,
-    Action,
-    Node,
-    Resource,
-    Variant,
-)
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Action, Node, Resource
+from haclusterd.scheduler.model.tasks import DEMOTE, DEMOTED, PROMOTE, PROMOTED, RUNNING, START, STOP, STOPPED
 
 BEGUN = {RUNNING: START, STOPPED: STOP, PROMOTED: PROMOTE, DEMOTED: DEMOTE}
 """The action of a primitive that ends with each of the marks of a collective."""

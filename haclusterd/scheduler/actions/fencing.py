@@ -11,21 +11,9 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.notifications import notify_after_fencing
-from haclusterd.scheduler.model.entities import (
-    DEMOTE,
-    DO_SHUTDOWN,
-    MIGRATE_FROM,
-    MIGRATE_TO,
-    PROMOTE,
-    START,
-    STOP,
-    Action,
-    Inventory,
-    Needs,
-    Node,
-    Resource,
-    Variant,
-)
+from haclusterd.scheduler.model.definition import Needs, Variant
+from haclusterd.scheduler.model.entities import Action, Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.relation_flags import (
     AFTER_FENCING,
     FIRST_IMPLIES_THEN,
@@ -34,6 +22,7 @@ from haclusterd.scheduler.model.relation_flags import (
     UNRUNNABLE_FIRST_BLOCKS,
 )
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.model.tasks import DEMOTE, DO_SHUTDOWN, MIGRATE_FROM, MIGRATE_TO, PROMOTE, START, STOP
 
 PRIORITY_DELAY = "priority-fencing-delay"
 

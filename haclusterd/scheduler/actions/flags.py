@@ -4,7 +4,8 @@ Who finds out that something follows from something else asks here; nothing else
 it was made.
 """
 
-from haclusterd.scheduler.model.entities import RELOAD_AGENT, RUNNING, START, STOP, STOPPED, Action
+from haclusterd.scheduler.model.entities import Action
+from haclusterd.scheduler.model.tasks import RELOAD_AGENT, RUNNING, START, STOP, STOPPED
 
 REQUIRED = "required"
 UNRUNNABLE = "unrunnable"

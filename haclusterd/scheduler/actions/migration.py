@@ -8,8 +8,9 @@ pseudo-action. Propagation takes all this back where something it depends on sta
 from __future__ import annotations
 
 from haclusterd.scheduler.actions.actions import ActionTable
-from haclusterd.scheduler.model.entities import MIGRATE_FROM, MIGRATE_TO, MONITOR, START, STOP, Resource
+from haclusterd.scheduler.model.entities import Resource
 from haclusterd.scheduler.model.relation_flags import FIRST_ELSE_THEN, ORDERED, UNMIGRATABLE_THEN_BLOCKS
+from haclusterd.scheduler.model.tasks import MIGRATE_FROM, MIGRATE_TO, MONITOR, START, STOP
 
 
 def can_migrate(resource: Resource) -> bool:

@@ -15,24 +15,12 @@ from haclusterd.model.records import dataclass, field
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.collective_flags import collective_flags
-from haclusterd.scheduler.model.entities import (
-    DEMOTE,
-    DEMOTED,
-    PROMOTE,
-    PROMOTED,
-    RUNNING,
-    START,
-    STOP,
-    STOPPED,
-    Action,
-    Inventory,
-    Node,
-    NodeKind,
-    Resource,
-    Variant,
-)
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Action, Node, NodeKind, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.model.relation_flags import FIRST_IMPLIES_THEN, ORDERED
+from haclusterd.scheduler.model.tasks import DEMOTE, DEMOTED, PROMOTE, PROMOTED, RUNNING, START, STOP, STOPPED
 
 _DONE = {START: RUNNING, STOP: STOPPED, PROMOTE: PROMOTED, DEMOTE: DEMOTED}
 _ACTIVITIES = (START, STOP, PROMOTE, DEMOTE)

@@ -14,22 +14,9 @@ from haclusterd.model.records import dataclass
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.model.dates import EffectiveTime
-from haclusterd.scheduler.model.entities import (
-    DEMOTE,
-    DEMOTED,
-    MIGRATE_FROM,
-    PROMOTE,
-    PROMOTED,
-    RUNNING,
-    START,
-    STOP,
-    STOPPED,
-    Action,
-    ColocationPair,
-    Inventory,
-    Resource,
-    Variant,
-)
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Action, ColocationPair, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.relation_flags import (
     ASYMMETRIC,
     FIRST_IMPLIES_THEN,
@@ -42,6 +29,17 @@ from haclusterd.scheduler.model.relation_flags import (
     UNRUNNABLE_FIRST_BLOCKS,
 )
 from haclusterd.scheduler.model.rules import is_in_force
+from haclusterd.scheduler.model.tasks import (
+    DEMOTE,
+    DEMOTED,
+    MIGRATE_FROM,
+    PROMOTE,
+    PROMOTED,
+    RUNNING,
+    START,
+    STOP,
+    STOPPED,
+)
 
 INVERSE = {
     START: STOP,

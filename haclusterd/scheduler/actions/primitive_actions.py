@@ -13,8 +13,10 @@ from haclusterd.model.records import dataclass
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.migration import can_migrate, create_migration
 from haclusterd.scheduler.assign.later import settle_role
-from haclusterd.scheduler.model.entities import DEMOTE, PROMOTE, START, STOP, MultipleActive, Needs, Node, Resource
+from haclusterd.scheduler.model.definition import MultipleActive, Needs
+from haclusterd.scheduler.model.entities import Node, Resource
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.model.tasks import DEMOTE, PROMOTE, START, STOP
 
 _DOWN_TO_STOPPED: Mapping[Role, Role] = {
     Role.UNKNOWN: Role.STOPPED,

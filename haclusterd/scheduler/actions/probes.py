@@ -14,21 +14,12 @@ from haclusterd.model.records import dataclass, field
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.ordering import Template
 from haclusterd.scheduler.actions.remote_states import RemoteState, remote_state
-from haclusterd.scheduler.model.entities import (
-    MONITOR,
-    START,
-    STOP,
-    Action,
-    Discovery,
-    Inventory,
-    Node,
-    NodeKind,
-    Replica,
-    Resource,
-    Variant,
-)
+from haclusterd.scheduler.model.definition import Discovery, Variant
+from haclusterd.scheduler.model.entities import Action, Node, NodeKind, Replica, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.relation_flags import IF_ON_SAME_NODE, NESTED_REMOTE_PROBE, ORDERED
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.model.tasks import MONITOR, START, STOP
 from haclusterd.scheduler.unpack.fencing_demands import demand_fencing
 
 _DOUBTED = "what is recorded of it must be verified"

@@ -12,21 +12,11 @@ from collections.abc import Iterable, Mapping
 from haclusterd.model.configuration import Operation
 from haclusterd.model.ocf import ExitCode, Role
 from haclusterd.scheduler.actions.actions import ActionTable
-from haclusterd.scheduler.model.entities import (
-    CANCEL,
-    DEMOTE,
-    MONITOR,
-    PROMOTE,
-    RELOAD_AGENT,
-    START,
-    STOP,
-    Action,
-    Node,
-    Resource,
-)
+from haclusterd.scheduler.model.entities import Action, Node, Resource
 from haclusterd.scheduler.model.operation_settings import recurring_operations
 from haclusterd.scheduler.model.relation_flags import FIRST_IMPLIES_THEN, ORDERED, UNRUNNABLE_FIRST_BLOCKS
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.model.tasks import CANCEL, DEMOTE, MONITOR, PROMOTE, RELOAD_AGENT, START, STOP
 from haclusterd.scheduler.unpack.configuration_changes import Cancellation
 
 _ROLES: Mapping[str, Role] = {

@@ -12,7 +12,15 @@ from haclusterd.model.ocf import Role
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.ordering import Template
 from haclusterd.scheduler.actions.remote_states import RemoteState, remote_state
-from haclusterd.scheduler.model.entities import (
+from haclusterd.scheduler.model.entities import Action, Node, Resource
+from haclusterd.scheduler.model.relation_flags import (
+    FIRST_IMPLIES_THEN,
+    GUEST_ALLOWED,
+    ORDERED,
+    THEN_IMPLIES_FIRST,
+    UNRUNNABLE_FIRST_BLOCKS,
+)
+from haclusterd.scheduler.model.tasks import (
     CANCEL,
     CLEAR_FAILCOUNT,
     DEMOTE,
@@ -21,16 +29,6 @@ from haclusterd.scheduler.model.entities import (
     PROMOTE,
     START,
     STOP,
-    Action,
-    Node,
-    Resource,
-)
-from haclusterd.scheduler.model.relation_flags import (
-    FIRST_IMPLIES_THEN,
-    GUEST_ALLOWED,
-    ORDERED,
-    THEN_IMPLIES_FIRST,
-    UNRUNNABLE_FIRST_BLOCKS,
 )
 from haclusterd.scheduler.unpack.fencing_demands import demand_fencing
 

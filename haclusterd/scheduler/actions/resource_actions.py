@@ -10,20 +10,11 @@ from haclusterd.scheduler.actions.clone_actions import bundled_clone, create_ins
 from haclusterd.scheduler.actions.notifications import create_notification_marks
 from haclusterd.scheduler.actions.primitive_actions import create_actions, finish_migration
 from haclusterd.scheduler.actions.recurring import create_monitors
-from haclusterd.scheduler.model.entities import (
-    DEMOTE,
-    DEMOTED,
-    PROMOTE,
-    PROMOTED,
-    RUNNING,
-    START,
-    STOP,
-    STOPPED,
-    Inventory,
-    Resource,
-    Variant,
-)
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.model.tasks import DEMOTE, DEMOTED, PROMOTE, PROMOTED, RUNNING, START, STOP, STOPPED
 
 
 def create_resource_actions(inventory: Inventory, table: ActionTable, settings: Settings) -> None:

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.ordering import Template
 from haclusterd.scheduler.model.digests import pacemaker_digest
-from haclusterd.scheduler.model.entities import MONITOR, START, STOP, Action, Inventory, Node, Resource
+from haclusterd.scheduler.model.entities import Action, Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.operation_settings import resource_parameters
 from haclusterd.scheduler.model.relation_flags import (
     FIRST_IMPLIES_SAME_NODE_THEN,
@@ -24,6 +25,7 @@ from haclusterd.scheduler.model.relation_flags import (
     THEN_IMPLIES_FIRST,
 )
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.model.tasks import MONITOR, START, STOP
 
 UNFENCE = "on"
 _MARK = "#node-unfenced"

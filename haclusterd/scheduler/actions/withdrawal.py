@@ -2,7 +2,8 @@
 
 from haclusterd.model.ocf import ExitCode
 from haclusterd.scheduler.assign.later import unassign
-from haclusterd.scheduler.model.entities import START, STOP, Action, Resource
+from haclusterd.scheduler.model.entities import Action, Resource
+from haclusterd.scheduler.model.tasks import START, STOP
 
 
 def withdraw(resource: Resource) -> list[Action]:

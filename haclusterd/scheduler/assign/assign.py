@@ -18,7 +18,9 @@ from haclusterd.scheduler.assign.colocation_effects import ColocationEffects
 from haclusterd.scheduler.assign.neighbour_scores import all_scores
 from haclusterd.scheduler.assign.placing import Placing, Table
 from haclusterd.scheduler.assign.steps import Steps, Wanted, remember_scores
-from haclusterd.scheduler.model.entities import Inventory, Node, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.settings import Settings
 
 

@@ -10,7 +10,8 @@ from haclusterd.scheduler.assign.assign_clone import Instances
 from haclusterd.scheduler.assign.instance_order import InstanceOrder
 from haclusterd.scheduler.assign.placing import Placing
 from haclusterd.scheduler.assign.steps import Steps, Wanted, remember_scores
-from haclusterd.scheduler.model.entities import ColocationPair, Replica, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import ColocationPair, Replica, Resource
 from haclusterd.scheduler.scores.colocation import attach
 
 _INSIDE = "it runs inside its container only"

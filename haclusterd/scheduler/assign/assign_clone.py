@@ -19,7 +19,8 @@ from haclusterd.scheduler.assign.placing import Placing, Trial
 from haclusterd.scheduler.assign.promotion import choose_roles
 from haclusterd.scheduler.assign.promotion_scores import add_promotion_scores
 from haclusterd.scheduler.assign.steps import Steps, Wanted, remember_scores
-from haclusterd.scheduler.model.entities import Node, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Node, Resource
 from haclusterd.scheduler.scores.colocation_lists import this_with, with_this
 
 

@@ -15,7 +15,8 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY, add
 from haclusterd.scheduler.assign.placing import Placing, Table
-from haclusterd.scheduler.model.entities import UNAME, ColocationPair, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import UNAME, ColocationPair, Resource
 from haclusterd.scheduler.model.node_values import host_of, is_by_host, is_same, value_on
 
 _PROMOTABLE_ROLES = (Role.UNPROMOTED, Role.PROMOTED)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from haclusterd.model.ids import NodeName
 from haclusterd.model.records import dataclass
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import UNAME, ColocationPair, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import UNAME, ColocationPair, Resource
 from haclusterd.scheduler.scores.colocation_lists import with_this
 from haclusterd.scheduler.scores.influence import has_influence
 

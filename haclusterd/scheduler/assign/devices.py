@@ -25,7 +25,10 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.records import dataclass
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.assign.utilization import company_of, parts_of
-from haclusterd.scheduler.model.entities import START, Inventory, Node, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
+from haclusterd.scheduler.model.tasks import START
 
 DEGRADED_PENALTY = 100
 """What a node loses in score where only degraded devices are left for a resource that is not there yet."""

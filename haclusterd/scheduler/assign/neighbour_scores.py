@@ -16,7 +16,8 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.records import dataclass, field
 from haclusterd.model.scores import INFINITY, add
 from haclusterd.scheduler.assign.placing import Placing, Table
-from haclusterd.scheduler.model.entities import UNAME, ColocationPair, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import UNAME, ColocationPair, Resource
 from haclusterd.scheduler.model.node_values import folded, is_by_host, value_on
 from haclusterd.scheduler.scores.colocation_lists import this_with, with_this
 from haclusterd.scheduler.scores.influence import has_influence

@@ -16,7 +16,9 @@ from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.assign.dependent_chains import DependentChains
 from haclusterd.scheduler.assign.devices import DevicePools
 from haclusterd.scheduler.assign.utilization import compare_capacities, consume, give_back, make_room
-from haclusterd.scheduler.model.entities import Inventory, Node, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.settings import Settings
 
 Table = dict[NodeName, int]

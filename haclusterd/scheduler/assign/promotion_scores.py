@@ -9,7 +9,8 @@ from functools import reduce
 
 from haclusterd.model.scores import INFINITY, add
 from haclusterd.scheduler.assign.placing import Placing
-from haclusterd.scheduler.model.entities import Node, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Node, Resource
 from haclusterd.scheduler.model.node_values import attributes_of_place
 from haclusterd.scheduler.model.readings import score as read_score
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import ColocationPair, Node, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import ColocationPair, Node, Resource
 from haclusterd.scheduler.scores.colocation_lists import this_with, with_this
 
 Amounts = Mapping[str, int]

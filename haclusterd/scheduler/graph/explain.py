@@ -8,7 +8,10 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.assign.rivals import to_be_promoted, to_win
 from haclusterd.scheduler.graph.reasons import why_nowhere
-from haclusterd.scheduler.model.entities import STOP, Inventory, Node, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
+from haclusterd.scheduler.model.tasks import STOP
 
 
 def place_all(inventory: Inventory) -> Mapping[ResourceId, Placement]:

@@ -13,7 +13,9 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import ActionName, Role
 from haclusterd.model.records import dataclass
 from haclusterd.scheduler.graph.explain import bundle_parts
-from haclusterd.scheduler.model.entities import Inventory, Node, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 
 _CHANGING = {ActionName.PROMOTE.value: Role.UNPROMOTED, ActionName.DEMOTE.value: Role.UNPROMOTED}
 """While it is being promoted or demoted, the printed role is neither of the two, unless nobody manages it."""

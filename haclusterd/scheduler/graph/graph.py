@@ -9,20 +9,9 @@ from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.orders import LOCKS, Order
 from haclusterd.scheduler.graph.reasons import reason_of
 from haclusterd.scheduler.graph.selection import Selected
+from haclusterd.scheduler.model.definition import Variant
 from haclusterd.scheduler.model.digests import Digests, digest_of
-from haclusterd.scheduler.model.entities import (
-    CANCEL,
-    MONITOR,
-    NOTIFY,
-    PROMOTE,
-    RELOAD_AGENT,
-    START,
-    STOP,
-    Action,
-    Node,
-    Resource,
-    Variant,
-)
+from haclusterd.scheduler.model.entities import Action, Node, Resource
 from haclusterd.scheduler.model.operation_settings import (
     operation_parameters,
     resource_parameters,
@@ -30,6 +19,7 @@ from haclusterd.scheduler.model.operation_settings import (
     timeout_ms,
 )
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.model.tasks import CANCEL, MONITOR, NOTIFY, PROMOTE, RELOAD_AGENT, START, STOP
 
 REDUCED_UP_TO = 4000
 """Larger graphs keep their redundant inputs: to find those takes a bit for each pair of actions."""

@@ -5,7 +5,10 @@ from collections.abc import Callable
 
 from haclusterd.model.ocf import Role
 from haclusterd.scheduler.actions.collective_flags import BEGUN
-from haclusterd.scheduler.model.entities import (
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Action, Node, Resource
+from haclusterd.scheduler.model.relation_flags import UNRUNNABLE_FIRST_BLOCKS
+from haclusterd.scheduler.model.tasks import (
     CANCEL,
     DEMOTE,
     DEMOTED,
@@ -19,12 +22,7 @@ from haclusterd.scheduler.model.entities import (
     START,
     STOP,
     STOPPED,
-    Action,
-    Node,
-    Resource,
-    Variant,
 )
-from haclusterd.scheduler.model.relation_flags import UNRUNNABLE_FIRST_BLOCKS
 
 _TOO_FEW = re.compile(r"unrunnable (?:clone-)?one-or-more:(\S+)\Z")
 _CAUSED = re.compile(r"(required|unrunnable) (\S+) (\S+)\Z")

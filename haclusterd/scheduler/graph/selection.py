@@ -15,21 +15,8 @@ from haclusterd.model.fencing import FenceOrder
 from haclusterd.model.ids import FenceKey, NodeName
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.unfencing import UNFENCE
-from haclusterd.scheduler.model.entities import (
-    CANCEL,
-    DO_SHUTDOWN,
-    LRM_DELETE,
-    MIGRATE_TO,
-    MONITOR,
-    PROMOTE,
-    START,
-    STOP,
-    Action,
-    Node,
-    Relation,
-    Resource,
-    Variant,
-)
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Action, Node, Relation, Resource
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.model.relation_flags import (
     FIRST_IMPLIES_THEN_GRAPHED,
@@ -42,6 +29,7 @@ from haclusterd.scheduler.model.relation_flags import (
     THEN_IMPLIES_FIRST_GRAPHED,
     UNMIGRATABLE_THEN_BLOCKS,
 )
+from haclusterd.scheduler.model.tasks import CANCEL, DO_SHUTDOWN, LRM_DELETE, MIGRATE_TO, MONITOR, PROMOTE, START, STOP
 from haclusterd.scheduler.order.load_ordering import LOAD_MARK
 
 _SEQUENCE_ONLY = ORDERED | FIRST_IMPLIES_THEN_GRAPHED | THEN_IMPLIES_FIRST_GRAPHED | GUEST_ALLOWED

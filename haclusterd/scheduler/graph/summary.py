@@ -12,17 +12,9 @@ from haclusterd.model.graph import Change, ChangeKind
 from haclusterd.model.ocf import Role
 from haclusterd.model.records import dataclass
 from haclusterd.scheduler.graph.reasons import reason_of
-from haclusterd.scheduler.model.entities import (
-    DEMOTE,
-    MIGRATE_FROM,
-    PROMOTE,
-    START,
-    STOP,
-    Action,
-    Inventory,
-    Node,
-    Resource,
-)
+from haclusterd.scheduler.model.entities import Action, Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
+from haclusterd.scheduler.model.tasks import DEMOTE, MIGRATE_FROM, PROMOTE, START, STOP
 
 
 def changes_of(inventory: Inventory) -> tuple[Change, ...]:

@@ -1,82 +1,32 @@
-"""The scheduler's own nouns: resources, colocations, actions and relations, as one plan sees them.
+"""The scheduler's own nouns: nodes, resources, colocations, actions and relations, as one plan sees them.
 
-They are mutable, live for one plan and never leave this room. Nothing here decides anything; the phases do.
+They are mutable, refer to each other, live for one plan and never leave this room. Nothing here decides anything; the
+phases do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from enum import Enum, IntEnum
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
 
 from haclusterd.model.cluster import NodeState, NodeStatus
-from haclusterd.model.configuration import AttributeSet, Operation, Primitive
 from haclusterd.model.devices import DeviceId, NodeDevices
 from haclusterd.model.fencing import FailedOperation
 from haclusterd.model.history import ResourceHistory
-from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
+from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.model.ocf import ActionName, ExitCode, Role
+from haclusterd.model.ocf import ExitCode, Role
 from haclusterd.model.records import dataclass, field
-from haclusterd.model.scores import INFINITY, add
+from haclusterd.model.scores import INFINITY
+from haclusterd.scheduler.model.definition import Definition, Discovery, Needs, Variant
 from haclusterd.scheduler.model.looks import NodeAttributes
-from haclusterd.scheduler.model.name_order import name_order
+from haclusterd.scheduler.model.node_scores import BaseScores, NodeScores
 from haclusterd.scheduler.model.readings import boolean
+from haclusterd.scheduler.model.tasks import PROMOTE, START
 
 UNAME = "#uname"
-START = ActionName.START.value
-STOP = ActionName.STOP.value
-PROMOTE = ActionName.PROMOTE.value
-DEMOTE = ActionName.DEMOTE.value
-MONITOR = ActionName.MONITOR.value
-CANCEL = ActionName.CANCEL.value
-NOTIFY = ActionName.NOTIFY.value
-MIGRATE_TO = ActionName.MIGRATE_TO.value
-MIGRATE_FROM = ActionName.MIGRATE_FROM.value
-RELOAD_AGENT = ActionName.RELOAD_AGENT.value
-DELETE = "delete"
-RUNNING = "running"
-STOPPED = "stopped"
-PROMOTED = "promoted"
-DEMOTED = "demoted"
-CLEAR_FAILCOUNT = "clear_failcount"
-LRM_DELETE = "lrm_delete"
-DO_SHUTDOWN = "do_shutdown"
 _ACTIVATING = frozenset({START, PROMOTE})
 _LIMITS = (Role.STOPPED, Role.UNPROMOTED)
-
-
-class Variant(IntEnum):
-    """What kind of thing it is; larger ones contain smaller ones."""
-
-    PRIMITIVE = 0
-    GROUP = 1
-    CLONE = 2
-    BUNDLE = 3
-
-
-class Discovery(IntEnum):
-    """Where a resource is probed; of several the greatest counts."""
-
-    ALWAYS = 0
-    NEVER = 1
-    EXCLUSIVE = 2
-
-
-class Needs(Enum):
-    """What must be before a resource may start."""
-
-    NOTHING = "nothing"
-    QUORUM = "quorum"
-    FENCING = "fencing"
-
-
-class MultipleActive(Enum):
-    """What to do when it is found active on several nodes."""
-
-    STOP_START = "stop_start"
-    STOP_ONLY = "stop_only"
-    BLOCK = "block"
-    STOP_UNEXPECTED = "stop_unexpected"
 
 
 class NodeKind(Enum):
@@ -252,59 +202,6 @@ class Replica:
         self.address = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """What is configured of a resource, with the defaults: made once, and shared by what is defined alike."""
-
-    meta: Mapping[str, str] = field(default_factory=dict)
-    """All meta-attributes, resolved."""
-    own_meta: Mapping[str, str] = field(default_factory=dict)
-    """Those of them that are the administrator's own."""
-    agent: AgentReference | None = None
-    operations: tuple[Operation, ...] = ()
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    """Instance parameters whatever the node: with blocks that have rules, those that are true without one."""
-    parameter_sets: tuple[AttributeSet, ...] = ()
-    """Own blocks and then the parents', when one of them has a rule that may depend on the node; else empty."""
-    utilization: Mapping[str, int] = field(default_factory=dict)
-    is_fence_device: bool = False
-    priority: int = 0
-    stickiness: int = 0
-    migration_threshold: int = INFINITY
-    failure_timeout_ms: int = 0
-    multiple_active: MultipleActive = MultipleActive.STOP_START
-    needs: Needs = Needs.FENCING
-    needs_unfencing: bool = False
-    is_critical: bool = True
-    is_managed: bool = True
-    is_maintenance: bool = False
-    target_role: Role = Role.UNKNOWN
-    is_migratable: bool = False
-    allows_unhealthy_nodes: bool = False
-    uses_host_attributes: bool = False
-    """`container-attribute-target=host`."""
-    # groups and clones
-    is_ordered: bool = True
-    is_collocated: bool = True
-    is_unique: bool = False
-    is_promotable: bool = False
-    is_interleaved: bool = False
-    notifies: bool = False
-    clone_max: int = 1
-    clone_node_max: int = 1
-    clone_min: int = 0
-    promoted_max: int = 1
-    promoted_node_max: int = 1
-    is_gang: bool = False
-    """All instances run or none (`gpu-gang=all`)."""
-    # bundles, remote and guest nodes
-    is_replica_container: bool = False
-    is_remote_connection: bool = False
-    is_nesting_allowed: bool = False
-    """The connection of a bundle's container: it may run apart from the container, and on remote nodes not."""
-    reconnect_interval_ms: int = 0
-
-
 class Found:
     """What is known of a resource from its histories, from open orders, and from comparing both with its definition."""
 
@@ -368,67 +265,6 @@ class Found:
         self.pending_node: Node | None = None
         self.lock_node: Node | None = None
         self.lock_time = WallTime(0)
-
-
-class BaseScores:
-    """What the nodes are worth to a resource by what is configured of them, and where it may be probed."""
-
-    __slots__ = ("addends", "allowed", "discovery")
-
-    def __init__(self) -> None:
-        self.allowed: dict[NodeName, int] = {}
-        self.discovery: dict[NodeName, Discovery] = {}
-        """Where it is not ALWAYS."""
-        self.addends: dict[NodeName, list[tuple[int, str]]] | None = None
-        """What each score is the sum of; None where nobody asks."""
-
-
-class NodeScores:
-    """Scores of nodes for one resource, with what forbids a node and, where that is asked for, all addends."""
-
-    __slots__ = ("addends", "allowed", "banned_by")
-
-    def __init__(self) -> None:
-        self.allowed: dict[NodeName, int] = {}
-        self.banned_by: dict[NodeName, str] = {}
-        """What forbids a node, for a person."""
-        self.addends: dict[NodeName, list[tuple[int, str]]] | None = None
-
-    def begin(self, base: BaseScores | NodeScores) -> None:
-        """Begin with the scores of the stage before."""
-        self.allowed = dict(base.allowed)
-        if base.addends is not None:
-            self.addends = {name: list(items) for name, items in base.addends.items()}
-        if isinstance(base, NodeScores) and base.banned_by:
-            self.banned_by = dict(base.banned_by)
-
-    def add(self, node: NodeName, value: int, source: str) -> None:
-        """Add to a node's score; a node that had none gets exactly this one."""
-        known = self.allowed.get(node)
-        self.allowed[node] = value if known is None else add(known, value)
-        if value <= -INFINITY:
-            self.banned_by.setdefault(node, source)
-        if self.addends is not None:
-            self.addends.setdefault(node, []).append((value, source))
-
-    def ban_all_but(self, nodes: Collection[NodeName], reasons: Mapping[NodeName, str]) -> None:
-        """Give all nodes but these -INFINITY, each with its reason; what is banned already keeps its own."""
-        if self.addends is not None:
-            for node in self.allowed:
-                if node not in nodes:
-                    self.addends.setdefault(node, []).append((-INFINITY, reasons.get(node, "")))
-        kept = {node: self.allowed[node] for node in nodes}
-        self.allowed = {**dict.fromkeys(self.allowed, -INFINITY), **kept}
-        before = self.banned_by
-        self.banned_by = {**reasons, **before}
-        for node in nodes:
-            if node not in before:
-                self.banned_by.pop(node, None)
-
-    def ban_everywhere(self, source: str, nodes: Iterable[NodeName] = ()) -> None:
-        """Give all nodes -INFINITY; also those that have no score yet, as far as they are given."""
-        for node in {**self.allowed, **dict.fromkeys(nodes)}:
-            self.add(node, -INFINITY, source)
 
 
 class OwnScores(NodeScores):
@@ -682,80 +518,6 @@ class TicketUse:
     loss_policy: str
     is_held: bool
     """Granted and not in standby."""
-
-
-class Inventory:
-    """All resources of one plan: those at the top in the order in which they are decided upon, and by id.
-
-    `by_id` also holds the instances of clones (`web:0`), and those only: a primitive that is cloned is not in it by its
-    bare id.
-    """
-
-    __slots__ = (
-        "_leaves", "by_history_id", "by_id", "expired_locks", "make_instance", "make_primitive", "nodes",
-        "nodes_by_name", "template_users", "tops", "warnings",
-    )  # fmt: skip
-
-    def __init__(self, nodes: tuple[Node, ...]) -> None:
-        self.nodes = nodes
-        self.nodes_by_name: dict[NodeName, Node] = {node.name: node for node in nodes}
-        self.tops: list[Resource] = []
-        self.by_id: dict[ResourceId, Resource] = {}
-        self.template_users: dict[ResourceId, list[ResourceId]] = {}
-        """The resources made from each template, in document order."""
-        self.by_history_id: dict[ResourceId, Resource] = {}
-        """The first resource that is recorded under a name that is not its id."""
-        self.make_instance: Callable[[Resource], Resource] | None = None
-        """Makes one more instance of a clone than it should have."""
-        self.make_primitive: Callable[[Primitive], Resource | None] | None = None
-        """Makes a resource at the top of something that is not configured any more."""
-        self.expired_locks: list[tuple[Resource, Node]] = []
-        """Records of shutdown locks that hold no longer."""
-        self.warnings: list[str] = []
-        """What was left out because it makes no sense."""
-        self._leaves: list[Resource] = []
-
-    def add_top(self, resource: Resource) -> None:
-        """Add a resource that no other one contains, last."""
-        self.by_id[resource.id] = resource
-        self.tops.append(resource)
-        self._leaves = []
-
-    def add_node(self, node: Node) -> None:
-        """Add a remote or guest node."""
-        self.nodes = tuple(sorted((*self.nodes, node), key=lambda each: name_order(each.name)))
-        self.nodes_by_name[node.name] = node
-
-    def forget_leaves(self) -> None:
-        """Make `primitives` look again, after something was added inside a resource."""
-        self._leaves = []
-
-    def sort(self) -> None:
-        """Bring the resources into the order of decision: higher priority first, else as they are."""
-        self.reorder(sorted(self.tops, key=lambda resource: -resource.definition.priority))
-
-    def reorder(self, tops: list[Resource]) -> None:
-        """Bring the resources into another order of decision."""
-        self.tops = tops
-        self._leaves = []
-
-    def find(self, name: str) -> Resource | None:
-        """Return what a constraint means by a name: a resource, or the clone whose instances are recorded under it.
-
-        A primitive that is cloned is known by its bare id only once a node has a record of it.
-        """
-        found = self.by_id.get(ResourceId(name))
-        if found is not None:
-            return found
-        recorded = self.by_history_id.get(ResourceId(name))
-        return recorded.top if recorded is not None and recorded.found.history_id == name else None
-
-    def primitives(self) -> list[Resource]:
-        """Return all primitives in the order of decision."""
-        if not self._leaves:
-            for top in self.tops:
-                self._leaves.extend(top.leaves())
-        return self._leaves
 
 
 @dataclass(frozen=True, slots=True, eq=False)

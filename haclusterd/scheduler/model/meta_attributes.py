@@ -11,7 +11,8 @@ from haclusterd.model.ids import AgentReference
 from haclusterd.model.ocf import Role
 from haclusterd.model.properties import is_own_meta
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import Definition, MultipleActive, Needs, Resource, Variant
+from haclusterd.scheduler.model.definition import Definition, MultipleActive, Needs, Variant
+from haclusterd.scheduler.model.entities import Resource
 from haclusterd.scheduler.model.readings import boolean, duration_ms, pacemakers_score
 from haclusterd.scheduler.model.readings import score as own_score
 from haclusterd.scheduler.model.rules import RuleContext, by_strength, merge

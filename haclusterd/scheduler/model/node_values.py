@@ -5,7 +5,8 @@ Source: Pacemaker Explained, "Bundles", "container-attribute-target".
 
 from collections.abc import Mapping
 
-from haclusterd.scheduler.model.entities import UNAME, Node, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import UNAME, Node, Resource
 
 
 def is_bundled(resource: Resource) -> bool:

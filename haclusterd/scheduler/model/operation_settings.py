@@ -10,10 +10,11 @@ from enum import IntEnum
 from haclusterd.model.configuration import AttributeSet, Operation
 from haclusterd.model.ocf import ActionName
 from haclusterd.scheduler.model.dates import parse_date
-from haclusterd.scheduler.model.entities import DEMOTE, LRM_DELETE, MONITOR, PROMOTE, START, STOP, UNAME, Node, Resource
+from haclusterd.scheduler.model.entities import UNAME, Node, Resource
 from haclusterd.scheduler.model.readings import duration_ms, pacemakers_timeout_ms
 from haclusterd.scheduler.model.rules import RuleContext, by_strength, merge
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.model.tasks import DEMOTE, LRM_DELETE, MONITOR, PROMOTE, START, STOP
 
 DEFAULT_TIMEOUT_MS = 20_000
 

@@ -20,7 +20,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.records import dataclass, fields
 from haclusterd.scheduler.model.dates import EffectiveTime
-from haclusterd.scheduler.model.entities import Definition
+from haclusterd.scheduler.model.definition import Definition
 from haclusterd.scheduler.model.looks import Looks
 from haclusterd.scheduler.model.options import ScheduleOptions
 

@@ -10,7 +10,7 @@ from itertools import takewhile
 from haclusterd.model.configuration import Configuration, ResourceSet
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.records import replace
-from haclusterd.scheduler.model.entities import Inventory
+from haclusterd.scheduler.model.inventory import Inventory
 
 
 def named_group(name: str, inventory: Inventory, configuration: Configuration) -> tuple[ResourceId, ...] | None:

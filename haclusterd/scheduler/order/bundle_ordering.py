@@ -7,19 +7,7 @@ from collections.abc import Iterator
 
 from haclusterd.scheduler.actions.clone_actions import bundled_clone
 from haclusterd.scheduler.actions.ordering import Template
-from haclusterd.scheduler.model.entities import (
-    DEMOTE,
-    DEMOTED,
-    MONITOR,
-    PROMOTE,
-    PROMOTED,
-    RUNNING,
-    START,
-    STOP,
-    STOPPED,
-    Replica,
-    Resource,
-)
+from haclusterd.scheduler.model.entities import Replica, Resource
 from haclusterd.scheduler.model.relation_flags import (
     FIRST_IMPLIES_THEN,
     FIRST_IMPLIES_THEN_GRAPHED,
@@ -29,6 +17,7 @@ from haclusterd.scheduler.model.relation_flags import (
     THEN_IMPLIES_FIRST_GRAPHED,
     UNRUNNABLE_FIRST_BLOCKS,
 )
+from haclusterd.scheduler.model.tasks import DEMOTE, DEMOTED, MONITOR, PROMOTE, PROMOTED, RUNNING, START, STOP, STOPPED
 from haclusterd.scheduler.order.clone_ordering import promotion_templates
 
 _DOWN = THEN_IMPLIES_FIRST_GRAPHED

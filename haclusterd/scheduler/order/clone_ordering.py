@@ -7,23 +7,14 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
 from haclusterd.scheduler.actions.ordering import Template
-from haclusterd.scheduler.model.entities import (
-    DEMOTE,
-    DEMOTED,
-    PROMOTE,
-    PROMOTED,
-    RUNNING,
-    START,
-    STOP,
-    STOPPED,
-    Resource,
-)
+from haclusterd.scheduler.model.entities import Resource
 from haclusterd.scheduler.model.relation_flags import (
     FIRST_IMPLIES_THEN_GRAPHED,
     ORDERED,
     THEN_IMPLIES_FIRST_GRAPHED,
     UNRUNNABLE_FIRST_BLOCKS,
 )
+from haclusterd.scheduler.model.tasks import DEMOTE, DEMOTED, PROMOTE, PROMOTED, RUNNING, START, STOP, STOPPED
 
 _BETWEEN_ROLES = (
     (STOPPED, START),

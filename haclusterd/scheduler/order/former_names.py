@@ -15,9 +15,11 @@ from haclusterd.model.renaming import base_of
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.flags import forbid, need
 from haclusterd.scheduler.actions.ordering import Template
-from haclusterd.scheduler.model.entities import RELOAD_AGENT, START, STOP, Inventory, Resource
+from haclusterd.scheduler.model.entities import Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.relation_flags import ORDERED, UNRUNNABLE_FIRST_BLOCKS
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.model.tasks import RELOAD_AGENT, START, STOP
 from haclusterd.scheduler.unpack.names_in_use import Names
 
 MARK = "former_names_stopped_"

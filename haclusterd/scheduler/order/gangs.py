@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from haclusterd.scheduler.actions.flags import block, forbid, join
 from haclusterd.scheduler.actions.withdrawal import withdraw
-from haclusterd.scheduler.model.entities import START, Action, Resource
+from haclusterd.scheduler.model.entities import Action, Resource
+from haclusterd.scheduler.model.tasks import START
 
 
 def hold_together(gang: Resource) -> list[Action]:

@@ -7,7 +7,9 @@ what was found once stays found.
 from haclusterd.model.records import dataclass
 from haclusterd.scheduler.actions.collective_flags import BEGUN, action_of
 from haclusterd.scheduler.actions.flags import block, need
-from haclusterd.scheduler.model.entities import DEMOTE, STOP, Action, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Action, Resource
+from haclusterd.scheduler.model.tasks import DEMOTE, STOP
 
 
 @dataclass(slots=True)

@@ -5,7 +5,9 @@ own node only, else for all of them.
 """
 
 from haclusterd.scheduler.actions.collective_flags import BEGUN, action_of, instances_of
-from haclusterd.scheduler.model.entities import DEMOTE, DEMOTED, STOP, STOPPED, Action, Node, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Action, Node, Resource
+from haclusterd.scheduler.model.tasks import DEMOTE, DEMOTED, STOP, STOPPED
 
 NOTIFIED = "confirmed-post_notify_"
 """With what a clone's instances have done behind it: all of them are notified of that."""

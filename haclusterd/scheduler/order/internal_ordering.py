@@ -10,21 +10,9 @@ from typing import NamedTuple
 from haclusterd.model.ocf import Role
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.ordering import Template
-from haclusterd.scheduler.model.entities import (
-    DELETE,
-    DEMOTE,
-    DEMOTED,
-    MONITOR,
-    PROMOTE,
-    PROMOTED,
-    RUNNING,
-    START,
-    STOP,
-    STOPPED,
-    Inventory,
-    Resource,
-    Variant,
-)
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.relation_flags import (
     FIRST_IMPLIES_THEN,
     FIRST_IMPLIES_THEN_GRAPHED,
@@ -38,6 +26,18 @@ from haclusterd.scheduler.model.relation_flags import (
     UNRUNNABLE_FIRST_BLOCKS,
 )
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.model.tasks import (
+    DELETE,
+    DEMOTE,
+    DEMOTED,
+    MONITOR,
+    PROMOTE,
+    PROMOTED,
+    RUNNING,
+    START,
+    STOP,
+    STOPPED,
+)
 from haclusterd.scheduler.order.bundle_ordering import bundle_templates, launcher_templates
 from haclusterd.scheduler.order.clone_ordering import clone_templates
 from haclusterd.scheduler.order.load_ordering import load_templates

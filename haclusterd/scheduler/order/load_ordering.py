@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.flags import need
 from haclusterd.scheduler.actions.ordering import Template
-from haclusterd.scheduler.model.entities import MIGRATE_TO, START, STOP, Action, Inventory, Node, Resource
+from haclusterd.scheduler.model.entities import Action, Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.relation_flags import IF_ON_SAME_NODE_OR_TARGET
+from haclusterd.scheduler.model.tasks import MIGRATE_TO, START, STOP
 
 LOAD_MARK = "load_stopped_"
 

@@ -7,8 +7,9 @@ before the migration begins.
 from collections.abc import Iterable, Iterator
 
 from haclusterd.scheduler.actions.ordering import Template
-from haclusterd.scheduler.model.entities import DEMOTE, MIGRATE_FROM, MIGRATE_TO, PROMOTE, START, STOP, Resource
+from haclusterd.scheduler.model.entities import Resource
 from haclusterd.scheduler.model.relation_flags import IF_FIRST_UNMIGRATABLE, ORDERED
+from haclusterd.scheduler.model.tasks import DEMOTE, MIGRATE_FROM, MIGRATE_TO, PROMOTE, START, STOP
 
 
 def with_migrations(templates: Iterable[Template]) -> Iterator[Template]:

@@ -6,7 +6,7 @@ the relation's flag may change. Changes go one way: optional to required, runnab
 
 from haclusterd.model.ocf import Role
 from haclusterd.scheduler.actions.flags import forbid, keep_from_migrating, make_real, require, stop_for
-from haclusterd.scheduler.model.entities import START, STOP, Action
+from haclusterd.scheduler.model.entities import Action
 from haclusterd.scheduler.model.relation_flags import (
     ASYMMETRIC,
     FIRST_ELSE_THEN,
@@ -17,6 +17,7 @@ from haclusterd.scheduler.model.relation_flags import (
     UNMIGRATABLE_THEN_BLOCKS,
     UNRUNNABLE_FIRST_BLOCKS,
 )
+from haclusterd.scheduler.model.tasks import START, STOP
 
 OPTIONAL = 1
 RUNNABLE = 2

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from haclusterd.model.ocf import Role
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.ordering import Template
-from haclusterd.scheduler.model.entities import DEMOTE, STOP, Action, Resource
+from haclusterd.scheduler.model.entities import Action, Resource
 from haclusterd.scheduler.model.relation_flags import FIRST_IMPLIES_THEN
+from haclusterd.scheduler.model.tasks import DEMOTE, STOP
 
 
 def relate_templates(templates: Iterable[Template], table: ActionTable) -> None:

@@ -21,8 +21,10 @@ from haclusterd.scheduler.actions.ordering import (
     simple_templates,
 )
 from haclusterd.scheduler.model.dates import EffectiveTime
-from haclusterd.scheduler.model.entities import DEMOTE, START, STOP, Action, Inventory, Resource
+from haclusterd.scheduler.model.entities import Action, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.references import cut_at_missing, expanded_sets, named_group
+from haclusterd.scheduler.model.tasks import DEMOTE, START, STOP
 
 
 def user_templates(

@@ -11,17 +11,8 @@ from collections.abc import Iterable
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.ordering import Template
 from haclusterd.scheduler.actions.probes import Probes
-from haclusterd.scheduler.model.entities import (
-    DEMOTE,
-    DO_SHUTDOWN,
-    MONITOR,
-    PROMOTE,
-    START,
-    STOP,
-    Action,
-    Resource,
-    Variant,
-)
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Action, Resource
 from haclusterd.scheduler.model.relation_flags import (
     FIRST_IMPLIES_THEN,
     IF_FIRST_UNMIGRATABLE,
@@ -31,6 +22,7 @@ from haclusterd.scheduler.model.relation_flags import (
     ORDERED,
     UNRUNNABLE_FIRST_BLOCKS,
 )
+from haclusterd.scheduler.model.tasks import DEMOTE, DO_SHUTDOWN, MONITOR, PROMOTE, START, STOP
 
 _UNDOING = {START: STOP, PROMOTE: DEMOTE}
 _KEPT = IF_FIRST_UNMIGRATABLE | IF_ON_SAME_NODE

@@ -14,16 +14,8 @@ from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.collective_flags import BEGUN, action_of, collective_flags
 from haclusterd.scheduler.actions.flags import block, drop, forbid, require, show, unblock
 from haclusterd.scheduler.actions.withdrawal import withdraw
-from haclusterd.scheduler.model.entities import (
-    PROMOTE,
-    START,
-    STOP,
-    Action,
-    Node,
-    Relation,
-    Resource,
-    Variant,
-)
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Action, Node, Relation, Resource
 from haclusterd.scheduler.model.relation_flags import (
     AFTER_FENCING,
     ASYMMETRIC,
@@ -48,6 +40,7 @@ from haclusterd.scheduler.model.relation_flags import (
     UNMIGRATABLE_THEN_BLOCKS,
     UNRUNNABLE_FIRST_BLOCKS,
 )
+from haclusterd.scheduler.model.tasks import PROMOTE, START, STOP
 from haclusterd.scheduler.order.gangs import hold_together
 from haclusterd.scheduler.order.group_flags import GroupFlags
 from haclusterd.scheduler.order.interleave import (

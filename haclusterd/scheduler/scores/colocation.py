@@ -17,7 +17,9 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.records import dataclass
 from haclusterd.model.scores import INFINITY
 from haclusterd.scheduler.model.dates import EffectiveTime
-from haclusterd.scheduler.model.entities import UNAME, ColocationPair, Inventory, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import UNAME, ColocationPair, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.references import expanded_sets, named_group
 from haclusterd.scheduler.model.rules import is_in_force
 from haclusterd.scheduler.scores.location import runs_on_node_of

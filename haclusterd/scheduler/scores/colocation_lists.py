@@ -6,7 +6,8 @@ importance of the other side; what a container adds comes, of equals, before wha
 """
 
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import ColocationPair, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import ColocationPair, Resource
 from haclusterd.scheduler.scores.colocation import importance
 
 Items = list[ColocationPair]

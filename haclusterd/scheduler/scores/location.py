@@ -12,7 +12,9 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import Role
 from haclusterd.model.records import dataclass, replace
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import Discovery, Inventory, Node, Resource, RoleLocation, Variant
+from haclusterd.scheduler.model.definition import Discovery, Variant
+from haclusterd.scheduler.model.entities import Node, Resource, RoleLocation
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.unpack.health import health_words, judge_health, unpack_health_strategy
 

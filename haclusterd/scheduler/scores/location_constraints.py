@@ -13,7 +13,9 @@ from haclusterd.model.ocf import Role
 from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.records import dataclass, replace
 from haclusterd.model.rules import Rule
-from haclusterd.scheduler.model.entities import Discovery, Inventory, Node, Resource
+from haclusterd.scheduler.model.definition import Discovery
+from haclusterd.scheduler.model.entities import Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.node_values import attributes_on
 from haclusterd.scheduler.model.operation_settings import resource_parameters
 from haclusterd.scheduler.model.readings import score

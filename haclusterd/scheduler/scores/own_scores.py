@@ -13,7 +13,9 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
 from haclusterd.model.records import dataclass, field
 from haclusterd.model.scores import INFINITY, render
-from haclusterd.scheduler.model.entities import ColocationPair, Inventory, Node, Resource, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import ColocationPair, Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.scores.colocation import unpack_colocations
 from haclusterd.scheduler.scores.location import (

@@ -13,7 +13,9 @@ from haclusterd.model.configuration import Configuration, TicketConstraint
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import Inventory, Node, Resource, TicketUse, Variant
+from haclusterd.scheduler.model.definition import Variant
+from haclusterd.scheduler.model.entities import Node, Resource, TicketUse
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.references import cut_at_missing, expanded_sets, named_group
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.unpack.fencing_demands import demand_fencing

@@ -21,7 +21,8 @@ from haclusterd.model.ocf import ActionName
 from haclusterd.model.records import replace
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.templates import expanded
-from haclusterd.scheduler.model.entities import Definition, Discovery, NodeKind, Replica, Resource, Variant
+from haclusterd.scheduler.model.definition import Definition, Discovery, Variant
+from haclusterd.scheduler.model.entities import NodeKind, Replica, Resource
 from haclusterd.scheduler.model.meta_attributes import define, resolve_meta
 from haclusterd.scheduler.model.readings import boolean
 from haclusterd.scheduler.unpack.container_options import REMOTE_PORT, container_parameters

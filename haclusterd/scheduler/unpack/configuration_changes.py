@@ -8,9 +8,11 @@ nothing and leads to nothing, one of Pacemaker's counts as changed.
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.records import dataclass, field, replace
 from haclusterd.scheduler.model.digests import Digests, Verdict, depends_on_placement
-from haclusterd.scheduler.model.entities import MIGRATE_FROM, MONITOR, PROMOTE, START, Inventory, Node, Resource
+from haclusterd.scheduler.model.entities import Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.operation_settings import configured_recurring
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.model.tasks import MIGRATE_FROM, MONITOR, PROMOTE, START
 from haclusterd.scheduler.unpack.failures import Failures
 from haclusterd.scheduler.unpack.replay import records_in_order
 from haclusterd.scheduler.unpack.unpack_history import active_window

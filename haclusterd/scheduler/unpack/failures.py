@@ -12,9 +12,12 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.records import dataclass
 from haclusterd.model.scores import add
+from haclusterd.scheduler.model.definition import Variant
 from haclusterd.scheduler.model.digests import Digests, depends_on_placement
-from haclusterd.scheduler.model.entities import MONITOR, START, Inventory, Node, Resource, Variant
+from haclusterd.scheduler.model.entities import Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.model.tasks import MONITOR, START
 
 _CONCLUSIVE = frozenset(
     {ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED, ExitCode.DEGRADED, ExitCode.DEGRADED_PROMOTED}

@@ -11,7 +11,9 @@ from haclusterd.model.configuration import Primitive
 from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.records import replace
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import Inventory, Needs, Node, Resource, Variant
+from haclusterd.scheduler.model.definition import Needs, Variant
+from haclusterd.scheduler.model.entities import Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.unpack.failures import bare_name
 

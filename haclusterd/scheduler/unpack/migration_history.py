@@ -10,16 +10,9 @@ from haclusterd.model.history import OperationRecord
 from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import ExecutionStatus, ExitCode, Role
 from haclusterd.model.operation_age import compare_age
-from haclusterd.scheduler.model.entities import (
-    MIGRATE_FROM,
-    MIGRATE_TO,
-    MONITOR,
-    START,
-    STOP,
-    Inventory,
-    Node,
-    Resource,
-)
+from haclusterd.scheduler.model.entities import Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
+from haclusterd.scheduler.model.tasks import MIGRATE_FROM, MIGRATE_TO, MONITOR, START, STOP
 from haclusterd.scheduler.unpack.running import mark_running
 
 _MOVING = frozenset({START, STOP, MIGRATE_TO, MIGRATE_FROM})

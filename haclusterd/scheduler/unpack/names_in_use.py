@@ -16,10 +16,13 @@ from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.orders import Order
 from haclusterd.model.records import dataclass, field
 from haclusterd.model.renaming import Service, base_of, has_been_started, is_same_agent, opening
+from haclusterd.scheduler.model.definition import Definition, Variant
 from haclusterd.scheduler.model.digests import digest_of
-from haclusterd.scheduler.model.entities import MONITOR, Definition, Inventory, Resource, Variant
+from haclusterd.scheduler.model.entities import Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.operation_settings import resource_parameters
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.model.tasks import MONITOR
 
 
 def restart_instead_of_reloading(inventory: Inventory, settings: Settings) -> None:

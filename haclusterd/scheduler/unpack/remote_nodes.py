@@ -11,7 +11,8 @@ from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.configuration import AttributeSet, Configuration, Group, Operation, Primitive, effective
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.templates import expanded
-from haclusterd.scheduler.model.entities import NO_POWER, Inventory, Node, NodeKind
+from haclusterd.scheduler.model.entities import NO_POWER, Node, NodeKind
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.looks import NodeAttributes
 from haclusterd.scheduler.model.meta_attributes import is_remote_agent
 from haclusterd.scheduler.model.readings import duration_ms

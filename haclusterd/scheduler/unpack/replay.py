@@ -9,7 +9,8 @@ from haclusterd.model.fencing import FailedOperation
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode, Role
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import Inventory, Node, Resource
+from haclusterd.scheduler.model.entities import Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.operation_settings import OnFail, resolve_on_fail
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.unpack.failures import Failures, to_ban

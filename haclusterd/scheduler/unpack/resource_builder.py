@@ -14,7 +14,9 @@ from haclusterd.model.configuration import Resource as Configured
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.records import dataclass, replace
 from haclusterd.model.templates import expanded
-from haclusterd.scheduler.model.entities import Definition, Inventory, NodeKind, Resource, Variant
+from haclusterd.scheduler.model.definition import Definition, Variant
+from haclusterd.scheduler.model.entities import NodeKind, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.meta_attributes import define, is_remote_agent, resolve_meta
 from haclusterd.scheduler.model.plan_cache import KeptDefinition
 from haclusterd.scheduler.model.readings import at_least, boolean, integer

@@ -7,7 +7,8 @@ Explained, "Resources", "Advanced Resource Types".
 
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Bundle, Clone, Group
-from haclusterd.scheduler.model.entities import Inventory, Node, Resource
+from haclusterd.scheduler.model.entities import Node, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.unpack.bundle_resources import build_bundle
 from haclusterd.scheduler.unpack.remote_nodes import discover_remote_nodes

@@ -7,7 +7,8 @@ Source: Pacemaker Explained, "Resource Meta-Attributes" (`multiple-active`, `is-
 
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import MultipleActive, Needs, Node, Resource, Variant
+from haclusterd.scheduler.model.definition import MultipleActive, Needs, Variant
+from haclusterd.scheduler.model.entities import Node, Resource
 
 
 def mark_running(resource: Resource, node: Node, *, is_failed: bool = False) -> None:

@@ -14,10 +14,12 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode, Role
 from haclusterd.model.orders import Order
-from haclusterd.scheduler.model.entities import MIGRATE_FROM, MONITOR, START, STOP, Inventory, Node, NodeKind, Resource
+from haclusterd.scheduler.model.entities import Node, NodeKind, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.looks import NodeAttributes
 from haclusterd.scheduler.model.operation_settings import OnFail
 from haclusterd.scheduler.model.settings import Settings
+from haclusterd.scheduler.model.tasks import MIGRATE_FROM, MONITOR, START, STOP
 from haclusterd.scheduler.unpack.failures import Failures
 from haclusterd.scheduler.unpack.fencing_limits import FencingLimits
 from haclusterd.scheduler.unpack.found_state import FoundStates, note_probed

@@ -3,7 +3,9 @@
 import pytest
 
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import Discovery, Inventory, NodeKind, Resource
+from haclusterd.scheduler.model.definition import Discovery
+from haclusterd.scheduler.model.entities import NodeKind, Resource
+from haclusterd.scheduler.model.inventory import Inventory
 from tests.unpacked_cibs import block, found, inventory_of, meta, primitive, unpacked
 from tests.written_cibs import cib, read
 

@@ -3,7 +3,9 @@
 import pytest
 
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.scheduler.model.entities import Inventory, Needs, Node, NodeKind
+from haclusterd.scheduler.model.definition import Needs
+from haclusterd.scheduler.model.entities import Node, NodeKind
+from haclusterd.scheduler.model.inventory import Inventory
 from tests.unpacked_cibs import block, found, inventory_of, meta, primitive
 from tests.written_cibs import pair
 

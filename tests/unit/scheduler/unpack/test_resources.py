@@ -5,7 +5,8 @@ import pytest
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import Role
 from haclusterd.model.scores import INFINITY
-from haclusterd.scheduler.model.entities import Inventory, MultipleActive, Needs, Variant
+from haclusterd.scheduler.model.definition import MultipleActive, Needs, Variant
+from haclusterd.scheduler.model.inventory import Inventory
 from tests.unpacked_cibs import block, found, inventory_of, meta, primitive
 from tests.written_cibs import pair
 
