@@ -25,11 +25,14 @@ REQUEST_LENGTH_MAX = 8 * 1024
 
 
 def form_cluster(cib: Cib, command: commands.FormCluster, entry: Entry) -> Verdict:
-    """Form the cluster; every member is unseen until it joins."""
+    """Form the cluster; every member is unseen until it joins.
+
+    Something is known of a member before only where a cluster is recovered from it (`cib.recovery`).
+    """
     if cib.cluster_uuid:
         return refuse(cib, RefusalCode.ALREADY_FORMED, f"the cluster is formed already ({cib.cluster_uuid})")
     members = {member.name: member for member in sorted(command.members, key=lambda member: member.name)}
-    nodes = {name: NodeStatus(name, since=entry.at) for name in members}
+    nodes = {name: replace(cib.status.nodes.get(name, NodeStatus(name)), since=entry.at) for name in members}
     formed = replace(
         cib,
         cluster_uuid=command.cluster_uuid,

@@ -19,7 +19,7 @@ from haclusterd.adapters.machine.machine_identity import machine_marks
 from haclusterd.adapters.network.cluster_probe import Presence, probe
 from haclusterd.cib.backup import Backup, state_of
 from haclusterd.cib.codec import CodecError
-from haclusterd.cib.recovery import folded
+from haclusterd.cib.recovery import folded, status_of_the_one_left
 from haclusterd.entry_points.begun_recovery import (
     BegunRecovery,
     discard_prepared,
@@ -172,9 +172,9 @@ def _prepare(installation: Installation, found: Found, me: Member, author: str) 
     old = found.cib.version
     reason = f"recovered from {me.name} alone, entry {found.cib.index}"
     version = ConfigurationVersion(old.epoch + 1, author, now(), reason)
-    state = state_of(found.cib, found.cib.configuration)
+    state, status = state_of(found.cib, found.cib.configuration), status_of_the_one_left(found.cib, me.name)
     backup = Backup(version.at, state, found.earlier)
-    write_initial_state(bundles[me.name], successor(backup, state.configuration, version))
+    write_initial_state(bundles[me.name], successor(backup, state.configuration, version, status=status))
     return made
 
 

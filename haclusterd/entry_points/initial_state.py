@@ -3,8 +3,8 @@
 It is a file beside the node's certificates, in the form of a backup, the same for every node. Set-up turns it into the
 snapshot of a log that begins behind it: every node begins with it, or, where the file is missing, is sent it.
 
-Invariant: the state knows nothing of what ran anywhere; everything is probed. It must never be put into a directory
-that belongs to a node already.
+Invariant: everything is probed, and only of the node from which a cluster is recovered is it known what may run. The
+file must never be put into a directory that belongs to a node already.
 """
 
 import os
@@ -17,7 +17,7 @@ from haclusterd.cib.backup import Backup, BackupDamagedError, read_backup, write
 from haclusterd.cib.changes import ChangeKind
 from haclusterd.cib.codec import encode_cib
 from haclusterd.cib.recovery import STARTUP_PROBES, asking_what_runs
-from haclusterd.model.cluster import Cib, ConfigurationVersion, HistoryMark
+from haclusterd.model.cluster import Cib, ConfigurationVersion, HistoryMark, Status
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.history_chain import chained
 from haclusterd.model.ids import Term
@@ -35,10 +35,15 @@ BYTES_MAX: Final = 16 * 1024 * 1024
 
 
 def successor(
-    backup: Backup, configuration: Configuration, version: ConfigurationVersion, hidden: tuple[str, ...] = ()
+    backup: Backup,
+    configuration: Configuration,
+    version: ConfigurationVersion,
+    hidden: tuple[str, ...] = (),
+    status: Status | None = None,
 ) -> Backup:
     """Return the initial state of a cluster that begins with this configuration, as the version after the backup's.
 
+    `status` is what is known of the node that is left; None: nothing, since all nodes begin again.
     What the old cluster left running is looked for, whatever the configuration says; the version's reason names that.
     """
     old = backup.state
@@ -51,6 +56,7 @@ def successor(
         members=old.members,
         configuration=asking,
         version=version,
+        status=status or Status(),
         index=INITIAL_INDEX,
     )
     earlier = (*backup.earlier, (old.version, old.configuration)) if old.version.epoch else backup.earlier
@@ -86,7 +92,9 @@ def install_initial_state(installation: Installation, files: FilesDirectory, ter
         raise StoreDamagedError(f"{problem}. {remedy}") from None
     mark = _write_history(installation.state_directory / "history.sqlite", backup)
     old = backup.state
-    state = Cib(configuration=old.configuration, version=old.version, index=INITIAL_INDEX, history=mark)
+    state = Cib(
+        configuration=old.configuration, version=old.version, status=old.status, index=INITIAL_INDEX, history=mark
+    )
     begin_log(files, installation.cluster_uuid, installation.node, encode_cib(state), term)
     return True
 

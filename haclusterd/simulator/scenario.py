@@ -16,7 +16,7 @@ from functools import partial
 from haclusterd.cib import codec
 from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.cib.commands import ChangeConfiguration, ChangeMembers, Command, Edit, Envelope
-from haclusterd.cib.recovery import asking_what_runs, folded
+from haclusterd.cib.recovery import asking_what_runs, folded, status_of_the_one_left
 from haclusterd.model.cluster import Cib, Member, NodeState
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.fencing import FenceAction
@@ -291,7 +291,8 @@ class Cluster:
         life = Life(self.world, "recovery")
         found = read_log(self.hosts[name].disk.files(life), self._surroundings.cluster_uuid, name)
         life.end()
-        self.begin_again([node], successor_of(folded(found.snapshot, found.entries)), found.term)
+        lost = folded(found.snapshot, found.entries)
+        self.begin_again([node], replace(successor_of(lost), status=status_of_the_one_left(lost, name)), found.term)
         return found
 
     def restore_backup(self) -> None:

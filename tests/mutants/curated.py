@@ -14,6 +14,24 @@ ACTIVITY = (
         "a restored cluster asks nobody what runs, and starts what the lost one has left running on another node",
     ),
     Mutant(
+        "status_of_the_one_left",
+        "known is None",
+        "True",
+        "a recovered cluster does not know how the node that is left started what it runs, and starts it a second time",
+    ),
+    Mutant(
+        "status_of_the_one_left",
+        "not _uses_secrets(each)",
+        "True",
+        "a recovered cluster can neither find nor stop what was started with a secret of the lost one, for good",
+    ),
+    Mutant(
+        "form_cluster",
+        "cib.status.nodes.get(name, NodeStatus(name))",
+        "NodeStatus(name)",
+        "a cluster that is formed forgets what the node it was recovered from runs, and starts it a second time",
+    ),
+    Mutant(
         "_chosen",
         "chosen is OnFail.IGNORE and name in _NEVER_IGNORED and not settings.options.is_pacemaker_compatible",
         "False",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from haclusterd.cib.commands import Delete, PutResource, RequestLeader
+from haclusterd.cib.commands import Delete, Edit, PutResource, RequestLeader
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
@@ -10,7 +10,7 @@ from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import OTHER, RELOAD, SERVICE, Fate, Manners
-from haclusterd.simulator.hosts.truth import PIDFILE, Maker, promoted
+from haclusterd.simulator.hosts.truth import CALLED, PIDFILE, Maker, promoted
 from haclusterd.simulator.scenario import Cluster
 
 SOURCE, TARGET, THIRD = NodeName("n1"), NodeName("n2"), NodeName("n3")
@@ -25,6 +25,13 @@ def is_ordered(cluster: Cluster, node: str, resource: ResourceId, action: Action
     """Tell whether an order is open."""
     orders = cluster.cib.status.nodes[NodeName(node)].orders.values()
     return any(order.resource == resource and order.action is action for order in orders)
+
+
+def called(name: str, service: str) -> Edit:
+    """Return a resource that is this service, whatever its own name is."""
+    resource = configurations.primitive(name, start_timeout_ms=60_000).resource
+    assert isinstance(resource, Primitive)
+    return PutResource(replace(resource, parameters=(AttributeSet(f"{name}-parameters", ((CALLED, service),)),)))
 
 
 def make_dc(cluster: Cluster, node: NodeName) -> None:

@@ -4,28 +4,22 @@ from collections.abc import Callable
 
 import pytest
 
-from haclusterd.cib.commands import CleanUp, Delete, Edit, PutConstraint, PutResource, SetTicket, TicketChange
-from haclusterd.model.configuration import AttributeSet, Primitive, TicketConstraint
+from haclusterd.cib.commands import CleanUp, Delete, PutConstraint, PutResource, SetTicket, TicketChange
+from haclusterd.model.configuration import Primitive, TicketConstraint
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.records import replace
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import OTHER, Fate
-from haclusterd.simulator.hosts.truth import CALLED, Maker
+from haclusterd.simulator.hosts.truth import Maker
 from haclusterd.simulator.scenario import Cluster
 from tests.simulation import copies_scenarios as copies
-from tests.simulation.copies_scenarios import DB, SOURCE, TARGET, THIRD, VM, is_ordered
+from tests.simulation.copies_scenarios import DB, SOURCE, TARGET, THIRD, VM, called, is_ordered
 
 SHOP = ResourceId("shop")
 SLOW_START = Fate(duration_ms=4000, effect_at_percent=30)
 SLOW_STOP = Fate(duration_ms=3000, effect_at_percent=90)
 CONSTRAINTS = tuple(Delete("constraint", name) for name in ("cache-with-db", "db-then-cache", "db-on-n1"))
-
-
-def called(name: str, service: str) -> Edit:
-    resource = configurations.primitive(name).resource
-    assert isinstance(resource, Primitive)
-    return PutResource(replace(resource, parameters=(AttributeSet(f"{name}-parameters", ((CALLED, service),)),)))
 
 
 def _nothing(_cluster: Cluster, _node: NodeName) -> None:

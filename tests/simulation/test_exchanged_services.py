@@ -16,16 +16,10 @@ from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.hosts.truth import CALLED
 from haclusterd.simulator.scenario import Cluster
-from tests.simulation.copies_scenarios import SOURCE, TARGET, THIRD, VM, is_ordered
+from tests.simulation.copies_scenarios import SOURCE, TARGET, THIRD, VM, called, is_ordered
 
 LEFT, RIGHT = ResourceId("left"), ResourceId("right")
 SLOW_START = Fate(duration_ms=12_000, effect_at_percent=60)
-
-
-def called(name: str, service: str) -> Edit:
-    resource = configurations.primitive(name, start_timeout_ms=60_000).resource
-    assert isinstance(resource, Primitive)
-    return PutResource(replace(resource, parameters=(AttributeSet(f"{name}-parameters", ((CALLED, service),)),)))
 
 
 def exchanging() -> Cluster:

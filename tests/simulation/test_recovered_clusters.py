@@ -8,6 +8,7 @@ from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.hosts.configurations import SERVICES
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
+from tests.simulation.copies_scenarios import called
 
 N1 = NodeName("n1")
 DB = ResourceId("db")
@@ -126,3 +127,25 @@ def test_a_restored_cluster_looks_for_what_the_lost_one_left_running_though_no_s
     cluster.until(cluster.all_online, 20_000, "all are online")
     cluster.until_settled(30_000, "settled")
     assert cluster.runs_once(*SERVICES)
+
+
+@pytest.mark.parametrize("boots", [False, True])
+def test_what_runs_on_is_known_by_what_it_was_started_with_though_that_has_changed(boots: bool) -> None:
+    """`left` and `right` exchange their services, and nobody acts on that before the others are lost (seed 898168).
+
+    What runs as `right` is then the service of `left`, which must not start beside it.
+    """
+    cluster = Cluster(4).form()
+    cluster.configure([called("left", "one"), called("right", "two"), configurations.prefers("left", "n3"),
+                       configurations.prefers("right", "n1")])  # fmt: skip
+    cluster.until_settled(60_000, "both run")
+    cluster.configure([called("left", "two"), called("right", "one")])
+    lose_all_but_n1(cluster)
+    if boots:
+        cluster.power_off("n1")
+    cluster.recover("n1")
+    if boots:
+        cluster.power_on("n1")
+    cluster.hosts[N1].brain.enable()
+    cluster.until(lambda: cluster.runs_once("left", "right"), 60_000, "both run on n1")
+    cluster.until_settled(30_000, "settled")

@@ -17,9 +17,10 @@ from haclusterd.entry_points.cluster_setup import NodePlaces, make_bundles
 from haclusterd.entry_points.crm_recover import recover
 from haclusterd.entry_points.crm_restore import restore
 from haclusterd.entry_points.initial_state import INITIAL_STATE
-from haclusterd.model.cluster import Cib, ConfigurationVersion, Member
+from haclusterd.model.cluster import Cib, ConfigurationVersion, Member, NodeState, NodeStatus, Status
 from haclusterd.model.configuration import AttributeSet, Configuration
-from haclusterd.model.ids import NodeName, Term
+from haclusterd.model.history import ReloadInDoubt, ResourceHistory
+from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.records import replace
 from haclusterd.model.requests import Response
@@ -30,7 +31,15 @@ from haclusterd.runtime.settings import CONFIGURATION_FILE, load
 N1 = NodeName("n1")
 TERM = Term(7)
 CHANGES = frozenset({"os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "sqlite3.connect"})
+STARTED = ResourceHistory(
+    ResourceId("db"), AgentReference("ocf", "heartbeat", "pgsql"), parameters={"pgdata": "/srv/db"},
+    reloads=(ReloadInDoubt({"pgdata": "/srv/old"}),),
+)  # fmt: skip
+"""It runs, one way or the other."""
 CONFIGURED = Configuration(properties=(AttributeSet("cib-bootstrap-options", (("batch-limit", "7"),)),))
+RUNNING = Status(nodes={
+    N1: NodeStatus(N1, NodeState.ONLINE, Incarnation("boot", "token"), histories={ResourceId("db"): STARTED}),
+})  # fmt: skip
 
 
 def killed_at(act: Callable[[], Response], below: Path, moment: int) -> bool:
@@ -75,7 +84,7 @@ class Machine:
         self.state.mkdir(parents=True)
         uuid = load(self.directory / CONFIGURATION_FILE).cluster_uuid
         version = ConfigurationVersion(5, "root", WallTime(1), "before")
-        cib = Cib(cluster_uuid=uuid, cluster_name="web", configuration=CONFIGURED, version=version)
+        cib = Cib(cluster_uuid=uuid, cluster_name="web", configuration=CONFIGURED, version=version, status=RUNNING)
         files = FilesDirectory(self.state)
         begin_log(files, uuid, N1, encode_cib(cib), TERM)
         create_identity(files, uuid, N1)
@@ -143,6 +152,7 @@ def judge(machine: Machine, old: str) -> None:
     assert new is not None
     cib, term = machine.state_content(new)
     assert (cib.configuration, cib.version.epoch, term) == (CONFIGURED, 6, TERM)
+    assert cib.status.nodes[N1].histories == {ResourceId("db"): STARTED}
     assert machine.names() == COMPLETE
     assert (machine.directory.with_name("haclusterd.authority-1") / "authority.key").exists()
     aside = machine.state.with_name("haclusterd.before-recovery-1")
