@@ -69,4 +69,3 @@ def emphasis_of(number: int, *, has_switch: bool, is_heard: bool, has_members: b
     turn = number + number // len(pairs)
     places = range(number * PAIRS_OF_A_SEED, (number + 1) * PAIRS_OF_A_SEED)
     return Emphasis(subjects[turn % len(subjects)], tuple(pairs[place * STRIDE % len(pairs)] for place in places))
-

@@ -23,7 +23,7 @@ SPAWNER = Path(__file__).parents[2] / "entry_points" / "spawner.py"
 REQUEST_MARK = b"r"
 GO = b"go"
 FORKED, FORKED_OUTSIDE, FAILED = b"f", b"o", b"e"
-"""The spawner's messages, which it explains."""
+"""The spawner's messages; entry_points/spawner.py explains them."""
 ANSWER_BYTES = 64
 LOSSES_MAX = 3
 """Number of spawners in a row that ended without having started anything, after which none is used any more."""

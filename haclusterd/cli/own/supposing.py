@@ -80,8 +80,7 @@ def ask_for_plan(session: Session, asked: Mapping[str, Json]) -> Response:
     """Ask what would happen in the state that is supposed."""
     if session.supposed_of == LIVE:
         return session.ask("simulate", asked)
-    client = _other(session)
-    return client if isinstance(client, Response) else _ask(session, "simulate", asked)
+    return _objection(session) or _ask(session, "simulate", asked)
 
 
 def _ask(session: Session, verb: str, asked: Mapping[str, Json]) -> Response:
@@ -93,8 +92,8 @@ def _ask(session: Session, verb: str, asked: Mapping[str, Json]) -> Response:
     return client.call(Request("1", verb, asked, session.options), lambda _: None)
 
 
-def _other(session: Session) -> Response | None:
-    """Return why the other state cannot be asked; None: it can."""
+def _objection(session: Session) -> Response | None:
+    """Return why the state that is not the cluster's own cannot be asked; None: it can."""
     assert session.shadows is not None
     place = session.supposed_of
     if place.startswith(SHADOW) and place.removeprefix(SHADOW) not in session.shadows.names():
@@ -107,8 +106,7 @@ def _other(session: Session) -> Response | None:
 def _load(session: Session, source: str) -> Response:
     before = session.supposed_of
     session.supposed_of = source
-    answer = _other(session) if source != LIVE else None
-    answer = answer or ask_for_plan(session, {})
+    answer = ask_for_plan(session, {})
     if answer.exit:
         session.supposed_of = before
         return answer
@@ -126,11 +124,7 @@ def _supposed(session: Session, name: str, value: str) -> Response:
         session.supposed[each] = kept
     session.supposed[name].append(value)
     session.supposed = {key: values for key, values in session.supposed.items() if values}
-    answer = ask_for_plan(session, question(session))
-    if answer.exit:
-        session.supposed = before
-        return answer
-    return _show(session)
+    return _shown_if_planned(session, before)
 
 
 def _quorum(session: Session, value: str) -> Response:
@@ -142,6 +136,11 @@ def _quorum(session: Session, value: str) -> Response:
         return refused("BAD_ARGUMENT", f"{value!r} is neither true nor false", "crm cibstatus quorum false", 2)
     before = dict(session.supposed)
     session.supposed["quorum"] = [state]
+    return _shown_if_planned(session, before)
+
+
+def _shown_if_planned(session: Session, before: dict[str, list[str]]) -> Response:
+    """Show what is supposed; if the planner refuses it, suppose what was supposed `before`."""
     answer = ask_for_plan(session, question(session))
     if answer.exit:
         session.supposed = before
@@ -174,9 +173,9 @@ def _operation(session: Session, arguments: Mapping[str, Json]) -> Response:
 
 def _where(session: Session, resource: str) -> str:
     """Return the only node where a resource runs; empty when it is not one."""
-    ask = session.ask if session.supposed_of == LIVE else None
     asked: dict[str, Json] = {"resources": [resource]}
-    answer = ask("resource.status", asked) if ask else _ask(session, "resource.status", asked)
+    is_live = session.supposed_of == LIVE
+    answer = session.ask("resource.status", asked) if is_live else _ask(session, "resource.status", asked)
     nodes = set(_nodes(read(Resources, answer.data).resources)) if answer.data is not None else set()
     return nodes.pop() if len(nodes) == 1 else ""
 

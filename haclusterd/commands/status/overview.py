@@ -1,7 +1,7 @@
-"""Every resource of one CIB, looked at once: for answers that are about all of them.
+"""The state of every resource of one CIB, for answers that are about all of them.
 
-Answers are those of `resource_state`, one resource at a time there; here each node's history is read a single time, so
-that the status of ten thousand resources costs no more than reading them.
+It says of each what `resource_state` says of one. Each node's history is read a single time, so that the status of ten
+thousand resources costs no more than reading them.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -144,7 +144,6 @@ def _tops(configuration: Configuration) -> Mapping[ResourceId, ResourceId]:
             seen.add(step)
         found[resource] = step
     return found
-
 
 
 def lost_tickets(cib: Cib) -> Mapping[ResourceId, TicketConstraint]:

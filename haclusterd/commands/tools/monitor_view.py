@@ -43,11 +43,12 @@ _STATUS_WORDS = {
     ExecutionStatus.NO_FENCE_DEVICE: "No fence device",
     ExecutionStatus.NO_SECRETS: "CIB secrets unavailable",
 }
-_NOT_ACTIVE_PROBES = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.NOT_INSTALLED, ExitCode.PROMOTED})
+_ORDINARY_PROBES = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.NOT_INSTALLED, ExitCode.PROMOTED})
+"""What a probe may answer without being listed as a failure, expected or not."""
 
 
 class View:
-    """What both forms read."""
+    """What crm_mon shows of one CIB; its text and its XML are made of it."""
 
     def __init__(self, context: Context, sections: frozenset[str]) -> None:
         self.context = replace(context, cib=context.cib.as_in_force())
@@ -100,7 +101,7 @@ class View:
         for _, status in self.online():
             for history in recorded(status):
                 for record in records_of(history):
-                    is_quiet = record.is_probe and record.exit_code in _NOT_ACTIVE_PROBES
+                    is_quiet = record.is_probe and record.exit_code in _ORDINARY_PROBES
                     is_quiet = is_quiet and record.status in (ExecutionStatus.DONE, ExecutionStatus.ERROR)
                     if record.is_failure and not is_quiet:
                         yield status, history, record

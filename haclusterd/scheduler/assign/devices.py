@@ -52,10 +52,11 @@ class Choice:
     devices: tuple[DeviceId, ...]
     change: str = ""
     """Why what runs there must be restarted with them; empty: it goes on with what it holds, or does not run there."""
-    robbed: tuple[ResourceId, ...] = ()
-    """Who runs, and has to stop for it."""
+    preempted: tuple[ResourceId, ...] = ()
+    """Those that run and have to stop for it."""
     awaited: tuple[ResourceId, ...] = ()
-    """Who has to give one of them back before a start: those, and who has stopped and is not proven to."""
+    """Those that have to give one of them back before a start: the preempted, and what has stopped and is not proven
+    to."""
     has_degraded: bool = False
     """Whether a degraded one is new to the resource."""
     is_kept: bool = False
@@ -83,9 +84,9 @@ class Pool:
         self._node = node
         self._known = known
         self._owners = owners
-        """Those who run there, by the name under which they are recorded."""
+        """The resources that run there, by the name under which they are recorded."""
         self._others_by_name = others
-        """All resources likewise, as far as they are still configured."""
+        """All configured resources, by the name under which they are recorded."""
         self._claimants = {claim.resource for claims in known.claims.values() for claim in claims}
         self._has_ending = any(claim.is_over for claims in known.claims.values() for claim in claims)
         self._lowest_priority = min((owner.assignment.priority for owner in owners.values()), default=INFINITY)
@@ -115,12 +116,12 @@ class Pool:
             # It uses something already, and goes on with that.
             return Choice(()) if runs_without else None
         chosen = (*kept, *found)
-        # Who shares a device that has room for one more gives nothing back.
+        # A device that is shared and has room for one more is given back by nobody.
         barred = [device for device in found if self._objection(device, resource, demand)]
         return Choice(
             tuple(chosen),
             self._why_changed(held, kept, demand) if is_here and held else "",
-            tuple(sorted({name for device in barred for name in self._robbed(device, resource)})),
+            tuple(sorted({name for device in barred for name in self._preempted_of(device, resource)})),
             tuple(sorted({name for device in barred for name in self._others(device, resource)})),
             has_degraded=any(self._state(device) is not DeviceState.OK for device in found),
             is_reserved=not runs_without or resource.found.is_failed,
@@ -174,7 +175,7 @@ class Pool:
         return f"{words}, {len(unfit)} unfit ({self._unfit_ones(unfit)})" if unfit else words
 
     def known_here(self) -> Iterable[ResourceId]:
-        """Return, by their recorded names, who runs here or has a claim here: they are not like any other."""
+        """Return the recorded names of what runs or has a claim here: what others are offered does not hold for it."""
         return {*self._claimants, *self._owners}
 
     # -- what is there ----------------------------------------------------------------------------------------------
@@ -261,7 +262,7 @@ class Pool:
         ]
         amounts = {claim.resource: claim.memory_mib for claim in claims}
         takers = {name: amount for name, amount in self._taken.get(device, {}).items() if name != resource.id}
-        # One who holds a device and has been given it again stands in both tables.
+        # A resource that holds a device and has been given it again is in both tables.
         amounts = {name: amount for name, amount in amounts.items() if self._id_of(name) not in takers} | takers
         if not demand.is_shared:
             return 0 if not amounts else None
@@ -278,9 +279,9 @@ class Pool:
     # -- what to take -----------------------------------------------------------------------------------------------
 
     def _victims(self, resource: Resource) -> tuple[ResourceId, ...]:
-        """Return whose devices may be taken: of lower priority and not placed yet.
+        """Return the resources whose devices may be taken: those of lower priority that are not placed yet.
 
-        Those who have stopped are among them: otherwise they would start again with what was taken from them.
+        What has stopped is among them: otherwise it would start again with what was taken from it.
         """
         limit = resource.assignment.priority
         running = [name for name, owner in self._owners.items() if _is_below(owner, limit) and owner.is_managed]
@@ -291,7 +292,7 @@ class Pool:
         ]
         return (*running, *gone)
 
-    def _robbed(self, device: DeviceId, resource: Resource) -> list[ResourceId]:
+    def _preempted_of(self, device: DeviceId, resource: Resource) -> list[ResourceId]:
         return [name for name in self._others(device, resource) if name in self._owners]
 
     def _fill(
@@ -306,8 +307,8 @@ class Pool:
         for device in self._known.devices.values():
             if device.id in kept or not suits(device, demand) or not self._is_fit(device.id):
                 continue
-            is_robbed = any(name in victims for name in self._others(device.id, resource))
-            if not is_robbed and self._objection(device.id, resource, demand):
+            is_preempted = any(name in victims for name in self._others(device.id, resource))
+            if not is_preempted and self._objection(device.id, resource, demand):
                 continue
             room = self._room(device.id, resource, demand, victims)
             if room is not None:
@@ -339,14 +340,14 @@ class Pool:
         self, resource: Resource, demand: DeviceDemand, rooms: Mapping[DeviceId, int]
     ) -> Callable[[DeviceId], tuple[object, ...]]:
         def key(device: DeviceId) -> tuple[object, ...]:
-            robbed = [self._owners[name] for name in self._robbed(device, resource)]
+            preempted = [self._owners[name] for name in self._preempted_of(device, resource)]
             return (
                 self._state(device) is not DeviceState.OK,
                 # A shared device that fits just so is better than one that is empty.
                 rooms[device] if demand.is_shared else 0,
-                len(robbed),
-                sum(owner.assignment.priority for owner in robbed),
-                -max((self._started_at(owner) for owner in robbed), default=0),
+                len(preempted),
+                sum(owner.assignment.priority for owner in preempted),
+                -max((self._started_at(owner) for owner in preempted), default=0),
                 self._place(device),
             )
 
@@ -358,11 +359,11 @@ class Pool:
         return int(record.run_at) if record is not None else 0
 
     def _worth(self, members: list[DeviceId], missing: int, resource: Resource) -> tuple[object, ...]:
-        """The best group: healthy, nobody to be robbed, and as little room left over as can be."""
+        """Return the sort key of a group, the best first: healthy, nothing preempted, the smallest that suffices."""
         used = members[:missing]
         return (
             sum(self._state(device) is not DeviceState.OK for device in used),
-            sum(bool(self._robbed(device, resource)) for device in used),
+            sum(bool(self._preempted_of(device, resource)) for device in used),
             sum(bool(self._others(device, resource)) for device in used),
             len(members),
             self._place(used[0]) if used else ("", ""),
@@ -380,10 +381,10 @@ def _is_below(owner: Resource, priority: int) -> bool:
 
 
 class _Offers:
-    """What the nodes offer to anybody who needs certain devices and has none there.
+    """What the nodes offer to a resource that has certain needs and neither runs nor has a claim there.
 
-    It is the same for all that need the same, and changes only where something was taken or given back: plans with
-    thousands of resources live on it.
+    It is the same for all resources with the same needs, and changes only where something was taken or given back:
+    without that, plans with thousands of resources would take too long.
     """
 
     def __init__(self, demand: DeviceDemand, pools: Mapping[NodeName, Pool], nodes: Iterable[NodeName]) -> None:
@@ -400,7 +401,7 @@ class _Offers:
         self._stale.add(node)
 
     def look(self, resource: Resource, known_at: Collection[NodeName]) -> None:
-        """Work out what has changed, by the eyes of one who is known at some nodes, which are left for the next."""
+        """Look at the changed nodes again for one resource; those where it is known are left for the next resource."""
         for name in sorted(self._stale.difference(known_at)):
             pool = self._pools[name]
             choice = pool.choose(resource, self._demand)
@@ -488,13 +489,13 @@ class DevicePools:
             choice = self._pools[name].choose(resource, demand) if can_use(name) else None
             if choice is not None:
                 found[name] = choice
-        return found or _least_robbing(self._holding([(resource, demand)], can_use, takes_from_lower=True))
+        return found or _with_fewest_preempted(self._holding([(resource, demand)], can_use, takes_from_lower=True))
 
     def _fitting_together(
         self, parts: Sequence[tuple[Resource, DeviceDemand]], can_use: Callable[[NodeName], bool]
     ) -> dict[NodeName, Choice]:
         found = self._holding(parts, can_use, takes_from_lower=False)
-        return found or _least_robbing(self._holding(parts, can_use, takes_from_lower=True))
+        return found or _with_fewest_preempted(self._holding(parts, can_use, takes_from_lower=True))
 
     def _holding(
         self,
@@ -557,7 +558,7 @@ class DevicePools:
             offers.changed(node)
 
 
-def _least_robbing(fitting: Mapping[NodeName, Choice]) -> dict[NodeName, Choice]:
+def _with_fewest_preempted(fitting: Mapping[NodeName, Choice]) -> dict[NodeName, Choice]:
     """Leave the nodes on which the fewest have to give their devices back."""
-    fewest = min((len(choice.robbed) for choice in fitting.values()), default=0)
-    return {name: choice for name, choice in fitting.items() if len(choice.robbed) == fewest}
+    fewest = min((len(choice.preempted) for choice in fitting.values()), default=0)
+    return {name: choice for name, choice in fitting.items() if len(choice.preempted) == fewest}
