@@ -1,4 +1,4 @@
-"""When survivors may assume that a lost node's own watchdog has reset it (safety.md §2, "Watchdog fencing").
+"""When survivors may assume that a lost node's own watchdog has reset it (safety.md §2).
 
 Nothing is executed: the DC waits W from when it saw the loss committed, in this very term, and then records success,
 which takes a quorum. By then the node was reset, or is proven to run nothing: an empty node is fed, and may be heard.

@@ -4,7 +4,7 @@ A date is judged by a clock, and clocks differ; nodes also apply the log at diff
 rule for itself. The DC does, and commits which blocks are in force (`machines.rule_judge`, safety.md §1). Plans,
 pacers, fencing and `apply` go by that. Judged are properties, attributes of nodes, meta-attributes, defaults of
 resources and parameters of fence devices, where the rule looks at dates only. Any other rule is the scheduler's alone,
-and verification refuses there what is read without it (`commands.verify_ruled`).
+and verification refuses there what is read without it (`commands.verify.ruled`).
 """
 
 from collections.abc import Callable, Collection, Mapping

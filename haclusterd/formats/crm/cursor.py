@@ -1,7 +1,7 @@
 """Reading one statement, token by token: what is expected next, and the reports when it is not there.
 
-`RefusedError` ends the reading of one statement and never leaves `crm_syntax`; faults that do not hinder going on (a
-bad value among good ones) are only noted, so that one statement can report several.
+`RefusedError` ends the reading of one statement and never leaves `formats.crm.parser`; faults that do not hinder going
+on (a bad value among good ones) are only noted, so that one statement can report several.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Rules as crm text; what `crm_rules` reads back as equal rules."""
+"""Rules as crm text, which `formats.crm.rules` reads back as equal rules."""
 
 from collections.abc import Sequence
 

@@ -206,7 +206,7 @@ def _is_other(
 
 
 def _meta(action: Action, resource: Resource, lasting: Mapping[str, str], timeout: str) -> dict[str, str]:
-    """What the agent finds in OCF_RESKEY_CRM_meta_* (docs/design: agents); `lasting` is that of the resource."""
+    """What an agent finds in OCF_RESKEY_CRM_meta_* (agents-and-fencing.md §1.5); `lasting` is the resource's part."""
     assert action.node is not None
     meta = {
         **lasting,
