@@ -9,13 +9,14 @@ name says seconds). A sample is its labels in the order of `labels`, and then it
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from haclusterd.cib.derived.wishes import node_flag
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.status import fencing_cover
 from haclusterd.commands.status.devices import claimable, storm_of, usable
 from haclusterd.commands.status.headlines import cut_from_here, headlines, missing_voters
 from haclusterd.commands.status.overview import Overview
-from haclusterd.commands.status.resource_state import Instance, InstanceState, base_of, node_flag
+from haclusterd.commands.status.resource_state import Instance, InstanceState, base_of
 from haclusterd.commands.status.status import acting_dc
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.alerts import targets
@@ -26,7 +27,7 @@ from haclusterd.model.counted import BUCKETS_MS, Spans
 from haclusterd.model.devices import DeviceState, RecoveryPhase, state_in_force
 from haclusterd.model.fencing import DeviceProof
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.model.properties import read_boolean
+from haclusterd.model.properties import read_boolean_or
 from haclusterd.model.records import dataclass
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.scores import parse as parse_score
@@ -423,7 +424,7 @@ def _resources(overview: Overview) -> Iterator[Sample]:
             group = step if isinstance(above, Group) else group
             clone = step if isinstance(above, Clone | Bundle) else clone
         meta = overview.meta(resource)
-        managed = str(_is_true(meta.get("is-managed", "true"))).lower()
+        managed = str(read_boolean_or(meta.get("is-managed", "true"), default=True)).lower()
         for instance in overview.instances(resource.id) or (None,):
             node = "" if instance is None else instance.node
             role = _role(overview, resource.id, instance)
@@ -454,13 +455,6 @@ def _statuses(instance: Instance | None) -> Mapping[str, bool]:
         "failed": state in (InstanceState.FAILED, InstanceState.BLOCKED),
         "failure_ignored": False,
     }
-
-
-def _is_true(text: str) -> bool:
-    try:
-        return read_boolean(text)
-    except ValueError:
-        return True
 
 
 VERBS = (carry_out_by("metrics", metrics, answers(Metrics)),)

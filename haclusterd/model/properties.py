@@ -15,6 +15,7 @@ from haclusterd.model.rows import (
     live_objection,
     objection,
     read_boolean,
+    read_boolean_or,
     read_integer,
     read_percentage,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "objection",
     "property_row",
     "read_boolean",
+    "read_boolean_or",
 ]
 
 BOOTSTRAP_OPTIONS = "cib-bootstrap-options"

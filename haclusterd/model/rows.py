@@ -62,6 +62,14 @@ def read_boolean(text: str) -> bool:
     raise ValueError(f"not a boolean: {text!r} (write true or false)")
 
 
+def read_boolean_or(text: str | None, *, default: bool) -> bool:
+    """Read a boolean; what is not set or is no boolean counts as `default`."""
+    try:
+        return default if text is None else read_boolean(text)
+    except ValueError:
+        return default
+
+
 _COMPARED_WHOLE = (ValueType.BOOLEAN, ValueType.CHOICE)
 """Types of which Pacemaker compares the whole text, spaces too."""
 _LEADING = re.compile(r"\s*([+-]?[0-9]{1,18})(?![0-9])")

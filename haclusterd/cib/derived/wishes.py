@@ -10,9 +10,17 @@ from haclusterd.model.availability import Cause
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import effective, parts_of
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.model.properties import ClusterProperties, read_boolean
+from haclusterd.model.properties import ClusterProperties, read_boolean_or
 
 _UNPROMOTED: Final = frozenset({"slave", "unpromoted"})
+
+
+def node_flag(cib: Cib, node: NodeName, name: str) -> bool:
+    """Return a boolean node attribute, configured or transient: standby, maintenance."""
+    entry, status = cib.in_force.nodes.get(node), cib.status.nodes.get(node)
+    configured = {} if entry is None else effective(entry.attributes)
+    text = configured.get(name) or ("" if status is None else status.attributes.get(name, ""))
+    return read_boolean_or(text, default=False)
 
 
 class Wishes:
@@ -36,16 +44,19 @@ class Wishes:
         status = self._cib.status.nodes.get(node)
         if status is not None and status.is_leaving:
             return Cause.SHUTDOWN
-        if self._flag(node, "standby"):
+        if node_flag(self._cib, node, "standby"):
             return Cause.STANDBY
-        return Cause.MAINTENANCE if self._flag(node, "maintenance") else None
+        return Cause.MAINTENANCE if node_flag(self._cib, node, "maintenance") else None
 
     def is_unmanaged(self, resource: ResourceId, node: NodeName) -> bool:
         """Return whether an administrator has made a resource unmanaged."""
-        if ClusterProperties(self._cib.in_force).boolean("maintenance-mode") or self._flag(node, "maintenance"):
+        properties = ClusterProperties(self._cib.in_force)
+        if properties.boolean("maintenance-mode") or node_flag(self._cib, node, "maintenance"):
+            return True
+        if read_boolean_or(self._meta(resource, "maintenance"), default=False):
             return True
         is_managed = self._meta(resource, "is-managed")
-        return _is_true(self._meta(resource, "maintenance")) or bool(is_managed and not _is_true(is_managed))
+        return bool(is_managed) and not read_boolean_or(is_managed, default=False)
 
     def _meta(self, resource: ResourceId, name: str) -> str:
         """Return a meta-attribute, of the resource itself or of the innermost container that sets it."""
@@ -65,15 +76,3 @@ class Wishes:
             yield resource
             seen.add(resource)
             resource = self._parents.get(resource, resource)
-
-    def _flag(self, node: NodeName, name: str) -> bool:
-        entry, status = self._cib.in_force.nodes.get(node), self._cib.status.nodes.get(node)
-        configured = {} if entry is None else effective(entry.attributes)
-        return _is_true(configured.get(name) or ("" if status is None else status.attributes.get(name, "")))
-
-
-def _is_true(text: str) -> bool:
-    try:
-        return read_boolean(text)
-    except ValueError:
-        return False

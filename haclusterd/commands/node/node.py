@@ -1,6 +1,7 @@
 """Verbs about nodes: show, standby, online, fence."""
 
 from haclusterd.cib.commands import Command, RequestFence, SetTransientAttribute
+from haclusterd.cib.derived.wishes import node_flag
 from haclusterd.commands.attribute_sets import with_value, without
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
@@ -8,7 +9,7 @@ from haclusterd.commands.names import find_node, node_names
 from haclusterd.commands.outcome import Condition, Outcome, refusal
 from haclusterd.commands.planning.planning import settled, staleness
 from haclusterd.commands.status import fencing_cover
-from haclusterd.commands.status.resource_state import node_flag, primitives_on
+from haclusterd.commands.status.resource_state import primitives_on
 from haclusterd.commands.status.status import node_answer
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model import durations

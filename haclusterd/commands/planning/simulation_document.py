@@ -22,7 +22,7 @@ from haclusterd.model.graph import ActionKind, BundlePart, Change, GraphAction, 
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, Role
-from haclusterd.model.properties import read_boolean
+from haclusterd.model.properties import read_boolean_or
 from haclusterd.verbs.answers.simulation import (
     PlannedAction,
     PlannedChange,
@@ -106,7 +106,7 @@ class SimulationDocument:
         entry = self._cib.configuration.nodes.get(status.name)
         attributes = {**(effective(entry.attributes) if entry is not None else {}), **status.attributes}
         for name in ("standby", "maintenance"):
-            if _is_true(attributes.get(name, "")):
+            if read_boolean_or(attributes.get(name, ""), default=False):
                 return name
         return "leaving" if status.is_leaving else "online"
 
@@ -190,13 +190,6 @@ class SimulationDocument:
             elif node in placement.now_on and (placement.is_managed or placement.is_blocked):
                 return None
         return tuple(sorted(after))
-
-
-def _is_true(text: str) -> bool:
-    try:
-        return read_boolean(text)
-    except ValueError:
-        return False
 
 
 def _rows(

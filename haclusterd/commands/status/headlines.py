@@ -8,13 +8,14 @@ fenced again and again, one more loss leaves a quorum, nothing has failed, and n
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 
+from haclusterd.cib.derived.wishes import node_flag
 from haclusterd.commands.certificates import ending
 from haclusterd.commands.context import Context, LiveView
 from haclusterd.commands.status import fencing_cover
 from haclusterd.commands.status.devices import troubles
 from haclusterd.commands.status.node_health import votes
 from haclusterd.commands.status.overview import Overview
-from haclusterd.commands.status.resource_state import InstanceState, meta_flag, node_flag
+from haclusterd.commands.status.resource_state import InstanceState, meta_flag
 from haclusterd.commands.status.waits import (
     Wait,
     span,

@@ -272,15 +272,3 @@ def can_be_promoted(configuration: Configuration, top: Resource) -> bool:
     if isinstance(top, Bundle):
         return bool(top.promoted_max)
     return isinstance(top, Clone) and collective_flag(configuration, top, "promotable")
-
-
-def node_flag(cib: Cib, node: NodeName, name: str) -> bool:
-    """Return a boolean node attribute, configured or transient: standby, maintenance."""
-    entry = cib.in_force.nodes.get(node)
-    status = cib.status.nodes.get(node)
-    configured = {} if entry is None else effective(entry.attributes)
-    text = configured.get(name) or ("" if status is None else status.attributes.get(name, ""))
-    try:
-        return read_boolean(text)
-    except ValueError:
-        return False

@@ -1,5 +1,6 @@
 """`crm status`: everything a person looks at first, as data."""
 
+from haclusterd.cib.derived.wishes import node_flag
 from haclusterd.commands.context import Context, HeardFrom, Hold
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status import fencing_cover
@@ -7,7 +8,7 @@ from haclusterd.commands.status.devices import claimable, usable
 from haclusterd.commands.status.headlines import Headline, headlines, missing_voters, reaches_majority
 from haclusterd.commands.status.node_health import votes
 from haclusterd.commands.status.overview import Overview
-from haclusterd.commands.status.resource_state import Failure, Instance, meta_flag, node_flag
+from haclusterd.commands.status.resource_state import Failure, Instance, meta_flag
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus, TicketState
 from haclusterd.model.configuration import Group, Location, Primitive, Resource, TicketConstraint, contained

@@ -7,6 +7,7 @@ crm_mon printed. Nothing here decides anything.
 from collections.abc import Iterator
 
 from haclusterd.cib.activity import history_says_promoted
+from haclusterd.cib.derived.wishes import node_flag
 from haclusterd.commands.context import Context
 from haclusterd.commands.status.node_health import votes
 from haclusterd.commands.status.overview import Overview
@@ -17,14 +18,13 @@ from haclusterd.commands.status.resource_state import (
     can_be_promoted,
     instances_on,
     meta_flag,
-    node_flag,
 )
 from haclusterd.formats.cib_xml.status_writer import node_numbers
 from haclusterd.model.cluster import NodeState, NodeStatus
 from haclusterd.model.configuration import Bundle, Clone, Group, Primitive, Resource, contained, effective
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
-from haclusterd.model.properties import read_boolean
+from haclusterd.model.properties import read_boolean, read_boolean_or
 from haclusterd.model.records import dataclass
 
 _PENDING = {
@@ -198,7 +198,8 @@ class Rows:
         return CloneRow(
             resource.id, resource.child, self._clone_instances(resource),
             can_be_promoted(self.cib.in_force, resource),
-            _true(meta, "globally-unique"), _is_managed(meta), _is_disabled(meta), meta.get("target-role", ""),
+            read_boolean_or(meta.get("globally-unique"), default=False),
+            _is_managed(meta), _is_disabled(meta), meta.get("target-role", ""),
         )  # fmt: skip
 
     def _own_meta(self, resource: Resource) -> dict[str, str]:
@@ -297,13 +298,6 @@ def primitives_in(row: Row) -> Iterator[PrimitiveRow]:
     else:
         for each in row.instances:
             yield from primitives_in(each)
-
-
-def _true(meta: dict[str, str], name: str) -> bool:
-    try:
-        return read_boolean(meta.get(name, "false"))
-    except ValueError:
-        return False
 
 
 def _is_managed(meta: dict[str, str]) -> bool:

@@ -7,7 +7,7 @@ from haclusterd.commands.verify.judgement import Judgement, pairs
 from haclusterd.model.configuration import Clone, Primitive
 from haclusterd.model.devices import DEVICE_META, GPUS
 from haclusterd.model.ids import UNITS
-from haclusterd.model.rows import read_boolean
+from haclusterd.model.rows import read_boolean_or
 from haclusterd.reports.codes import Code
 
 _GANG = "gpu-gang"
@@ -61,7 +61,7 @@ def _check_primitive(judgement: Judgement, primitive: Primitive) -> None:
             what=f"{primitive.id}: gpu-profile",
             why=why,
         )
-    if _is_true(meta.get("allow-migrate", "")):
+    if read_boolean_or(meta.get("allow-migrate", ""), default=False):
         why = f"what holds devices is not migrated live: where it moves it stops and starts ({GPUS})"
         judgement.note(
             Code.WITHOUT_EFFECT,
@@ -69,10 +69,3 @@ def _check_primitive(judgement: Judgement, primitive: Primitive) -> None:
             what=f"{primitive.id}: allow-migrate",
             why=why,
         )
-
-
-def _is_true(text: str) -> bool:
-    try:
-        return read_boolean(text)
-    except ValueError:
-        return False

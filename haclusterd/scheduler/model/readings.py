@@ -3,17 +3,9 @@
 import re
 
 from haclusterd.model import durations, scores
-from haclusterd.model.properties import read_boolean
+from haclusterd.model.properties import read_boolean_or
 
-
-def boolean(text: str | None, default: bool) -> bool:
-    """Read a boolean."""
-    if text is None:
-        return default
-    try:
-        return read_boolean(text)
-    except ValueError:
-        return default
+boolean = read_boolean_or
 
 
 def score(text: str | None, default: int) -> int:

@@ -32,7 +32,7 @@ from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.records import dataclass
-from haclusterd.model.rows import read_boolean
+from haclusterd.model.rows import read_boolean, read_boolean_or
 from haclusterd.model.scores import INFINITY
 from haclusterd.simulator.checks.shapes import Limits, limits_of
 from haclusterd.simulator.hosts.truth import Truth, base_of, is_promoted, number_of, promoted
@@ -187,7 +187,8 @@ class _Reading:
 
     def _is_managed(self, resource: ResourceId) -> bool:
         meta = self._meta(resource)
-        is_left_alone = _is_true(meta.get("maintenance")) or self._properties.boolean("maintenance-mode")
+        is_maintained = read_boolean_or(meta.get("maintenance"), default=False)
+        is_left_alone = is_maintained or self._properties.boolean("maintenance-mode")
         return not is_left_alone and read_boolean(meta.get("is-managed", "true"))
 
     def _is_kept_stopped(self, resource: ResourceId) -> bool:
@@ -337,7 +338,8 @@ class _Reading:
         member = self.cib.members.get(name)
         if status.state is not NodeState.ONLINE or member is None or member.is_witness:
             return False
-        if self._is_maintained(status) or _is_true(self._attribute(status, "standby")) or status.is_leaving:
+        is_on_standby = read_boolean_or(self._attribute(status, "standby"), default=False)
+        if self._is_maintained(status) or is_on_standby or status.is_leaving:
             return False
         if self._has_failed_on(status, resource) or self._is_on_standby_for_failure(status):
             return False
@@ -469,7 +471,7 @@ class _Reading:
     # -- nodes ------------------------------------------------------------------------------------------------------
 
     def _is_maintained(self, status: NodeStatus) -> bool:
-        return _is_true(self._attribute(status, "maintenance"))
+        return read_boolean_or(self._attribute(status, "maintenance"), default=False)
 
     def _attribute(self, status: NodeStatus, name: str) -> str | None:
         if name in status.attributes:
@@ -504,10 +506,3 @@ def _named(constraint: Constraint) -> set[str]:
 
 def _has_failed(history: ResourceHistory) -> bool:
     return bool(history.fail_counts) or any(record.is_failure for record in history.records.values())
-
-
-def _is_true(text: str | None) -> bool:
-    try:
-        return text is not None and read_boolean(text)
-    except ValueError:
-        return False
