@@ -23,12 +23,17 @@ _BAD = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 
 
 _ESCAPED = ('"', "\\", "\t")
+_CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f]")
+_SHORTLY_ESCAPED = "\b\n\f\r"
 
 
 def bytes_in_log(text: str) -> int:
-    """Return how many bytes a text takes in an entry of the log; one without the characters that no value can have."""
+    """Return how many bytes a text takes in an entry of the log, which is JSON: a control character takes six."""
     size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-    return size + sum(map(text.count, _ESCAPED))
+    size += sum(map(text.count, _ESCAPED))
+    if text.isprintable():
+        return size
+    return size + 5 * len(_CONTROLS.findall(text)) - 4 * sum(map(text.count, _SHORTLY_ESCAPED))
 
 
 def unfit_for_name(name: str) -> str | None:

@@ -1699,6 +1699,18 @@ RAFT = (
 
 ANSWERS = (
     Mutant(
+        "order_answers:_batches",
+        "size + weight > RESULTS_BYTES",
+        "False",
+        "ten agents print control characters, no entry holds their results, and their orders stay open for ever",
+    ),
+    Mutant(
+        "OrderAnswers.of_agent",
+        "sum(map(bytes_in_log, names)) > RESTART_PARAMETERS_BYTES",
+        "False",
+        "an agent has thousands of parameters, no entry holds the result of its start, and the order stays open",
+    ),
+    Mutant(
         "_refusal_before",
         "each.request == envelope.request",
         "False",

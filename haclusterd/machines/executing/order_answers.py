@@ -5,7 +5,7 @@ a boot. Their times are by the DC's clock, as far as orders have shown it: the D
 expire. On a node whose clock is behind they would expire at once, and what fails there would never move away.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from haclusterd.cib.commands import RecordResults
 from haclusterd.machines.effects import Propose, Scope
@@ -15,10 +15,17 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
 from haclusterd.model.records import replace
+from haclusterd.model.words import bytes_in_log
 from haclusterd.scheduler.model.digests import restart_digest_of
 
 RESULTS_MAX = 10
-"""Maximum number of results in one command: with their output they stay below the store's limit."""
+"""Maximum number of results in one command."""
+RESULTS_BYTES = 32_000
+"""Approximate size of the results in one command, which stays well below the store's limit, as one result does."""
+RESULT_BYTES = 600
+"""Approximate size of a result without its texts."""
+RESTART_PARAMETERS_BYTES = 8_000
+"""If the names of the parameters that only a restart changes take more, each change of a parameter is a restart."""
 OUTPUT_MAX = 800
 """Characters that are kept of each of an agent's outputs: its end, where the cause usually is."""
 REASON_MAX = 500
@@ -67,8 +74,7 @@ class OrderAnswers:
             return ()
         results, self._results = self._results, []
         effects: list[Propose] = []
-        for start in range(0, len(results), RESULTS_MAX):
-            batch = tuple(results[start : start + RESULTS_MAX])
+        for batch in _batches(results):
             key = f"results:{batch[0].order or batch[0].resource}:{batch[0].call_id}"
             effects.append(Propose(Scope.INCARNATION, key, RecordResults(self._node, incarnation, batch)))
         return effects
@@ -96,9 +102,9 @@ class OrderAnswers:
             target_exit_code=order.target_exit_code,
             output={"stdout": result.stdout[-OUTPUT_MAX:], "stderr": result.stderr[-OUTPUT_MAX:]},
         )
-        if result.restart_parameters is None:
-            return answer
         names = result.restart_parameters
+        if names is None or sum(map(bytes_in_log, names)) > RESTART_PARAMETERS_BYTES:
+            return answer
         digest = restart_digest_of(order.lasting_parameters, names)
         return replace(answer, restart_digest=digest, restart_parameters=names)
 
@@ -136,6 +142,26 @@ class OrderAnswers:
                 target_exit_code=ExitCode.OK if is_done else order.target_exit_code,
             )
         )
+
+
+def _batches(results: Sequence[OperationResult]) -> Iterator[tuple[OperationResult, ...]]:
+    """Split results into commands that entries of the log can hold: agents print any characters, of up to six bytes."""
+    batch: list[OperationResult] = []
+    size = 0
+    for result in results:
+        weight = _weight(result)
+        if batch and (size + weight > RESULTS_BYTES or len(batch) == RESULTS_MAX):
+            yield tuple(batch)
+            batch, size = [], 0
+        batch.append(result)
+        size += weight
+    if batch:
+        yield tuple(batch)
+
+
+def _weight(result: OperationResult) -> int:
+    texts = (result.exit_reason, *result.output.values(), *(result.restart_parameters or ()))
+    return RESULT_BYTES + sum(map(bytes_in_log, texts))
 
 
 def _exit_code_of(result: AgentResult) -> ExitCode:
