@@ -14,6 +14,12 @@ ACTIVITY = (
         "a restored cluster asks nobody what runs, and starts what the lost one has left running on another node",
     ),
     Mutant(
+        "_has_one_digest",
+        "not resource.definition.parameter_sets and not resource.found.is_removed",
+        "not resource.definition.parameter_sets",
+        "a service is recorded with the parameters of a former instance of its name: others refuse its start for ever",
+    ),
+    Mutant(
         "status_of_the_one_left",
         "known is None",
         "True",

@@ -8,10 +8,12 @@ import pytest
 
 from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.model.cluster import Cib, NodeStatus
+from haclusterd.model.graph import ActionKind
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExitCode
 from haclusterd.model.records import replace
+from haclusterd.scheduler.model.digests import digest_of
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.model.plan_cache import PlanCache
 from haclusterd.scheduler.schedule import schedule
@@ -123,6 +125,26 @@ class TestKeptPlan:
     def test_another_node_that_is_lost_does(self) -> None:
         self.cluster.lose("n2")
         assert not self.is_given_again()
+
+
+@pytest.mark.parametrize("is_started", [True, False], ids=["runs", "was probed"])
+def test_what_was_an_instance_of_another_shape_gives_its_digest_to_nothing_else(is_started: bool) -> None:
+    """Both are called `web:0` while both are planned (seed 416637)."""
+    cluster, cache = ScheduledCluster.of(("n1", "n2")), PlanCache()
+    for text in (
+        f"primitive web ocf:heartbeat:Dummy\nclone webs web meta globally-unique=true clone-max={int(is_started)}",
+        "primitive web ocf:heartbeat:Dummy params fake=other\nclone webs web meta clone-max=1",
+    ):
+        cluster.configure(configured(text))
+        started = []
+        while (plan := schedule(cluster.cib, cluster.now, cache=cache)).graph.actions:
+            assert plan == schedule(cluster.cib, cluster.now)
+            for action in plan.graph.actions.values():
+                if action.name == "start" and action.kind is ActionKind.RESOURCE:
+                    started.append((action.definition, action.parameters))
+                if not cluster.perform(action):
+                    break
+    assert started == [(digest_of({"fake": "other"}), {"fake": "other"})]
 
 
 def test_the_cache_is_used() -> None:

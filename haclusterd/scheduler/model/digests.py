@@ -84,11 +84,11 @@ class Digests:
 
     def of(self, resource: Resource, name: str, interval_ms: int, node: Node) -> str:
         """Return the digest that this action would be recorded with now."""
-        if resource.definition.parameter_sets:
+        if not _has_one_digest(resource):
             return self._made(resource, name, interval_ms, node)
         key = (resource.id, name if interval_ms else "", interval_ms)
         found = self._known.get(key)
-        if found is None or resource.found.is_removed:
+        if found is None:
             found = self._known[key] = self._made(resource, name, interval_ms, node)
         return found
 
@@ -126,10 +126,11 @@ class Digests:
 
     def _judge_foreign(self, resource: Resource, node: Node, record: OperationRecord) -> Verdict:
         key = (resource.id, record.operation, record.interval_ms)
-        expected = self._foreign.get(key)
-        if expected is None or resource.found.is_removed or resource.definition.parameter_sets:
-            parameters = self._foreign_parameters(resource, node, record)
-            expected = self._foreign[key] = pacemaker_digest(parameters)
+        expected = self._foreign.get(key) if _has_one_digest(resource) else None
+        if expected is None:
+            expected = pacemaker_digest(self._foreign_parameters(resource, node, record))
+            if _has_one_digest(resource):
+                self._foreign[key] = expected
         is_same = record.digest == expected
         if is_same and not record.restart_digest:
             return Verdict.UNCHANGED
@@ -153,6 +154,15 @@ class Digests:
             timeout = timeout_ms(resource, record.operation, record.interval_ms, self._settings)
             named[_TIMEOUT] = str(timeout)
         return named
+
+
+def _has_one_digest(resource: Resource) -> bool:
+    """Tell whether its name says with which parameters it runs.
+
+    They differ from node to node where rules set them. What is known only by its history may have the name of what is
+    configured: `web:0` of a clone that was unique, beside the first instance of the anonymous one that it has become.
+    """
+    return not resource.definition.parameter_sets and not resource.found.is_removed
 
 
 def _foreign_restart_digest(record: OperationRecord, now: Mapping[str, str]) -> str:
