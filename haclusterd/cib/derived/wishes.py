@@ -16,11 +16,11 @@ _UNPROMOTED: Final = frozenset({"slave", "unpromoted"})
 
 
 def node_flag(cib: Cib, node: NodeName, name: str) -> bool:
-    """Return a boolean node attribute, configured or transient: standby, maintenance."""
+    """Return a boolean node attribute: standby, maintenance; a transient one comes before what is configured."""
     entry, status = cib.in_force.nodes.get(node), cib.status.nodes.get(node)
     configured = {} if entry is None else effective(entry.attributes)
-    text = configured.get(name) or ("" if status is None else status.attributes.get(name, ""))
-    return read_boolean_or(text, default=False)
+    transient = {} if status is None else status.attributes
+    return read_boolean_or(transient.get(name, configured.get(name, "")), default=False)
 
 
 class Wishes:
