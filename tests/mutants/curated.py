@@ -2463,6 +2463,24 @@ LIFETIMES = (
 
 AGENTS = (
     Mutant(
+        "Processes._end",
+        "running.program.ends_whole",
+        "False",
+        "a mount is killed while it sleeps in the kernel, is not found by the stop, and is complete later: two mounts",
+    ),
+    Mutant(
+        "Processes._look_at_group",
+        "running.killed is None or running.killed.have_ended()",
+        "True",
+        "what a start runs by `su -c` sleeps in the kernel after its kill, and the resource is started on another node",
+    ),
+    Mutant(
+        "Processes.adopt",
+        "ends_whole and not (killed.have_ended() and has_ended(pid))",
+        "False",
+        "what an earlier incarnation's agent runs sleeps in the kernel after its kill, and counts as ended",
+    ),
+    Mutant(
         "kill_all",
         "_stopped_below(pidfd, pid)",
         "[]",

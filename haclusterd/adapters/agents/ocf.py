@@ -331,7 +331,8 @@ class OcfAgents:
             self.metadata(call.agent, lambda _metadata: None)  # So that it is known when the action ends.
         self._running[call.key] = self._processes.start(
             Program(
-                (str(path), argument), self._surroundings.of_action(call), call.timeout_ms, is_background=_recurs(call)
+                (str(path), argument), self._surroundings.of_action(call), call.timeout_ms,
+                is_background=_recurs(call), ends_whole=call.action in ACTIVATING,
             ),
             Hooks(
                 ended=lambda ended: self._ended(waiting, now, ended),
@@ -481,7 +482,9 @@ class OcfAgents:
             self._gone(record.resource, record.key)
             ended(record.key)
 
-        kill = self._processes.adopt(record.pid, record.start_time, record.deadline, gone)
+        kill = self._processes.adopt(
+            record.pid, record.start_time, record.deadline, gone, ends_whole=record.action in ACTIVATING
+        )
         if kill is None:
             return False
         self._adopted[record.key] = kill

@@ -9,6 +9,7 @@ may be another's. What has left its parent (a daemon that forked twice) is no de
 """
 
 import os
+import select
 import signal
 from contextlib import suppress
 
@@ -18,7 +19,28 @@ DESCENDANTS_MAX = 1000
 """Of one killed process: a program that forks without end keeps nobody from going on."""
 
 
-def kill_all(pidfd: int, pid: int) -> None:
+class Killed:
+    """The descendants of a process that got SIGKILL with it; they hold a descriptor each until it is closed."""
+
+    __slots__ = ("_descriptors",)
+
+    def __init__(self, descriptors: list[int]) -> None:
+        self._descriptors = descriptors
+
+    def have_ended(self) -> bool:
+        """Return whether none of them is at work: a system call in which one sleeps may still have its effect."""
+        waiting = select.poll()
+        for each in self._descriptors:
+            waiting.register(each, select.POLLIN)
+        return len(waiting.poll(0)) == len(self._descriptors)
+
+    def close(self) -> None:
+        """Forget them; to be called once."""
+        for each in self._descriptors:
+            os.close(each)
+
+
+def kill_all(pidfd: int, pid: int) -> Killed:
     """Send SIGKILL to a child not yet reaped, to its descendants, and to its whole group if it leads one."""
     below = _stopped_below(pidfd, pid)
     is_leader = False
@@ -29,7 +51,7 @@ def kill_all(pidfd: int, pid: int) -> None:
         kill_group(pid)
     for each in below:
         _signal(each, signal.SIGKILL)
-        os.close(each)
+    return Killed(below)
 
 
 def kill_group(group: int) -> None:

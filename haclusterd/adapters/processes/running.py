@@ -10,7 +10,8 @@ Invariants:
 * Output goes into a memory file: the child never blocks on it, and a process that holds it after the child's end (a
   service left behind) gets EPERM, not SIGPIPE, and cannot make it grow.
 * At the timeout the process group and all descendants get SIGKILL (killing.py), and the result is delivered at once.
-* Of a program that `ends_with_group` no process is left when its result is delivered, even if only its leader died.
+* Of a program that `ends_with_group` no process is left when its result is delivered, even if only its leader died; nor
+  of one that `ends_whole`, if it was killed. Otherwise the result says that it is still alive.
 
 It must never be a child subreaper (stock agents' stop loops would not end) and never wait for "any child".
 """
@@ -30,7 +31,7 @@ from io import FileIO
 from pathlib import Path
 
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
-from haclusterd.adapters.processes.killing import has_ended, kill_all, kill_group
+from haclusterd.adapters.processes.killing import Killed, has_ended, kill_all, kill_group
 from haclusterd.adapters.processes.spawner_link import Spawner, SpawnerUnusableError
 from haclusterd.adapters.processes.spawning import children_of, spawn, started_by
 from haclusterd.agents.process_table import ORDER_MARK, list_pids, read_file, read_marks, read_stat
@@ -78,6 +79,9 @@ class Program:
     """Bytes kept of each output stream, half from its beginning and half from its end."""
     is_background: bool = False
     """Whether other programs may start before it."""
+    ends_whole: bool = False
+    """Whether it has ended only with its group and all descendants, if it is killed: a system call in which one of them
+    sleeps, such as a mount, may have its effect although its caller is gone."""
     ends_with_group: bool = False
     """Whether the rest of its process group is killed when it ends, and must have ended before its result is
     delivered."""
@@ -146,6 +150,8 @@ class RunningProgram:
         self.is_thread_done = False
         self.is_delivered = False
         self.forced: Ending | None = None
+        self.killed: Killed | None = None
+        """What was killed with it, if it `ends_whole`."""
         self.timers: dict[str, Timer] = {}
         self.outputs: tuple[CapturedOutput, CapturedOutput] | None = None
 
@@ -220,12 +226,13 @@ class Processes:
         self._end(running, Ending.KILLED)
 
     def adopt(
-        self, pid: int, start_time: int, deadline: Instant, gone: Callable[[], None]
+        self, pid: int, start_time: int, deadline: Instant, gone: Callable[[], None], *, ends_whole: bool = False
     ) -> Callable[[], None] | None:
-        """Take over a process that an earlier incarnation of this daemon started; kill its group at the deadline.
+        """Take over a process that an earlier incarnation of this daemon started; kill it at the deadline.
 
-        Return a function that kills its group at once; `gone` is called on the main loop when it has ended. None: it
-        has ended already (a zombie that is our child is reaped).
+        Return a function that kills it at once, with its group and descendants; `gone` is called on the main loop when
+        it has ended (`ends_whole`: as for a program). None: it has ended already (a zombie that is our child is
+        reaped).
         """
         try:
             pidfd = os.pidfd_open(pid)
@@ -238,10 +245,20 @@ class Processes:
             os.close(pidfd)
             return None
         is_there = True
+        killed: Killed | None = None
 
         def kill() -> None:
-            if is_there:
-                kill_all(pidfd, pid)
+            nonlocal killed
+            if is_there and killed is None:
+                killed = kill_all(pidfd, pid)
+
+        def look() -> None:
+            assert killed is not None
+            if ends_whole and not (killed.have_ended() and has_ended(pid)):
+                self._clock.call_at(after(self._clock.now(), KILL_WAIT_MS), look)
+                return
+            killed.close()
+            gone()
 
         timer = self._clock.call_at(deadline, kill)
 
@@ -252,7 +269,10 @@ class Processes:
             self._loop.remove_reader(pidfd)
             _reap(pidfd)
             os.close(pidfd)
-            gone()
+            if killed is None:
+                gone()
+            else:
+                look()
 
         self._loop.add_reader(pidfd, exited)
         return kill
@@ -357,7 +377,7 @@ class Processes:
     def _tell(self, running: RunningProgram, pid: int, pidfd: int) -> None:
         running.process = StartedProcess(pid, pidfd, self._clock.now())
         if running.is_cancelled or not running.hooks.is_permitted():
-            kill_all(pidfd, pid)
+            kill_all(pidfd, pid).close()
         _restore_defaults(pid)
         stat = read_stat(pid)
         with suppress(OSError):
@@ -390,7 +410,7 @@ class Processes:
         info = os.waitid(os.P_PIDFD, process.pidfd, os.WEXITED)
         number = info.si_status if info is not None else 0
         ending = Ending.EXITED if info is not None and info.si_code == os.CLD_EXITED else Ending.SIGNALLED
-        if running.program.ends_with_group:
+        if running.program.ends_with_group or running.killed is not None:
             self._look_at_group(running, ending, number, self._clock.now())
         else:
             self._deliver(running, ending, number)
@@ -400,7 +420,7 @@ class Processes:
         """Deliver the result when nothing of the group is left, or what is left outlives its kill."""
         assert running.pid is not None
         now = self._clock.now()
-        is_over = has_ended(running.pid)
+        is_over = has_ended(running.pid) and (running.killed is None or running.killed.have_ended())
         if is_over or elapsed_ms(killed_at, now) >= KILL_WAIT_MS:
             self._deliver(running, ending, number, still_alive=not is_over)
         if is_over:
@@ -418,7 +438,11 @@ class Processes:
             self._clock.call_soon(lambda: self._not_started(running, ending, 0))
             return
         if running.process is not None:
-            kill_all(running.process.pidfd, running.process.pid)
+            killed = kill_all(running.process.pidfd, running.process.pid)
+            if running.program.ends_whole:
+                running.killed = killed
+            else:
+                killed.close()
         self._find(running)
         killed_by = after(self._clock.now(), KILL_WAIT_MS)
         running.timers["kill"] = self._clock.call_at(killed_by, lambda: self._give_up(running, ending))
@@ -460,6 +484,8 @@ class Processes:
     def _release(self, running: RunningProgram) -> None:
         if running.process is not None:
             os.close(running.process.pidfd)
+        if running.killed is not None:
+            running.killed.close()
         _finish_outputs(running)
         running.hooks.gone()
 

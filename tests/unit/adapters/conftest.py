@@ -14,6 +14,7 @@ import pytest
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.agents.process_table import list_pids, read_marks
 from haclusterd.entry_points.free_ports import free_ports
+from tests.unit.adapters.namespaces import HeldBack
 from tests.unit.adapters.scripted_agents import ScriptedAgents, end_all
 
 
@@ -77,6 +78,13 @@ def hold_exec() -> Iterator[Callable[[Path], Callable[[], None]]]:
     for descriptor in held:
         os.close(descriptor)
     signal.signal(signal.SIGIO, old)
+
+
+@pytest.fixture
+def held_back() -> Iterator[HeldBack]:
+    made = HeldBack()
+    yield made
+    made.let_go()
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from haclusterd.agents.process_table import list_pids, read_arguments, read_mark
 from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
 from haclusterd.model.ocf import ExecutionStatus
+from tests.unit.adapters.namespaces import HeldBack, first_below, needs_namespaces
 from tests.unit.adapters.scripted_agents import ScriptedAgents
 
 
@@ -431,3 +432,29 @@ async def test_a_wait_for_a_missing_agent_can_be_cancelled(agents: ScriptedAgent
     agents.runner.kill(call.key)
     assert (await ended).status is ExecutionStatus.CANCELLED
     assert agents.runner.waits() == ()
+
+
+@needs_namespaces
+async def test_a_stop_fails_while_what_a_killed_start_left_sleeps_in_a_system_call(
+    agents: ScriptedAgents, held_back: HeldBack, until, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agents_ocf, "UNDYING_WAIT_MS", 300)
+    agents.write("mounts", '#!/bin/sh\n[ "$1" = stop ] && exit 0\nunshare --pid --fork sleep 5016\nexit 0\n')
+
+    async def killed(action: str, resource: str) -> None:
+        call = agents.call("mounts", action, resource=ResourceId(resource))
+        ended = agents.begin(call)
+        await until(lambda: any(first_below(pid) for pid in agents.recorded_pids()))
+        held_back.hold(next(filter(None, map(first_below, agents.recorded_pids()))))
+        agents.runner.kill(call.key)
+        assert (await ended).status == "cancelled"
+
+    await killed("start", "r1")
+    result = await agents.run("mounts", "stop")
+    assert (result.exit_code, result.status) == (1, "error")
+    assert "do not die" in result.exit_reason
+    held_back.let_go()
+    await until(lambda: not agents.records())
+    assert (await agents.run("mounts", "stop")).exit_code == 0
+    await killed("monitor", "r2")
+    assert (await agents.run("mounts", "stop", resource=ResourceId("r2"))).exit_code == 0, "it begins nothing"

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import statistics
+import subprocess
 import sys
 import threading
 import time
@@ -27,6 +28,7 @@ from haclusterd.adapters.processes.running import (
 )
 from haclusterd.adapters.processes.spawner_link import Spawner
 from haclusterd.agents.process_table import is_running, list_pids, read_marks, read_stat
+from tests.unit.adapters.namespaces import HeldBack, first_below, needs_namespaces
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -41,10 +43,14 @@ class Starter:
         self.environment = {"PATH": PATH, "TEST_MARK": mark}
 
     def begin(
-        self, *arguments: object, timeout_ms: int = 20_000, stdin: bytes = b"", is_background: bool = False, **hooks
-    ):
+        self, *arguments: object, timeout_ms: int = 20_000, stdin: bytes = b"", is_background: bool = False,
+        ends_whole: bool = False, **hooks,
+    ):  # fmt: skip
         ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
-        program = Program(tuple(map(str, arguments)), self.environment, timeout_ms, stdin, is_background=is_background)
+        program = Program(
+            tuple(map(str, arguments)), self.environment, timeout_ms, stdin, is_background=is_background,
+            ends_whole=ends_whole,
+        )  # fmt: skip
         running = self.processes.start(program, Hooks(ended.set_result, **{**self.hooks, **hooks}))
         return running, ended
 
@@ -154,14 +160,50 @@ async def test_what_began_a_session_of_its_own_starts_nothing_after_the_kill(
 
 async def test_nor_does_that_of_an_adopted_agent(starter: Starter, tmp_path: Path, until) -> None:
     text, who_waits = session_below(tmp_path)
-    running, _ = starter.begin("/bin/sh", "-c", text)
-    await until(lambda: running.is_executing and who_waits())
+    before = subprocess.Popen(["/bin/sh", "-c", text], start_new_session=True)
+    await until(who_waits)
     waiting, gone = who_waits(), asyncio.Event()
-    clock = starter.processes._clock
-    other = Processes(clock, asyncio.get_running_loop(), ReadyThreads(1))
-    assert other.adopt(running.pid, read_stat(running.pid).start_time, clock.now() + 100, gone.set)
+    soon = starter.processes._clock.now() + 100
+    assert starter.processes.adopt(before.pid, read_stat(before.pid).start_time, soon, gone.set)
     await asyncio.wait_for(gone.wait(), 10)
+    before.wait()
     await nothing_starts(tmp_path, waiting, until)
+
+
+@needs_namespaces
+@pytest.mark.parametrize("ends_whole", [True, False])
+async def test_a_killed_program_whose_helper_outlives_the_kill_is_still_alive(
+    starter: Starter, held_back: HeldBack, until, *, ends_whole: bool
+) -> None:
+    gone = asyncio.Event()
+    text = "unshare --pid --fork sleep 5014; true"
+    running, ended = starter.begin("/bin/sh", "-c", text, gone=gone.set, ends_whole=ends_whole)
+    await until(lambda: running.is_executing and first_below(running.pid))
+    first = first_below(running.pid)
+    held_back.hold(first)
+    starter.processes.kill(running)
+    result = await ended
+    assert (result.ending, result.still_alive, gone.is_set()) == (Ending.KILLED, ends_whole, not ends_whole)
+    held_back.let_go()
+    await asyncio.wait_for(gone.wait(), 10)
+    await until(lambda: read_stat(first) is None or read_stat(first).is_dead)
+
+
+@needs_namespaces
+async def test_so_is_an_adopted_one(starter: Starter, held_back: HeldBack, until) -> None:
+    before = subprocess.Popen(["/bin/sh", "-c", "unshare --pid --fork sleep 5015; true"], start_new_session=True)
+    await until(lambda: first_below(before.pid))
+    late, gone = starter.processes._clock.now() + 60_000, asyncio.Event()
+    start_time = read_stat(before.pid).start_time
+    kill = starter.processes.adopt(before.pid, start_time, late, gone.set, ends_whole=True)
+    held_back.hold(first_below(before.pid))
+    kill()
+    await until(lambda: not is_running(before.pid, start_time))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(gone.wait(), 0.5)
+    held_back.let_go()
+    await asyncio.wait_for(gone.wait(), 10)
+    before.wait()
 
 
 async def test_an_agent_that_ignores_signals_is_killed_all_the_same(starter: Starter) -> None:
