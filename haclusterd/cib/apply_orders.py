@@ -144,7 +144,18 @@ def _migration_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None
         # Also for a clone, which may have several copies, but not two on one node.
         text = f"{order.resource} may be active on {target.name}"
         return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
+    if _is_being_looked_at(target, order.resource) and entry.rules.one_active_copy:
+        text = f"{order.resource} is being probed or stopped on {target.name}: the answer may come after it has arrived"
+        return Refusal(RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS, text)
     return _start_objection(cib, order, entry)
+
+
+def _is_being_looked_at(status: NodeStatus, resource: ResourceId) -> bool:
+    """Tell whether an order is open on a node whose answer would say that nothing runs there."""
+    return any(
+        order.resource == resource and order.action in (ActionName.MONITOR, ActionName.STOP)
+        for order in status.orders.values()
+    )
 
 
 def _start_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None:

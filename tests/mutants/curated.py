@@ -1910,6 +1910,12 @@ RECORDS = (
 
 COPIES = (
     Mutant(
+        "_is_being_looked_at",
+        "order.action in (ActionName.MONITOR, ActionName.STOP)",
+        "False",
+        "a probe of before the arrival is recorded after it: what has moved counts as not running, and is started",
+    ),
+    Mutant(
         "check_entitled",
         "node != last.node and node not in last.standbys",
         "False",

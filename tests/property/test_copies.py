@@ -1,10 +1,10 @@
 """Whatever is ordered and whenever results come, the log lets no copy too many begin (safety.md §1).
 
 The DC here orders anything, anywhere, with any parameters that were ever configured, as by a plan that is out of date.
-It keeps two rules of the transition machine: one action at a time of a resource on a node, and of a migration at both
-ends; and each action only where it can have a meaning, such as a promotion of what may be active. Daemons die, nodes
-are lost, fenced, boot, act alone and leave, and results arrive late and in another order. So only `apply` stands
-between these orders and a second copy. What runs is known from the hosts alone.
+It keeps two rules of the transition machine: one action at a time of a resource on a node, and none on another one when
+a migration begins, but at its target; and each action only where it can have a meaning, such as a promotion of what may
+be active. Daemons die, nodes are lost, fenced, boot, act alone and leave, and results arrive late and in another order.
+So only `apply` stands between these orders and a second copy. What runs is known from the hosts alone.
 """
 
 import random
@@ -198,8 +198,10 @@ class Story:
     def has_meaning(self, action: ActionName, name: ResourceId, node: NodeName, other: NodeName) -> bool:
         """Tell whether a DC may order that, by its rules for open orders and by what may be active."""
         status, concerned = self.status(node), [node]
-        if action in (MIGRATE_TO, MIGRATE_FROM):
+        if action is MIGRATE_FROM:
             concerned = list(NAMES)
+        elif action is MIGRATE_TO:  # What is under way at the target is left to `apply`.
+            concerned = [each for each in NAMES if each != other]
         orders = (order for each in concerned for order in self.status(each).orders.values())
         if any(order.resource == name for order in orders):
             return False

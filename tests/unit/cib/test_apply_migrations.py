@@ -380,13 +380,24 @@ def test_every_replica_spells_the_doubts_that_a_batch_of_probes_leaves_alike(log
     """Replicas are compared by the bytes of their CIBs, and a set of names has another order in each process."""
     machines = [ResourceId(f"vm{number:02}") for number in range(20)]
     for name in machines:
-        log.must(issue(probe(f"probe-{name}", node=N3, resource=name)))
-    for name in machines:
         log.must(issue(replace(send(f"to-{name}"), resource=name)))
+    for name in machines:
+        log.must(issue(probe(f"probe-{name}", node=N3, resource=name)))
     answer = result("", "monitor", ExitCode.NOT_RUNNING, target=ExitCode.NOT_RUNNING, call_id=50)
     answers = [replace(answer, order=OrderKey(f"probe-{name}"), resource=name) for name in machines]
     log.must(commands.RecordResults(N3, life("n3"), tuple(answers)))
     assert list(log.cib.status.nodes[N3].histories) == machines
+
+
+@pytest.mark.parametrize("action", [ActionName.MONITOR, ActionName.STOP])
+def test_nothing_migrates_to_where_an_answer_to_come_would_say_that_nothing_runs(log: Log, action: ActionName) -> None:
+    """The answer of before the arrival is recorded after it, when the order of the migration has ended."""
+    looked = replace(order("look", action, node=N3), target_exit_code=ExitCode.NOT_RUNNING)
+    log.must(issue(looked))
+    log.must_refuse(issue(send()), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+    log.must(commands.RecordResults(N3, life("n3"), (result("look", str(action), ExitCode.NOT_RUNNING,
+                                                            target=ExitCode.NOT_RUNNING, call_id=50),)))  # fmt: skip
+    log.must(issue(send()))
 
 
 @pytest.mark.parametrize(
