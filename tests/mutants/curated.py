@@ -2469,6 +2469,12 @@ LIFETIMES = (
 
 AGENTS = (
     Mutant(
+        "Processes._exited",
+        "_was_killed(process.pidfd)",
+        "False",
+        "the kernel kills the agent of a start for want of memory, and what it waited for starts the service later",
+    ),
+    Mutant(
         "Processes._end",
         "running.program.ends_whole",
         "False",

@@ -81,7 +81,8 @@ class Program:
     """Whether other programs may start before it."""
     ends_whole: bool = False
     """Whether it has ended only with its group and all descendants, if it is killed: a system call in which one of them
-    sleeps, such as a mount, may have its effect although its caller is gone."""
+    sleeps, such as a mount, may have its effect although its caller is gone. If others kill it, its group is killed
+    too."""
     ends_with_group: bool = False
     """Whether the rest of its process group is killed when it ends, and must have ended before its result is
     delivered."""
@@ -404,9 +405,12 @@ class Processes:
 
     def _exited(self, running: RunningProgram, process: StartedProcess) -> None:
         self._loop.remove_reader(process.pidfd)
+        # Before it is reaped: until then the number of its group belongs to no other.
         if running.program.ends_with_group:
-            # Before it is reaped: until then the number of its group belongs to no other.
             kill_group(process.pid)
+        elif running.program.ends_whole and running.killed is None and _was_killed(process.pidfd):
+            kill_group(process.pid)
+            running.killed = Killed([])
         info = os.waitid(os.P_PIDFD, process.pidfd, os.WEXITED)
         number = info.si_status if info is not None else 0
         ending = Ending.EXITED if info is not None and info.si_code == os.CLD_EXITED else Ending.SIGNALLED
@@ -519,6 +523,12 @@ def _finish_outputs(running: RunningProgram) -> tuple[str, str]:
     stdout, stderr = running.outputs
     running.outputs = None
     return stdout.finish(), stderr.finish()
+
+
+def _was_killed(pidfd: int) -> bool:
+    """Return whether a child that has ended, and is not reaped, got a deadly signal: what it had begun may go on."""
+    info = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT)
+    return info is not None and info.si_code != os.CLD_EXITED
 
 
 def _reap(pidfd: int) -> None:

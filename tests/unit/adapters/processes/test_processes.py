@@ -170,6 +170,22 @@ async def test_nor_does_that_of_an_adopted_agent(starter: Starter, tmp_path: Pat
     await nothing_starts(tmp_path, waiting, until)
 
 
+async def test_what_a_start_had_begun_ends_with_it_if_others_kill_it(starter: Starter, tmp_path: Path, until) -> None:
+    # The kernel kills the agent for want of memory, and not what it waits for, in the same group.
+    waits, started = tmp_path / "waits", tmp_path / "started"
+    os.mkfifo(waits)
+    inner = f"sh -c 'echo $$ >{tmp_path}/begun; read line <{waits}; touch {started}'; true"
+    running, ended = starter.begin("/bin/sh", "-c", inner, ends_whole=True)
+    begun = tmp_path / "begun"
+    await until(lambda: running.is_executing and begun.exists() and begun.read_text().strip())
+    helper = int(begun.read_text())
+    os.kill(running.pid, signal.SIGKILL)
+    result = await ended
+    assert (result.ending, result.number, result.still_alive) == (Ending.SIGNALLED, signal.SIGKILL, False)
+    assert read_stat(helper) is None or read_stat(helper).is_dead
+    assert not started.exists()
+
+
 @needs_namespaces
 @pytest.mark.parametrize("ends_whole", [True, False])
 async def test_a_killed_program_whose_helper_outlives_the_kill_is_still_alive(
