@@ -2376,6 +2376,12 @@ ALERTS = (
 
 SECRETS = (
     Mutant(
+        "_without",
+        "masked(result.exit_reason, values)[:REASON_MAX]",
+        "masked(result.exit_reason[:REASON_MAX], values)",
+        "a reason is cut in the middle of a secret, whose beginning everybody may read in the history",
+    ),
+    Mutant(
         "sealed_value",
         "secret.earlier.get(str(revision), secret.sealed)",
         "secret.sealed",

@@ -15,8 +15,6 @@ from haclusterd.adapters.processes.running import Ended, Ending
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.ports.agents import AgentCall, AgentResult
 
-LAST_WORDS_MAX = 200
-"""Maximum length in characters of an agent's reason."""
 SELF_EXPLAINED = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED})
 """Exit codes that need no reason; any other says that something is wrong, but not what."""
 
@@ -29,9 +27,12 @@ def read_exit_reason(stderr: str) -> str:
 
 
 def last_words(stderr: str) -> str:
-    """Return the last line that an agent wrote, shortened, as the reason of a failure without one."""
+    """Return the last line that an agent wrote, as the reason of a failure without one.
+
+    It is whole: what shortens it before values of secrets are taken out leaves the beginning of one.
+    """
     lines = [line.strip() for line in stderr.splitlines()]
-    return next((line[:LAST_WORDS_MAX] for line in reversed(lines) if line), "")
+    return next((line for line in reversed(lines) if line), "")
 
 
 def describe_timeout(action: str, timeout_ms: int) -> str:

@@ -21,6 +21,8 @@ from haclusterd.ports.secrets import SecretKeeper
 
 KEY_WAIT_MS = 5_000
 """How long an action waits until another member has given this one the secret key."""
+REASON_MAX = 500
+"""Characters that are kept of an agent's reason, when no value is in it any more."""
 TRACES = ("trace_ra", "trace_dir")
 """Parameters that make an agent trace its commands, with all values, into a file."""
 
@@ -121,7 +123,7 @@ class SecretAgents:
         if _refers(call.parameters):
             self._try(call, done, is_last=False)
         else:
-            self._inner.run(call, done)
+            self._inner.run(call, lambda result: done(_without(result, frozenset())))
 
     def look_again(self) -> None:
         """Retry the actions that wait for the key; called when the secrets have changed."""
@@ -194,7 +196,7 @@ class SecretAgents:
         """See `AgentRunner.validate`; an agent is not asked about parameters that have no value."""
         parameters = dict(question.parameters)
         if not _refers(parameters):
-            self._inner.validate(question, timeout_ms, done)
+            self._inner.validate(question, timeout_ms, lambda said: done(_shortened(said, frozenset())))
             return
 
         def found(resolved: Resolved) -> None:
@@ -202,9 +204,7 @@ class SecretAgents:
                 self._clock.call_soon(lambda: done(Validation(None, resolved.problem)))
                 return
             asked = replace(question, parameters=tuple(sorted(resolved.parameters.items())))
-            self._inner.validate(
-                asked, timeout_ms, lambda said: done(replace(said, reason=masked(said.reason, resolved.values)))
-            )
+            self._inner.validate(asked, timeout_ms, lambda said: done(_shortened(said, resolved.values)))
 
         self._values.resolve(question.resource, parameters, found)
 
@@ -262,7 +262,11 @@ class SecretFenceAgents:
 def _without(result: AgentResult, values: frozenset[str]) -> AgentResult:
     return replace(
         result,
-        exit_reason=masked(result.exit_reason, values),
+        exit_reason=masked(result.exit_reason, values)[:REASON_MAX],
         stdout=masked(result.stdout, values),
         stderr=masked(result.stderr, values),
     )
+
+
+def _shortened(said: Validation, values: frozenset[str]) -> Validation:
+    return replace(said, reason=masked(said.reason, values)[:REASON_MAX])

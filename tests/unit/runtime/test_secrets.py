@@ -3,13 +3,15 @@
 import random
 from collections.abc import Callable, Mapping
 
+import pytest
+
 from haclusterd.model.agent_calls import AgentCall, AgentResult, FenceCall, FenceCallResult
 from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.records import replace
-from haclusterd.model.secrets import Secret, Secrets
-from haclusterd.runtime.secrets.values import KEY_WAIT_MS, SecretAgents, SecretFenceAgents, SecretValues
+from haclusterd.model.secrets import Secret, Secrets, masked
+from haclusterd.runtime.secrets.values import KEY_WAIT_MS, REASON_MAX, SecretAgents, SecretFenceAgents, SecretValues
 from haclusterd.simulator.hosts.secrets import SimulatedKeeper
 from tests.unit.runtime.one_daemon import ByHand, ManualClock
 
@@ -44,6 +46,7 @@ class Agents:
 
     def waits(self) -> tuple[str, ...]:
         return ("theirs",)
+
 
 
 class Bench:
@@ -161,3 +164,17 @@ def test_values_that_cibsecret_keeps_are_read_beside_the_loop() -> None:
     bench.clock.run()
     assert bench.results[-1].status is ExecutionStatus.CANCELLED
     assert len(bench.agents.given) == 1
+
+
+def test_a_long_reason_is_shortened_after_the_values_are_taken_out() -> None:
+    bench = Bench()
+    words = "secret:db " * 200
+    bench.run("start", a="secret:db@7", b=words)
+    ((_, reason),) = bench.codes()
+    assert "newest" not in reason
+    assert reason == f"*** {words}"[:REASON_MAX]
+
+
+@pytest.mark.parametrize("text", ["password= two words ", "password= two words", "two words", "two words "])
+def test_spaces_at_the_ends_of_a_value_may_be_missing_in_what_an_agent_says(text: str) -> None:
+    assert "two" not in masked(text, {" two words "})

@@ -15,6 +15,7 @@ from haclusterd.agents.process_table import list_pids, read_arguments, read_mark
 from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
 from haclusterd.model.ocf import ExecutionStatus
+from haclusterd.model.secrets import masked
 from tests.unit.adapters.namespaces import HeldBack, first_below, needs_namespaces
 from tests.unit.adapters.scripted_agents import ScriptedAgents
 
@@ -432,6 +433,12 @@ async def test_a_wait_for_a_missing_agent_can_be_cancelled(agents: ScriptedAgent
     agents.runner.kill(call.key)
     assert (await ended).status is ExecutionStatus.CANCELLED
     assert agents.runner.waits() == ()
+
+
+async def test_the_last_line_is_whole_so_that_all_of_a_secret_in_it_is_found(agents: ScriptedAgents) -> None:
+    agents.write("web", '#!/bin/sh\nprintf "%0190d password=%s\\n" 0 "$OCF_RESKEY_password" >&2\nexit 1\n')
+    result = await agents.run("web", "start", parameters={"password": "s3cret" * 50})
+    assert masked(result.exit_reason, {"s3cret" * 50}) == "0" * 190 + " password=***"
 
 
 @needs_namespaces
