@@ -7,6 +7,7 @@ that hangs is ended; one that prints no meta-data is named.
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from haclusterd.adapters.agents.fence_directories import FenceDirectories
 from haclusterd.adapters.agents.metadata import MetadataError, read_description
 from haclusterd.adapters.agents.surroundings import AgentDirectories
 from haclusterd.adapters.agents.survey import find_agent, metadata_text, survey, validated
@@ -15,6 +16,7 @@ from haclusterd.adapters.machine.installation import (
     SYSTEM_FENCE_DIRECTORIES,
     agent_library,
     agent_search_path,
+    plugin_search_path,
     share_directory,
 )
 from haclusterd.entry_points.crm_setup import answer, read_text, read_texts
@@ -42,28 +44,19 @@ class Machine:
             shipped=share / "resource_agents", search=agent_search_path(), shims=share / "shims",
             library=agent_library(share),
         )  # fmt: skip
-        self.fence_directories = (share / "resource_agents", *SYSTEM_FENCE_DIRECTORIES)
+        fence_agents = (share / "resource_agents", *SYSTEM_FENCE_DIRECTORIES)
+        self.fence_directories = FenceDirectories(fence_agents, plugin_search_path())
 
     def listed(self, standard: str) -> list[AgentReference]:
         """Return the agents of a class."""
         if standard == "stonith":
-            return [AgentReference("stonith", None, name) for name in self._fence_agents()]
+            return [AgentReference("stonith", None, name) for name in self.fence_directories.listing()]
         found = self.directories.listing()
         if standard not in ("service", "systemd"):
             return [each for each in found if each.standard == standard]
         units = UnitFiles().listing()
         scripts = [each.type for each in found if each.standard == "lsb"] if standard == "service" else []
         return [AgentReference(standard, None, name) for name in sorted({*units, *scripts})]
-
-    def _fence_agents(self) -> list[str]:
-        names = {
-            file.name
-            for directory in self.fence_directories
-            if directory.is_dir()
-            for file in directory.glob("fence_*")
-            if file.is_file() and not file.name.endswith((".md", ".py"))
-        }
-        return sorted(name for name in names if self.find(AgentReference("stonith", None, name)) is not None)
 
     def find(self, agent: AgentReference) -> Path | None:
         """Return an agent's program."""

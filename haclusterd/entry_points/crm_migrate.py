@@ -5,10 +5,16 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from haclusterd.adapters.agents.fence_directories import FenceDirectories
 from haclusterd.adapters.agents.surroundings import AgentDirectories
 from haclusterd.adapters.agents.survey import survey
 from haclusterd.adapters.agents.unit_files import UnitFiles
-from haclusterd.adapters.machine.installation import SYSTEM_FENCE_DIRECTORIES, agent_search_path, share_directory
+from haclusterd.adapters.machine.installation import (
+    SYSTEM_FENCE_DIRECTORIES,
+    agent_search_path,
+    plugin_search_path,
+    share_directory,
+)
 from haclusterd.commands.migration_check import check_migration, named_agents
 from haclusterd.entry_points.crm_setup import answer, read_text
 from haclusterd.formats.cib_xml.tree import MAX_LENGTH
@@ -37,7 +43,7 @@ def check(arguments: Mapping[str, Json]) -> Response:
     source = LIVE if is_live else name
     share = share_directory()
     directories = AgentDirectories(shipped=share / "resource_agents", search=agent_search_path(), shims=share / "shims")
-    fence_directories = (share / "resource_agents", *SYSTEM_FENCE_DIRECTORIES)
+    fence_directories = FenceDirectories((share / "resource_agents", *SYSTEM_FENCE_DIRECTORIES), plugin_search_path())
     agents = survey(named_agents(text, source), directories, fence_directories, UnitFiles())
     outcome = check_migration(text, source, agents, WallTime(time.time_ns() // 1_000_000))
     if outcome.is_refused:

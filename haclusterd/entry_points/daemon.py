@@ -25,7 +25,8 @@ from typing import Any, NoReturn
 from haclusterd.adapters.agents.alert_agents import ProcessAlertAgents
 from haclusterd.adapters.agents.by_class import AgentsByClass
 from haclusterd.adapters.agents.copies import copy_agents
-from haclusterd.adapters.agents.fence_agents import StdinFenceAgents
+from haclusterd.adapters.agents.fence_agents import FenceAgentPrograms
+from haclusterd.adapters.agents.fence_directories import FenceDirectories
 from haclusterd.adapters.agents.ocf import OcfAgents, own_marks
 from haclusterd.adapters.agents.service import ServiceAgents
 from haclusterd.adapters.agents.service_groups import delegated_group
@@ -45,6 +46,7 @@ from haclusterd.adapters.machine.installation import (
     InstallationIncompleteError,
     agent_library,
     agent_search_path,
+    plugin_search_path,
     share_directory,
 )
 from haclusterd.adapters.machine.machine_identity import machine_marks
@@ -224,13 +226,13 @@ class Daemon:
         def has_lease() -> bool:
             return clock.now() < self._pacer.lease_until()
 
-        fence_agents = StdinFenceAgents(
+        fence_agents = FenceAgentPrograms(
             clock,
             loop,
             runtime_directory=installation.runtime_directory,
             node=settings.node,
             incarnation=incarnation,
-            directories=(shipped, *SYSTEM_FENCE_DIRECTORIES),
+            directories=FenceDirectories((shipped, *SYSTEM_FENCE_DIRECTORIES), plugin_search_path()),
             allows_development=installation.is_development,
             own_environment=marks,
             has_lease=has_lease,

@@ -22,6 +22,7 @@ from haclusterd.model.fence_parameters import (
     NOT_FOR_THE_AGENT,
     RETRY_PAUSE_MS,
     RETRY_SHARE_PERCENT,
+    host_check,
     lets_nodes_in,
 )
 from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FenceState
@@ -124,7 +125,7 @@ class FencerMachine:
     def _steps(self, order: FenceOrder) -> list[_Step]:
         checks = []
         for device in order.devices:
-            check = self._parameters(device).get("pcmk_host_check")
+            check = self._host_check(device)
             if check in ("dynamic-list", STATUS):
                 checks.append(_Step(device, LIST if check == "dynamic-list" else STATUS))
         if order.action is not FenceAction.REBOOT or not order.others:
@@ -136,6 +137,10 @@ class FencerMachine:
             if self._turns_on(device)
         ]
         return [*checks, *off, *on]
+
+    def _host_check(self, name: ResourceId) -> str:
+        device = self._device(name)
+        return host_check(device.agent.type, effective(device.parameters)) if device is not None else ""
 
     def _turns_on(self, device: ResourceId) -> bool:
         """Return whether a reset with this device ends with `on`; with `pcmk_reboot_action=off` the node stays off.
@@ -184,6 +189,10 @@ class FencerMachine:
         assert device is not None
         parameters = effective(device.parameters)
         plain, host = fence_parameters(parameters, job.order.target)
+        if job.step.action == LIST:
+            # It is about no node: `nodename` is what is configured, as a plugin may want it (external/dracmc-telnet).
+            del plain["nodename"]
+            plain |= {name: value for name, value in parameters.items() if name == "nodename"}
         return CallFenceAgent(
             FenceCall(
                 key=f"{job.order.key}/{job.attempts}",

@@ -4,6 +4,8 @@ Names are Pacemaker's (Pacemaker Explained, "Fencing": special options of fence 
 every other `pcmk_` name is refused as not yet, never ignored. What has no such name is the agent's own.
 """
 
+from collections.abc import Mapping
+
 from haclusterd.model.configuration import Configuration, Primitive, effective
 from haclusterd.model.fencing import FenceAction
 from haclusterd.model.ids import ResourceId
@@ -11,6 +13,8 @@ from haclusterd.model.properties import Row, ValueType, meta_values
 from haclusterd.model.templates import expanded
 
 PREFIX = "pcmk_"
+PLUGIN_PREFIX = "external/"
+"""What the type of an external plugin of cluster-glue begins with: `stonith:external/ipmi`."""
 NOT_FOR_THE_AGENT = frozenset({"action", "provides", "stonith-timeout", "crm_feature_set"})
 """Parameters without that prefix that are not passed to the agent, or are given to it by the cluster itself."""
 ATTEMPTS_DEFAULT = 2
@@ -25,7 +29,8 @@ DEVICE_PARAMETERS: tuple[Row, ...] = (
     Row("pcmk_host_map", ValueType.STRING, "", "What the device calls the nodes: node:port;node2:port2."),
     Row("pcmk_host_check", ValueType.CHOICE, "static-list",
         "How it is known whether it can fence a node: by what is listed here, by asking the device for its list or for "
-        "the node's status before each use, or not at all.",
+        "the node's status before each use, or not at all. Of stonith:external/... without pcmk_host_list and "
+        "pcmk_host_map: dynamic-list.",
         choices=("static-list", "dynamic-list", "status", "none"), since=2),
     Row("pcmk_host_argument", ValueType.STRING, "", "The agent's parameter that names the node; none: no such; empty: "
         "plug or port, whichever the agent has."),
@@ -65,6 +70,23 @@ _BY_NAME = {row.name: row for row in DEVICE_PARAMETERS}
 def device_parameter_row(name: str) -> Row | None:
     """Return the row of a parameter that is for the cluster."""
     return _BY_NAME.get(name)
+
+
+def is_plugin(agent_type: str) -> bool:
+    """Return whether an agent of class stonith is an external plugin of cluster-glue."""
+    return agent_type.startswith(PLUGIN_PREFIX)
+
+
+def host_check(agent_type: str, parameters: Mapping[str, str]) -> str:
+    """Return how it is known whether a device can fence a node (`pcmk_host_check`).
+
+    A plugin of cluster-glue knows its hosts (`gethosts`) and is asked, unless they are listed: Pacemaker 2.1.5 does so.
+    """
+    given = parameters.get("pcmk_host_check", "")
+    if given or not is_plugin(agent_type):
+        return given or "static-list"
+    is_listed = bool(parameters.get("pcmk_host_list") or parameters.get("pcmk_host_map"))
+    return "static-list" if is_listed else "dynamic-list"
 
 
 def lets_nodes_in(configuration: Configuration, device: ResourceId) -> bool:

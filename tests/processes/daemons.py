@@ -31,7 +31,9 @@ class Scenario:
     def __init__(self, directory: Path, *, host: str = "127.0.0.1", watchdog_ms: int = 0) -> None:
         self.agents = directory / "ocf"
         """Where agents of a test's own are found, as PROVIDER/TYPE, before the system's."""
-        agents = {"OCF_RA_PATH": f"{self.agents}:{SYSTEM_AGENTS}"}
+        self.plugins = directory / "plugins"
+        """Where external fence plugins of a test's own are found, and no others."""
+        agents = {"OCF_RA_PATH": f"{self.agents}:{SYSTEM_AGENTS}", "STONITH_PLUGIN_PATH": str(self.plugins)}
         self.cluster = LocalCluster(
             directory, host=host, environment={"PYTHONUNBUFFERED": "1", **agents}, watchdog_ms=watchdog_ms
         )

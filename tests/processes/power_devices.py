@@ -59,7 +59,7 @@ esac
 def switch(cluster: LocalCluster, node: str, action: str) -> None:
     """Cut a node's power, or give it back."""
     request = f"action={action}\nplug={node}\nnodes_dir={cluster.nodes_directory}\n"
-    subprocess.run([_switch()], input=request.encode(), capture_output=True, check=True)
+    subprocess.run([power_switch()], input=request.encode(), capture_output=True, check=True)
 
 
 def is_off(cluster: LocalCluster, node: str) -> bool:
@@ -67,7 +67,7 @@ def is_off(cluster: LocalCluster, node: str) -> bool:
     return (cluster.nodes_directory / f"{node}.off").exists()
 
 
-def _switch() -> Path:
+def power_switch() -> Path:
     return resource_agents_directory() / "fence_local"
 
 
@@ -85,7 +85,7 @@ class Bmcs:
         [port] = free_ports("127.0.0.1", 1)
         self.ports[node] = port
         chassis = place / "chassis"
-        chassis.write_text(CHASSIS.format(node=node, nodes=cluster.nodes_directory, switch=_switch()))
+        chassis.write_text(CHASSIS.format(node=node, nodes=cluster.nodes_directory, switch=power_switch()))
         chassis.chmod(chassis.stat().st_mode | stat.S_IXUSR)
         lan = LAN.format(node=node, port=port, chassis=chassis, user=USER, password=PASSWORD)
         (place / "lan.conf").write_text(lan)

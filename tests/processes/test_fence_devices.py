@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.processes.daemons import Scenario
-from tests.processes.power_devices import PASSWORD, USER, Bmcs, RedfishService, SharedDisk
+from tests.processes.power_devices import PASSWORD, USER, Bmcs, RedfishService, SharedDisk, power_switch
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
@@ -157,6 +157,100 @@ def test_fence_sbd_leaves_its_message_on_the_shared_disk(running: Scenario, tmp_
         assert proofs(running, "n1") == {"pill": "tested", "power": "tested"}
     finally:
         disk.close()
+
+
+PLUGIN = """#!/bin/sh
+# An external plugin as cluster-glue has them: it cuts a node's power, and gives it back.
+switch() {{ printf 'action=%s\\nplug=%s\\nnodes_dir={nodes}\\n' "$1" "$2" | {switch}; }}
+case $1 in
+getinfo-xml) echo '<parameters><parameter name="hostlist" required="1"><content type="string"/></parameter>'
+    echo '<parameter name="passwd"><content type="string"/></parameter></parameters>'; exit ;;
+getconfignames) echo hostlist passwd; exit ;;
+getinfo-*) exit ;;
+esac
+echo "$*" >>{log}
+case $1 in
+gethosts) {hosts} ;;
+status) exit 0 ;;
+reset) {reset} ;;
+*) exit 1 ;;
+esac
+"""
+HOSTS = "echo $hostlist"
+RESET = 'switch off "$2" && switch on "$2"'
+
+
+def write_plugin(scenario: Scenario, name: str, *, hosts: str = HOSTS, reset: str = RESET) -> Path:
+    """Write an external plugin; return the file in which it notes what it is asked."""
+    log = scenario.plugins / f".{name}.log"
+    path = scenario.plugins / name
+    scenario.plugins.mkdir(exist_ok=True)
+    path.write_text(PLUGIN.format(
+        nodes=scenario.cluster.nodes_directory, switch=power_switch(), log=log, hosts=hosts, reset=reset
+    ))  # fmt: skip
+    path.chmod(0o755)
+    return log
+
+
+def test_an_external_plugin_of_cluster_glue_resets_a_node_that_it_lists(running: Scenario) -> None:
+    """Which nodes a device can fence, the plugin is asked: no parameter for the cluster says it."""
+    log = write_plugin(running, "power")
+    missing = running.answer("configure.script", text="primitive x stonith:external/sbd params pcmk_delay_max=30s\n",
+                             source="test")  # fmt: skip
+    assert missing.exit != 0
+    [refusal] = [each for each in missing.reports if "external/sbd" in each.message]
+    assert "cluster-glue" in refusal.remedy
+    assert "stonith:fence_sbd" in refusal.remedy
+
+    victim = running.holder()
+    others = " ".join(name for name in running.cluster.names if name != victim)
+    with_devices(
+        running,
+        f'primitive a-others stonith:external/power params hostlist="{others}" op monitor interval=10s',
+        f'primitive b-holder stonith:external/power params hostlist="{victim}" passwd={PASSWORD} pcmk_delay_base=10ms',
+        f"location here svc inf: {victim}",
+    )
+    running.until("both devices to answer", lambda: len(started(running, "a-others", "b-holder")) == 2)
+    assert set(log.read_text().splitlines()) == {"status"}
+    running.must("configure.delete", ids=["here"])
+    running.settle()
+    assert kill_holder(running) == victim
+    failed, fenced = records(running)
+    assert (failed["devices"], failed["outcome"]) == (["a-others"], "failed")
+    assert f"a-others does not list {victim}" in failed["detail"]
+    assert (fenced["devices"], fenced["outcome"], fenced["target"]) == (["b-holder"], "fenced", victim)
+    assert proofs(running, victim)["b-holder"] == "tested"
+    asked = [line for line in log.read_text().splitlines() if line != "status"]
+    assert asked[-2:] == ["gethosts", f"reset {victim}"]
+    assert set(asked[:-1]) == {"gethosts"}
+    assert all(PASSWORD not in running.log(node) for node in running.cluster.names)
+
+
+def test_plugins_that_fail_in_every_way_leave_the_fencing_to_one_that_works(running: Scenario) -> None:
+    hosts = " ".join(running.cluster.names)
+    faulty = {
+        "hangs": {"reset": "sleep 5100 & wait"},
+        "fails": {"reset": "exit 300"},
+        "silent": {"hosts": "exit 0"},
+        "floods": {"hosts": "yes n1 n2 n3 | head -c 100000000"},
+    }
+    for name, words in faulty.items():
+        write_plugin(running, name, **words)
+    write_plugin(running, "works", reset=f"head -c 100000000 /dev/zero; {RESET}")
+    with_devices(running, *(
+        f'primitive {number}-{name} stonith:external/{name} params hostlist="{hosts}" pcmk_reboot_retries=1 '
+        "pcmk_list_retries=1 pcmk_reboot_timeout=10s".replace("10s", "2s" if name == "hangs" else "10s")
+        for number, name in zip("abcde", [*faulty, "works"], strict=True)
+    ))  # fmt: skip
+    victim = kill_holder(running)
+    found = {each["devices"][0]: (each["outcome"], each["detail"]) for each in records(running)}
+    assert {name: outcome for name, (outcome, _) in found.items()} == {
+        "a-hangs": "timeout", "b-fails": "failed", "c-silent": "failed", "d-floods": "failed", "e-works": "fenced",
+    }  # fmt: skip
+    assert "exit status 44" in found["b-fails"][1]
+    assert "lists no host" in found["c-silent"][1]
+    assert "more than 65536 bytes" in found["d-floods"][1]
+    assert proofs(running, victim)["e-works"] == "tested"
 
 
 def headline(scenario: Scenario, word: str) -> str:

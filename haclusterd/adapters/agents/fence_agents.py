@@ -1,7 +1,8 @@
-"""Fence agents through their standard-input API (FenceAgentAPI; agents-and-fencing.md §3.1-3.2).
+"""Fence agents through their standard-input API (FenceAgentAPI; agents-and-fencing.md §3.1-3.2), and external plugins.
 
-Invariants: parameters are passed on standard input only, never in an argument vector, an environment, a log or an error
-text; secret values are removed from an agent's output before it is passed on. An agent that an earlier incarnation of
+Invariants: a fence agent's parameters are passed on standard input only, those of a plugin of cluster-glue in its
+environment only, never in an argument vector, a log or an error text; secret values are removed from an agent's output
+before it is passed on. An agent that an earlier incarnation of
 this daemon started is killed before a new one is started: a late `off` would hit a node that has come back. It ends
 with `timeout`, which leads its process group, even if only that was killed; a result is delivered when it has ended. If
 no new incarnation starts, `timeout` kills it: no agent is at work later than `FENCE_AGENT_GRACE_MS` after its timeout
@@ -19,6 +20,15 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from haclusterd.adapters.agents.action_records import ActionRecord, ActionRecords, find_process
+from haclusterd.adapters.agents.fence_directories import FenceDirectories
+from haclusterd.adapters.agents.fence_plugins import (
+    QUESTIONS,
+    PluginCall,
+    plugin_answer,
+    plugin_call,
+    plugin_environment,
+    plugin_metadata,
+)
 from haclusterd.adapters.agents.metadata import MetadataError, read_agent_metadata, read_fence_metadata
 from haclusterd.adapters.machine.installation import INTERPRETER_DIRECTORY
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
@@ -31,6 +41,7 @@ from haclusterd.agents.process_table import (
     read_marks,
     read_stat,
 )
+from haclusterd.model.fence_parameters import is_plugin
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import after
 from haclusterd.model.records import replace
@@ -39,9 +50,9 @@ from haclusterd.ports.clock import Clock
 from haclusterd.ports.fencing import FenceCall, FenceCallResult, FenceMetadata
 
 DEVELOPMENT_ONLY = frozenset({"fence_local"})
-AGENT_NAME = re.compile(r"fence_[A-Za-z0-9_.-]+\Z")
 METADATA_TIMEOUT_MS = 30_000
 METADATA_LIMIT = 1024 * 1024
+OUTPUT_LIMIT = 64 * 1024
 SECRET_NAME = re.compile(r"pass|secret|token|credential|private|_key\Z|\Akey\Z|community", re.IGNORECASE)
 THREADS_KEPT = 3
 GUARD = "timeout"
@@ -64,7 +75,7 @@ def fitted(call: FenceCall, metadata: FenceMetadata | None) -> FenceCall:
     return replace(call, action=action, parameters=parameters, host=None)
 
 
-class StdinFenceAgents:
+class FenceAgentPrograms:
     """FenceAgents on this node."""
 
     def __init__(
@@ -75,7 +86,7 @@ class StdinFenceAgents:
         runtime_directory: Path,
         node: NodeName,
         incarnation: Incarnation,
-        directories: tuple[Path, ...],
+        directories: FenceDirectories,
         allows_development: bool,
         own_environment: Mapping[str, str],
         has_lease: Callable[[], bool],
@@ -96,17 +107,22 @@ class StdinFenceAgents:
     def call(self, call: FenceCall, done: Callable[[FenceCallResult], None]) -> None:
         """Run the agent; deliver its result on the main loop.
 
-        Only its metadata says how the agent is given the host, and whether it supports `reboot`.
+        Only its metadata says how the agent is given the host, and whether it supports `reboot`; of a plugin, which
+        variables it reads.
         """
-        if call.host is None and call.action != "reboot":
+        if is_plugin(call.agent) and self._find(call.agent) is not None:
+            self.metadata(call.agent, lambda metadata: self._begin(call, done, plugin_call(call, metadata)))
+        elif call.host is None and call.action != "reboot":
             self._begin(call, done)
         else:
             self.metadata(call.agent, lambda metadata: self._begin(fitted(call, metadata), done))
 
-    def _begin(self, call: FenceCall, done: Callable[[FenceCallResult], None]) -> None:
+    def _begin(
+        self, call: FenceCall, done: Callable[[FenceCallResult], None], plugin: PluginCall | str | None = None
+    ) -> None:
         path = self._find(call.agent)
-        problem = self._refuse(call, path)
-        if path is None or problem:
+        problem = plugin if isinstance(plugin, str) else self._refuse(call, path)
+        if path is None or problem or isinstance(plugin, str):
             result = FenceCallResult(call.key, exit_code=1, timed_out=False, reason=problem, output="")
             self._clock.call_soon(lambda: done(result))
             return
@@ -125,11 +141,13 @@ class StdinFenceAgents:
             self._running.pop(call.key, None)
             done(_to_result(call, ended))
 
+        given = plugin.environment if plugin is not None else {}
         program = Program(
-            (*self._killed_after(call.timeout_ms), str(path)),
-            {**self._environment(), ORDER_MARK: call.key},
+            (*self._killed_after(call.timeout_ms), str(path), *(plugin.arguments if plugin is not None else ())),
+            {**given, **self._environment(call.agent), ORDER_MARK: call.key},
             call.timeout_ms,
-            stdin=write_stdin(call),
+            stdin=write_stdin(call) if plugin is None else b"",
+            output_limit=OUTPUT_LIMIT,
             ends_with_group=True,
         )
         self._running[call.key] = self._processes.start(
@@ -190,13 +208,7 @@ class StdinFenceAgents:
 
     def installed(self) -> tuple[str, ...]:
         """Return the fence agents that are installed here and may be used."""
-        names = {
-            file.name
-            for directory in self._directories
-            if directory.is_dir()
-            for file in directory.glob("fence_*")
-        }
-        return tuple(sorted(name for name in names if self.exists(name)))
+        return tuple(name for name in self._directories.listing() if self.exists(name))
 
     def metadata(self, agent: str, done: Callable[[FenceMetadata | None], None]) -> None:
         """Read the agent's metadata; None when there is no such agent."""
@@ -239,24 +251,51 @@ class StdinFenceAgents:
             self._clock.call_soon(lambda: read(cached[1]))
             return
 
+        def known(text: str, *, is_whole: bool) -> None:
+            if is_whole:
+                self._texts[agent] = version, text
+            read(text)
+
+        if is_plugin(agent):
+            answers: dict[str, str] = {}
+            self._ask_plugin(
+                agent, str(path), answers, lambda is_whole: known(plugin_metadata(agent, answers), is_whole=is_whole)
+            )
+            return
+
         def ended(ended: Ended) -> None:
-            if ended.ending is Ending.EXITED and ended.number == 0:
-                self._texts[agent] = version, ended.stdout
-            read(ended.stdout)
+            known(ended.stdout, is_whole=ended.ending is Ending.EXITED and ended.number == 0)
 
         program = Program(
             (str(path),),
-            self._environment(),
+            self._environment(agent),
             METADATA_TIMEOUT_MS,
             stdin=b"action=metadata\n",
             output_limit=METADATA_LIMIT,
         )
         self._processes.start(program, Hooks(ended))
 
+    def _ask_plugin(
+        self, agent: str, path: str, answers: dict[str, str], done: Callable[[bool], None], number: int = 0
+    ) -> None:
+        """Ask a plugin the question of a number and those after it; `done` gets whether it has ended each by itself."""
+        question = QUESTIONS[number]
+
+        def ended(ended: Ended) -> None:
+            if ended.ending is Ending.EXITED and ended.number == 0:
+                answers[question] = ended.stdout
+            if ended.ending is not Ending.EXITED or number + 1 == len(QUESTIONS):
+                done(ended.ending is Ending.EXITED)
+            else:
+                self._ask_plugin(agent, path, answers, done, number + 1)
+
+        program = Program((path, question), self._environment(agent), METADATA_TIMEOUT_MS, output_limit=METADATA_LIMIT)
+        self._processes.start(program, Hooks(ended))
+
     def _find(self, agent: str) -> Path | None:
-        if not AGENT_NAME.match(agent) or (agent in DEVELOPMENT_ONLY and not self._allows_development):
+        if agent in DEVELOPMENT_ONLY and not self._allows_development:
             return None
-        return next((directory / agent for directory in self._directories if (directory / agent).is_file()), None)
+        return self._directories.find(agent)
 
     def _refuse(self, call: FenceCall, path: Path | None) -> str:
         if call.agent in DEVELOPMENT_ONLY and not self._allows_development:
@@ -266,22 +305,23 @@ class StdinFenceAgents:
         if self._guard() is None:
             return f"{GUARD} (coreutils) is not installed on {self._node}: {call.agent} could outlive its daemon"
         broken = sorted(name for name, value in call.parameters.items() if "\n" in name + value)
-        if broken:
+        if broken and not is_plugin(call.agent):
             return f"parameter {broken[0]!r} has a line break, which a fence agent cannot be given"
         return ""
 
     def _guard(self) -> str | None:
-        return shutil.which(GUARD, path=self._environment()["PATH"])
+        return shutil.which(GUARD, path=self._environment(GUARD)["PATH"])
 
     def _killed_after(self, timeout_ms: int) -> tuple[str, ...]:
         """Return the command that runs an agent and kills it after its timeout, if its daemon has not done so."""
         seconds = -(-timeout_ms // 1000) + 1
         return (self._guard() or GUARD, "-s", "KILL", str(seconds))
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, agent: str) -> dict[str, str]:
         path = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
         path.append(INTERPRETER_DIRECTORY)
-        return {"PATH": ":".join(path), "LANG": "C.UTF-8", **self._own_environment, NODE_MARK: self._node}
+        own = {"PATH": ":".join(path), "LANG": "C.UTF-8", **self._own_environment, NODE_MARK: self._node}
+        return plugin_environment(agent, own) if is_plugin(agent) else own
 
 
 def _always() -> bool:
@@ -305,12 +345,15 @@ def hide_secrets(text: str, parameters: Mapping[str, str]) -> str:
 
 
 def _to_result(call: FenceCall, ended: Ended) -> FenceCallResult:
+    exit_code, output, reason = ended.number if ended.ending is Ending.EXITED else 1, ended.stdout, ""
+    if is_plugin(call.agent) and ended.ending is Ending.EXITED:
+        exit_code, output, reason = plugin_answer(call, ended, OUTPUT_LIMIT)
     return FenceCallResult(
         key=call.key,
-        exit_code=ended.number if ended.ending is Ending.EXITED else 1,
+        exit_code=exit_code,
         timed_out=ended.ending is Ending.TIMED_OUT,
-        reason=hide_secrets(_describe(call, ended), call.parameters),
-        output=hide_secrets(ended.stdout, call.parameters),
+        reason=hide_secrets(_describe(call, ended) or reason, call.parameters),
+        output=hide_secrets(output, call.parameters),
     )
 
 

@@ -90,8 +90,8 @@ def read_duration_ms(text: str | None) -> int | None:
     return int(match[1]) * UNIT_MS[match[2]]
 
 
-def read_root(text: str) -> Element:
-    """Parse meta-data as XML, whatever is printed around it. Raises MetadataError."""
+def read_root(text: str, tag: str = "resource-agent") -> Element:
+    """Parse meta-data as XML, whatever is printed around it; `tag`: its root. Raises MetadataError."""
     builder = TreeBuilder()
     parser = expat.ParserCreate()
     parser.StartElementHandler = builder.start
@@ -107,8 +107,8 @@ def read_root(text: str) -> Element:
         root = builder.close()
     except (expat.ExpatError, AssertionError) as error:
         raise MetadataError(f"not XML: {error}") from error
-    if root.tag != "resource-agent":
-        raise MetadataError(f"the root element is <{root.tag}>, not <resource-agent>")
+    if root.tag != tag:
+        raise MetadataError(f"the root element is <{root.tag}>, not <{tag}>")
     return root
 
 

@@ -9,7 +9,7 @@ Nothing is fenced here: that is the fencer's task.
 
 from collections.abc import Callable
 
-from haclusterd.adapters.agents.fence_agents import StdinFenceAgents
+from haclusterd.adapters.agents.fence_agents import FenceAgentPrograms
 from haclusterd.adapters.agents.results import describe_timeout
 from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.fence_parameters import ATTEMPTS_DEFAULT, NOT_FOR_THE_AGENT, RETRY_PAUSE_MS, RETRY_SHARE_PERCENT
@@ -27,7 +27,7 @@ HEALTHY = frozenset({0, 2})
 class StonithAgents:
     """AgentRunner for class stonith."""
 
-    def __init__(self, clock: Clock, fence_agents: StdinFenceAgents) -> None:
+    def __init__(self, clock: Clock, fence_agents: FenceAgentPrograms) -> None:
         self._clock = clock
         self._fence_agents = fence_agents
         self._registered: set[ResourceId] = set()

@@ -14,12 +14,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+from haclusterd.adapters.agents.fence_directories import FenceDirectories
+from haclusterd.adapters.agents.fence_plugins import QUESTIONS, plugin_environment, plugin_metadata
 from haclusterd.adapters.agents.metadata import MetadataError, read_agent_metadata
 from haclusterd.adapters.agents.ocf import METADATA_LIMIT, METADATA_TIMEOUT_MS
 from haclusterd.adapters.agents.surroundings import FEATURE_SET, AgentDirectories
 from haclusterd.adapters.agents.tools import missing_tools
 from haclusterd.adapters.agents.unit_files import UnitFiles
 from haclusterd.model.agents import AgentFacts
+from haclusterd.model.fence_parameters import is_plugin
 from haclusterd.model.ids import UNITS, AgentReference
 from haclusterd.model.records import replace
 
@@ -32,7 +35,7 @@ END_LOOK_S = 0.005
 def survey(
     agents: Iterable[AgentReference],
     directories: AgentDirectories,
-    fence_directories: Sequence[Path],
+    fence_directories: FenceDirectories,
     unit_files: UnitFiles,
 ) -> Mapping[str, AgentFacts]:
     """Return the facts of those of these agents that are installed here, by `str(AgentReference)`."""
@@ -48,12 +51,10 @@ def survey(
     return known | {str(agent): AgentFacts() for agent in wanted if _is_service(agent, directories, unit_files)}
 
 
-def _find(agent: AgentReference, directories: AgentDirectories, fence_directories: Sequence[Path]) -> Path | None:
+def _find(agent: AgentReference, directories: AgentDirectories, fence_directories: FenceDirectories) -> Path | None:
     if agent.standard == "ocf":
         return directories.find(agent)
-    if agent.standard == "stonith" and agent.type.startswith("fence_") and "/" not in agent.type:
-        return next((each / agent.type for each in fence_directories if (each / agent.type).is_file()), None)
-    return None
+    return fence_directories.find(agent.type) if agent.standard == "stonith" else None
 
 
 def _is_service(agent: AgentReference, directories: AgentDirectories, unit_files: UnitFiles) -> bool:
@@ -67,7 +68,7 @@ def _is_service(agent: AgentReference, directories: AgentDirectories, unit_files
 
 
 def find_agent(
-    agent: AgentReference, directories: AgentDirectories, fence_directories: Sequence[Path]
+    agent: AgentReference, directories: AgentDirectories, fence_directories: FenceDirectories
 ) -> Path | None:
     """Return an agent's program; None when there is none, or none that can be executed."""
     path = _find(agent, directories, fence_directories)
@@ -76,8 +77,23 @@ def find_agent(
 
 def metadata_text(agent: AgentReference, path: Path, directories: AgentDirectories) -> str:
     """Return an agent's output for `meta-data`. Raises OSError."""
+    if agent.standard == "stonith" and is_plugin(agent.type):
+        return _plugin_metadata(agent, path, directories)
     command = [str(path), "meta-data"] if agent.standard == "ocf" else [str(path), "-o", "metadata"]
     return _answer(command, environment_of(agent, directories))[0]
+
+
+def _plugin_metadata(agent: AgentReference, path: Path, directories: AgentDirectories) -> str:
+    """Return metadata of a plugin of cluster-glue; one that does not end in time is asked nothing more."""
+    answers: dict[str, str] = {}
+    environment = plugin_environment(agent.type, environment_of(agent, directories))
+    for question in QUESTIONS:
+        printed, code = _answer([str(path), question], environment)
+        if code is None:
+            break
+        if code == 0:
+            answers[question] = printed
+    return plugin_metadata(agent.type, answers)
 
 
 def validated(

@@ -28,11 +28,22 @@ class InstallationIncompleteError(Exception):
 
 SYSTEM_FENCE_DIRECTORIES = (Path("/usr/sbin"), Path("/usr/local/sbin"))
 """Where the distribution's fence agents are."""
+SYSTEM_PLUGIN_DIRECTORIES = (Path("/usr/lib/stonith/plugins/external"), Path("/usr/lib64/stonith/plugins/external"))
+"""Where the package cluster-glue has its external fence plugins."""
 
 
 def agent_search_path() -> tuple[Path, ...]:
     """Return the directories of OCF agents, from OCF_RA_PATH; empty: the usual place (OCF_ROOT)."""
-    return tuple(Path(part) for part in os.environ.get("OCF_RA_PATH", "").split(":") if part)
+    return _directories_of("OCF_RA_PATH")
+
+
+def plugin_search_path() -> tuple[Path, ...]:
+    """Return the directories of cluster-glue's external fence plugins, from STONITH_PLUGIN_PATH, or the usual ones."""
+    return _directories_of("STONITH_PLUGIN_PATH") or SYSTEM_PLUGIN_DIRECTORIES
+
+
+def _directories_of(variable: str) -> tuple[Path, ...]:
+    return tuple(Path(part) for part in os.environ.get(variable, "").split(":") if part)
 
 
 def share_directory() -> Path:

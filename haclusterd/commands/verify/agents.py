@@ -4,9 +4,11 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from haclusterd.commands.verify.judgement import Judgement, pairs
+from haclusterd.machines.fencer import host_map
 from haclusterd.model import durations
 from haclusterd.model.agents import AgentFacts, ParameterFacts
 from haclusterd.model.configuration import Primitive, effective
+from haclusterd.model.fence_parameters import PLUGIN_PREFIX, is_plugin
 from haclusterd.model.ids import AgentReference
 from haclusterd.model.properties import meta_values
 from haclusterd.model.templates import expanded
@@ -19,14 +21,21 @@ GIVEN_BY_FENCER = frozenset({"action", "plug", "port", "nodename", "delay"})
 """What a fence agent gets with each call, so that it need not be configured (fence-agents' stdin protocol)."""
 
 FENCE_AGENTS_OF_TODAY = {
-    "apcmaster": "fence_apc", "apcmastersnmp": "fence_apc_snmp", "external/drac5": "fence_drac5",
+    "apcmaster": "fence_apc", "apcmastersnmp": "fence_apc_snmp", "drac3": "fence_drac", "external/drac5": "fence_drac5",
     "external/ec2": "fence_aws", "external/gcpstonith": "fence_gce", "external/ibmrsa": "fence_rsa",
     "external/ibmrsa-telnet": "fence_rsa", "external/ipmi": "fence_ipmilan", "external/kdumpcheck": "fence_kdump",
     "external/libvirt": "fence_virsh", "external/rackpdu": "fence_apc_snmp", "external/riloe": "fence_ilo",
     "external/sbd": "fence_sbd", "external/vcenter": "fence_vmware_rest", "external/vmware": "fence_vmware_rest",
-    "ibmhmc": "fence_lpar", "ipmilan": "fence_ipmilan",
+    "ibmhmc": "fence_lpar", "ipmilan": "fence_ipmilan", "rcd_serial": "fence_rcd_serial", "wti_mpc": "fence_wti",
+    "wti_nps": "fence_wti",
 }  # fmt: skip
 """Plugins of cluster-glue, as vendors' older guides have them, each with the fence agent for the same device."""
+
+MODULES_OF_CLUSTER_GLUE = frozenset({
+    "apcmaster", "apcmastersnmp", "apcsmart", "baytech", "bladehpi", "cyclades", "drac3", "ibmhmc", "ipmilan",
+    "meatware", "null", "nw_rpc100s", "rcd_serial", "rps10", "ssh", "suicide", "wti_mpc", "wti_nps",
+})  # fmt: skip
+"""Its plugins that are no programs (`stonith -L`, cluster-glue 1.0.12): only its own library can load them."""
 
 
 def check_agents(judgement: Judgement) -> None:
@@ -43,6 +52,8 @@ def check_agents(judgement: Judgement) -> None:
             path = ("resource", primitive.id, "agent")
             judgement.note(Code.AGENT_UNREADABLE, path, where=primitive.id, agent=primitive.agent)
             continue
+        if _is_plugin(primitive.agent):
+            _check_plugin(judgement, primitive)
         _check_tools(judgement, primitive, facts)
         _check_parameters(judgement, primitive, facts)
         _check_advice(judgement, primitive, facts)
@@ -51,11 +62,29 @@ def check_agents(judgement: Judgement) -> None:
 
 def _remedy(judgement: Judgement, agent: AgentReference, known: Iterable[str]) -> str | None:
     """Say what to write for an agent that there is not; None: nothing is like it."""
-    today = FENCE_AGENTS_OF_TODAY.get(agent.type) if agent.standard == "stonith" else None
-    if today is not None:
-        return f"use stonith:{today}; its parameters have other names: crm ra info stonith:{today}"
+    if _is_plugin(agent) or (agent.standard == "stonith" and agent.type in MODULES_OF_CLUSTER_GLUE):
+        return _remedy_for_plugin(agent, known)
     guess = judgement.nearest(str(agent), _may_be_meant(agent, known))
     return f"install it, or did you mean {guess}?" if guess else None
+
+
+def _remedy_for_plugin(agent: AgentReference, known: Iterable[str]) -> str:
+    """Say what to write for a plugin of cluster-glue that is not here, or that no node can run."""
+    today = FENCE_AGENTS_OF_TODAY.get(agent.type)
+    instead = f"use stonith:{today}; its parameters have other names: crm ra info stonith:{today}" if today else ""
+    if not _is_plugin(agent):
+        why = "only the library of cluster-glue can load it"
+        named = {"meatware": "; a person confirms with: crm fencing confirm"}.get(agent.type, "")
+        return f"{why}: {instead}" if instead else f"{why}: use an agent of crm ra list stonith{named}"
+    beginning = f"stonith:{PLUGIN_PREFIX}"
+    there = [name.removeprefix(beginning) for name in known if name.startswith(beginning)]
+    alike = [] if today else get_close_matches(agent.type.removeprefix(PLUGIN_PREFIX), there, n=1)
+    choices = [instead] if instead else [f"did you mean {beginning}{name}?" for name in alike]
+    return ", or ".join(["install it (package cluster-glue) on the nodes", *choices])
+
+
+def _is_plugin(agent: AgentReference) -> bool:
+    return agent.standard == "stonith" and is_plugin(agent.type)
 
 
 def _may_be_meant(agent: AgentReference, known: Iterable[str]) -> Iterable[str]:
@@ -101,6 +130,25 @@ def _check_tools(judgement: Judgement, primitive: Primitive, facts: AgentFacts) 
     if tools:
         path = ("resource", primitive.id, "agent")
         judgement.note(Code.TOOLS_MISSING, path, where=primitive.id, agent=agent, tools=tools)
+
+
+def _check_plugin(judgement: Judgement, primitive: Primitive) -> None:
+    """Say what a plugin of cluster-glue is not given, or cannot know, although the parameters of its device say so."""
+    parameters = effective(expanded(primitive, judgement.configuration).parameters)
+    ports = host_map(parameters.get("pcmk_host_map", ""))
+    has_other_names = any(node != port.lower() for node, port in ports.items())
+    what = {
+        "pcmk_host_argument": "a plugin gets the node's name as its second argument",
+        "pcmk_host_map": "a plugin gets the node's own name, which its own parameters map (hostlist); write "
+        "pcmk_host_list" if has_other_names else "",
+        "pcmk_host_check": "by status a plugin says only that its device answers, so that any node counts as known; "
+        "write dynamic-list" if parameters.get("pcmk_host_check") == "status" else "",
+    }  # fmt: skip
+    for name, why in what.items():
+        if parameters.get(name) and why:
+            path = ("resource", primitive.id, "params", name)
+            shown = f"{primitive.id}: {name}={parameters[name]}"
+            judgement.note(Code.WITHOUT_EFFECT, path, what=shown, why=why)
 
 
 def _check_parameters(judgement: Judgement, primitive: Primitive, facts: AgentFacts) -> None:

@@ -8,6 +8,7 @@ from haclusterd.adapters.agents import survey as agent_survey
 from haclusterd.cli.render.answers import render_data
 from haclusterd.cli.render.terminal import Screen
 from haclusterd.entry_points.crm_agents import COMMANDS
+from tests.unit.adapters.agents.plugin_stand_in import stand_in
 
 AGENT = """#!/bin/sh
 case $1 in
@@ -38,12 +39,17 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = {f"other/{name}": f"#!/bin/sh\n{text}\n" for name, text in BROKEN.items()}
     programs = {"acme/web": AGENT, "other/web": AGENT, **broken}
     for name, text in programs.items():
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
+        path = tmp_path / "ocf" / name
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(text)
         path.chmod(0o755)
-    (tmp_path / "other" / "notes.txt").write_text("no agent")
-    monkeypatch.setenv("OCF_RA_PATH", str(tmp_path))
+    (tmp_path / "ocf" / "other" / "notes.txt").write_text("no agent")
+    plugin = tmp_path / "plugins" / "acme"
+    plugin.parent.mkdir()
+    plugin.write_text(stand_in(tmp_path / "log"))
+    plugin.chmod(0o755)
+    monkeypatch.setenv("STONITH_PLUGIN_PATH", str(plugin.parent))
+    monkeypatch.setenv("OCF_RA_PATH", str(tmp_path / "ocf"))
 
 
 def printed(command: str, **arguments: object) -> str:
@@ -77,6 +83,18 @@ def test_what_an_agent_tells_of_itself() -> None:
     ])  # fmt: skip
     assert printed("info", agent="web").startswith("A web server (ocf:acme:web)")
     assert "(stonith:fence_local)" in printed("info", agent="stonith:fence_local")
+
+
+def test_external_plugins_of_cluster_glue_are_agents_of_class_stonith() -> None:
+    assert [name for name in printed("list", **{"class": "stonith"}).split() if "/" in name] == ["external/acme"]
+    for name in ("stonith:external/acme", "external/acme"):
+        shown = printed("info", agent=name).splitlines()
+        assert shown[:5] == ["Stand-in & device (stonith:external/acme)", "", "It switches", "nothing.", ""]
+        assert "hostlist* (string): Hosts" in shown
+        assert "reset_rc (string):" in [line.strip() for line in shown]
+    assert "did you mean stonith:external/acme?" in [
+        each.remedy for each in COMMANDS["info"]({"agent": "stonith:external/acmee"}).reports
+    ]
 
 
 @pytest.mark.parametrize(

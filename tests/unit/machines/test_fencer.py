@@ -36,11 +36,17 @@ TIMEOUT_MS = 60_000
 class Executor:
     """n1, which is to fence n2 with `power`."""
 
-    def __init__(self, parameters: dict[str, str] | None = None, *, others: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        parameters: dict[str, str] | None = None,
+        *,
+        others: tuple[str, ...] = (),
+        agent: str = "stonith:fence_test",
+    ) -> None:
         self.cluster = Cluster()
         self.others = tuple(map(ResourceId, others))
         for name in ("power", *others):
-            self.cluster.configure(commands.PutResource(primitive(name, "stonith:fence_test", parameters)))
+            self.cluster.configure(commands.PutResource(primitive(name, agent, parameters)))
         self.cluster.lose(N2)
         self.fencer = FencerMachine(N1, life(N1))
         self.now = 1000
@@ -357,6 +363,44 @@ def test_a_device_is_asked_first_whether_it_knows_the_node(
         assert actions(executor) == ["list" if check == "dynamic-list" else "status", "reboot"]
     else:
         assert reported == [FenceOutcome.FAILED]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({}, ["list", "reboot"]),
+        ({"hostlist": "n2"}, ["list", "reboot"]),
+        ({"pcmk_host_list": "n1 n2"}, ["reboot"]),
+        ({"pcmk_host_map": "n2:alias"}, ["reboot"]),
+        ({"pcmk_host_check": "none"}, ["reboot"]),
+        ({"pcmk_host_check": "static-list"}, ["reboot"]),
+        ({"pcmk_host_check": "status"}, ["status", "reboot"]),
+        ({"pcmk_host_check": "dynamic-list", "pcmk_host_list": "n2"}, ["list", "reboot"]),
+    ],
+)
+def test_a_plugin_of_cluster_glue_is_asked_for_its_hosts_unless_they_are_listed(
+    parameters: dict[str, str], expected: list[str]
+) -> None:
+    executor = Executor(parameters, agent="stonith:external/x")
+    reported = executor.ordered()
+    while not reported:
+        reported = executor.ended(0, output="n1\nN2\n")
+    assert (actions(executor), reported) == (expected, [FenceOutcome.FENCED])
+
+
+def test_a_plugin_that_does_not_list_the_node_is_not_used() -> None:
+    executor = Executor({"pcmk_list_retries": "1"}, agent="stonith:external/x")
+    executor.ordered()
+    assert executor.ended(0, output="n1\nn22\n") == [FenceOutcome.FAILED]
+    assert actions(executor) == ["list"]
+
+
+@pytest.mark.parametrize(("configured", "asked"), [({}, None), ({"nodename": "blade7"}, "blade7")])
+def test_a_list_of_hosts_is_about_no_node(configured: dict[str, str], asked: str | None) -> None:
+    executor = Executor({"pcmk_host_check": "dynamic-list", **configured})
+    executor.ordered()
+    executor.ended(0, output="n2\n")
+    assert [call.parameters.get("nodename") for call in executor.calls] == [asked, "n2"]
 
 
 def test_a_device_does_one_thing_at_a_time() -> None:

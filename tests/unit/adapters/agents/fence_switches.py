@@ -3,7 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from haclusterd.adapters.agents.fence_agents import StdinFenceAgents
+from haclusterd.adapters.agents.fence_agents import FenceAgentPrograms
+from haclusterd.adapters.agents.fence_directories import FenceDirectories
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.model.ids import NodeName
 from haclusterd.ports.fencing import FenceCall, FenceCallResult, FenceMetadata
@@ -19,13 +20,14 @@ class Switches:
         self.counter = 0
         self.has_lease = True
         (directory / "sbin").mkdir(exist_ok=True)
-        self.agents = StdinFenceAgents(
+        (directory / "plugins").mkdir(exist_ok=True)
+        self.agents = FenceAgentPrograms(
             clock,
             asyncio.get_running_loop(),
             runtime_directory=directory / "run",
             node=NodeName("n1"),
             incarnation=INCARNATION,
-            directories=(directory / "sbin", SHIPPED),
+            directories=FenceDirectories((directory / "sbin", SHIPPED), (directory / "plugins",)),
             allows_development=allows_development,
             own_environment={"HACLUSTERD_LOCAL_CLUSTER": str(directory)},
             has_lease=lambda: self.has_lease,
@@ -33,6 +35,12 @@ class Switches:
 
     def write(self, text: str, name: str = "fence_test") -> Path:
         path = self.directory / "sbin" / name
+        path.write_text(text)
+        path.chmod(0o755)
+        return path
+
+    def write_plugin(self, text: str, name: str = "test") -> Path:
+        path = self.directory / "plugins" / name
         path.write_text(text)
         path.chmod(0o755)
         return path

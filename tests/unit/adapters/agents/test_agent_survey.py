@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.adapters.agents.fence_directories import FenceDirectories
 from haclusterd.adapters.agents.surroundings import AgentDirectories
 from haclusterd.adapters.agents.survey import survey
 from haclusterd.adapters.agents.unit_files import UnitFiles
@@ -28,6 +29,6 @@ def test_an_agent_that_calls_what_is_not_here_is_known(body: str, expected: tupl
     program.write_text(AGENT.format(body=body))
     program.chmod(0o755)
     directories = AgentDirectories(shipped=tmp_path / "none", search=(tmp_path,), shims=SHIMS)
-    found = survey([AgentReference.parse("ocf:example:x")], directories, (), UnitFiles(()))
+    found = survey([AgentReference.parse("ocf:example:x")], directories, FenceDirectories(()), UnitFiles(()))
     facts = found["ocf:example:x"]
     assert (facts.missing_tools, facts.parameters["port"].is_required) == (expected, True)

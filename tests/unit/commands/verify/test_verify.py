@@ -366,16 +366,57 @@ def test_remedies(text: str, remedy: str) -> None:
     assert report.remedy == remedy
 
 
+def _instead(today: str) -> str:
+    return f"use stonith:{today}; its parameters have other names: crm ra info stonith:{today}"
+
+
+PACKAGE = "install it (package cluster-glue) on the nodes"
+LIBRARY = "only the library of cluster-glue can load it"
+
+
 @pytest.mark.parametrize(
-    ("agent", "today"),
-    [("external/ec2", "fence_aws"), ("external/sbd", "fence_sbd"), ("apcmastersnmp", "fence_apc_snmp")],
+    ("agent", "remedy"),
+    [
+        ("external/ec2", f"{PACKAGE}, or {_instead('fence_aws')}"),
+        ("external/sbd", f"{PACKAGE}, or {_instead('fence_sbd')}"),
+        ("external/nut", PACKAGE),
+        ("external/ipmy", f"{PACKAGE}, or did you mean stonith:external/ipmi?"),
+        ("apcmastersnmp", f"{LIBRARY}: {_instead('fence_apc_snmp')}"),
+        ("suicide", f"{LIBRARY}: use an agent of crm ra list stonith"),
+        ("meatware", f"{LIBRARY}: use an agent of crm ra list stonith; a person confirms with: crm fencing confirm"),
+    ],
 )
-def test_a_plugin_of_cluster_glue_is_refused_with_the_fence_agent_of_today(agent: str, today: str) -> None:
-    reports = judge(f"{GOOD}primitive old stonith:{agent} op monitor interval=60s")
+def test_a_plugin_of_cluster_glue_that_cannot_be_run_is_refused_with_what_can(agent: str, remedy: str) -> None:
+    known = {**AGENTS, "stonith:external/ipmi": AgentFacts()}
+    reports = judge(f"{GOOD}primitive old stonith:{agent} op monitor interval=60s", agents=known)
     unknown = [each for each in reports if each.code is Code.UNKNOWN_AGENT]
-    assert [each.remedy for each in unknown] == [
-        f"use stonith:{today}; its parameters have other names: crm ra info stonith:{today}"
-    ]
+    assert [each.remedy for each in unknown] == [remedy]
+
+
+HOSTS_PLUGIN = AgentFacts(parameters={"hostlist": ParameterFacts(is_required=True), "passwd": ParameterFacts()})
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ("hostlist=n1 pcmk_delay_max=30s", []),
+        ("passwd=x", ["MISSING_PARAMETER"]),
+        ("hostlist=n1 paswd=x", ["UNKNOWN_PARAMETER"]),
+        ("hostlist=n1 port=1", ["UNKNOWN_PARAMETER"]),
+        ("hostlist=n1 pcmk_host_list=n1", []),
+        ("hostlist=n1 pcmk_host_map=n1:N1", []),
+        ("hostlist=n1 pcmk_host_map=n1:vm1", ["WITHOUT_EFFECT"]),
+        ("hostlist=n1 pcmk_host_argument=hostlist", ["WITHOUT_EFFECT"]),
+        ("hostlist=n1 pcmk_host_check=status", ["WITHOUT_EFFECT"]),
+        ("hostlist=n1 pcmk_host_check=dynamic-list", []),
+    ],
+)
+def test_parameters_of_a_plugin_of_cluster_glue(parameters: str, expected: list[str]) -> None:
+    reports = judge(
+        f"{GOOD}primitive p stonith:external/x params {parameters} op monitor interval=60s",
+        agents={**AGENTS, "stonith:external/x": HOSTS_PLUGIN},
+    )
+    assert [str(each.code) for each in reports] == expected
 
 
 @pytest.mark.parametrize(
