@@ -232,7 +232,12 @@ class Daemon:
             runtime_directory=installation.runtime_directory,
             node=settings.node,
             incarnation=incarnation,
-            directories=FenceDirectories((shipped, *SYSTEM_FENCE_DIRECTORIES), plugin_search_path()),
+            directories=FenceDirectories(
+                (shipped, *SYSTEM_FENCE_DIRECTORIES),
+                plugin_search_path(),
+                shims=agents / "shims",
+                control_socket=installation.runtime_directory / CONTROL_SOCKET,
+            ),
             allows_development=installation.is_development,
             own_environment=marks,
             has_lease=has_lease,

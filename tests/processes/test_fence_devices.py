@@ -253,6 +253,36 @@ def test_plugins_that_fail_in_every_way_leave_the_fencing_to_one_that_works(runn
     assert proofs(running, victim)["e-works"] == "tested"
 
 
+SBD_PLUGIN = Path("/usr/lib/stonith/plugins/external/sbd")
+
+
+@needs("sbd", "losetup", "perl", str(SBD_PLUGIN))
+def test_external_sbd_leaves_its_message_on_the_shared_disk(running: Scenario, tmp_path: Path) -> None:
+    """It lists the slots of the disk, and asks crm_attribute for stonith-timeout before it acts."""
+    running.plugins.mkdir(exist_ok=True)
+    (running.plugins / "sbd").symlink_to(SBD_PLUGIN)
+    try:
+        disk = SharedDisk(tmp_path / "disk", running.cluster.names)
+    except OSError as error:
+        pytest.skip(f"no loop device: {error}")
+    try:
+        with_devices(
+            running,
+            f"primitive power stonith:fence_local params nodes_dir={running.cluster.nodes_directory}",
+            f"primitive stonith-sbd stonith:external/sbd params sbd_device={disk.device} pcmk_delay_max=1s",
+            "fencing_topology n1: stonith-sbd,power",
+            "property stonith-action=off stonith-timeout=150s",
+        )
+        assert [disk.message(node) for node in running.cluster.names] == ["clear"] * 3
+        assert running.cluster.silence("n1")
+        running.until("n1 to be fenced", lambda: running.states().get("n1") == "fenced")
+        assert disk.message("n1") == "off"
+        assert proofs(running, "n1") == {"stonith-sbd": "tested", "power": "tested"}
+        assert [record["outcome"] for record in records(running)] == ["fenced"]
+    finally:
+        disk.close()
+
+
 def headline(scenario: Scenario, word: str) -> str:
     return next((each["verdict"] + ": " + each["text"] for each in scenario.status().get("headlines", [])
                  if word in each["verdict"]), "")  # fmt: skip

@@ -321,7 +321,7 @@ class FenceAgentPrograms:
         path = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]
         path.append(INTERPRETER_DIRECTORY)
         own = {"PATH": ":".join(path), "LANG": "C.UTF-8", **self._own_environment, NODE_MARK: self._node}
-        return plugin_environment(agent, own) if is_plugin(agent) else own
+        return plugin_environment(agent, own, self._directories) if is_plugin(agent) else own
 
 
 def _always() -> bool:

@@ -1,4 +1,4 @@
-"""Where fence agents and cluster-glue's external plugins are: one answer for the daemon and for `crm ra`."""
+"""Where fence agents, cluster-glue's external plugins and their tools are: one answer for the daemon and `crm ra`."""
 
 import os
 import re
@@ -22,6 +22,10 @@ class FenceDirectories:
     """Of `fence_*`."""
     plugins: tuple[Path, ...] = ()
     """Of the plugins, each of which is the agent `external/NAME`."""
+    shims: Path | None = None
+    """The cluster's tools as plugins see them: external/sbd asks crm_attribute for stonith-timeout before it acts."""
+    control_socket: Path | None = None
+    """Where this daemon listens, for those tools."""
 
     def find(self, name: str) -> Path | None:
         """Return the program of `fence_NAME` or `external/NAME`, executable or not; None when there is none."""

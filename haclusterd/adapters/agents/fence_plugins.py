@@ -9,12 +9,15 @@ Only variables that the plugin declares are set. A person who may configure devi
 have any program run through variables that interpreters and the linker read (LD_PRELOAD, PERL5OPT, BASH_ENV).
 """
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from xml.etree.ElementTree import Element, SubElement, tostring
 
+from haclusterd.adapters.agents.fence_directories import FenceDirectories
 from haclusterd.adapters.agents.metadata import MetadataError, read_root
 from haclusterd.adapters.processes.running import Ended, Ending
+from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, SOCKET_VARIABLE
 from haclusterd.model.agent_calls import FenceCall
 from haclusterd.model.records import dataclass, field
 from haclusterd.ports.fencing import FenceMetadata
@@ -22,7 +25,7 @@ from haclusterd.ports.fencing import FenceMetadata
 QUESTIONS = ("getinfo-xml", "getconfignames", "getinfo-devid", "getinfo-devdescr")
 """What a plugin is asked for its metadata, the parameters first."""
 TOOLS = Path("/usr/share/cluster-glue")
-"""Where ha_log.sh is, by which plugins write to the system's log; it comes first in their PATH."""
+"""Where ha_log.sh is, by which plugins write to the system's log."""
 
 _WORDS = {
     "monitor": "status", "status": "status", "list": "gethosts", "reboot": "reset", "reset": "reset", "off": "off",
@@ -42,9 +45,15 @@ class PluginCall:
     environment: Mapping[str, str] = field(repr=False)
 
 
-def plugin_environment(agent: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what every call of a plugin finds in its environment."""
-    return {**environment, "PATH": f"{TOOLS}:{environment['PATH']}", "HA_LOGTAG": agent}
+def plugin_environment(
+    agent: str, environment: Mapping[str, str], directories: FenceDirectories
+) -> dict[str, str]:
+    """Return what every call of a plugin finds in its environment, with the tools that it may call first in PATH."""
+    path = (directories.shims, TOOLS, environment["PATH"])
+    found = {**environment, "PATH": ":".join(str(part) for part in path if part), "HA_LOGTAG": agent}
+    if directories.control_socket is not None:
+        found |= {SOCKET_VARIABLE: str(directories.control_socket), INTERPRETER_VARIABLE: sys.executable}
+    return found
 
 
 def plugin_call(call: FenceCall, metadata: FenceMetadata | None) -> PluginCall | str:

@@ -86,7 +86,7 @@ def metadata_text(agent: AgentReference, path: Path, directories: AgentDirectori
 def _plugin_metadata(agent: AgentReference, path: Path, directories: AgentDirectories) -> str:
     """Return metadata of a plugin of cluster-glue; one that does not end in time is asked nothing more."""
     answers: dict[str, str] = {}
-    environment = plugin_environment(agent.type, environment_of(agent, directories))
+    environment = plugin_environment(agent.type, environment_of(agent, directories), FenceDirectories(()))
     for question in QUESTIONS:
         printed, code = _answer([str(path), question], environment)
         if code is None:

@@ -27,7 +27,12 @@ class Switches:
             runtime_directory=directory / "run",
             node=NodeName("n1"),
             incarnation=INCARNATION,
-            directories=FenceDirectories((directory / "sbin", SHIPPED), (directory / "plugins",)),
+            directories=FenceDirectories(
+                (directory / "sbin", SHIPPED),
+                (directory / "plugins",),
+                shims=directory / "shims",
+                control_socket=directory / "socket",
+            ),
             allows_development=allows_development,
             own_environment={"HACLUSTERD_LOCAL_CLUSTER": str(directory)},
             has_lease=lambda: self.has_lease,

@@ -74,7 +74,9 @@ async def test_the_environment_of_the_plugin_is_not_a_matter_of_parameters(switc
     )
     assert result.exit_code == 0
     lines = environment.read_text().splitlines()
-    assert [line for line in lines if line.startswith("PATH=/usr/share/cluster-glue:/usr/local/sbin:")]
+    tools = f"PATH={switches.directory}/shims:/usr/share/cluster-glue:/usr/local/sbin:"
+    assert [line for line in lines if line.startswith(tools)]
+    assert f"HACLUSTERD_SOCKET={switches.directory}/socket" in lines
     assert "HA_LOGTAG=external/test" in lines
     assert "HACLUSTERD_NODE=n1" in lines
     assert not [line for line in lines if "LD_PRELOAD" in line]
