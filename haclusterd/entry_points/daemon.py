@@ -232,12 +232,7 @@ class Daemon:
             runtime_directory=installation.runtime_directory,
             node=settings.node,
             incarnation=incarnation,
-            directories=FenceDirectories(
-                (shipped, *SYSTEM_FENCE_DIRECTORIES),
-                plugin_search_path(),
-                shims=agents / "shims",
-                control_socket=installation.runtime_directory / CONTROL_SOCKET,
-            ),
+            directories=self._fence_directories(agents),
             allows_development=installation.is_development,
             own_environment=marks,
             has_lease=has_lease,
@@ -288,6 +283,14 @@ class Daemon:
             devices=self._device_watch(clock),
             background=self._background,
             secrets=self._secret_keeper(),
+        )
+
+    def _fence_directories(self, share: Path) -> FenceDirectories:
+        return FenceDirectories(
+            (share / "resource_agents", *SYSTEM_FENCE_DIRECTORIES),
+            plugin_search_path(),
+            shims=share / "shims",
+            control_socket=self._installation.runtime_directory / CONTROL_SOCKET,
         )
 
     def _secret_keeper(self) -> SealingKeeper:

@@ -66,6 +66,7 @@ class Code(StrEnum):
     UNKNOWN_PARAMETER = "UNKNOWN_PARAMETER"
     TAKES_NO_PARAMETERS = "TAKES_NO_PARAMETERS"
     AGENT_UNREADABLE = "AGENT_UNREADABLE"
+    ASKS_ITS_TARGET = "ASKS_ITS_TARGET"
     MISSING_PARAMETER = "MISSING_PARAMETER"
     TOOLS_MISSING = "TOOLS_MISSING"
     AGENT_OBJECTS = "AGENT_OBJECTS"
@@ -285,6 +286,10 @@ CODES: dict[Code, CodeRow] = {
     Code.AGENT_UNREADABLE: CodeRow(
         "{where}: agent {agent} is here, and what it prints as meta-data cannot be read", _CONFIGURATION,
         "see what is wrong with it: crm ra info {agent}",
+    ),
+    Code.ASKS_ITS_TARGET: CodeRow(
+        "{where}: {agent} has a node restart itself, and cannot fence one that hangs or is cut off", _CONFIGURATION,
+        "use it for tests only; for the others: crm ra list stonith", severity=_WARNING,
     ),
     Code.UNKNOWN_PARAMETER: CodeRow("{where}: agent {agent} has no parameter {name}", _CONFIGURATION),
     Code.TAKES_NO_PARAMETERS: CodeRow(

@@ -31,8 +31,8 @@ def examples(*keys: str) -> Iterator[tuple[str, str, str]]:
 INSTALLED = {
     name: AgentFacts()
     for name in (
-        "ocf:haclusterd:dummy", "ocf:haclusterd:stateful", "stonith:fence_local", "lsb:legacy", "systemd:nginx",
-        "systemd:worker@one", "service:nginx",
+        "ocf:haclusterd:dummy", "ocf:haclusterd:stateful", "stonith:fence_local", "stonith:external/sbd",
+        "lsb:legacy", "systemd:nginx", "systemd:worker@one", "service:nginx",
     )
 }
 

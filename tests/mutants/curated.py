@@ -1328,6 +1328,19 @@ FENCING = (
     ),
     Mutant("FencerMachine._objection", "result.exit_code != 0", "False", "a fence agent that failed counts as success"),
     Mutant("FencerMachine._objection", "result.timed_out", "False", "a fence agent that hangs counts as success"),
+    Mutant("plugin_answer", "ended.number != 0", "ended.number == 1", "a plugin that failed to reset a node counts"),
+    Mutant(
+        "plugin_call",
+        "node.lower()",
+        'call.parameters.get("port", node)',
+        "a plugin resets the node that the device's port is called, not the one that is lost",
+    ),
+    Mutant(
+        "host_check",
+        '"static-list" if is_listed else "dynamic-list"',
+        '"static-list"',
+        "a plugin is asked to reset a node that it does not know, and any success of it counts",
+    ),
     Mutant(
         "order_at_work",
         "order.executor == node and order.state is FenceState.OPEN and WATCHDOG not in order.devices",

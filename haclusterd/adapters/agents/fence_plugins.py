@@ -84,7 +84,7 @@ def plugin_answer(call: FenceCall, ended: Ended, output_limit: int) -> tuple[int
     """
     assert ended.ending is Ending.EXITED
     word = _WORDS[call.action]
-    if ended.number:
+    if ended.number != 0:
         return 1, ended.stdout, f"{word}: exit status {ended.number}"
     if word != "gethosts":
         return 0, ended.stdout, ""

@@ -31,6 +31,8 @@ FENCE_AGENTS_OF_TODAY = {
 }  # fmt: skip
 """Plugins of cluster-glue, as vendors' older guides have them, each with the fence agent for the same device."""
 
+ASKS_ITS_TARGET = "external/ssh"
+"""The plugin that has a node restart itself ("not suitable for production": its getinfo-devdescr)."""
 MODULES_OF_CLUSTER_GLUE = frozenset({
     "apcmaster", "apcmastersnmp", "apcsmart", "baytech", "bladehpi", "cyclades", "drac3", "ibmhmc", "ipmilan",
     "meatware", "null", "nw_rpc100s", "rcd_serial", "rps10", "ssh", "suicide", "wti_mpc", "wti_nps",
@@ -133,7 +135,10 @@ def _check_tools(judgement: Judgement, primitive: Primitive, facts: AgentFacts) 
 
 
 def _check_plugin(judgement: Judgement, primitive: Primitive) -> None:
-    """Say what a plugin of cluster-glue is not given, or cannot know, although the parameters of its device say so."""
+    """Say what a plugin of cluster-glue is not given, or cannot know or do, although its device is configured so."""
+    if primitive.agent.type == ASKS_ITS_TARGET:
+        own = ("resource", primitive.id, "agent")
+        judgement.note(Code.ASKS_ITS_TARGET, own, where=primitive.id, agent=primitive.agent)
     parameters = effective(expanded(primitive, judgement.configuration).parameters)
     ports = host_map(parameters.get("pcmk_host_map", ""))
     has_other_names = any(node != port.lower() for node, port in ports.items())

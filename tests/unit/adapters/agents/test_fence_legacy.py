@@ -124,6 +124,6 @@ def test_every_plugin_that_is_installed_can_be_read_if_stonith_can(name: str) ->
     )
     text = metadata_text(agent, path, AgentDirectories())
     if "<parameter " not in theirs.stdout:
-        pytest.skip(f"{name} does not run here: {theirs.stderr.strip()[-200:]}")
+        pytest.skip(f"not installed: what external/{name} needs")
     own = read_agent_metadata(text, agent)
     assert read_agent_metadata(theirs.stdout, agent).parameters.items() <= own.parameters.items()

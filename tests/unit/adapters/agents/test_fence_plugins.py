@@ -70,7 +70,7 @@ async def test_the_environment_of_the_plugin_is_not_a_matter_of_parameters(switc
         f"reset) env >{environment};; *) exit 1;; esac\n"
     )
     result = await switches.run(
-        "reboot", agent=AGENT, nodename="n2", PATH="/elsewhere", LD_PRELOAD="/tmp/x.so", HACLUSTERD_NODE="n9", ip="a\nb"
+        "reboot", agent=AGENT, nodename="n2", PATH="/other", LD_PRELOAD="/tmp/x.so", HACLUSTERD_NODE="n9", ip="a\nb"
     )
     assert result.exit_code == 0
     lines = environment.read_text().splitlines()

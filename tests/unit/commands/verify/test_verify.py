@@ -434,6 +434,14 @@ def test_a_service_is_guessed_only_where_its_name_is_misspelled(agent: str, reme
     assert unknown.remedy == remedy
 
 
+def test_a_plugin_that_has_a_node_restart_itself_is_for_tests() -> None:
+    reports = judge(
+        f"{GOOD}primitive p stonith:external/ssh params hostlist=n1 op monitor interval=60s",
+        agents={**AGENTS, "stonith:external/ssh": HOSTS_PLUGIN},
+    )
+    assert [(str(each.code), str(each.severity)) for each in reports] == [("ASKS_ITS_TARGET", "warning")]
+
+
 def test_circles_of_groups_alone_are_the_groups_fault() -> None:
     assert found("group g a b\ngroup h b a") == [("MEMBER_OF_TWO_GROUPS", "2:9"), ("MEMBER_OF_TWO_GROUPS", "2:11")]
 
