@@ -232,7 +232,7 @@ def _say_progress(name: str) -> None:
 def _found(machine: Machine, word: str) -> tuple[AgentReference, Path]:
     """Return the agent that a word means: a path, or what `crm ra info` takes."""
     path = Path(word)
-    if "/" in word or path.is_file():
+    if ("/" in word and not word.startswith("stonith:")) or path.is_file():
         if not path.is_file():
             raise _RefusedError(report(Code.NO_INPUT, file=word, problem="there is no such file", remedy=""))
         path = path.resolve()

@@ -192,6 +192,11 @@ def write_plugin(scenario: Scenario, name: str, *, hosts: str = HOSTS, reset: st
     return log
 
 
+def stonith_admin(scenario: Scenario, *words: str) -> str:
+    """Call the tool as Pacemaker's users know it; return what it prints."""
+    return str(scenario.must("tool.run", tool="stonith_admin", words=list(words), node="n1")["out"])
+
+
 def test_an_external_plugin_of_cluster_glue_resets_a_node_that_it_lists(running: Scenario) -> None:
     """Which nodes a device can fence, the plugin is asked: no parameter for the cluster says it."""
     log = write_plugin(running, "power")
@@ -211,6 +216,9 @@ def test_an_external_plugin_of_cluster_glue_resets_a_node_that_it_lists(running:
         f"location here svc inf: {victim}",
     )
     running.until("both devices to answer", lambda: len(started(running, "a-others", "b-holder")) == 2)
+    assert "external/power" in stonith_admin(running, "-I").splitlines()
+    assert '<parameter name="hostlist" unique="0" required="1">' in stonith_admin(running, "-M", "-a", "external/power")
+    assert stonith_admin(running, "-L", "-q") == "a-others\nb-holder\n"
     assert set(log.read_text().splitlines()) == {"status"}
     running.must("configure.delete", ids=["here"])
     running.settle()

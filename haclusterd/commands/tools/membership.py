@@ -17,10 +17,12 @@ from haclusterd.commands.tools.call import (
     ToolCall,
     ToolUsageError,
     carry_out,
+    not_found,
     printed,
 )
 from haclusterd.commands.tools.monitor_xml import sections_as_xml
 from haclusterd.commands.tools.rows import Rows
+from haclusterd.formats.cib_xml.agent_writer import agent_as_xml
 from haclusterd.formats.cib_xml.elements import quoted
 from haclusterd.formats.cib_xml.status_writer import FEATURE_SET, node_numbers
 from haclusterd.formats.cib_xml.writer import written_at
@@ -107,7 +109,9 @@ NO_DC = NO_REPLY = 113
 
 def stonith(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """stonith_admin: devices, what they can fence, what was fenced; fence a node, confirm that it is down."""
-    action = given.any_of("registered", "list", "history", "reboot", "fence", "confirm", "cleanup", "query", "on")
+    action = given.any_of(
+        "registered", "list", "history", "reboot", "fence", "confirm", "cleanup", "query", "on", "installed", "metadata"
+    )
     if action in ("reboot", "fence"):
         return _fence(context, given, action)
     if action == "confirm":
@@ -121,10 +125,32 @@ def stonith(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutpu
     if action == "list":
         name = NodeName(given.text("list"))
         return _shown_devices(call, given, list(_devices(context, name)))
+    if action == "installed":
+        names = sorted(name for name in context.agents or () if name.startswith(_STONITH))
+        return _shown_devices(call, given, [name.removeprefix(_STONITH) for name in names])
+    if action == "metadata":
+        return _metadata(context, call, given)
     raise ToolUsageError(
-        "say what to do: -L, -l NODE, -H NODE, -B NODE or -F NODE; a node is let in again when it joins, and agents "
-        "are listed with: crm ra list stonith"
+        "say what to do: -L, -l NODE, -I, -M -a AGENT, -H NODE, -B NODE or -F NODE; a node is let in again when it "
+        "joins"
     )
+
+
+_STONITH = "stonith:"
+
+
+def _metadata(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
+    """Show what a fence agent of this node says of itself, as far as a configuration is judged by it."""
+    agent = given.text("agent")
+    if not agent:
+        raise ToolUsageError("name the agent: -a AGENT")
+    facts = (context.agents or {}).get(f"{_STONITH}{agent}")
+    if facts is None or facts.is_unreadable:
+        return not_found(call, "Can't get fence agent meta-data: No such device")
+    text = '<?xml version="1.0"?>\n' + "".join(f"{line}\n" for line in agent_as_xml(agent, facts))
+    if given.text("output") == "xml":
+        return printed(xml_result(call, [f"  <metadata><![CDATA[{text}]]></metadata>"]))
+    return printed(text)
 
 
 def _devices(context: Context, name: NodeName) -> tuple[str, ...]:
@@ -186,7 +212,8 @@ TOOLS = {
     "stonith_admin": Tool(stonith, {
         "registered": "L list-registered", "list": "l: list:", "history": "H: history:", "cleanup": "c cleanup",
         "reboot": "B: reboot:", "fence": "F: fence:", "on": "U: unfence:", "confirm": "C: confirm:",
-        "query": "Q: query:", "tolerance": "tolerance:", "timeout": "t: timeout:", "delay": "y: delay:",
+        "installed": "I list-installed", "metadata": "M metadata", "agent": "a: agent:", "query": "Q: query:",
+        "tolerance": "tolerance:", "timeout": "t: timeout:", "delay": "y: delay:",
         "tag": "T: tag:", "output": "output-as:", "quiet": "q quiet", "broadcast": "b broadcast",
     }, frozenset({"reboot", "fence", "confirm", "cleanup"}), Cost.WHOLE),
 }  # fmt: skip

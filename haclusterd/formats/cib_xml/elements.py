@@ -52,11 +52,14 @@ def _lines_of(each: Element) -> Iterator[str]:
 def quoted(value: str) -> str:
     """Return an attribute's value in double quotes, which is what programs that search XML by patterns look for.
 
-    What agents say, as the reason of a failure, may have characters that would make the whole document unreadable:
-    U+FFFD takes their place.
+    What agents say, as the reason of a failure, may have characters that would make the whole document unreadable.
     """
-    readable = _NOT_IN_XML.sub("\ufffd", value)
-    return f'"{escape(readable, _ENTITIES)}"'
+    return f'"{escape(readable(value), _ENTITIES)}"'
+
+
+def readable(text: str) -> str:
+    """Return a text with U+FFFD in place of what no XML document can have."""
+    return _NOT_IN_XML.sub("\ufffd", text)
 
 
 def flag(value: bool | None, *, default: bool | None = None) -> str | None:

@@ -7,6 +7,7 @@ import pytest
 from haclusterd.adapters.agents import survey as agent_survey
 from haclusterd.cli.render.answers import render_data
 from haclusterd.cli.render.terminal import Screen
+from haclusterd.entry_points.crm_agent import COMMANDS as TRIALS
 from haclusterd.entry_points.crm_agents import COMMANDS
 from tests.unit.adapters.agents.plugin_stand_in import stand_in
 
@@ -95,6 +96,12 @@ def test_external_plugins_of_cluster_glue_are_agents_of_class_stonith() -> None:
     assert "did you mean stonith:external/acme?" in [
         each.remedy for each in COMMANDS["info"]({"agent": "stonith:external/acmee"}).reports
     ]
+
+
+def test_only_agents_of_class_ocf_are_tried() -> None:
+    for agent in ("stonith:fence_local", "stonith:external/acme"):
+        [refusal] = TRIALS["info"]({"agent": agent}).reports
+        assert "only agents of class ocf" in refusal.message
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,19 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from haclusterd.adapters.agents.metadata import read_agent_metadata
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.permissions import Access
 from haclusterd.commands.tools.tools import TOOLS
+from haclusterd.model.agents import AgentFacts, ParameterFacts
 from haclusterd.model.configuration import Location, effective
-from haclusterd.model.ids import ResourceId
+from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
 from haclusterd.model.requests import Request
+from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost, Permission
 from tests.administered_clusters import NOW, Cluster, ClusterClient, running
 from tests.golden.busy_cluster import busy
@@ -116,7 +119,11 @@ DIALOGUES = {
         stonith_admin -L -> power|1 fence device found
         stonith_admin -l n2 -q -> power
         stonith_admin -H n2 -> 0 events found
-        stonith_admin -I -> [64]
+        stonith_admin -I -> 0 fence devices found
+        stonith_admin -M -> [64]
+        stonith_admin -a fence_local -> [64]
+        stonith_admin -M -a fence_none -> [105]
+        stonith_admin -s power -> [64]
         crm_verify -L ->
         crm_mon -s -> CLUSTER OK: 3 nodes online, 4 resource instances configured
         crm_mon -d -h /tmp/x.html -> [64]
@@ -124,6 +131,42 @@ DIALOGUES = {
         crm_mon -1 --include=everything -> [64]
     """,
 }
+
+
+AGENTS = {
+    "ocf:heartbeat:IPaddr2": AgentFacts(),
+    "stonith:external/ssh": AgentFacts(
+        shortdesc="By <ssh> \x01",
+        parameters={
+            "hostlist": ParameterFacts(is_required=True, is_unique=True, shortdesc="Hosts"),
+            "mode": ParameterFacts(default="a", content_type="select", options=("a", "b"), obsoletes="how"),
+        },
+        action_timeouts_ms={"off": None, "reboot": None},
+    ),
+    "stonith:external/broken": AgentFacts(is_unreadable=True),
+}
+
+
+def asked(line: str) -> tuple[int, str]:
+    """Call a tool on a node with these agents; return its exit status and what it prints."""
+    cluster = running()
+    context = Context(cluster.cib, NOW, "root@n1", cluster.live, agents=AGENTS)
+    outcome = registry.run("tool.run", arguments(line), context)
+    assert isinstance(outcome.answer, ToolOutput)
+    return outcome.exit_status or 0, outcome.answer.out
+
+
+def test_fence_agents_and_plugins_of_a_node_and_what_they_say() -> None:
+    assert asked("stonith_admin -I") == (0, "external/broken\nexternal/ssh\n2 fence devices found\n")
+    assert asked("stonith_admin --list-installed -q") == (0, "external/broken\nexternal/ssh\n")
+    assert asked("stonith_admin -M -a external/broken") == (105, "")
+    status, text = asked("stonith_admin -M -a external/ssh")
+    read = read_agent_metadata(text, AgentReference.parse("stonith:external/ssh"))
+    assert status == 0
+    assert read.parameters == AGENTS["stonith:external/ssh"].parameters
+    assert (read.shortdesc, list(read.actions)) == ("By <ssh> \ufffd", ["off", "reboot"])
+    root = ET.fromstring(asked("stonith_admin --metadata --agent external/ssh --output-as=xml")[1])
+    assert root.findtext("metadata") == text
 
 
 @pytest.mark.parametrize("name", DIALOGUES)
