@@ -29,6 +29,7 @@ from haclusterd.model.fencing import DeviceProof
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import read_boolean_or
 from haclusterd.model.records import dataclass
+from haclusterd.model.sbd_disks import DISK_PARAMETERS, disks_of
 from haclusterd.model.scores import INFINITY
 from haclusterd.model.scores import parse as parse_score
 from haclusterd.reports.codes import Code
@@ -39,7 +40,6 @@ from haclusterd.verbs.arguments import Arguments
 GAUGE, COUNTER, HISTOGRAM = "gauge", "counter", "histogram"
 MS = 1000
 """What samples in ms are divided by."""
-DISK_AGENT, DISKS = "fence_sbd", "devices"
 UNBOUNDED: Mapping[int, str] = {INFINITY: "+Inf", -INFINITY: "-Inf"}
 Sample = Sequence[str | int]
 
@@ -360,12 +360,11 @@ def _of_corosync(context: Context) -> Iterator[Source]:
 def _of_sbd(overview: Overview) -> Iterator[Sample]:
     """Yield the disks of each fence device that uses some: healthy while the device's monitors say so."""
     for device in overview.cib.configuration.fence_devices():
-        if device.agent.type == DISK_AGENT:
+        if device.agent.type in DISK_PARAMETERS:
             found = [_statuses(each) for each in overview.instances(device.id)]
             is_healthy = any(each["active"] for each in found) and not any(each["failed"] for each in found)
-            for disk in dict.fromkeys(effective(device.parameters).get(DISKS, "").split(",")):
-                if disk.strip():
-                    yield disk.strip(), "healthy" if is_healthy else "unhealthy", 1
+            for disk in disks_of(device):
+                yield disk, "healthy" if is_healthy else "unhealthy", 1
 
 
 def _nodes(context: Context) -> Iterator[Sample]:

@@ -15,7 +15,7 @@ SBD = Family("sbd", "Watchdogs and the shared disk, with crmsh's commands", (
         Words(("crm sbd purge",), typed="sbd purge", help="The same as `disable`: there is nothing else to purge",
               fixed={"state": "off"}, is_guessed=False),
     ), answers=("change",)),
-    Verb("sbd.device", Permission.ADMINISTER, "Add disks to the device of stonith:fence_sbd, or take them away", (
+    Verb("sbd.device", Permission.ADMINISTER, "Add disks to the fence device of sbd, or take them away", (
         Argument("action", Kind.WORD, "what to do", is_required=True, choices=("add", "remove", "show")),
         Argument("disks", Kind.WORDS, "which"),
     ), (

@@ -1,4 +1,4 @@
-"""The words of crmsh about sbd: watchdogs that count as fencing, and the disks of the agent fence_sbd.
+"""The words of crmsh about sbd: watchdogs that count as fencing, and the disks of fence_sbd or external/sbd.
 
 Source: crmsh 5, "sbd"; docs/design/agents-and-fencing.md.
 """
@@ -9,16 +9,13 @@ from haclusterd.commands.configure.script import every_error, read_words
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import answers, carry_out_by
-from haclusterd.model.configuration import effective
 from haclusterd.model.records import replace
+from haclusterd.model.sbd_disks import DISK_PARAMETERS, disks_of
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import has_errors, report
 from haclusterd.verbs.answers.configuration import Change
 from haclusterd.verbs.answers.resource import Setting
 from haclusterd.verbs.arguments import Arguments
-
-DISKS = "devices"
-AGENT = "fence_sbd"
 
 
 def watchdog(context: Context, arguments: Arguments) -> Outcome[Change]:
@@ -34,15 +31,20 @@ def watchdog(context: Context, arguments: Arguments) -> Outcome[Change]:
 def device(context: Context, arguments: Arguments) -> Outcome[Setting | Change]:
     """Show or change the disks of the fence device that uses them."""
     configuration = context.cib.configuration
-    found = next((each for each in configuration.fence_devices() if each.agent.type == AGENT), None)
+    found = next((each for each in configuration.fence_devices() if each.agent.type in DISK_PARAMETERS), None)
     if found is None:
-        remedy = "crm script run sbd id=NAME sbd_device=DISK"
-        return refusal(report(Code.BAD_ARGUMENT, name="device", problem=f"none is of {AGENT}", remedy=remedy))
-    written = effective(found.parameters).get(DISKS, "")
-    before, named = [each for each in written.split(",") if each], list(arguments.words("disks"))
+        problem, remedy = f"none is of {' or '.join(DISK_PARAMETERS)}", "crm script run sbd id=NAME sbd_device=DISK"
+        return refusal(report(Code.BAD_ARGUMENT, name="device", problem=problem, remedy=remedy))
+    name, separator = DISK_PARAMETERS[found.agent.type]
+    before, named = list(disks_of(found)), list(arguments.words("disks"))
+    written = separator.join(before)
+    if not before and arguments.word("action") != "show":
+        problem = f"{found.id} names no disk: they stand in a file of each node (SBD_DEVICE)"
+        remedy = f"name all of them: crm resource param {found.id} set {name} DISK{separator}DISK"
+        return refusal(report(Code.BAD_ARGUMENT, name="device", problem=problem, remedy=remedy))
     match arguments.word("action"):
         case "show":
-            return Outcome(answer=Setting(of=found.id, section="params", values={DISKS: written}))
+            return Outcome(answer=Setting(of=found.id, section="params", values={name: written}))
         case "add":
             after = [*before, *(each for each in named if each not in before)]
         case _:
@@ -55,9 +57,9 @@ def device(context: Context, arguments: Arguments) -> Outcome[Setting | Change]:
         return refusal(report(Code.BAD_ARGUMENT, name="disks", problem=problem))
     if after == before:
         return Outcome((report(Code.NOTHING_TO_DO, state=f"{found.id} has {written}"),))
-    blocks = with_value(found.parameters, owner=found.id, section="params", name=DISKS, value=",".join(after))
+    blocks = with_value(found.parameters, owner=found.id, section="params", name=name, value=separator.join(after))
     new = replace(configuration, resources={**configuration.resources, found.id: replace(found, parameters=blocks)})
-    return change(context, new, done=f"{found.id}: {DISKS}={','.join(after)}")
+    return change(context, new, done=f"{found.id}: {name}={separator.join(after)}")
 
 
 VERBS = (

@@ -112,10 +112,13 @@ DASHBOARDS_OF_THE_EXPORTER: Mapping[str, tuple[str, ...]] = {
 that they choose, group or show by. `instance` and `job` are Prometheus' own; `node_` and `up` are other exporters'."""
 
 
-def with_a_disk() -> Cluster:
+SBD = "fence_sbd params devices=/dev/disk/by-id/a,/dev/disk/by-id/b"
+
+
+def with_a_disk(device: str = SBD) -> Cluster:
     cluster = SITUATIONS["failed-and-back"]()
     cluster.configure(
-        "primitive sbd stonith:fence_sbd params devices=/dev/disk/by-id/a,/dev/disk/by-id/b\n"
+        f"primitive sbd stonith:{device}\n"
         "location here web 200: n1\nnode n3 attributes rack=4\n"
     )
     return cluster
@@ -134,8 +137,9 @@ def test_every_query_of_the_exporters_dashboards_is_answered() -> None:
     assert len(per_node) == len(set(per_node)), "the dashboards count the nodes by these lines"
 
 
-def test_a_disk_is_healthy_while_its_device_is() -> None:
-    cluster = with_a_disk()
+@pytest.mark.parametrize("device", [SBD, "external/sbd params sbd_device='/dev/disk/by-id/a;/dev/disk/by-id/b'"])
+def test_a_disk_is_healthy_while_its_device_is(device: str) -> None:
+    cluster = with_a_disk(device)
     found = samples(exported(cluster))
     assert value(found, "ha_cluster_sbd_devices", device="/dev/disk/by-id/a", status="unhealthy") == 1
     cluster.run("sbd", "n1")

@@ -29,9 +29,9 @@ def ask(cluster: Cluster, verb: str, **arguments: str | list[str]) -> Outcome:
     return outcome
 
 
-def disks(cluster: Cluster) -> str:
+def disks(cluster: Cluster, name: str = "devices") -> str:
     (device,) = cluster.cib.configuration.fence_devices()
-    return effective(device.parameters)["devices"]
+    return effective(device.parameters)[name]
 
 
 def test_watchdogs_are_counted_on_and_no_longer() -> None:
@@ -52,6 +52,15 @@ def test_disks_are_added_shown_and_taken_away() -> None:
     assert disks(cluster) == "/dev/b"
 
 
+def test_disks_of_the_plugin_of_cluster_glue_are_separated_in_its_own_way() -> None:
+    cluster = with_("primitive poison stonith:external/sbd params sbd_device='/dev/a;/dev/b'")
+    ask(cluster, "sbd.device", action="add", disks=["/dev/c"])
+    ask(cluster, "sbd.device", action="remove", disks=["/dev/a"])
+    assert disks(cluster, "sbd_device") == "/dev/b;/dev/c"
+    shown = ask(cluster, "sbd.device", action="show").answer
+    assert shown == Setting(of="poison", section="params", values={"sbd_device": "/dev/b;/dev/c"})
+
+
 @pytest.mark.parametrize(
     ("text", "action", "named", "code"),
     [
@@ -60,6 +69,8 @@ def test_disks_are_added_shown_and_taken_away() -> None:
         (TEXT, "add", [], Code.BAD_ARGUMENT),
         (TEXT, "add", ["/dev/a"], Code.NOTHING_TO_DO),
         ("primitive a ocf:haclusterd:dummy", "show", [], Code.BAD_ARGUMENT),
+        # Its disks stand in a file: one that is named would take the place of all of them.
+        ("primitive a stonith:external/sbd", "add", ["/dev/a"], Code.BAD_ARGUMENT),
     ],
 )
 def test_what_is_not_done_with_disks_is_said(text: str, action: str, named: list[str], code: Code) -> None:
