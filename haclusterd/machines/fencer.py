@@ -222,7 +222,9 @@ class FencerMachine:
             return self._next_step(job, moment)
         elapsed_ms = moment.now - job.began_at
         may_retry = job.attempts_left > 0 and elapsed_ms * 100 < job.timeout_ms * RETRY_SHARE_PERCENT
-        if may_retry and not result.timed_out:
+        # A list without the node is an answer: to ask again would only delay the next device.
+        has_failed = job.step.action != LIST or result.exit_code != 0
+        if may_retry and has_failed and not result.timed_out:
             job.due_at = after(moment.now, RETRY_PAUSE_MS)
             return ()
         if not job.step.is_decisive:

@@ -199,7 +199,10 @@ def stonith_admin(scenario: Scenario, *words: str) -> str:
 
 def test_an_external_plugin_of_cluster_glue_resets_a_node_that_it_lists(running: Scenario) -> None:
     """Which nodes a device can fence, the plugin is asked: no parameter for the cluster says it."""
-    log = write_plugin(running, "power")
+    victim = running.holder()
+    log = write_plugin(running, "power", hosts=f"echo {victim}")
+    others = " ".join(name for name in running.cluster.names if name != victim)
+    asked_in_vain = write_plugin(running, "others", hosts=f"echo {others}")
     missing = running.answer("configure.script", text="primitive x stonith:external/sbd params pcmk_delay_max=30s\n",
                              source="test")  # fmt: skip
     assert missing.exit != 0
@@ -207,12 +210,10 @@ def test_an_external_plugin_of_cluster_glue_resets_a_node_that_it_lists(running:
     assert "cluster-glue" in refusal.remedy
     assert "stonith:fence_sbd" in refusal.remedy
 
-    victim = running.holder()
-    others = " ".join(name for name in running.cluster.names if name != victim)
     with_devices(
         running,
-        f'primitive a-others stonith:external/power params hostlist="{others}" op monitor interval=10s',
-        f'primitive b-holder stonith:external/power params hostlist="{victim}" passwd={PASSWORD} pcmk_delay_base=10ms',
+        "primitive a-others stonith:external/others params hostlist=its-own op monitor interval=10s",
+        f"primitive b-holder stonith:external/power params hostlist=its-own passwd={PASSWORD} pcmk_delay_base=10ms",
         f"location here svc inf: {victim}",
     )
     running.until("both devices to answer", lambda: len(started(running, "a-others", "b-holder")) == 2)
@@ -228,9 +229,8 @@ def test_an_external_plugin_of_cluster_glue_resets_a_node_that_it_lists(running:
     assert f"a-others does not list {victim}" in failed["detail"]
     assert (fenced["devices"], fenced["outcome"], fenced["target"]) == (["b-holder"], "fenced", victim)
     assert proofs(running, victim)["b-holder"] == "tested"
-    asked = [line for line in log.read_text().splitlines() if line != "status"]
-    assert asked[-2:] == ["gethosts", f"reset {victim}"]
-    assert set(asked[:-1]) == {"gethosts"}
+    assert [line for line in log.read_text().splitlines() if line != "status"] == ["gethosts", f"reset {victim}"]
+    assert [line for line in asked_in_vain.read_text().splitlines() if line != "status"] == ["gethosts"]
     assert all(PASSWORD not in running.log(node) for node in running.cluster.names)
 
 

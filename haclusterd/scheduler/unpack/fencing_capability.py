@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from haclusterd.model.cluster import NodeStatus
 from haclusterd.model.configuration import Configuration, FencingLevel, Primitive, effective
+from haclusterd.model.fence_parameters import host_check, is_plugin
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.properties import ClusterProperties, meta_values
@@ -17,6 +18,8 @@ from haclusterd.model.templates import fence_devices
 from haclusterd.model.watchdog import WATCHDOG
 
 _SEPARATORS = re.compile(r"[\s,;]+")
+_NAMES = re.compile(r"[\s,;:=]+")
+"""Between the names in a plugin's own list, as `n1:vm1,n2:vm2`."""
 
 
 def usable_devices(configuration: Configuration, node: NodeName) -> tuple[ResourceId, ...]:
@@ -67,7 +70,8 @@ def _levels(
 ) -> tuple[tuple[ResourceId, ...], ...]:
     levels = [level for level in configuration.fencing_levels if _is_for(level, node, attributes)]
     if not levels:
-        return tuple((device.id,) for device in enabled if _may_fence(device, node))
+        usable = [device for device in enabled if _may_fence(device, node)]
+        return tuple((device.id,) for device in sorted(usable, key=lambda device: _is_doubtful(device, node)))
     by_index: dict[int, tuple[ResourceId, ...]] = {}
     for level in levels:
         by_index[level.index] = tuple(dict.fromkeys((*by_index.get(level.index, ()), *level.devices)))
@@ -120,6 +124,18 @@ def _may_fence(device: Primitive, node: NodeName) -> bool:
     if not hosts or parameters.get("pcmk_host_check") in ("none", "dynamic-list", "status"):
         return True
     return node.lower() in hosts
+
+
+def _is_doubtful(device: Primitive, node: NodeName) -> bool:
+    """Return whether a plugin of cluster-glue, which is asked for its hosts, seems to be for other nodes.
+
+    Often each node has its own device, and only a parameter of the plugin says which (`hostname=n1`): to ask one after
+    the other would delay each fencing. It is a guess, so that such a device is tried last, and not left out.
+    """
+    parameters = effective(device.parameters)
+    if not is_plugin(device.agent.type) or host_check(device.agent.type, parameters) != "dynamic-list":
+        return False
+    return all(node.lower() not in _NAMES.split(value.lower()) for value in parameters.values())
 
 
 def _words(text: str) -> list[str]:

@@ -388,11 +388,20 @@ def test_a_plugin_of_cluster_glue_is_asked_for_its_hosts_unless_they_are_listed(
     assert (actions(executor), reported) == (expected, [FenceOutcome.FENCED])
 
 
-def test_a_plugin_that_does_not_list_the_node_is_not_used() -> None:
-    executor = Executor({"pcmk_list_retries": "1"}, agent="stonith:external/x")
+def test_a_plugin_that_does_not_list_the_node_is_not_used_and_not_asked_again() -> None:
+    executor = Executor(agent="stonith:external/x")
     executor.ordered()
     assert executor.ended(0, output="n1\nn22\n") == [FenceOutcome.FAILED]
     assert actions(executor) == ["list"]
+
+
+def test_a_plugin_that_could_not_list_its_hosts_is_asked_again() -> None:
+    executor = Executor(agent="stonith:external/x")
+    executor.ordered()
+    assert executor.ended(1) == []
+    executor.wait(RETRY_PAUSE_MS)
+    assert executor.ended(0, output="n2\n") == []
+    assert actions(executor) == ["list", "list", "reboot"]
 
 
 @pytest.mark.parametrize(("configured", "asked"), [({}, None), ({"nodename": "blade7"}, "blade7")])

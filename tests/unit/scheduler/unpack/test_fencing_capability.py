@@ -33,6 +33,30 @@ def test_devices_come_in_the_order_of_the_document() -> None:
     assert usable_devices(configuration, NodeName("n1")) == ("z", "a")
 
 
+PLUGINS = (
+    "primitive one stonith:external/ipmi params hostname=N1\n"
+    "primitive two stonith:external/libvirt params hostlist='n2:vm2,n3:vm3'\n"
+    "primitive any stonith:external/sbd\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("more", "node", "expected"),
+    [
+        ("", "n1", ("one", "two", "any")),
+        ("", "n2", ("two", "one", "any")),
+        ("", "n3", ("two", "one", "any")),
+        ("", "n4", ("one", "two", "any")),
+        ("primitive own stonith:fence_local\n", "n2", ("two", "own", "one", "any")),
+        ("primitive own stonith:external/x params pcmk_host_list=n1\n", "n1", ("one", "own", "two", "any")),
+        ("primitive own stonith:external/x params pcmk_host_list=n1\n", "n2", ("two", "one", "any")),
+        ("fencing_topology n2: any one two\n", "n2", ("any", "one", "two")),
+    ],
+)
+def test_plugins_that_seem_to_be_for_others_are_asked_last(more: str, node: str, expected: tuple[str, ...]) -> None:
+    assert usable_devices(configured(PLUGINS + more), NodeName(node)) == expected
+
+
 def test_a_defaulted_role_counts() -> None:
     configuration = configured("primitive power stonith:fence_local\nrsc_defaults target-role=Stopped\n")
     assert usable_devices(configuration, NodeName("n1")) == ()
