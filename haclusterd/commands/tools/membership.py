@@ -26,10 +26,12 @@ from haclusterd.formats.cib_xml.agent_writer import agent_as_xml
 from haclusterd.formats.cib_xml.elements import quoted
 from haclusterd.formats.cib_xml.status_writer import FEATURE_SET, node_numbers
 from haclusterd.formats.cib_xml.writer import written_at
+from haclusterd.model import durations
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.fencing import FencingRecord
 from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost
 
@@ -165,10 +167,19 @@ def _shown_devices(call: ToolCall, given: Given, devices: list[str]) -> Outcome[
 
 
 def _fence(context: Context, given: Given, action: str) -> Outcome[ToolOutput]:
+    """Fence a node, and answer when that is done: fence handlers take exit status 0 for the node's death.
+
+    As Pacemaker's tool it asks no second time. Exit status 124: not done within `-t`, which is 120 s by default.
+    """
+    try:
+        limit_ms = durations.parse(given.text("timeout", "120s"))
+    except ValueError as error:
+        raise ToolUsageError(f"-t: {error}") from None
     arguments: dict[str, Json] = {"node": given.text(action)}
     if given.text("tolerance"):
         arguments["tolerance"] = given.text("tolerance")
-    return carry_out(context, _VERBS["node.fence"], arguments)
+    outcome = carry_out(replace(context, is_forced=True), _VERBS["node.fence"], arguments)
+    return replace(outcome, waits_by_default=True, wait_ms_max=limit_ms)
 
 
 def _cleaned(context: Context, given: Given) -> Outcome[ToolOutput]:

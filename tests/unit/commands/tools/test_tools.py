@@ -13,8 +13,9 @@ from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.permissions import Access
 from haclusterd.commands.tools.tools import TOOLS
 from haclusterd.model.agents import AgentFacts, ParameterFacts
+from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import Location, effective
-from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
 from haclusterd.model.requests import Request
@@ -193,6 +194,25 @@ def test_failures_are_forgotten() -> None:
         assert run(cluster, "crm_failcount -r web -N n1 -G -q")[1] == "2\n"
         assert run(cluster, line)[0] == 0
         assert run(cluster, "crm_failcount -r web -N n1 -G -q")[1] == "0\n", line
+
+
+@pytest.mark.parametrize("line", ["stonith_admin -B n2", "stonith_admin -F n2 --tolerance 5m"])
+def test_a_node_is_fenced_without_a_second_question(line: str) -> None:
+    cluster = running()
+    assert run(cluster, line) == (0, "", "")
+    assert cluster.cib.status.nodes[NodeName("n2")].state is NodeState.LOST
+    assert run(running(), "stonith_admin -B n9")[0] != 0
+
+
+def test_a_fencing_is_answered_when_the_node_is_fenced_and_not_before() -> None:
+    cluster = running()
+    outcome = outcome_of(Context(cluster.cib, NOW, "root@n1", live=cluster.live), "stonith_admin -F n2 -t 30")
+    assert (outcome.waits_by_default, outcome.wait_ms_max) == (True, 30_000)
+    assert outcome.until is not None
+    for state, is_done in ((NodeState.LOST, False), (NodeState.FENCED, True)):
+        cluster.state("n2", state)
+        assert outcome.until(cluster.cib, cluster.live) is is_done
+    assert run(cluster, "stonith_admin -B n2 -t soon")[0] == 64
 
 
 def test_a_ban_without_a_node_is_from_where_it_runs() -> None:
