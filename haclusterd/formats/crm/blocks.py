@@ -19,6 +19,7 @@ from haclusterd.model.ids import NCNAME
 from haclusterd.model.records import dataclass, field
 from haclusterd.model.words import ATTRIBUTE_NAME
 from haclusterd.reports.codes import Code, Severity
+from haclusterd.reports.suggestions import nearest
 
 SECTION_WORDS = frozenset(
     {"params", "meta", "utilization", "operations", "op", "op_params", "op_meta", "rule", "attributes"}
@@ -168,9 +169,16 @@ def _check_reference(cursor: Cursor, token: Token) -> None:
 
 
 def _leave_out(cursor: Cursor, token: Token) -> None:
-    """Warn of a name without a value: it says as much as no name at all."""
+    """Warn of a name without a value: it says as much as no name at all.
+
+    A misspelled section word is refused: what stands behind it would be read as pairs of the section before.
+    """
     if not ATTRIBUTE_NAME.match(token.text):
         raise cursor.refuse(Code.UNEXPECTED, token, construct=cursor.construct, found=token.text)
+    section = None if token.is_quoted else nearest(token.text, SECTION_WORDS)
+    if section is not None:
+        raise cursor.refuse(Code.UNEXPECTED, token, construct=cursor.construct, found=token.text,
+                            remedy=f'did you mean {section}? A name without a value is written {token.text}=""')
     problem = f"{token.text} has no value"
     remedy = f'write {token.text}="" for an empty one'
     if token.place.column == 1:

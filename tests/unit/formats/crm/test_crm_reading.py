@@ -115,6 +115,23 @@ def test_places_in_continued_lines() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("statement", "column", "meant"),
+    [
+        ("primitive p Dummy parms fake=1", 19, "params"),
+        ("primitive p Dummy params fake=1 mta target-role=Stopped", 33, "meta"),
+        ("primitive p Dummy oop monitor=10s", 19, "op"),
+        ("node a utilisation cpu=3", 8, "utilization"),
+    ],
+)
+def test_a_misspelled_section_word_is_refused(statement: str, column: int, meant: str) -> None:
+    script = parse_script(statement, "text")
+    assert [(str(each.code), each.severity) for each in script.reports] == [("UNEXPECTED", Severity.ERROR)]
+    assert faults(statement) == [("UNEXPECTED", 1, column)]
+    assert script.reports[0].remedy.startswith(f"did you mean {meant}?")
+    assert faults('node a utilisation="" cpu=3') == []
+
+
 def test_a_pair_that_is_given_twice_with_the_same_value_is_a_warning() -> None:
     script = parse_script("primitive p Dummy fake=1 fake=1", "text")
     assert [(str(each.code), each.severity) for each in script.reports] == [("DUPLICATE_NAME", Severity.WARNING)]
