@@ -13,7 +13,7 @@ from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.reading import STANDARD_INPUT, read_text, shown_name
 from haclusterd.cli.render import answers as render
 from haclusterd.cli.render.fields import fields, text
-from haclusterd.cli.render.terminal import Screen, span
+from haclusterd.cli.render.terminal import Screen, harmless, span
 from haclusterd.cli.settings import Settings
 from haclusterd.cli.shadow_files import Shadows
 from haclusterd.model.json_value import Json
@@ -131,6 +131,8 @@ class Session:
     def write(self, lines: Iterable[str]) -> None:
         """Write lines to the standard output; what is longer than a terminal goes through the person's pager."""
         text_ = "".join(f"{line}\n" for line in lines)
+        if self.streams.stdout.isatty():
+            text_ = harmless(text_)
         pager = self.settings.get("pager")
         is_long = self.streams.stdout.isatty() and text_.count("\n") >= _terminal_lines()
         if pager and is_long and _paged(pager, text_):

@@ -48,6 +48,7 @@ from haclusterd.model.records import replace
 from haclusterd.ports.agents import AgentMetadata
 from haclusterd.ports.clock import Clock
 from haclusterd.ports.fencing import FenceCall, FenceCallResult, FenceMetadata
+from haclusterd.reports.rendering import printable
 
 DEVELOPMENT_ONLY = frozenset({"fence_local"})
 METADATA_TIMEOUT_MS = 30_000
@@ -352,7 +353,7 @@ def _to_result(call: FenceCall, ended: Ended) -> FenceCallResult:
         key=call.key,
         exit_code=exit_code,
         timed_out=ended.ending is Ending.TIMED_OUT,
-        reason=hide_secrets(_describe(call, ended) or reason, call.parameters),
+        reason=printable(hide_secrets(_describe(call, ended) or reason, call.parameters)),
         output=hide_secrets(output, call.parameters),
     )
 

@@ -14,25 +14,27 @@ from haclusterd.adapters.agents.surroundings import EXIT_REASON_PREFIX
 from haclusterd.adapters.processes.running import Ended, Ending
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.ports.agents import AgentCall, AgentResult
+from haclusterd.reports.rendering import printable
 
 SELF_EXPLAINED = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED})
 """Exit codes that need no reason; any other says that something is wrong, but not what."""
 
 
 def read_exit_reason(stderr: str) -> str:
-    """Return the text after the last non-empty `ocf-exit-reason:`, up to the end of its line."""
+    """Return the text after the last non-empty `ocf-exit-reason:`, up to the end of its line, in printable form."""
     lines = [line for line in stderr.splitlines() if EXIT_REASON_PREFIX in line]
     reasons = [line.rpartition(EXIT_REASON_PREFIX)[2].strip() for line in lines]
-    return next((reason for reason in reversed(reasons) if reason), "")
+    return printable(next((reason for reason in reversed(reasons) if reason), ""))
 
 
 def last_words(stderr: str) -> str:
     """Return the last line that an agent wrote, as the reason of a failure without one.
 
-    It is whole: what shortens it before values of secrets are taken out leaves the beginning of one.
+    It is whole: what shortens it before values of secrets are taken out leaves the beginning of one. What could steer
+    a terminal is escaped: reasons are shown, logged and written as XML.
     """
     lines = [line.strip() for line in stderr.splitlines()]
-    return next((line for line in reversed(lines) if line), "")
+    return printable(next((line for line in reversed(lines) if line), ""))
 
 
 def describe_timeout(action: str, timeout_ms: int) -> str:

@@ -1,5 +1,6 @@
 """What a terminal shows: colours, columns, times and spans in words."""
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from enum import Enum
@@ -7,6 +8,8 @@ from enum import Enum
 from haclusterd.model.records import dataclass
 
 WIDTH = 80
+_STEERING = re.compile(r"\x1b(?!\[[\d;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]")
+"""What moves a terminal's cursor, or worse; not colours, tabs and the ends of lines."""
 
 
 class Colour(Enum):
@@ -52,6 +55,11 @@ class Screen:
         at = datetime.fromtimestamp(at_ms / 1000, self.zone)
         now = datetime.fromtimestamp(now_ms / 1000, self.zone)
         return at.strftime("%H:%M:%S" if at.date() == now.date() else "%Y-%m-%d %H:%M:%S")
+
+
+def harmless(text: str) -> str:
+    """Write what would steer a terminal as `?`: what agents and users wrote is shown to others."""
+    return _STEERING.sub("?", text)
 
 
 def ago(at_ms: int, now_ms: int) -> str:

@@ -41,6 +41,18 @@ def session(client: CommandClient, err: io.StringIO) -> Session:
     return Session(client, Streams(io.StringIO(), io.StringIO(), err), Screen(), Screen())
 
 
+STEERING = "a\tb \x1b[2J\x1b]0;c\a \x1b[31md\x1b[0m"
+
+
+@pytest.mark.parametrize(
+    ("out", "shown"), [(Screenful(), "a\tb ?[2J?]0;c? \x1b[31md\x1b[0m"), (io.StringIO(), STEERING)]
+)
+def test_what_is_shown_steers_no_terminal(out: io.StringIO, shown: str) -> None:
+    streams = Streams(io.StringIO(), out, io.StringIO())
+    Session(SlowClient((), Response("1", 0)), streams, Screen(), Screen()).write([STEERING])
+    assert out.getvalue() == f"{shown}\n"
+
+
 NEWS = (Progress("1", "web to run on n2", 1000), Progress("1", "web to run on n2", 12_000))
 
 

@@ -190,10 +190,17 @@ async def test_a_value_that_no_environment_can_carry_is_a_failure(agents: Script
         ("ocf-exit-reason:first\nnoise\nocf-exit-reason:last one \nnoise\n", "last one"),
         ("ocf-exit-reason:kept\nocf-exit-reason:\n", "kept"),
         ("Nov 21 agent[1]: ERROR: ocf-exit-reason:in the line", "in the line"),
+        ("ocf-exit-reason:\x1b[2Jcleared\a\n", "\\x1b[2Jcleared\\x07"),
     ],
 )
 def test_exit_reason(stderr: str, reason: str) -> None:
     assert read_exit_reason(stderr) == reason
+
+
+async def test_what_an_agent_wrote_last_steers_no_terminal(agents: ScriptedAgents) -> None:
+    agents.write("a", "#!/bin/sh\nprintf '\\033]0;owned\\007failed' >&2; exit 1\n")
+    result = await agents.run("a")
+    assert result.exit_reason == "\\x1b]0;owned\\x07failed"
 
 
 async def test_an_agent_that_fails_without_a_reason_is_quoted(agents: ScriptedAgents) -> None:
