@@ -179,7 +179,7 @@ def _follow(node: NodeName, places: NodePlaces) -> list[ReportItem]:
         if state.endswith("done"):
             return []
         time.sleep(FOLLOW_PAUSE_S)
-    return [report(Code.TIMEOUT, seconds=int(FOLLOW_S), what=f"{node} to have caught up")]
+    return [report(Code.TIMEOUT, time=f"{FOLLOW_S:.0f} s", what=f"{node} to have caught up")]
 
 
 def _standing(client: ControlClient, node: NodeName) -> str:

@@ -147,6 +147,7 @@ class Code(StrEnum):
     MACHINE_ADOPTED = "MACHINE_ADOPTED"
     HAS_DEPENDANTS = "HAS_DEPENDANTS"
     NOT_ACTIVE = "NOT_ACTIVE"
+    NOT_STARTED_AGAIN = "NOT_STARTED_AGAIN"
     UNMANAGED = "UNMANAGED"
     UNSAFE = "UNSAFE"
     NOTHING_TO_DO = "NOTHING_TO_DO"
@@ -506,6 +507,8 @@ CODES: dict[Code, CodeRow] = {
                                  ExitStatus.OK, severity=Severity.INFO),
     Code.HAS_DEPENDANTS: CodeRow("{id} is used by: {dependants}", ExitStatus.UNSAFE, "delete those too: --cascade"),
     Code.NOT_ACTIVE: CodeRow("{resource} is not running anywhere", ExitStatus.FAILED),
+    Code.NOT_STARTED_AGAIN: CodeRow("{resource} does not run again: {why}", ExitStatus.FAILED,
+                                    "crm resource why {resource}"),
     Code.UNMANAGED: CodeRow("{resource} is unmanaged on {nodes}: the cluster does not stop it", ExitStatus.FAILED,
                             "crm resource manage {resource}, or crm maintenance off"),
     Code.UNSAFE: CodeRow("{problem}", ExitStatus.UNSAFE, "if that is what you want: --force"),
@@ -516,7 +519,7 @@ CODES: dict[Code, CodeRow] = {
                         severity=Severity.INFO),
     Code.MOVE_KEPT: CodeRow("constraint {constraint} is kept: {why}", ExitStatus.OK, "crm resource clear {resource}",
                             severity=_WARNING),
-    Code.MOVE_WITHDRAWN: CodeRow("{resource} did not run {where} in time; constraint {constraint} removed",
+    Code.MOVE_WITHDRAWN: CodeRow("{resource} does not run {where}: {why}; constraint {constraint} removed",
                                  ExitStatus.TIMEOUT, "crm resource why {resource}"),
     Code.MOVE_HAS_NO_EFFECT: CodeRow("{resource} would not run on {node}: {why}", ExitStatus.UNSAFE,
                                      "remove the cause, or move it anyway: --force"),
@@ -536,7 +539,7 @@ CODES: dict[Code, CodeRow] = {
     Code.CONFLICT: CodeRow("the configuration was changed meanwhile, by {author}: version {version}",
                            ExitStatus.OUTDATED, "look at it, then repeat the change"),
     Code.REFUSED: CodeRow("refused: {problem}", ExitStatus.FAILED),
-    Code.TIMEOUT: CodeRow("not reached in {seconds} s: {what}", ExitStatus.TIMEOUT, "crm status"),
+    Code.TIMEOUT: CodeRow("not reached in {time}: {what}", ExitStatus.TIMEOUT, "crm status"),
     Code.TAKES_TOO_LONG: CodeRow("not answered: {problem}", ExitStatus.TIMEOUT,
                                  "ask for less, or try again later"),
     Code.NOT_ANSWERED: CodeRow("not answered: {problem}", ExitStatus.FAILED, "ask for less"),

@@ -4,7 +4,7 @@ The scheduler is loaded when it is asked first, or by `load_scheduler`: a daemon
 and plans in another process.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from haclusterd.commands.context import Context
@@ -158,6 +158,16 @@ def settled(now: WallTime) -> Condition:
         return isinstance(found, Plan) and not real_actions(found)
 
     return is_settled
+
+
+def over_with(context: Context, failure: Callable[[Cib], str], is_done: Condition) -> Condition:
+    """Return the condition that waiting is over: what was asked for is so, or it failed and nothing is left to try.
+
+    `failure` says what failed since; empty: nothing. Without a failure a cluster that has settled may still go on: an
+    agent's next monitor sets a promotion score.
+    """
+    is_settled = settled(context.now)
+    return lambda cib, live: is_done(cib, live) or (bool(failure(cib)) and is_settled(cib, live))
 
 
 def is_probe(action: GraphAction) -> bool:

@@ -12,15 +12,17 @@ from datetime import UTC, datetime
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_given_node, find_node, find_resource, primitives_of, whole
-from haclusterd.commands.outcome import Condition, Outcome, refusal
-from haclusterd.commands.planning.planning import plan
+from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.planning.planning import over_with, plan
 from haclusterd.commands.status.resource_state import (
     active_nodes,
+    failures,
     instances,
     is_at_rest,
     is_promotable,
     is_running_only_on,
     meta_of,
+    new_failure,
     why_not_wanted,
 )
 from haclusterd.model import durations
@@ -109,7 +111,7 @@ def move(context: Context, arguments: Arguments) -> Outcome[Change]:
         Location(ConstraintId(f"{PREFER}{target}"), target, node, INFINITY, role=_role(arguments)),
         lambda new: _objection(context, new, target, node),
         done=f"{target} moves to {node}",
-        until=lambda cib, _live: is_running_only_on(cib, primitives, node) and is_at_rest(cib, primitives),
+        is_there=lambda cib: is_running_only_on(cib, primitives, node),
         waiting_for=f"{target} to run on {node}",
         where=f"on {node}",
         keep=keep,
@@ -123,7 +125,7 @@ def _moved(
     objection_to: Callable[[Configuration], ReportItem | None],
     *,
     done: str,
-    until: Condition,
+    is_there: Callable[[Cib], bool],
     waiting_for: str,
     where: str,
     keep: bool,
@@ -137,10 +139,25 @@ def _moved(
     objection = objection_to(new)
     if objection is not None and not context.is_forced:
         return refusal(objection)
-    outcome = change(context, new, done=done, until=until, waiting_for=waiting_for, waits_by_default=True)
-    if end is not None:
+    primitives, before = primitives_of(context.cib.configuration, target), failures(context.cib)
+
+    def until(cib: Cib, _live: object) -> bool:
+        return is_there(cib) and is_at_rest(cib, primitives)
+
+    if end is not None or keep or context.live is None:
+        outcome = change(context, new, done=done, until=until, waiting_for=waiting_for, waits_by_default=True)
+        return outcome if end is not None else _kept(outcome, target, location, keep=keep)
+
+    def failed(cib: Cib) -> str:
+        return new_failure(cib, before, primitives)
+
+    over = over_with(context, failed, until)
+    outcome = change(
+        context, new, done=done, until=over, until_plans=True, waiting_for=waiting_for, waits_by_default=True
+    )
+    if outcome.is_refused or not outcome.commands:
         return outcome
-    return _with_end(context, outcome, target, location, keep=keep, where=where)
+    return replace(outcome, afterwards=_end(context, location, where, is_there, failed))
 
 
 def _move_promoted(
@@ -162,7 +179,7 @@ def _move_promoted(
         Location(ConstraintId(f"{PREFER}{target}"), target, node, INFINITY, role=role),
         lambda new: None if role == "Started" else _objection_to_promotion(context, new, target, node),
         done=f"{target} is to be promoted on {node}",
-        until=lambda cib, _live: _promoted_on(cib, target) == (node,) and is_at_rest(cib, primitives),
+        is_there=lambda cib: _promoted_on(cib, target) == (node,),
         waiting_for=f"{target} to be promoted on {node}",
         where=f"promoted on {node}",
         keep=keep,
@@ -179,18 +196,17 @@ def _move_promoted_away(
         remedy = f"name the node where {target} is to be promoted"
         return refusal(report(Code.MISSING_ARGUMENT, verb="move", name="NODE", meaning="where to", remedy=remedy))
     (left,) = promoted
-    primitives = primitives_of(context.cib.configuration, target)
 
-    def is_done(cib: Cib) -> bool:
+    def is_there(cib: Cib) -> bool:
         now = _promoted_on(cib, target)
-        return bool(now) and left not in now and is_at_rest(cib, primitives)
+        return bool(now) and left not in now
 
     return _moved(
         context,
         replace(_ban(target, left), role=role),
         lambda new: _promoted_nowhere(context, new, target),
         done=f"{target} is to be promoted on another node than {left}",
-        until=lambda cib, _live: is_done(cib),
+        is_there=is_there,
         waiting_for=f"{target} to be promoted on another node than {left}",
         where=f"promoted on another node than {left}",
         keep=keep,
@@ -247,7 +263,7 @@ def _move_away(context: Context, target: ResourceId, *, keep: bool, end: WallTim
         _ban(target, located),
         lambda new: _nowhere_else(context, new, target),
         done=f"{target} moves away from {located}",
-        until=lambda cib, _live: _runs_on_another(cib, target, located),
+        is_there=lambda cib: _runs_on_another(cib, target, located),
         waiting_for=f"{target} to run on another node than {located}",
         where=f"on another node than {located}",
         keep=keep,
@@ -350,7 +366,7 @@ def _runs_on_another(cib: Cib, target: ResourceId, left: NodeName) -> bool:
     if located in (None, left) or target not in cib.configuration.resources:
         return False
     wanted = _wanted(cib.configuration, target)
-    return is_running_only_on(cib, wanted, located) and is_at_rest(cib, wanted)
+    return is_running_only_on(cib, wanted, located)
 
 
 def _placements(cib: Cib, context: Context, target: ResourceId) -> tuple[Placement, ...] | None:
@@ -398,29 +414,31 @@ def _is_stopped(target: ResourceId, node: str) -> ReportItem:
     return report(Code.MOVE_HAS_NO_EFFECT, resource=target, node=node, why="it is to be stopped", remedy=remedy)
 
 
-def _with_end(
-    context: Context, outcome: Outcome[Change], target: ResourceId, location: Location, *, keep: bool, where: str
-) -> Outcome[Change]:
-    """Say what becomes of the constraint once the resource has moved, or has not."""
+def _kept(outcome: Outcome[Change], target: ResourceId, location: Location, *, keep: bool) -> Outcome[Change]:
+    """Say that the constraint stays, and why."""
     if outcome.is_refused or not outcome.commands:
         return outcome
-    if keep or context.live is None:
-        why = "it was asked for" if keep else "nothing moves in a file"
-        kept = report(Code.MOVE_KEPT, constraint=location.id, resource=target, why=why)
-        return replace(outcome, reports=(*outcome.reports, kept))
-    return replace(outcome, afterwards=_end(context, target, location, where))
+    why = "it was asked for" if keep else "nothing moves in a file"
+    kept = report(Code.MOVE_KEPT, constraint=location.id, resource=target, why=why)
+    return replace(outcome, reports=(*outcome.reports, kept))
 
 
 def _end(
-    context: Context, target: ResourceId, location: Location, where: str
+    context: Context, location: Location, where: str, is_there: Callable[[Cib], bool], failed: Callable[[Cib], str]
 ) -> Callable[[Cib, bool], Outcome[Change]]:
-    def end(cib: Cib, is_there: bool) -> Outcome[Change]:
+    """Say what becomes of the constraint once the resource has moved, or nothing is left to try, or time is up."""
+
+    target = location.resource
+
+    def end(cib: Cib, is_over: bool) -> Outcome[Change]:
         if cib.configuration.constraints.get(location.id) != location:
             return Outcome()
         later = replace(context, cib=cib, reason=context.reason or f"end of the move of {target}")
         new = _without(cib.configuration, [location.id])
-        if not is_there:
-            withdrawn = report(Code.MOVE_WITHDRAWN, resource=target, where=where, constraint=location.id)
+        why = failed(cib)
+        if not is_over or (why and not is_there(cib)):
+            why = why or "not in the time given"
+            withdrawn = report(Code.MOVE_WITHDRAWN, resource=target, where=where, why=why, constraint=location.id)
             outcome = change(later, new, done=f"removed {location.id}")
             return replace(outcome, reports=(withdrawn,), until=None)
         undone = _undone_by(later, new, target, location)

@@ -8,11 +8,18 @@ from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import find_given_node, find_resource, find_resources, node_names, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
-from haclusterd.commands.planning.planning import settled, staleness
+from haclusterd.commands.planning.planning import over_with, settled, staleness
 from haclusterd.commands.resource import explanation, moving
 from haclusterd.commands.resource.settings import TARGET_ROLE, with_meta
 from haclusterd.commands.status.overview import Overview
-from haclusterd.commands.status.resource_state import active_nodes, base_of, failures, is_stopped, recorded_names
+from haclusterd.commands.status.resource_state import (
+    active_nodes,
+    base_of,
+    failures,
+    is_stopped,
+    new_failure,
+    recorded_names,
+)
 from haclusterd.commands.status.status import resource_answer
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.activity import possibly_active
@@ -80,7 +87,8 @@ def stop(context: Context, arguments: Arguments) -> Outcome[Change]:
 def restart(context: Context, arguments: Arguments) -> Outcome[Restart]:
     """Stop resources everywhere and let them run again; the cluster finishes that also when who asked for it is gone.
 
-    All are judged before any is stopped. Each may run again as soon as it has stopped everywhere.
+    All are judged before any is stopped. Each may run again as soon as it has stopped everywhere. The waiting ends
+    when they run, or when the cluster has nothing left to try.
     """
     words = tuple(dict.fromkeys((arguments.word("resource"), *arguments.words("others"))))
     found, unknown = find_resources(context, words)
@@ -97,20 +105,30 @@ def restart(context: Context, arguments: Arguments) -> Outcome[Restart]:
     running = [each for each in primitives if active_nodes(context.cib, each)]
     unwanted = _unwanted(context, running)
     running = [each for each in running if each not in unwanted]
-    names = ", ".join(found)
+    names, before = ", ".join(found), failures(context.cib)
 
     def run_again(cib: Cib, is_down: bool) -> Outcome[Never]:
         known = {name: each for name, each in cib.status.restarts.items() if name in found}
-        late = report(Code.TIMEOUT, seconds="the time given", what=f"{names} to be stopped")
+        late = report(Code.TIMEOUT, time="the time given", what=f"{names} to be stopped")
         return Outcome(
             reports=() if is_down else (late,),
             commands=tuple(
                 EndRestart(name, each.at, "who asked for it waits no longer") for name, each in known.items()
             ),
-            until=lambda cib, _live: all(active_nodes(cib, each) for each in running),
+            until=over_with(
+                context, lambda cib: new_failure(cib, before, running), lambda cib, _live: not _not_active(cib, running)
+            ),
+            until_plans=True,
             waiting_for=f"{names} to run again",
             waits_by_default=True,
+            afterwards=tell,
         )
+
+    def tell(cib: Cib, is_over: bool) -> Outcome[Never]:
+        late = () if is_over else (report(Code.TIMEOUT, time="the time given", what=f"{names} to run again"),)
+        whys = {each: new_failure(cib, before, (each,)) for each in _not_active(cib, running)}
+        failed = (report(Code.NOT_STARTED_AGAIN, resource=each, why=why) for each, why in whys.items() if why)
+        return Outcome((*late, *failed))
 
     return Outcome(
         reports=(report(Code.REQUESTED, what=f"{names} {'restarts' if len(found) == 1 else 'restart'}"),),
@@ -121,6 +139,10 @@ def restart(context: Context, arguments: Arguments) -> Outcome[Restart]:
         waits_by_default=True,
         afterwards=run_again,
     )
+
+
+def _not_active(cib: Cib, primitives: Iterable[ResourceId]) -> list[ResourceId]:
+    return [each for each in primitives if not active_nodes(cib, each)]
 
 
 def _no_restart_on(node: str) -> ReportItem:

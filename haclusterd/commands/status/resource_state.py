@@ -3,7 +3,7 @@
 The scheduler decides by its own, deeper reading of the same records. Nothing here decides anything.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from haclusterd.cib.activity import history_says_active, history_says_promoted
@@ -199,6 +199,17 @@ def failures(cib: Cib) -> tuple[Failure, ...]:
         for _, history in sorted(status.histories.items())
         for failure in _failures(status.name, history)
     )
+
+
+def new_failure(cib: Cib, known: Collection[Failure], primitives: Collection[ResourceId]) -> str:
+    """Say what of these primitives failed last, and where it did so too; `known` failures are old. Empty: nothing."""
+    found = [each for each in failures(cib) if base_of(each.resource) in primitives and each not in known]
+    newest = max(found, key=lambda each: each.failed_at, default=None)
+    if newest is None or newest.record is None:
+        return ""
+    operation = newest.record.operation
+    nodes = dict.fromkeys(each.node for each in found if each.record is not None and each.record.operation == operation)
+    return f"{describe_result(newest.record)} on {', '.join(nodes)}"
 
 
 def _failures(node: NodeName, history: ResourceHistory) -> Iterator[Failure]:

@@ -600,7 +600,7 @@ class Dialogue:
         self._stop_clock()
         self._stop_apart()
         if not is_met and outcome.afterwards is None:
-            self._reports = (*self._reports, report(Code.TIMEOUT, seconds=waited_s, what=outcome.waiting_for))
+            self._reports = (*self._reports, report(Code.TIMEOUT, time=f"{waited_s} s", what=outcome.waiting_for))
         if outcome.afterwards is None:
             self._finish(outcome)
             return

@@ -10,7 +10,7 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import Location, effective
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.model.ocf import ActionName
+from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.records import replace
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
@@ -113,6 +113,33 @@ def test_the_constraint_goes_when_the_move_did_not_succeed_in_time() -> None:
     end = finish(cluster, outcome, is_met=False)
     assert codes(end) == [Code.MOVE_WITHDRAWN]
     assert end.is_refused is True
+    assert constraints(cluster) == {}
+
+
+def at_rest(cluster: Cluster) -> None:
+    """Let nothing be left to do: nobody watches anything, and nothing may be touched."""
+    for status in cluster.cib.status.nodes.values():
+        histories = {
+            name: replace(each, records={key: it for key, it in each.records.items() if it.operation != "monitor"})
+            for name, each in status.histories.items()
+        }
+        cluster.put(replace(status, histories=histories))
+    cluster.configure("property maintenance-mode=true")
+
+
+def test_a_move_is_over_when_nothing_is_left_to_try_and_says_what_failed() -> None:
+    cluster = running()
+    cluster.record("db", "n3", "start", ExitCode.ERROR, reason="an older one")
+    outcome = ask(cluster, "resource.move", resource="db", node="n1")
+    assert outcome.until is not None
+    assert not outcome.until(cluster.cib, cluster.live)
+    cluster.record("db", "n1", "start", ExitCode.ERROR, reason="cannot bind: address in use")
+    cluster.record("db", "n1", "stop")
+    at_rest(cluster)
+    assert outcome.until(cluster.cib, cluster.live)
+    end = finish(cluster, outcome, is_met=True)
+    assert codes(end) == [Code.MOVE_WITHDRAWN]
+    assert "on n1: start: cannot bind: address in use (error) on n1; constraint" in end.reports[0].message
     assert constraints(cluster) == {}
 
 
@@ -229,7 +256,29 @@ def test_several_resources_are_restarted_at_once_or_none() -> None:
     assert not outcome.until(cluster.cib, cluster.live)
     end = finish(cluster, outcome, is_met=False)
     assert codes(end) == [Code.TIMEOUT]
+    assert end.reports[0].message == "not reached in the time given: site, db to be stopped"
     assert cluster.cib.status.restarts == {}
+
+
+def test_a_restart_is_waited_for_until_nothing_is_left_to_try_and_says_what_failed() -> None:
+    cluster = running()
+    outcome = ask(cluster, "resource.restart", resource="db")
+    cluster.record("db", "n2", "stop")
+    cluster.do(SetTicket("any", TicketChange.GRANT, "root"))
+    end = finish(cluster, outcome, is_met=True)
+    assert end.until is not None
+    assert not end.until(cluster.cib, cluster.live)
+    for node in ("n1", "n2", "n3"):
+        cluster.record("db", node, "start", ExitCode.ERROR, reason="cannot bind: address in use")
+        cluster.record("db", node, "stop")
+    at_rest(cluster)
+    assert end.until(cluster.cib, cluster.live)
+    last = finish(cluster, end, is_met=True)
+    assert codes(last) == [Code.NOT_STARTED_AGAIN]
+    assert "start: cannot bind: address in use (error) on n1, n2, n3" in last.reports[0].message
+    assert codes(finish(cluster, end, is_met=False)) == [Code.TIMEOUT, Code.NOT_STARTED_AGAIN]
+    cluster.record("db", "n2", "start")
+    assert codes(finish(cluster, end, is_met=True)) == []
 
 
 def test_of_several_that_restart_each_must_run() -> None:
