@@ -83,6 +83,7 @@ from haclusterd.ports.agents import AgentRunner
 from haclusterd.ports.devices import DeviceWatch
 from haclusterd.ports.event_log import EventLog, Priority
 from haclusterd.ports.store import StoreBusyError, StoreDamagedError, StoreRefusedError, StoreUnwritableError
+from haclusterd.protocol.pacer_socket import RUNTIME_MODE
 from haclusterd.raft.settings import RaftSettings, RaftTimers
 from haclusterd.runtime.members.enrolment import EnrolmentService
 from haclusterd.runtime.members.own_certificate import OwnCertificate
@@ -592,7 +593,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.initialize:
             print(f"prepared {initialize(installation)} for node {installation.node}")
             return 0
-        installation.runtime_directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        installation.runtime_directory.mkdir(parents=True, exist_ok=True, mode=RUNTIME_MODE)
         return _run(installation)
     except StoreUnwritableError as error:
         return _refuse(UNWRITABLE.format(problem=error), EXIT_CODE_IO_ERROR)

@@ -500,6 +500,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     directory: Path = options.runtime_directory
     try:
+        # Before the daemon, which is started after it; without systemd nobody else makes it after a boot.
+        directory.mkdir(mode=pacer_socket.RUNTIME_MODE, parents=True, exist_ok=True)
         lock = take_lock(directory)
         if lock is None:
             say(f"another haclusterd-pacer serves {directory}; nothing was changed", syslog.LOG_CRIT)

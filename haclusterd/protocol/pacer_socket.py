@@ -18,6 +18,8 @@ from haclusterd.protocol.heartbeat import MAXIMUM_BOOT_ID_SIZE, MAXIMUM_NODES, M
 from haclusterd.wire.framing import framed
 from haclusterd.wire.shapes import NODE, Shapes, text_that, whole_number
 
+RUNTIME_MODE = 0o751
+"""Of the directory of a node's sockets, as in systemd/haclusterd.tmpfiles: entered by everybody, listed by nobody."""
 VERSION = 1
 MAXIMUM_SIZE = 256 * 1024
 MINIMUM_NODE_TIMEOUT_MS = 500

@@ -331,6 +331,18 @@ async def test_a_second_pacer_is_refused_and_the_first_not_disturbed(tmp_path: P
         await nodes[N1].renewal()
 
 
+async def test_it_makes_the_runtime_directory_as_the_daemon_does(tmp_path: Path) -> None:
+    directory = tmp_path / "run" / "haclusterd"
+    pacer = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "haclusterd.entry_points.pacer", "--runtime-directory", str(directory), umask=0o022
+    )
+    await until(lambda: (directory / "pacer.lock").exists() or pacer.returncode is not None)
+    assert pacer.returncode is None
+    assert directory.stat().st_mode & 0o777 == 0o751
+    pacer.terminate()
+    await pacer.wait()
+
+
 async def test_sigterm_ends_it_and_leaves_the_page(tmp_path: Path) -> None:
     async with cluster(tmp_path, only=(N1,)) as nodes:
         await until(lambda: nodes[N1].reports)

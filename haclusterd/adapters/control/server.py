@@ -24,6 +24,7 @@ from haclusterd.adapters.control.admission import (
 from haclusterd.adapters.network.refusals import Refusals
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.protocol.control import MAX_FRAME_BYTES, EncodedResponse, Malformed, decode, encode, shown_report
+from haclusterd.protocol.pacer_socket import RUNTIME_MODE
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
 from haclusterd.wire.framing import FrameBuffer, FrameTooLongError
@@ -77,7 +78,7 @@ class ControlServer:
             return False
         self._server.close()
         if not self._path.parent.is_dir():
-            self._path.parent.mkdir(mode=0o751, parents=True)
+            self._path.parent.mkdir(mode=RUNTIME_MODE, parents=True)
             group = control_group()
             if group is not None and os.geteuid() == 0:
                 os.chown(self._path.parent, -1, group)
