@@ -16,6 +16,7 @@ from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.ports.agents import AgentCall, AgentResult
 from haclusterd.reports.rendering import printable
 
+_KNOWN_CODES = frozenset(map(int, ExitCode))
 SELF_EXPLAINED = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.PROMOTED})
 """Exit codes that need no reason; any other says that something is wrong, but not what."""
 
@@ -88,6 +89,8 @@ def _classify_exit(call: AgentCall, ended: Ended) -> tuple[int, ExecutionStatus,
         reason = last_words(ended.stderr) or (last_words(ended.stdout) if is_script else "")
         if is_script:
             reason = f"{reason} (exit status {ended.number})".strip()
+        elif not reason and code not in _KNOWN_CODES:
+            reason = f"exit code {code}, which OCF does not define"
     return code, ExecutionStatus.DONE, reason
 
 

@@ -301,6 +301,8 @@ def simulated(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOut
     """crm_simulate: the state now, and what would be done."""
     if given.any_of("live", "file", "pipe") == "":
         raise ToolUsageError("say what: -L, -x FILE or -p")
+    if "live" not in given and context.live is not None:
+        raise ToolUsageError("a file is planned by: crm simulate --cib FILE")
     if "utilization" in given:
         raise ToolUsageError("-U: capacities stand in the configuration, crm node utilization NODE show")
     arguments: dict[str, Json] = {} if "live" in given else {"text": call.text, "source": given.text("file") or "text"}

@@ -112,7 +112,7 @@ NO_DC = NO_REPLY = 113
 def stonith(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """stonith_admin: devices, what they can fence, what was fenced; fence a node, confirm that it is down."""
     action = given.any_of(
-        "registered", "list", "history", "reboot", "fence", "confirm", "cleanup", "query", "on", "installed", "metadata"
+        "registered", "list", "history", "reboot", "fence", "confirm", "cleanup", "installed", "metadata"
     )
     if action in ("reboot", "fence"):
         return _fence(context, given, action)
@@ -133,8 +133,8 @@ def stonith(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutpu
     if action == "metadata":
         return _metadata(context, call, given)
     raise ToolUsageError(
-        "say what to do: -L, -l NODE, -I, -M -a AGENT, -H NODE, -B NODE or -F NODE; a node is let in again when it "
-        "joins"
+        "say what to do: -L, -l NODE, -I, -M -a AGENT, -H NODE, -B NODE, -F NODE or -C NODE; a node is let in again "
+        "when it joins"
     )
 
 
@@ -222,8 +222,8 @@ TOOLS = {
     }),
     "stonith_admin": Tool(stonith, {
         "registered": "L list-registered", "list": "l: list:", "history": "H: history:", "cleanup": "c cleanup",
-        "reboot": "B: reboot:", "fence": "F: fence:", "on": "U: unfence:", "confirm": "C: confirm:",
-        "installed": "I list-installed", "metadata": "M metadata", "agent": "a: agent:", "query": "Q: query:",
+        "reboot": "B: reboot:", "fence": "F: fence:", "confirm": "C: confirm:",
+        "installed": "I list-installed", "metadata": "M metadata", "agent": "a: agent:",
         "tolerance": "tolerance:", "timeout": "t: timeout:", "delay": "y: delay:",
         "tag": "T: tag:", "output": "output-as:", "quiet": "q quiet", "broadcast": "b broadcast",
     }, frozenset({"reboot", "fence", "confirm", "cleanup"}), Cost.WHOLE),

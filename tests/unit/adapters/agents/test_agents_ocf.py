@@ -203,6 +203,18 @@ async def test_what_an_agent_wrote_last_steers_no_terminal(agents: ScriptedAgent
     assert result.exit_reason == "\\x1b]0;owned\\x07failed"
 
 
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("exit 200", "exit code 200, which OCF does not define"),
+        ("exit 190", ""),
+    ],
+)
+async def test_an_exit_code_that_is_none_of_ocf_is_named(agents: ScriptedAgents, program: str, reason: str) -> None:
+    agents.write("a", f"#!/bin/sh\n{program}\n")
+    assert (await agents.run("a")).exit_reason == reason
+
+
 async def test_an_agent_that_fails_without_a_reason_is_quoted(agents: ScriptedAgents) -> None:
     agents.write("a", "#!/bin/sh\necho 'bind: Address already in use' >&2; exit 1\n")
     result = await agents.run("a")

@@ -125,6 +125,8 @@ DIALOGUES = {
         stonith_admin -a fence_local -> [64]
         stonith_admin -M -a fence_none -> [105]
         stonith_admin -s power -> [64]
+        stonith_admin -Q power -> [64]
+        stonith_admin -U n2 -> [64]
         crm_verify -L ->
         crm_mon -s -> CLUSTER OK: 3 nodes online, 4 resource instances configured
         crm_mon -d -h /tmp/x.html -> [64]
@@ -416,6 +418,8 @@ def test_a_plan_is_shown_with_what_was_asked_for_and_nothing_is_ignored() -> Non
     assert "  * pcmk__primitive_assign: extra allocation score on n2: 7\n" in asked
     assert re.search(r"^  \* Resource action: extra +start on n2$", asked, re.MULTILINE)
     assert asked.partition("Revised Cluster Status:\n")[2].count("  * extra: Started n2\n") == 1
+    code, _, err = run(cluster, "crm_simulate -x cib.xml -S", "<cib/>")
+    assert (code, "crm simulate --cib FILE" in err) == (64, True)
     code, _, err = run(cluster, "crm_simulate -L -U")
     assert code == 64
     assert "crm node utilization" in err
