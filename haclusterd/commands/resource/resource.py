@@ -228,9 +228,11 @@ def cleanup(context: Context, arguments: Arguments) -> Outcome[Cleanup]:
             CleanUp(each, node, reprobe, context.author, context.reason) for each in dict.fromkeys((*named, *recorded))
         )
     words = ", ".join(dict.fromkeys(f"{each.resource} on {each.node}" for each in forgotten))
-    what = f"forgot the failures of {words}" if forgotten else "forgot the history; everything is probed again"
+    whose = "everything" if named is None else ", ".join(named)
+    what = [f"forgot the failures of {words}"] if forgotten else []
+    what += [f"{whose} is probed again on {node or 'all nodes'}"] if reprobe else []
     return Outcome(
-        reports=(report(Code.REQUESTED, what=what),),
+        reports=(report(Code.REQUESTED, what="; ".join(what)),),
         commands=commands,
         answer=Cleanup(forgotten=len(forgotten)),
         until=settled(context.now),

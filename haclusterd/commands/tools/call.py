@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import AnyOutcome, Outcome, refusal
 from haclusterd.commands.verb import RunnableVerb
+from haclusterd.model import durations
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import dataclass, replace
 from haclusterd.reports.codes import Code
@@ -142,6 +143,21 @@ def carry_out(
     """Carry out a verb in the caller's name, and print `out` once what it proposes is applied."""
     outcome = ask(context, verb, arguments)
     return replace(outcome.showing(output(out)), waits_by_default=False)
+
+
+def awaited(outcome: Outcome[ToolOutput], limit_ms: int) -> Outcome[ToolOutput]:
+    """Answer when what was asked for is so, or with exit status 124 after so long; also what follows is waited for."""
+    then = outcome.afterwards
+    followed = None if then is None else lambda cib, is_met: awaited(then(cib, is_met), limit_ms)
+    return replace(outcome, waits_by_default=True, wait_ms_max=limit_ms, afterwards=followed)
+
+
+def limit_of(given: Given, usual_ms: int) -> int:
+    """Return how long a call waits at most: its `-T` or `-t`, or what is usual. Raises ToolUsageError."""
+    try:
+        return (durations.parse(given.text("timeout")) if "timeout" in given else 0) or usual_ms
+    except ValueError as error:
+        raise ToolUsageError(f"--timeout: {error}") from None
 
 
 def ask(context: Context, verb: RunnableVerb, arguments: Mapping[str, Json]) -> AnyOutcome:

@@ -16,7 +16,9 @@ from haclusterd.commands.tools.call import (
     Tool,
     ToolCall,
     ToolUsageError,
+    awaited,
     carry_out,
+    limit_of,
     not_found,
     printed,
 )
@@ -26,7 +28,6 @@ from haclusterd.formats.cib_xml.agent_writer import agent_as_xml
 from haclusterd.formats.cib_xml.elements import quoted
 from haclusterd.formats.cib_xml.status_writer import FEATURE_SET, node_numbers
 from haclusterd.formats.cib_xml.writer import written_at
-from haclusterd.model import durations
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.fencing import FencingRecord
 from haclusterd.model.ids import NodeName
@@ -37,6 +38,8 @@ from haclusterd.verbs.verb import Cost
 
 ABOUT = "Written for the tools of haclusterd"
 _VERBS = {each.name: each for each in (*fencing.VERBS, *node.VERBS)}
+_FENCING_MS = 120_000
+"""How long stonith_admin waits without `--timeout`, as Pacemaker's."""
 _ASKED = ("name", "id", "list", "partition", "quorum", "name_of")
 
 
@@ -171,15 +174,12 @@ def _fence(context: Context, given: Given, action: str) -> Outcome[ToolOutput]:
 
     As Pacemaker's tool it asks no second time. Exit status 124: not done within `-t`, which is 120 s by default.
     """
-    try:
-        limit_ms = durations.parse(given.text("timeout", "120s"))
-    except ValueError as error:
-        raise ToolUsageError(f"-t: {error}") from None
+    limit_ms = limit_of(given, _FENCING_MS)
     arguments: dict[str, Json] = {"node": given.text(action)}
     if given.text("tolerance"):
         arguments["tolerance"] = given.text("tolerance")
     outcome = carry_out(replace(context, is_forced=True), _VERBS["node.fence"], arguments)
-    return replace(outcome, waits_by_default=True, wait_ms_max=limit_ms)
+    return awaited(outcome, limit_ms)
 
 
 def _cleaned(context: Context, given: Given) -> Outcome[ToolOutput]:

@@ -21,7 +21,9 @@ from haclusterd.commands.tools.call import (
     Tool,
     ToolCall,
     ToolUsageError,
+    awaited,
     carry_out,
+    limit_of,
     not_found,
     output,
     printed,
@@ -31,7 +33,6 @@ from haclusterd.commands.tools.rows import CloneRow, PrimitiveRow, Row, Rows, pr
 from haclusterd.formats.cib_xml.elements import BlockWriter
 from haclusterd.formats.cib_xml.resource_writer import ResourceWriter
 from haclusterd.formats.cib_xml.writer import written_at
-from haclusterd.model import durations
 from haclusterd.model.configuration import Bundle, Clone, Primitive, effective
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.json_value import Json
@@ -52,7 +53,7 @@ _OTHER_COMMANDS = {
 }  # fmt: skip
 
 _SETTLE_MS = 3_600_000
-"""How long `--wait` waits without `--timeout`: an hour, as Pacemaker's."""
+"""How long `--wait` and `--restart` wait without `--timeout`: an hour, as Pacemaker's `--wait`."""
 _NOT_DONE = {
     "element": "crm configure edit changes what is no attribute",
     "recursive": "set it for each resource by its name",
@@ -191,13 +192,9 @@ def _why(context: Context, _call: ToolCall, _given: Given, name: ResourceId) -> 
 
 def _settled(context: Context, given: Given) -> Outcome[ToolOutput]:
     """Answer when nothing is under way and nothing is left to do; exit status 124 when that takes too long."""
-    try:
-        limit_ms = durations.parse(given.text("timeout")) if "timeout" in given else _SETTLE_MS
-    except ValueError as error:
-        raise ToolUsageError(f"-T: {error}") from None
     return Outcome(
         answer=output(""), until=settled(context.now), until_plans=True, waiting_for="the cluster to settle",
-        waits_by_default=True, wait_ms_max=limit_ms or _SETTLE_MS,
+        waits_by_default=True, wait_ms_max=limit_of(given, _SETTLE_MS),
     )  # fmt: skip
 
 
@@ -234,7 +231,8 @@ def _moved(context: Context, call: ToolCall, given: Given, action: str, name: Re
         text = f"Cleaned up {name or 'all resources'} on {node or 'all nodes'}\n"
         return carry_out(context, _VERBS["resource.cleanup"], arguments, text)
     if action == "restart":
-        return carry_out(context, _VERBS["resource.restart"], {"resource": name})
+        outcome = carry_out(context, _VERBS["resource.restart"], {"resource": name})
+        return awaited(outcome, limit_of(given, _SETTLE_MS))
     if action == "clear":
         return carry_out(context, _VERBS["resource.clear"], arguments)
     configuration = context.cib.configuration
@@ -244,8 +242,17 @@ def _moved(context: Context, call: ToolCall, given: Given, action: str, name: Re
         arguments["lifetime"] = given.text("lifetime")
     forced = replace(context, is_forced="force" in given or context.is_forced)
     if action == "ban":
-        return carry_out(forced, _VERBS["resource.ban"], _banned(context, arguments, name))
+        arguments = _banned(context, arguments, name)
+        outcome = carry_out(forced, _VERBS["resource.ban"], arguments)
+        return outcome if "quiet" in given else outcome.showing(output("", _BAN.format(name, arguments["node"])))
     return carry_out(forced, _VERBS["resource.move"], {**arguments, "constraint": True})
+
+
+_BAN = (
+    "WARNING: Creating rsc_location constraint 'cli-ban-{0}-on-{1}' with a score of -INFINITY for resource {0} on {1}."
+    "\n\tThis will prevent {0} from running on {1} until the constraint is removed using the clear option or by "
+    "editing the CIB with an appropriate tool\n\tThis will be the case even if {1} is the last node in the cluster\n"
+)
 
 
 def _banned(context: Context, arguments: dict[str, Json], name: ResourceId) -> dict[str, Json]:

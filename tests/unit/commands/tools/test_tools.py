@@ -217,9 +217,24 @@ def test_a_fencing_is_answered_when_the_node_is_fenced_and_not_before() -> None:
     assert run(cluster, "stonith_admin -B n2 -t soon")[0] == 64
 
 
+def test_a_restart_is_answered_when_it_runs_again() -> None:
+    cluster = running()
+    context = Context(cluster.cib, NOW, "root@n1", live=cluster.live)
+    outcome = outcome_of(context, "crm_resource --restart -r db -T 5min")
+    assert (outcome.waits_by_default, outcome.wait_ms_max) == (True, 300_000)
+    assert outcome.afterwards is not None
+    is_stopped = True
+    again = outcome.afterwards(cluster.cib, is_stopped)
+    assert (again.waits_by_default, again.wait_ms_max, again.answer) == (True, 300_000, None)
+    assert outcome_of(context, "crm_resource --restart -r db").wait_ms_max == 3_600_000
+
+
 def test_a_ban_without_a_node_is_from_where_it_runs() -> None:
     cluster = running()
-    assert run(cluster, "crm_resource --ban -r db")[0] == 0
+    code, out, err = run(cluster, "crm_resource --ban -r db")
+    assert (code, out) == (0, "")
+    assert err.startswith("WARNING: Creating rsc_location constraint 'cli-ban-db-on-n2' with a score of -INFINITY")
+    assert run(running(), "crm_resource --ban -r db -Q") == (0, "", "")
     assert "cli-ban-db-on-n2" in cluster.cib.configuration.constraints
     assert run(busy(), "crm_resource --ban -r gc")[0] == 64
 
