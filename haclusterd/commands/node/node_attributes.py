@@ -67,6 +67,9 @@ def attribute(context: Context, arguments: Arguments) -> Outcome[AttributesOfNod
     """Set an attribute (the empty value is a value), delete it (one that is not there is no error), or show them."""
     if arguments.word("action") != "show" and not arguments.word("name"):
         return refusal(report(Code.MISSING_ARGUMENT, verb="node.attribute", name="name", meaning="which attribute"))
+    if arguments.word("action") == "set" and arguments.values["value"] is None:
+        meaning = f'{arguments.word("name")} is set to what; "" is the empty value'
+        return refusal(report(Code.MISSING_ARGUMENT, verb="node.attribute", name="VALUE", meaning=meaning))
     match arguments.word("action"):
         case "set":
             return _put(context, arguments, arguments.word("value"))

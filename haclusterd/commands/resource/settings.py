@@ -117,6 +117,9 @@ def setting(context: Context, arguments: Arguments) -> Outcome[Setting | Change]
     section, name = arguments.word("section"), arguments.word("name")
     if not name and arguments.word("action") != SHOW:
         return refusal(report(Code.MISSING_ARGUMENT, verb="resource.setting", name="name", meaning="which one"))
+    if arguments.word("action") == SET and arguments.values["value"] is None:
+        meaning = f'{name} of {found} is set to what; "" is the empty value'
+        return refusal(report(Code.MISSING_ARGUMENT, verb="resource.setting", name="VALUE", meaning=meaning))
     if section == "meta" and name:
         found = meta_holder(context.cib.configuration, found, name)
     resource = context.cib.configuration.resources[found]

@@ -95,6 +95,7 @@ def test_what_waits_to_be_written_is_read_and_is_not_written_already() -> None:
     [
         ({"node": "n9", "action": "set", "name": "a", "value": "1"}, Code.NO_SUCH_NODE),
         ({"action": "set", "value": "1"}, Code.MISSING_ARGUMENT),
+        ({"action": "set", "name": "a"}, Code.MISSING_ARGUMENT),
         ({"action": "explode", "name": "a"}, Code.BAD_ARGUMENT),
         ({"action": "set", "name": "a", "value": "two\nlines"}, Code.BAD_ARGUMENT),
         ({"action": "set", "name": "a", "value": "1", "dampen_ms": 10**9}, Code.BAD_ARGUMENT),
