@@ -7,14 +7,18 @@ from collections.abc import Callable, Mapping
 
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.session import Session
+from haclusterd.model.records import replace
 from haclusterd.model.requests import Response, ShownReport
 
+_TIMES = ("since", "until", "at")
+"""Arguments that are a span back or a time."""
 _HAVE_XML = (("", "status"), ("configure", "show"))
 """Commands with an answer as XML."""
 
 
 def carry_out(session: Session, invocation: Invocation) -> int:
     """Carry out a command and show the answer; return the exit status."""
+    invocation = _with_times(invocation)
     if session.is_xml and (invocation.level, invocation.command.name) not in _HAVE_XML:
         remedy = "as XML there are: crm status, crm configure show; everything is there with -o json"
         return session.fail("USAGE", f"{invocation.command.name} has no form in XML", remedy, 64)
@@ -25,6 +29,18 @@ def carry_out(session: Session, invocation: Invocation) -> int:
     if name in session.tools:
         return session.show(session.tools[name](invocation.arguments))
     return session.run(invocation)
+
+
+def _with_times(invocation: Invocation) -> Invocation:
+    """Let a time be typed in each form that `history timeframe` takes; what is none is refused by who is asked."""
+    given = {name: invocation.arguments.get(name) for name in _TIMES}
+    words = {name: word for name, word in given.items() if isinstance(word, str) and word}
+    if not words:
+        return invocation
+    from haclusterd.cli.moments import moment
+
+    times = {name: moment(word) or word for name, word in words.items()}
+    return replace(invocation, arguments={**invocation.arguments, **times})
 
 
 def _history(session: Session, invocation: Invocation) -> int:

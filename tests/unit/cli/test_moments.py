@@ -1,10 +1,16 @@
 """Times as a person writes them."""
 
+import io
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
 
+from haclusterd.cli.main import World, run
 from haclusterd.cli.moments import moment
+from haclusterd.cli.session import Streams
+from haclusterd.model.records import dataclass, field
+from haclusterd.model.requests import Progress, Request, Response
 
 NOW = datetime(2026, 3, 10, 13, 45, 30, tzinfo=UTC)
 
@@ -38,3 +44,33 @@ NOW = datetime(2026, 3, 10, 13, 45, 30, tzinfo=UTC)
 )
 def test_moments(written: str, expected: str | None) -> None:
     assert moment(written, NOW) == expected
+
+
+@dataclass
+class Listener:
+    """Notes what it is asked, and knows nothing."""
+
+    asked: list[Request] = field(default_factory=list)
+
+    def describe(self) -> str:
+        return "live"
+
+    def call(self, request: Request, _progress: Callable[[Progress], None]) -> Response:
+        self.asked.append(request)
+        return Response(request.id, 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [("history events --since 10:15:07", "since"), ("history log n1 --until 10:15:07", "until"),
+     ("why web --at 10:15:07", "at"), ("resource why web --at 10:15:07", "at")],
+)  # fmt: skip
+def test_a_time_is_taken_as_it_is_printed(words: str, name: str) -> None:
+    listener = Listener()
+    world = World(
+        streams=Streams(io.StringIO(), io.StringIO(), io.StringIO()), environment={}, connect=lambda _path: listener,
+        open_file=lambda _path: listener, setup=lambda _arguments: Response("", 0), version=lambda: "1",
+    )  # fmt: skip
+    assert run(words.split(), world) == 0
+    at = datetime.fromisoformat(str(listener.asked[-1].arguments[name]))
+    assert (at.strftime("%H:%M:%S"), at.tzinfo is not None) == ("10:15:07", True)
