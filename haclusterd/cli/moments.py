@@ -24,7 +24,10 @@ def moment(written: str, now: datetime | None = None) -> str | None:
     else:
         return written
     found = _today(written, now or _now()) or _day(written, now or _now())
-    return None if found is None else found.isoformat()
+    if found is None:
+        return None
+    # Who is asked takes a time without a zone for UTC; what is printed here is this machine's time.
+    return (found if found.tzinfo is not None else found.astimezone()).isoformat()
 
 
 def _now() -> datetime:

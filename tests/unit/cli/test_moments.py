@@ -1,7 +1,8 @@
-"""Times as a person writes them."""
+"""Times as a person writes them, who means those of this machine where no zone is said."""
 
 import io
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -11,6 +12,16 @@ from haclusterd.cli.moments import moment
 from haclusterd.cli.session import Streams
 from haclusterd.model.records import dataclass, field
 from haclusterd.model.requests import Progress, Request, Response
+
+
+@pytest.fixture(autouse=True)
+def _zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
 
 NOW = datetime(2026, 3, 10, 13, 45, 30, tzinfo=UTC)
 
@@ -27,13 +38,13 @@ NOW = datetime(2026, 3, 10, 13, 45, 30, tzinfo=UTC)
         ("12pm", "2026-03-10T12:00:00+00:00"),
         ("12:30 AM", "2026-03-10T00:30:00+00:00"),
         ("2026-03-01T12:00:00Z", "2026-03-01T12:00:00+00:00"),
-        ("2026/3/1", "2026-03-01T00:00:00"),
-        ("2026/3/1_18:30", "2026-03-01T18:30:00"),
-        ("2026/3/1 18:30", "2026-03-01T18:30:00"),
-        ("09mar26 2:00", "2026-03-09T02:00:00"),
-        ("09-Mar-2026 02:00", "2026-03-09T02:00:00"),
-        ("Mar  9 12:00:01", "2026-03-09T12:00:01"),
-        ("Jul 18 12:00", "2025-07-18T12:00:00"),
+        ("2026/3/1", "2026-03-01T00:00:00+01:00"),
+        ("2026/3/1_18:30", "2026-03-01T18:30:00+01:00"),
+        ("2026/3/1 18:30", "2026-03-01T18:30:00+01:00"),
+        ("09mar26 2:00", "2026-03-09T02:00:00+01:00"),
+        ("09-Mar-2026 02:00", "2026-03-09T02:00:00+01:00"),
+        ("Mar  9 12:00:01", "2026-03-09T12:00:01+01:00"),
+        ("Jul 18 12:00", "2025-07-18T12:00:00+02:00"),
         ("Feb 29 12:00", None),
         ("13pm", None),
         ("0am", None),
