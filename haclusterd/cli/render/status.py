@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from haclusterd.cli.render.terminal import WIDTH, Cell, Colour, Screen, ago, columns, folded, span
+from haclusterd.model import durations
 from haclusterd.model.ocf import ExitCode
 from haclusterd.reports.rendering import counted
 from haclusterd.verbs.answers.node import Node
@@ -335,7 +336,7 @@ def failure_lines(screen: Screen, data: Status) -> list[str]:
 
 def _failure(screen: Screen, failure: ShownFailure, now: int) -> str:
     interval = failure.interval_ms
-    operation = failure.operation + (f"/{span(interval)}" if interval else "")
+    operation = failure.operation + (f"/{durations.render(interval)}" if interval else "")
     what = f"{failure.resource} {operation} on {failure.node}"
     code = failure.exit_code
     if failure.status in ("done", "error") and code is not None:
