@@ -311,6 +311,10 @@ The service runs on {holder} and answers there, at {url} (on n1 at 127.77.0.1, a
   {crm} configure show
   {crm} history events
 
+The three nodes share the files of this machine. Of agents that keep their state in /run, as ocf:pacemaker:Dummy and
+ocf:pacemaker:Stateful do, each node takes the others' instances for its own; take ocf:haclusterd:dummy and
+ocf:haclusterd:stateful instead.
+
 Cut the power of a node, and start it again (on this machine, nothing else does):
 
   {again} --directory {directory} --power-off {holder}
