@@ -44,6 +44,8 @@ class Outcome(Generic[AnswerT_co]):
     afterwards: "Callable[[Cib, bool], Outcome[AnswerT_co]] | None" = None
     """Asked once when the waiting has ended, with whether `until` came true; its commands are proposed and its reports
     shown, errors among them or not. It is asked also when the client does not wait, or has gone away."""
+    only_reports: bool = False
+    """Whether `afterwards` only reports something: then it is not asked for a client that does not wait."""
     wait_ms_max: int | None = None
     """For how long `until` is waited for at most, whatever the caller wants; None: as the caller wants."""
     dampen_ms: int = 0

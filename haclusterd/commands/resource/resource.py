@@ -122,13 +122,15 @@ def restart(context: Context, arguments: Arguments) -> Outcome[Restart]:
             waiting_for=f"{names} to run again",
             waits_by_default=True,
             afterwards=tell,
+            only_reports=True,
         )
 
     def tell(cib: Cib, is_over: bool) -> Outcome[Never]:
         late = () if is_over else (report(Code.TIMEOUT, time="the time given", what=f"{names} to run again"),)
         whys = {each: new_failure(cib, before, (each,)) for each in _not_active(cib, running)}
         failed = (report(Code.NOT_STARTED_AGAIN, resource=each, why=why) for each, why in whys.items() if why)
-        return Outcome((*late, *failed))
+        again = report(Code.REQUESTED, what=f"{names} {'runs' if len(found) == 1 else 'run'} again")
+        return Outcome((*late, *failed) if whys else (again,))
 
     return Outcome(
         reports=(report(Code.REQUESTED, what=f"{names} {'restarts' if len(found) == 1 else 'restart'}"),),

@@ -540,7 +540,8 @@ class Dialogue:
         wanted_ms = self._request.options.wait_ms
         is_awaited = outcome.waits_by_default if wanted_ms is None else wanted_ms > 0
         is_wanted = is_awaited and not self._is_deserted
-        if outcome.until is None or not (is_wanted or outcome.afterwards):
+        must_follow = outcome.afterwards is not None and not outcome.only_reports
+        if outcome.until is None or not (is_wanted or must_follow):
             self._finish(outcome)
             return
         if not is_awaited:
@@ -551,7 +552,7 @@ class Dialogue:
             self._answer = _ignore
         self._happened(StageEvent.AWAIT)
         now = self._runtime.ports.clock.now()
-        self._must_follow = outcome.afterwards is not None
+        self._must_follow = must_follow
         self._wait_until = after(now, outcome.wait_ms_max or wanted_ms or DEFAULT_WAIT_MS)
         self._unwatch = self._runtime.watch(lambda: self._look(outcome))
         self._tell_progress(outcome)

@@ -628,6 +628,34 @@ def test_after_a_wait_that_ended_in_the_midst_of_a_look_the_next_wait_looks_agai
     assert status_of(desk, name) == 0
 
 
+@pytest.mark.parametrize(("only_reports", "asked"), [(True, 0), (False, 1)])
+def test_what_would_only_be_reported_is_not_waited_for_when_nobody_reads_it(
+    monkeypatch: pytest.MonkeyPatch, only_reports: bool, asked: int
+) -> None:
+    met: list[bool] = []
+
+    def then(_: Cib, is_met: bool) -> Outcome[Never]:
+        met.append(is_met)
+        return Outcome()
+
+    def run(_: Arguments, __: Context) -> Outcome[Never]:
+        return Outcome(
+            commands=(commands.SetTransientAttribute(N2, "begun", "1"),), until=lambda *_: False,
+            waits_by_default=True, wait_ms_max=5000, afterwards=then, only_reports=only_reports,
+        )  # fmt: skip
+
+    monkeypatch.setitem(
+        registry.VERBS, "resource.late", RunnableVerb("resource.late", Permission.OPERATE, "waits", function=run)
+    )
+    desk = Desk()
+    gone, left, waiting = (desk.ask("resource.late"), desk.ask("resource.late", options=Options(wait_ms=0)),
+                           desk.ask("resource.late"))  # fmt: skip
+    desk.daemon.settle()
+    desk.hang_ups[gone]()
+    desk.daemon.clock.run(5000)
+    assert (len(met), status_of(desk, left), status_of(desk, waiting)) == (1 + 2 * asked, 0, 0)
+
+
 SETTLING: dict[str, Json] = {"tool": "crm_resource", "words": ["--wait", "-T", "5s"]}
 
 
