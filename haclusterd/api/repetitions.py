@@ -42,6 +42,8 @@ class IdempotencyKeys:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._known: OrderedDict[tuple[bytes, str], _Remembered] = OrderedDict()
+        """In the order in which they came."""
+        self._under_way = 0
         self._bytes = 0
 
     async def once(
@@ -56,31 +58,36 @@ class IdempotencyKeys:
         found = self._known.get(place)
         if found is not None and self._clock() - found.since < REMEMBERED_S:
             return _replayed(found, fingerprint)
-        self._make_room()
-        mine = _Remembered(fingerprint, self._clock())
-        self._known[place] = mine
+        if self._under_way >= KEYS_MAX:
+            problem = f"{KEYS_MAX} requests with an Idempotency-Key are under way"
+            raise RefusedError(report(Code.TRY_AGAIN, problem=problem))
+        if found is not None:
+            self._forget(place)
+        mine = self._known[place] = _Remembered(fingerprint, self._clock())
+        self._under_way += 1
         try:
-            mine.reply = await carry_out()
+            reply = await carry_out()
+        except BaseException:
+            del self._known[place]
+            raise
         finally:
-            if mine.reply is None or mine.reply.code in WITHOUT_EFFECT:
-                self._forget(place, mine)
-            else:
-                self._bytes += len(mine.reply.body)
-        return mine.reply
+            self._under_way -= 1
+        if reply.code in WITHOUT_EFFECT:
+            del self._known[place]
+        else:
+            mine.reply = reply
+            self._bytes += len(reply.body)
+            self._make_room()
+        return reply
 
     def _make_room(self) -> None:
-        while len(self._known) >= KEYS_MAX or self._bytes > REPLIES_BYTES_MAX:
-            oldest = next((place for place, each in self._known.items() if each.reply is not None), None)
-            if oldest is None:
-                problem = f"{len(self._known)} requests with an Idempotency-Key are under way"
-                raise RefusedError(report(Code.TRY_AGAIN, problem=problem))
-            self._forget(oldest, self._known[oldest])
+        """Forget the oldest answers: only for one that took effect, so that nobody else makes the others forgotten."""
+        while len(self._known) - self._under_way > KEYS_MAX or self._bytes > REPLIES_BYTES_MAX:
+            self._forget(next(place for place, each in self._known.items() if each.reply is not None))
 
-    def _forget(self, place: tuple[bytes, str], what: _Remembered) -> None:
-        if self._known.get(place) is what:
-            del self._known[place]
-            if what.reply is not None and what.reply.code not in WITHOUT_EFFECT:
-                self._bytes -= len(what.reply.body)
+    def _forget(self, place: tuple[bytes, str]) -> None:
+        reply = self._known.pop(place).reply
+        self._bytes -= 0 if reply is None else len(reply.body)
 
 
 def _replayed(found: _Remembered, fingerprint: bytes) -> Reply:

@@ -1718,6 +1718,12 @@ RAFT = (
 
 ANSWERS = (
     Mutant(
+        "IdempotencyKeys._make_room",
+        "len(self._known) - self._under_way > KEYS_MAX",
+        "len(self._known) > KEYS_MAX",
+        "requests without a token make answers be forgotten, and a change that is repeated is made twice",
+    ),
+    Mutant(
         "order_answers:_batches",
         "size + weight > RESULTS_BYTES",
         "False",
