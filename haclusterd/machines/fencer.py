@@ -252,7 +252,7 @@ class FencerMachine:
         if job.steps:
             job.failure = ""
             return self._begin_step(job, moment)
-        return self._end(job, FenceOutcome.FENCED, "; ".join(job.reasons))
+        return self._end(job, FenceOutcome.FENCED, "; ".join(job.reasons)[:REASON_MAX])
 
     def _end(self, job: _Job, outcome: FenceOutcome, detail: str) -> Sequence[Effect]:
         del self._jobs[job.order.key]

@@ -124,6 +124,19 @@ def test_an_agent_that_says_very_much_is_answered_for(letter: str, exit_code: in
     assert len(encode_envelope(envelope)) < MAX_ENTRY_BYTES
 
 
+def test_a_success_of_many_devices_that_all_talk_can_be_recorded() -> None:
+    executor = Executor(others=tuple(f"power{number}" for number in range(30)))
+    executor.ordered()
+    answers: list[commands.Command] = []
+    while not answers:
+        result = FenceCallResult(executor.calls[-1].key, 0, timed_out=False, reason="\x1b" * 500, output="")
+        effects = executor.fencer.agent_finished(result, moment(executor.now))
+        executor.take(effects)
+        answers = commands_of(effects)
+    envelope = Envelope(RequestId("n1:token:1"), N1, WallTime(0), answers[0])
+    assert len(encode_envelope(envelope)) < MAX_ENTRY_BYTES
+
+
 def test_an_order_is_begun_once() -> None:
     executor = Executor()
     executor.ordered()
