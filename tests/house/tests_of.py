@@ -22,7 +22,6 @@ THROUGH: Mapping[str, tuple[str, ...]] = {
     "haclusterd.adapters.pacer": ("tests/unit/adapters/pacer", "tests/processes/test_pacer.py"),
     "haclusterd.adapters.processes": ("tests/unit/adapters/processes", "tests/processes"),
     "haclusterd.agents": ("tests/agents",),
-    "haclusterd.api": ("tests/unit/api", "tests/processes/test_api.py"),
     "haclusterd.cib": ("tests/unit/cib/test_apply.py",),
     "haclusterd.cli": ("tests/unit/cli", "tests/unit/entry_points/test_crm.py"),
     "haclusterd.cli.render": ("tests/golden/test_crm.py",),
