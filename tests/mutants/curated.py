@@ -2519,14 +2519,14 @@ AGENTS = (
     ),
     Mutant(
         "kill_all",
-        "_stopped_below(pidfd, pid)",
+        "_stopped_below(pid)",
         "[]",
         "what an agent runs by `su -c` survives the kill of its start, and starts the service a second time later",
     ),
     Mutant(
         "_stopped_below",
         "_signal(descriptor, signal.SIGSTOP)",
-        "pass",
+        "True",
         "a descendant forks between the look at its children and its kill, and what it forked starts the service",
         survives="the window is microseconds wide",
     ),

@@ -42,7 +42,9 @@ class Killed:
 
 def kill_all(pidfd: int, pid: int) -> Killed:
     """Send SIGKILL to a child not yet reaped, to its descendants, and to its whole group if it leads one."""
-    below = _stopped_below(pidfd, pid)
+    if not _signal(pidfd, signal.SIGSTOP):
+        return Killed([])  # It is reaped: its number may be another's.
+    below = _stopped_below(pid)
     is_leader = False
     with suppress(ProcessLookupError, PermissionError):
         is_leader = os.getpgid(pid) == pid
@@ -70,22 +72,22 @@ def has_ended(group: int) -> bool:
     return all(stat is None or stat.group != group or stat.is_dead for stat in stats)
 
 
-def _stopped_below(pidfd: int, pid: int) -> list[int]:
-    """Stop a process and all its descendants; return the descriptors of these.
+def _stopped_below(pid: int) -> list[int]:
+    """Stop all descendants of a stopped process; return their descriptors.
 
     Each is stopped before its children are listed: the kernel completes no fork while a signal is pending, and children
     of a process that is not dead keep their parent. A kernel without CONFIG_PROC_CHILDREN lists none.
     """
     found: list[int] = []
-    _signal(pidfd, signal.SIGSTOP)
     stopped = [pid]
     while stopped and len(found) < DESCENDANTS_MAX:
         parent = stopped.pop()
         for child in _children_of(parent):
             descriptor = _descriptor_of(child, parent)
-            if descriptor is not None:
-                _signal(descriptor, signal.SIGSTOP)
-                found.append(descriptor)
+            if descriptor is None:
+                continue
+            found.append(descriptor)
+            if _signal(descriptor, signal.SIGSTOP):
                 stopped.append(child)
     return found
 
@@ -112,6 +114,12 @@ def _descriptor_of(pid: int, parent: int) -> int | None:
     return None
 
 
-def _signal(descriptor: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
+def _signal(descriptor: int, number: int) -> bool:
+    """Send a signal; return whether the process is there, and has its number until it is reaped."""
+    try:
         signal.pidfd_send_signal(descriptor, number)
+    except PermissionError:
+        return True
+    except ProcessLookupError:
+        return False
+    return True

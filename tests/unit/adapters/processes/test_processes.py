@@ -18,6 +18,7 @@ import pytest
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.adapters.processes import running as processes
+from haclusterd.adapters.processes.killing import kill_all
 from haclusterd.adapters.processes.running import (
     BEGINNING_MAX,
     Ended,
@@ -28,7 +29,7 @@ from haclusterd.adapters.processes.running import (
 )
 from haclusterd.adapters.processes.spawner_link import Spawner
 from haclusterd.agents.process_table import is_running, list_pids, read_marks, read_stat
-from tests.unit.adapters.namespaces import HeldBack, first_below, needs_namespaces
+from tests.unit.adapters.namespaces import HeldBack, children_of, first_below, needs_namespaces
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -168,6 +169,26 @@ async def test_nor_does_that_of_an_adopted_agent(starter: Starter, tmp_path: Pat
     await asyncio.wait_for(gone.wait(), 10)
     before.wait()
     await nothing_starts(tmp_path, waiting, until)
+
+
+def test_a_process_that_is_reaped_has_given_its_number_away() -> None:
+    reaped = subprocess.Popen(["true"])
+    descriptor = os.pidfd_open(reaped.pid)
+    reaped.wait()
+    other = subprocess.Popen(["sh", "-c", "sleep 5017; true"], start_new_session=True)
+    try:
+        end = time.monotonic() + 10
+        while not children_of(other.pid):
+            assert time.monotonic() < end
+        (helper,) = children_of(other.pid)
+        # As if the kernel had given the number to the other one by now.
+        kill_all(descriptor, other.pid).close()
+        assert not read_stat(helper).is_dead
+        assert other.poll() is None
+    finally:
+        os.close(descriptor)
+        os.killpg(other.pid, signal.SIGKILL)
+        other.wait()
 
 
 async def test_what_a_start_had_begun_ends_with_it_if_others_kill_it(starter: Starter, tmp_path: Path, until) -> None:
