@@ -9,15 +9,20 @@ planned or fenced.
 from collections.abc import Iterable, Mapping
 
 from haclusterd.commands.verify.judgement import Judgement, pairs
-from haclusterd.model.configuration import AttributeSet, Primitive, Resource, Template
+from haclusterd.model.configuration import AttributeSet, Clone, Primitive, Resource, Template, primitives_of
 from haclusterd.model.dated_blocks import dated_blocks
 from haclusterd.model.ids import ResourceId
+from haclusterd.model.properties import collective_flag, collective_meta
 from haclusterd.model.templates import expanded
 from haclusterd.model.words import bytes_in_log, unfit_for_name
 from haclusterd.reports.codes import Code
 
 GIVEN_BYTES_MAX = 48 * 1024
 """Of one action. The rest of the 64 KiB of an entry is for what a clone's notifications tell of other instances."""
+ORDER_BYTES_MAX = 60 * 1024
+"""Of that and of the notifications of a unique clone, each of whose instances has a name of its own."""
+_LISTS = 3
+"""In so many lists stands an instance that moves, with its node: what is active, what is stopped, what is started."""
 DATED_BYTES_MAX = 60 * 1024
 """Of the names of all blocks under rules on dates, with their places (`model.dated_blocks`)."""
 _AROUND_BYTES = 3
@@ -94,6 +99,26 @@ def _check_primitive(judgement: Judgement, primitive: Primitive, containers: lis
         what = f"{primitive.id}: what its agent is given, most of it in {name},"
         remedy = "put it into a file on each node, and configure the file's path"
         judgement.note(Code.TOO_LARGE, path, remedy=remedy, what=what, limit=f"{GIVEN_BYTES_MAX // 1024} KiB")
+        return
+    for clone in containers:
+        if isinstance(clone, Clone) and size + _notified_bytes(judgement, clone) > ORDER_BYTES_MAX:
+            path = judgement.written(("resource", clone.id, "meta", "clone-max"), ("resource", clone.id))
+            what = f"{clone.id}: what each instance is notified of, the names of all instances and of their nodes,"
+            remedy = "lower clone-max, or leave notify out"
+            judgement.note(Code.TOO_LARGE, path, remedy=remedy, what=what, limit=f"{ORDER_BYTES_MAX // 1024} KiB")
+
+
+def _notified_bytes(judgement: Judgement, clone: Clone) -> int:
+    """Return how many bytes the notifications of a unique clone take, where all its instances move at once."""
+    configuration = judgement.configuration
+    meta = collective_meta(configuration, clone)
+    is_notified = all(collective_flag(configuration, clone, name) for name in ("notify", "globally-unique"))
+    if not is_notified or judgement.is_foreign or not meta.get("clone-max", "").isdecimal():
+        return 0
+    longest_node = max(map(len, judgement.nodes()), default=0)
+    last = int(meta["clone-max"]) - 1
+    names = (f"{primitive}:{last}" for primitive in primitives_of(configuration, clone.id))
+    return _LISTS * (last + 1) * sum(len(name) + longest_node + 2 for name in names)
 
 
 def _largest(blocks: Iterable[AttributeSet]) -> dict[str, int]:

@@ -504,6 +504,24 @@ def test_what_no_entry_of_the_log_could_hold_is_refused_with_what_to_do(value: s
         assert all("file" in (report.remedy or "") for report in reports)
 
 
+@pytest.mark.parametrize(
+    ("meta", "is_fit"),
+    [
+        ("notify=true globally-unique=true clone-max=700 clone-node-max=700", False),
+        ("notify=true globally-unique=true clone-max=400 clone-node-max=400", True),
+        ("globally-unique=true clone-max=900 clone-node-max=900", True),
+        ("notify=true clone-max=900", True),
+    ],
+)
+def test_no_more_instances_are_notified_of_each_other_than_one_order_can_name(meta: str, *, is_fit: bool) -> None:
+    """Without that order none of them is started or stopped any more."""
+    name = "database-of-another-part"
+    text = f"primitive {name} ocf:pacemaker:Dummy\nclone databases {name} meta {meta}"
+    reports = [each for each in judge(text) if each.code is Code.TOO_LARGE]
+    assert bool(reports) is not is_fit
+    assert all("databases" in each.message and "clone-max" in (each.remedy or "") for each in reports)
+
+
 def with_dated_blocks(count: int) -> Configuration:
     """Return as many resources with a meta-attribute that is in force until the end of the century."""
     rule = Rule("r", (DateExpression("lt", end="2100-01-01T00:00:00Z"),))
