@@ -60,6 +60,6 @@ def written_timeout(operation: Operation) -> str | None:
 
 
 def written_start_delay(operation: Operation) -> str | None:
-    """Return how long an operation waits before it begins, where it does."""
+    """Return how long an operation waits before it begins, where that is said."""
     delay_ms = operation.start_delay_ms
-    return durations.spell(operation.spelled, "start-delay", delay_ms) if delay_ms else None
+    return None if delay_ms is None else durations.spell(operation.spelled, "start-delay", delay_ms)

@@ -76,7 +76,8 @@ class Operation:
     timeout_ms: int | None = None
     role: str | None = None
     on_fail: str | None = None
-    start_delay_ms: int = 0
+    start_delay_ms: int | None = None
+    """None: not said; then that of the operation defaults."""
     is_enabled: bool = True
     requires: str | None = None
     parameters: tuple[AttributeSet, ...] = ()

@@ -51,15 +51,16 @@ Spellings = tuple[tuple[str, str], ...]
 def spellings(**texts: str | None) -> Spellings:
     """Return what is to be kept of how durations were written (`start_delay` is the name `start-delay`).
 
-    Nothing of one that is not there, is no duration, or is 0 without a unit or with `s`.
+    Nothing of one that is not there, is no duration, or is as `render` writes it; nor of an `interval` or `timeout` of
+    0 without a unit.
     """
     kept = ((name.replace("_", "-"), text) for name, text in texts.items() if text is not None)
-    return tuple((name, text) for name, text in kept if _is_kept(text))
+    return tuple((name, text) for name, text in kept if _is_kept(name, text))
 
 
-def _is_kept(text: str) -> bool:
+def _is_kept(name: str, text: str) -> bool:
     try:
-        return text not in (render(parse(text)), "0")
+        return text != render(parse(text)) and (text != "0" or name == "start-delay")
     except ValueError:
         return False
 

@@ -38,7 +38,7 @@ def _of_constraint(constraint: Constraint) -> Iterator[str]:
 
 def _check_operations(judgement: Judgement, owner: Primitive | Template, path: Path) -> None:
     for index, operation in enumerate(owner.operations):
-        if operation.start_delay_ms and operation.interval_origin is not None:
+        if operation.start_delay_ms is not None and operation.interval_origin is not None:
             where = f"{owner.id}: {operation.name}"
             what = "interval-origin beside start-delay"
             judgement.note(Code.NOT_IN_SCHEMA, (*path, "operation", str(index)), where=where, what=what)

@@ -64,7 +64,7 @@ class OperationReader:
             self._timeout_ms(element),
             notes.role(element, "role"),
             element.get("on-fail"),
-            notes.duration_ms(element, "start-delay") or 0,
+            self._start_delay_ms(element),
             notes.boolean(element, "enabled", default=True),
             element.get("requires"),
             self._sets.read(element, "instance_attributes"),
@@ -84,6 +84,11 @@ class OperationReader:
         """Read the timeout; one that cannot be read is the default, whatever the operation defaults say."""
         read = self._notes.duration_ms(element, "timeout", is_timeout=True)
         return _DEFAULT_TIMEOUT_MS if read is None and element.get("timeout") is not None else read
+
+    def _start_delay_ms(self, element: Element) -> int | None:
+        """Read the delay; one that cannot be read is none, whatever the operation defaults say."""
+        read = self._notes.duration_ms(element, "start-delay")
+        return 0 if read is None and element.get("start-delay") is not None else read
 
     def _with_own_meta(self, element: Element) -> tuple[Element, tuple[AttributeSet, ...]]:
         """Give what an operation's meta block says to the operation itself, whose own attributes win."""

@@ -97,7 +97,7 @@ def _finish(cursor: Cursor, op: Op, id_: str, interval_ms: int, *path: str) -> O
         timeout_ms=_duration(cursor, op, "timeout"),
         role=cursor.value("role", _value(role), role, read_role, "") if role else None,
         on_fail=_text(op, "on-fail"),
-        start_delay_ms=_duration(cursor, op, "start-delay") or 0,
+        start_delay_ms=_duration(cursor, op, "start-delay"),
         is_enabled=cursor.value("enabled", _value(enabled), enabled, read_boolean, otherwise=True) if enabled else True,
         requires=_text(op, "requires"),
         parameters=blocks["params"],

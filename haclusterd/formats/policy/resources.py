@@ -258,7 +258,7 @@ def _operation(fields: Fields, action: str, id_: str, interval_ms: int, path: tu
         timeout_ms=fields.value("timeout", durations.parse),
         role=fields.value("role", read_role),
         on_fail=fields.text("on-fail"),
-        start_delay_ms=fields.value("start-delay", durations.parse) or 0,
+        start_delay_ms=fields.value("start-delay", durations.parse),
         is_enabled=enabled is not False,
         requires=fields.text("requires"),
         parameters=_operation_blocks(fields, id_, "parameters", "params", path),

@@ -248,14 +248,15 @@ def _shortest_monitor_timeout(resource: Resource) -> int | None:
 
 def _start_delay(resource: Resource, name: str, interval_ms: int, settings: Settings) -> int:
     operation = find_operation(resource, name, interval_ms)
-    stated = operation.start_delay_ms if operation is not None else 0
+    if operation is not None and operation.start_delay_ms is not None:
+        return max(0, operation.start_delay_ms)
+    said = _said_apart(operation, "start-delay", settings) if operation is not None else None
+    said = _default(resource, name, interval_ms, "start-delay", settings) if said is None else said
     origin = operation.interval_origin if operation is not None else None
     if operation is not None and operation.meta:
-        stated = stated or duration_ms(_said_apart(operation, "start-delay", settings), 0)
         origin = origin or _said_apart(operation, "interval-origin", settings)
-    stated = stated or duration_ms(_default(resource, name, interval_ms, "start-delay", settings), 0)
-    if stated or origin is None or interval_ms <= 0:
-        return max(0, stated)
+    if said is not None or origin is None or interval_ms <= 0:
+        return max(0, duration_ms(said, 0))
     return _until_next_s(origin, interval_ms // 1000, settings) * 1000
 
 

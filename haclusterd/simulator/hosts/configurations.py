@@ -43,8 +43,8 @@ def primitive(
 ) -> PutResource:
     """Return a service with a recurring monitor; its stop waits half as long as its start."""
     operations = (
-        Operation(f"{name}-start", "start", timeout_ms=start_timeout_ms, start_delay_ms=start_delay_ms),
-        Operation(f"{name}-stop", "stop", timeout_ms=stop_timeout_ms, start_delay_ms=start_delay_ms // 2),
+        Operation(f"{name}-start", "start", timeout_ms=start_timeout_ms, start_delay_ms=start_delay_ms or None),
+        Operation(f"{name}-stop", "stop", timeout_ms=stop_timeout_ms, start_delay_ms=start_delay_ms // 2 or None),
         Operation(f"{name}-monitor", "monitor", interval_ms=monitor_ms, timeout_ms=5000),
     )
     sets = (AttributeSet(f"{name}-meta", tuple(sorted((meta or {}).items()))),)

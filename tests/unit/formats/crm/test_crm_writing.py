@@ -66,6 +66,8 @@ def test_an_attribute_that_looks_like_a_comment_never_begins_a_line() -> None:
     [
         "primitive p Dummy \\\n\top monitor interval=60s timeout=120 start-delay=PT5S\n",
         "primitive p Dummy \\\n\top monitor interval=1min timeout=2min\n",
+        "primitive p Dummy \\\n\top monitor interval=10s start-delay=0\n",
+        "primitive p Dummy \\\n\top monitor interval=10s start-delay=0s\n",
         "primitive a Dummy\nprimitive b Dummy\norder o a b\n",
         "primitive a Dummy\nprimitive b Dummy\norder o Mandatory: a:start b\n",
     ],

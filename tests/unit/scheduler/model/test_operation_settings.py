@@ -118,11 +118,32 @@ def test_a_fence_device_is_started_and_asked_with_its_own_timeout() -> None:
         (op("monitor", "60s", interval_origin="2026-01-01T12:00:10Z", start_delay="5s"), 5_000),
         (op("monitor", "60s", interval_origin="some day"), 0),
         (op("monitor", "60s", inside=meta("x", **{"start-delay": "6s"})), 6_000),
+        (op("monitor", "60s", interval_origin="2026-01-01T12:00:10Z", start_delay="0"), 0),
+        (op("monitor", "60s", interval_origin="2026-01-01T12:00:10Z", inside=meta("x", **{"start-delay": "0"})), 0),
     ],
 )
 def test_a_delay(operation: str, expected: int) -> None:
     assert WallTime(1_767_268_800_000) == NOW, "2026-01-01T12:00:00Z"
     resource, settings, _ = made(operation)
+    assert start_delay_ms(resource, "monitor", 60_000, settings) == expected
+
+
+@pytest.mark.parametrize(
+    ("operation", "expected"),
+    [
+        (op("monitor", "60s"), 7_000),
+        (op("monitor", "60s", interval_origin="2026-01-01T12:00:10Z"), 7_000),
+        (op("monitor", "60s", start_delay="0"), 0),
+        (op("monitor", "60s", start_delay="0s", inside=meta("x", **{"start-delay": "4"})), 0),
+        (op("monitor", "60s", start_delay="3s", inside=meta("x", **{"start-delay": "0"})), 3_000),
+        (op("monitor", "60s", start_delay="-5"), 0),
+        (op("monitor", "60s", start_delay="soon"), 0),
+        (op("monitor", "60s", inside=meta("x", **{"start-delay": "0"})), 0),
+    ],
+)
+def test_the_nearest_delay_counts_and_so_does_one_of_nothing(operation: str, expected: int) -> None:
+    """Seen with crm_simulate 2.1.5."""
+    resource, settings, _ = made(operation, more=op_defaults(**{"start-delay": "7s"}))
     assert start_delay_ms(resource, "monitor", 60_000, settings) == expected
 
 
