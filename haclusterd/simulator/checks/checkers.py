@@ -39,6 +39,7 @@ from haclusterd.simulator.checks.checkers_of_orders import (
     OrdersFollowTheirTerm,
     OrdersRunByTheirIncarnation,
     OrdersRunOnce,
+    OrdersSayWhatTheyRun,
     ResultsAreOfThisLife,
     StopsAreOrderedOnce,
 )
@@ -62,6 +63,7 @@ WATCHING: tuple[type[Checker], ...] = (
     OrdersFollowTheirTerm,
     LostNodesAreSilent,
     StopsAreOrderedOnce,
+    OrdersSayWhatTheyRun,
     LossIsJudgedUnderLease,
     JoinsWaitForFencing,
     DisprovedFencingIsRepeated,

@@ -9,6 +9,7 @@ from haclusterd.model.ids import Incarnation, NodeName, OrderKey, Term
 from haclusterd.model.ocf import ACTIVATING, ActionName
 from haclusterd.model.orders import Order
 from haclusterd.ports.agents import AgentCall
+from haclusterd.scheduler.model.digests import digest_of
 from haclusterd.simulator.checks.checker import Accepted, Checker, Log, Scene, order_key
 
 
@@ -158,6 +159,18 @@ class StopsAreOrderedOnce(Checker):
                 is_same = order.resource == known.resource and known.action is ActionName.STOP
                 if is_same and order.action is ActionName.STOP and known.incarnation == order.incarnation:
                     self.object_to(f"{order.key} stops {order.resource} on {order.node}, as {known.key} does")
+
+
+class OrdersSayWhatTheyRun(Checker):
+    """The digest of an order is that of its parameters, which distinguishes services (safety.md §1)."""
+
+    def first_accepted(self, accepted: Accepted) -> None:
+        """See `Checker`."""
+        command = accepted.command
+        for order in command.orders if isinstance(command, IssueOrders) else ():
+            if order.definition and order.definition != digest_of(order.lasting_parameters):
+                text = f"{order.key} ({order.action} of {order.resource}) has another digest than its parameters"
+                self.object_to(f"{text}, {dict(order.lasting_parameters)}")
 
 
 class ResultsAreOfThisLife(Checker):
