@@ -53,8 +53,8 @@ class Row:
 
 
 def read_boolean(text: str) -> bool:
-    """Read a boolean as users write it; raise ValueError otherwise."""
-    word = text.strip().lower()
+    """Read a boolean as users write it, spaces counted, as Pacemaker does; raise ValueError otherwise."""
+    word = text.lower()
     if word in _TRUE:
         return True
     if word in _FALSE:
