@@ -290,7 +290,9 @@ class FenceAgentPrograms:
             else:
                 self._ask_plugin(agent, path, answers, done, number + 1)
 
-        program = Program((path, question), self._environment(agent), METADATA_TIMEOUT_MS, output_limit=METADATA_LIMIT)
+        # All questions together take no longer than a fence agent may take for its metadata: a request waits for it.
+        timeout_ms = METADATA_TIMEOUT_MS // len(QUESTIONS)
+        program = Program((path, question), self._environment(agent), timeout_ms, output_limit=METADATA_LIMIT)
         self._processes.start(program, Hooks(ended))
 
     def _find(self, agent: str) -> Path | None:

@@ -236,7 +236,7 @@ async def test_one_that_says_nothing_of_itself_is_not_called(
     assert result.exit_code == 1
     assert "does not say which parameters it has" in result.reason
     assert "reset" not in log.read_text()
-    monkeypatch.setattr(fence_agents, "METADATA_TIMEOUT_MS", 300)
+    monkeypatch.setattr(fence_agents, "METADATA_TIMEOUT_MS", 8000)
     switches.write_plugin(f"#!/bin/sh\necho $1 >>{log}.2\nexec sleep 5013\n")
     assert await switches.metadata(AGENT) is None
     assert Path(f"{log}.2").read_text() == "getinfo-xml\n", "one that hangs is asked nothing more"
