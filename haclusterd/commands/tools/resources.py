@@ -244,7 +244,8 @@ def _moved(context: Context, call: ToolCall, given: Given, action: str, name: Re
     if action == "ban":
         arguments = _banned(context, arguments, name)
         outcome = carry_out(forced, _VERBS["resource.ban"], arguments)
-        return outcome if "quiet" in given else outcome.showing(output("", _BAN.format(name, arguments["node"])))
+        banned = outermost(configuration, name)
+        return outcome if "quiet" in given else outcome.showing(output("", _BAN.format(banned, arguments["node"])))
     return carry_out(forced, _VERBS["resource.move"], {**arguments, "constraint": True})
 
 

@@ -239,6 +239,15 @@ def test_a_ban_without_a_node_is_from_where_it_runs() -> None:
     assert run(busy(), "crm_resource --ban -r gc")[0] == 64
 
 
+@pytest.mark.parametrize("name", ["db", "web", "site"])
+def test_the_warning_of_a_ban_names_the_constraint_that_is_made(name: str) -> None:
+    cluster = running()
+    _, _, err = run(cluster, f"crm_resource --ban -r {name} -N n3")
+    (made,) = (each for each in cluster.cib.configuration.constraints.values() if each.id.startswith("cli-ban-"))
+    assert isinstance(made, Location)
+    assert f"'{made.id}' with a score of -INFINITY for resource {made.resource} on n3." in err
+
+
 @pytest.mark.parametrize(
     ("line", "constraint", "role"),
     [
