@@ -68,7 +68,8 @@ def judge(element: Element, attributes: Mapping[str, str], *, is_fencing_enabled
     recorded = _Recorded(
         is_member=is_set(element.get("in_ccm")),
         is_process=element.get("crmd") == "online" or is_set(element.get("crmd")),
-        is_expected=element.get("expected") == "member",
+        # Whatever it says, a node is expected unless it says "down" (seen with crm_simulate 2.1.5 and 3.0.0).
+        is_expected=element.get("expected") not in (None, "down"),
         join=element.get("join"),
         member_since=_time(element.get("in_ccm")),
     )
