@@ -275,7 +275,7 @@ class OcfAgents:
         return self._directories.listing()
 
     def waits(self) -> tuple[str, ...]:
-        """Return descriptions of actions that wait for an agent that existed before."""
+        """Return descriptions of actions that wait for an agent that existed before, or is being written."""
         now = self._clock.now()
         return tuple(
             f"agent {each.call.agent} is missing: {each.call.action} of {each.call.resource} waits for it since"
@@ -351,7 +351,8 @@ class OcfAgents:
             self._undying.setdefault(call.resource, set()).add(call.key)
         else:
             self._running.pop(call.key, None)
-        if ended.ending is Ending.NOT_STARTED and ended.number in BEING_REPLACED and self._look_again(waiting):
+        is_replaced = ended.ending is Ending.NOT_STARTED and ended.number in BEING_REPLACED
+        if is_replaced and self._look_again(waiting, is_written=ended.number == errno.ETXTBSY):
             return
         if ended.ending is Ending.EXITED:
             self._executed.add(call.agent)
@@ -370,13 +371,14 @@ class OcfAgents:
             reason += f" any more; it was looked for during {waited_s} s"
         self._drop(waiting, ExecutionStatus.NOT_INSTALLED, reason, ExitCode.NOT_INSTALLED)
 
-    def _look_again(self, waiting: "_Waiting") -> bool:
+    def _look_again(self, waiting: "_Waiting", *, is_written: bool = False) -> bool:
         """Wait for an agent that existed before, as an upgrade may be replacing it; False: that took too long.
 
         A stop that fails gets the node fenced, and without its agent the resource cannot be stopped at all.
+        `is_written`: it is there, and somebody has it open for writing (or has forked a process while he had).
         """
         call, now = waiting.call, self._clock.now()
-        if call.agent not in self._executed and call.action not in ENDS_ACTIVITY:
+        if call.agent not in self._executed and call.action not in ENDS_ACTIVITY and not is_written:
             return False
         wait_ms = ABSENT_WAIT_SHORT_MS if call.action in ACTIVATING else ABSENT_WAIT_MS
         left_ms = wait_ms - elapsed_ms(waiting.asked_at, now)

@@ -430,6 +430,17 @@ async def test_an_agent_that_is_being_replaced_is_waited_for(agents: ScriptedAge
     assert agents.runner.waits() == ()
 
 
+async def test_an_agent_that_is_still_being_written_is_waited_for_though_it_was_never_executed(
+    agents: ScriptedAgents, until
+) -> None:
+    path = agents.write("a", "#!/bin/sh\nexit 0\n")
+    with path.open("a"):
+        ended = agents.begin(agents.call("a", "start"))
+        await until(agents.runner.waits)
+    result = await ended
+    assert (result.exit_code, result.status) == (0, ExecutionStatus.DONE)
+
+
 async def test_a_stop_waits_for_its_agent_though_this_daemon_has_never_seen_it(agents: ScriptedAgents, until) -> None:
     ended = agents.begin(agents.call("a", "stop"))
     await until(agents.runner.waits)
