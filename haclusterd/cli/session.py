@@ -177,7 +177,8 @@ class Session:
             arguments["structured"] = self.is_json
             if self.is_xml:
                 arguments["format"] = "xml"
-            if not self.settings.is_on("sort-elements"):
+            is_saved = target is not None and not self.is_as_crmsh
+            if is_saved or not self.settings.is_on("sort-elements"):
                 arguments.setdefault("document", True)
         if invocation.command.verb in ("configure.show", "configure.verify") and self.pending:
             arguments["pending"] = self.pending_text()

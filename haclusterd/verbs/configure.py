@@ -35,7 +35,7 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
                "crm configure show 'obscure:*url'"), takes=("ids", "format", "secrets")),
         Words(("crm configure save all.crm", "crm configure save all.yaml --format yaml",
                "crm configure save xml all.xml", "crm configure save web one.crm"), typed="configure save",
-              help="Write the configuration into a new file, secrets included",
+              help="Write the configuration, secrets included, into a new file",
               takes=(Parameter("target", Takes.MANY, completes=Completes.FILE, grammar="[xml] [ID...] FILE",
                                help="FILE must not exist; -: standard output"), "format"),
               fixed={"secrets": True}),

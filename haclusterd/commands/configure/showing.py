@@ -40,7 +40,7 @@ def show(context: Context, arguments: Arguments) -> Outcome[ConfigurationText]:
         author=context.cib.version.author,
         at=context.cib.version.at,
         format=format_,
-        text=show_document(shown) if arguments.flag("document") else _WRITERS[format_](shown),
+        text=show_document(shown) if arguments.flag("document") and format_ == "crm" else _WRITERS[format_](shown),
         configuration=_structured(shown) if arguments.flag("structured") else None,
     ))  # fmt: skip
 

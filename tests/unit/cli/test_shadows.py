@@ -27,12 +27,12 @@ class Machine:
         self.directory = directory
         self.printed = ""
 
-    def type(self, line: str, shadow: str = "", typed: str = "") -> int:
+    def type(self, line: str, shadow: str = "", typed: str = "", compat: str = "") -> int:
         out = io.StringIO()
         client = ClusterClient(self.cluster)
         world = World(
             streams=Streams(io.StringIO(typed), out, out),
-            environment={"XDG_STATE_HOME": str(self.directory), "CIB_shadow": shadow},
+            environment={"XDG_STATE_HOME": str(self.directory), "CIB_shadow": shadow, "CRM_COMPAT": compat},
             connect=lambda _: client,
             open_file=lambda path: OfflineClient(path, "root@n1", lambda: NOW),
             setup=lambda _: Response("", 0),
@@ -151,9 +151,25 @@ def test_objects_and_xml_are_saved_into_the_file_named_last(machine: Machine, tm
     assert "primitive" not in one.read_text()[1:]
     assert machine.type(f"configure save xml {two}") == 0, machine.printed
     assert two.read_text().startswith("<cib ")
+    assert machine.type("configure save - --format yaml") == 0, machine.printed
+    assert "\nresources:" in machine.printed
     assert machine.type("configure save -") == 0
     assert "primitive web " in machine.printed
     assert machine.type("configure save xml") == 64, "no file of that name is written"
+
+
+def test_what_is_saved_and_loaded_again_is_what_was_there(machine: Machine, tmp_path: Path) -> None:
+    """Plans depend on the order of resources; crmsh saves them sorted."""
+    saved, sorted_ = tmp_path / "all.crm", tmp_path / "sorted.crm"
+    for line in ("configure primitive zeta Dummy", "configure primitive alpha Dummy"):
+        assert machine.type(line) == 0, machine.printed
+    before = machine.cluster.cib.configuration
+    assert machine.type(f"configure save {saved}") == 0
+    assert machine.type(f"configure save {sorted_}", compat="crmsh") == 0
+    assert machine.type(f"configure load replace {saved}") == 0
+    assert machine.cluster.cib.configuration == before
+    lines = [path.read_text() for path in (saved, sorted_)]
+    assert [text.index("zeta") < text.index("alpha") for text in lines] == [True, False]
 
 
 @pytest.mark.parametrize("line", ["node fence n2", "fencing test n2", "ticket grant gold", "site ticket grant gold"])
