@@ -7,12 +7,12 @@ change does not touch stays as it is written (`formats.cib_xml.merging`).
 What only changes need is imported for them: to show a file takes a third of the time without it.
 """
 
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from haclusterd.cli.replacing import replace_file
 from haclusterd.cli.without_cluster import response_to, wall_clock, without_collector
 from haclusterd.commands.configure import showing
 from haclusterd.commands.context import Context
@@ -138,7 +138,8 @@ class OfflineClient:
         try:
             if self._path.read_bytes() != self._data:
                 return report(Code.INPUT_OUTPUT, what=self._path, problem="another program has changed it meanwhile")
-            self._write(encode_cib(cib) if self._foreign is None else self._merged(before, cib))
+            content = encode_cib(cib) if self._foreign is None else self._merged(before, cib)
+            replace_file(self._path, content, self._path.stat().st_mode & 0o777)
         except OSError as error:
             return report(Code.INPUT_OUTPUT, what=self._path, problem=error.strerror or "cannot be written")
         return None
@@ -148,21 +149,6 @@ class OfflineClient:
         from haclusterd.formats.cib_xml.merging import merged
 
         return merged(self._data.decode(errors="replace"), before, after, self._author.partition("@")[0]).encode()
-
-    def _write(self, data: bytes) -> None:
-        import tempfile
-
-        handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.")
-        try:
-            with open(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(name, self._path.stat().st_mode & 0o777)
-            os.replace(name, self._path)
-        except BaseException:
-            os.unlink(name)
-            raise
 
 
 def _carried_out(request: Request, context: Context) -> AnyOutcome:

@@ -7,6 +7,7 @@ status says whether it is so.
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from haclusterd.cli.grammar import Invocation
@@ -14,6 +15,7 @@ from haclusterd.cli.reading import STANDARD_INPUT, read_text, shown_name
 from haclusterd.cli.render import answers as render
 from haclusterd.cli.render.fields import fields, text
 from haclusterd.cli.render.terminal import Screen, harmless, span
+from haclusterd.cli.replacing import replace_file
 from haclusterd.cli.settings import Settings
 from haclusterd.cli.shadow_files import Shadows
 from haclusterd.model.json_value import Json
@@ -183,7 +185,9 @@ class Session:
         if invocation.command.verb in ("configure.show", "configure.verify") and self.pending:
             arguments["pending"] = self.pending_text()
         response = self.ask_and_confirm(invocation.command.verb, arguments)
-        return response if target is None or response.exit else _write_output(str(target), response, self.streams)
+        if target is None or response.exit:
+            return response
+        return _write_output(str(target), response, self.streams, replaces=self.options.force or self.is_as_crmsh)
 
     def ask_and_confirm(self, verb: str, arguments: Mapping[str, Json]) -> Response:
         """Ask a verb; what it refuses as unsafe is done nevertheless when a person says so."""
@@ -262,21 +266,36 @@ def _named_file(target: Json) -> Response | None:
     return Response("", 64, (ShownReport("error", "USAGE", problem, remedy),))
 
 
-def _write_output(name: str, response: Response, streams: Streams) -> Response:
-    """Put the answer's text into a new file that only its owner reads, or on the standard output."""
+def _write_output(name: str, response: Response, streams: Streams, *, replaces: bool) -> Response:
+    """Put the answer's text into a file that only its owner reads, or on the standard output.
+
+    The file is a new one, or replaces another one if that is wanted.
+    """
+    content = text(fields(response.data), "text")
     if name == STANDARD_INPUT:
-        streams.stdout.write(text(fields(response.data), "text"))
+        streams.stdout.write(content)
         return replace(response, data=None)
+    path = Path(name)
     try:
-        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text(fields(response.data), "text"))
-            file.flush()
-            os.fsync(handle)
+        if replaces and path.is_file():
+            replace_file(path, content.encode())
+        else:
+            _write_new(path, content.encode(), is_made=not (replaces and path.exists()))
     except OSError as error:
         problem = error.strerror or "it cannot be written"
-        return Response(response.id, 74, (ShownReport("error", "INPUT_OUTPUT", f"{name}: {problem}"),))
+        remedy = "take another name, or replace it: --force" if isinstance(error, FileExistsError) else ""
+        return Response(response.id, 74, (ShownReport("error", "INPUT_OUTPUT", f"{name}: {problem}", remedy),))
     return Response(response.id, 0, (*response.reports, ShownReport("info", "REQUESTED", f"wrote {name}")))
+
+
+def _write_new(path: Path, content: bytes, *, is_made: bool) -> None:
+    """Write a new file, or what is no file, as `/dev/stdout`."""
+    handle = os.open(path, os.O_WRONLY | (os.O_CREAT | os.O_EXCL if is_made else 0), 0o600)
+    with open(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        if is_made:
+            os.fsync(handle)
 
 
 def _read_input(session: Session, arguments: dict[str, Json]) -> Response | None:

@@ -7,7 +7,6 @@ Source: crmsh 4.4, "cib"; Pacemaker Administration, "crm_shadow".
 """
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.reading import FILE_NAME, read_text
 from haclusterd.cli.render.fields import fields, number, text
+from haclusterd.cli.replacing import replace_file
 from haclusterd.cli.session import Session, is_unsafe
 from haclusterd.cli.shadow_files import LIVE, VARIABLE, Shadows
 from haclusterd.model.json_value import Json
@@ -124,12 +124,7 @@ def _write(shadows: Shadows, name: str, data: bytes, version: int) -> None:
     """Put a copy in place as a whole; it holds secrets, so only its owner reads it."""
     shadows.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     for path, content in ((shadows.base(name), str(version).encode()), (shadows.path(name), data)):
-        handle, temporary = tempfile.mkstemp(dir=shadows.directory, prefix=".")
-        with open(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        replace_file(path, content)
 
 
 def _use(shadows: Shadows, session: Session, arguments: Mapping[str, Json]) -> Response:

@@ -37,7 +37,7 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
                "crm configure save xml all.xml", "crm configure save web one.crm"), typed="configure save",
               help="Write the configuration, secrets included, into a new file",
               takes=(Parameter("target", Takes.MANY, completes=Completes.FILE, grammar="[xml] [ID...] FILE",
-                               help="FILE must not exist; -: standard output"), "format"),
+                               help="a new file, or --force; -: standard output"), "format"),
               fixed={"secrets": True}),
         Words(("crm configure edit", "crm configure edit web site"), typed="configure edit",
               help="Change objects, or the whole configuration, in $EDITOR", takes=("ids",),

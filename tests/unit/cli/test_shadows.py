@@ -172,6 +172,28 @@ def test_what_is_saved_and_loaded_again_is_what_was_there(machine: Machine, tmp_
     assert [text.index("zeta") < text.index("alpha") for text in lines] == [True, False]
 
 
+def test_a_file_is_replaced_when_that_is_wanted_and_keeps_no_part_of_the_old_one(
+    machine: Machine, tmp_path: Path
+) -> None:
+    file, link = tmp_path / "all.crm", tmp_path / "link.crm"
+    file.write_text("older\n" * 1000)
+    file.chmod(0o644)
+    link.symlink_to(file)
+    assert machine.type(f"configure save {file}") == 74
+    assert "File exists (take another name, or replace it: --force)" in machine.printed
+    assert file.read_text().startswith("older")
+    assert machine.type("configure show --show-secrets") == 0
+    shown = machine.printed
+    for words, compat in ((f"--force configure save {link}", ""), (f"configure save {file}", "crmsh")):
+        file.write_text("older\n" * 1000)
+        assert machine.type(words, compat=compat) == 0, machine.printed
+        assert sorted(file.read_text()) == sorted(shown)
+        assert file.stat().st_mode & 0o777 == 0o600, "it holds secrets"
+    assert link.is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["all.crm", "link.crm"]
+    assert machine.type("--force configure save /dev/null") == 0, machine.printed
+
+
 @pytest.mark.parametrize("line", ["node fence n2", "fencing test n2", "ticket grant gold", "site ticket grant gold"])
 def test_what_is_unsafe_is_shown_by_a_dry_run_and_not_done(machine: Machine, line: str) -> None:
     assert machine.type(line) == 107, machine.printed
