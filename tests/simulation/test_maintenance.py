@@ -181,3 +181,17 @@ def test_what_a_resource_in_maintenance_uses_goes_on_where_everything_is_to_stop
     cluster.configure([configurations.primitive("web")])
     cluster.until_settled(20_000, "it has stopped, and then what it used")
     assert not cluster.truth.copies_of(ResourceId("ip"))
+
+
+def test_what_dies_on_a_node_in_maintenance_is_left_alone_until_that_ends() -> None:
+    """It counts as active there, as in Pacemaker: nothing watches it (seed 420394)."""
+    cluster = formed()
+    home = cluster.node_of("db")
+    attributes = (AttributeSet(f"nodes-{home}", (("maintenance", "true"),)),)
+    cluster.configure([PutNode(NodeEntry(home, attributes))])
+    cluster.run_for(2000)
+    cluster.kill_service("db")
+    cluster.until_settled(20_000, "everybody agrees")
+    assert not cluster.truth.copies_of(ResourceId("db"))
+    cluster.configure([PutNode(NodeEntry(home))])
+    cluster.until(lambda: cluster.runs_once("db"), 20_000, "it is recovered")

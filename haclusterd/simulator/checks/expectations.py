@@ -10,9 +10,10 @@ Source: Pacemaker Explained, "Resource Meta-Attributes", "Deciding Which Nodes a
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 
+from haclusterd.model.activity import may_be_active
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import (
     Clone,
@@ -97,7 +98,7 @@ class _Reading:
         if not self._is_managed(resource):
             return ""
         holders = self.truth.copies_of(resource)
-        if any(self._is_maintained(self.cib.status.nodes[name]) for name in holders if name in self.cib.status.nodes):
+        if any(self._leaves_alone(status, resource, holders) for status in self.cib.status.nodes.values()):
             return ""
         if self._is_kept_stopped(resource):
             is_due = holders and not self._is_in_use(resource)
@@ -469,6 +470,14 @@ class _Reading:
         return allowed
 
     # -- nodes ------------------------------------------------------------------------------------------------------
+
+    def _leaves_alone(self, status: NodeStatus, resource: ResourceId, holders: Collection[NodeName]) -> bool:
+        """Tell whether a node in maintenance has a resource, or had it when it was watched last."""
+        if not self._is_maintained(status):
+            return False
+        known = {*status.histories, *status.unverified}
+        is_recorded = any(base_of(name) == resource and may_be_active(status, name) for name in known)
+        return status.name in holders or is_recorded
 
     def _is_maintained(self, status: NodeStatus) -> bool:
         return read_boolean_or(self._attribute(status, "maintenance"), default=False)
