@@ -117,6 +117,23 @@ def test_what_a_lost_ticket_freezes_runs_on_and_nothing_starts_after_it() -> Non
     cluster.until(lambda: cluster.runs_once("web"), 5 * SECOND, "web started")
 
 
+def test_what_a_lost_ticket_freezes_keeps_what_it_uses_from_being_stopped() -> None:
+    """`crm_simulate` 2.1.5: the stop of `ip` is blocked (seed 421255)."""
+    cluster = formed()
+    cluster.administer(SetTicket("rights", TicketChange.GRANT, "scenario"))
+    frozen = TicketConstraint(ConstraintId("web-ticket"), "rights", ResourceId("web"), None, "freeze")
+    cluster.configure((PutConstraint(frozen),))
+    cluster.run_for(5 * SECOND)
+    cluster.administer(SetTicket("rights", TicketChange.REVOKE, "scenario"))
+    cluster.run_for(2 * SECOND)
+    cluster.configure([configurations.primitive("ip", meta={"target-role": "Stopped"})])
+    cluster.until(cluster.is_settled, 20 * SECOND, "settled")
+    assert cluster.runs_once("ip", "web")
+    assert not cluster.objection()
+    cluster.administer(SetTicket("rights", TicketChange.GRANT, "scenario"))
+    cluster.until(lambda: not cluster.truth.active_nodes(ResourceId("ip")), 20 * SECOND, "both have stopped")
+
+
 def test_a_service_that_nothing_keeps_from_running_is_missed_though_a_ticket_freezes_another_one() -> None:
     cluster = formed()
     frozen = TicketConstraint(ConstraintId("db-ticket"), "rights", DB, None, "freeze")

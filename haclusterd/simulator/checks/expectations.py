@@ -208,7 +208,8 @@ class _Reading:
             for user in self._users(pending.pop()):
                 if user in reached:
                     continue
-                if self.truth.active_nodes(user) and not self._is_managed(user):
+                is_left_alone = user in self._frozen_by_tickets or not self._is_managed(user)
+                if self.truth.active_nodes(user) and is_left_alone:
                     return True
                 reached.add(user)
                 pending.append(user)
