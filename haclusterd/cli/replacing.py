@@ -1,10 +1,13 @@
 """Puts a file in the place of another one, as a whole."""
 
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
-def replace_file(path: Path, content: bytes, mode: int = 0o600) -> None:
+def replace_file(path: "Path", content: bytes, mode: int = 0o600) -> None:
     """Write a file, or what it links to; whatever happens, it has its old content or the new one. Raises OSError."""
     import tempfile
 

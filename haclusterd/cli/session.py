@@ -7,7 +7,6 @@ status says whether it is so.
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from haclusterd.cli.grammar import Invocation
@@ -24,6 +23,8 @@ from haclusterd.model.requests import Options, Progress, Request, Response, Show
 from haclusterd.ports.control import CommandClient, DaemonLink
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from haclusterd.verbs.answers.crm import PastView
 
 SHOW_PROGRESS_AFTER_MS = 1500
@@ -271,6 +272,8 @@ def _write_output(name: str, response: Response, streams: Streams, *, replaces: 
 
     The file is a new one, or replaces another one if that is wanted.
     """
+    from pathlib import Path
+
     content = text(fields(response.data), "text")
     if name == STANDARD_INPUT:
         streams.stdout.write(content)
@@ -288,7 +291,7 @@ def _write_output(name: str, response: Response, streams: Streams, *, replaces: 
     return Response(response.id, 0, (*response.reports, ShownReport("info", "REQUESTED", f"wrote {name}")))
 
 
-def _write_new(path: Path, content: bytes, *, is_made: bool) -> None:
+def _write_new(path: "Path", content: bytes, *, is_made: bool) -> None:
     """Write a new file, or what is no file, as `/dev/stdout`."""
     handle = os.open(path, os.O_WRONLY | (os.O_CREAT | os.O_EXCL if is_made else 0), 0o600)
     with open(handle, "wb") as file:
