@@ -24,6 +24,7 @@ from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Manners
 from haclusterd.simulator.hosts.alert_agents import AlertFates
 from haclusterd.simulator.hosts.devices import DeviceTruth
+from haclusterd.simulator.hosts.fence_devices import PLUGIN
 
 TICKET = "rights"
 SECOND_DEVICE = ResourceId("second")
@@ -39,6 +40,9 @@ RELOADS_SHARE = 0.5
 """Of the seeds, those whose agents take another pidfile over while what they run goes on."""
 
 
+ASKED_SHARE = 0.3
+"""Of the fence devices: those that are asked whether they can fence a node."""
+HOST_CHECKS = ("dynamic-list", "status", PLUGIN)
 GANGS_SHARE = 0.6
 """Of the seeds with devices, those with services that run together or not at all."""
 
@@ -254,6 +258,27 @@ def _fencing(
         edits.append(PutFencingLevels(_levels(chance, nodes)))
         drawn_texts.append("topology")
     return edits
+
+
+def asked_for_hosts(chance: random.Random, edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """Draw fence devices that are asked whether they can fence a node, instead of being configured for it."""
+    return tuple(
+        _asked(edit.resource, chance.choice(HOST_CHECKS))
+        if isinstance(edit, PutResource) and isinstance(edit.resource, Primitive)
+        and edit.resource.agent.standard == "stonith" and chance.random() < ASKED_SHARE
+        else edit
+        for edit in edits
+    )  # fmt: skip
+
+
+def _asked(device: Primitive, host_check: str) -> PutResource:
+    """Return a device that is asked; a plugin of cluster-glue is, where nothing says for which nodes it is."""
+    (block,) = device.parameters
+    pairs = tuple((name, value) for name, value in block.pairs if name != "pcmk_host_list")
+    is_plugin = host_check == PLUGIN
+    pairs = pairs if is_plugin else (*pairs, ("pcmk_host_check", host_check))
+    agent = replace(device.agent, type=PLUGIN) if is_plugin else device.agent
+    return PutResource(replace(device, agent=agent, parameters=(replace(block, pairs=pairs),)))
 
 
 def _delays(chance: random.Random, nodes: Sequence[NodeName]) -> tuple[tuple[str, str], ...]:

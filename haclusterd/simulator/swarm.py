@@ -430,7 +430,7 @@ def _begin(cluster: Cluster, seed: int) -> None:
             is_notified=dwells_on.meets(Activity.NOTIFY),
             is_reloading=dwells_on.meets(Activity.RELOAD),
         )
-        edits = beginning.edits
+        edits = drawn_configurations.asked_for_hosts(cluster.world.chance("host checks"), beginning.edits)
         cluster.fates.manners = cluster.usual_manners = beginning.manners
         cluster.world.record(f"begins with: {drawn}; {beginning.text}; {dwells_on}")
     if mode_of(seed) is Mode.DEVICES:

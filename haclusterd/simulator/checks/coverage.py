@@ -24,8 +24,13 @@ from haclusterd.model.records import dataclass
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.checks.activities import AGENTS, Activity, activity_of
 from haclusterd.simulator.checks.checker import Checker, Log, Scene
+from haclusterd.simulator.hosts.fence_devices import AGENT, PLUGIN
 
 Counts = Counter[tuple[str, str]]
+FENCE_AGENT = "fence agent"
+"""The section of what fence agents are called for."""
+_QUESTIONS = (("list", AGENT), ("status", AGENT), ("list", PLUGIN))
+"""What they are asked before they act."""
 SHAPE = "shape"
 """The section of what resources have become (`faults.shapes`)."""
 OF_A_SHAPE = "a shape: "
@@ -124,6 +129,7 @@ def sections(faults: Iterable[str], pairs: Iterable[str]) -> tuple[Section, ...]
         Section("edit", tuple(kind.__name__ for kind in get_args(Edit)), {}),
         Section("effect", tuple(kind.__name__ for kind in get_args(Effect)), {}),
         Section("activity", tuple(activity.value for activity in Activity if activity in AGENTS), {}),
+        Section(FENCE_AGENT, tuple(f"{action} by {agent}" for action, agent in _QUESTIONS), {}),
         Section("fault", tuple(dict.fromkeys(faults)), {}),
         Section("pair", tuple(dict.fromkeys(pairs)), {}),
     )

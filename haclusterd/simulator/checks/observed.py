@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from haclusterd.machines.effects import Effect
+from haclusterd.machines.effects import CallFenceAgent, Effect
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.steps import Steps
 from haclusterd.ports.store import PeerPlaces, StateMachine, Store, StoreEvent, VoterSet
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.ports import NodePorts
 from haclusterd.runtime.settings import NodeSettings
-from haclusterd.simulator.checks.coverage import Coverage
+from haclusterd.simulator.checks.coverage import FENCE_AGENT, Coverage
 
 
 class SnapshotRead(Protocol):
@@ -142,4 +142,6 @@ class ObservedRuntime(NodeRuntime):
 
     def _perform(self, effect: Effect) -> None:
         self._coverage.counts["effect", type(effect).__name__] += 1
+        if isinstance(effect, CallFenceAgent):
+            self._coverage.counts[FENCE_AGENT, f"{effect.call.action} by {effect.call.agent}"] += 1
         super()._perform(effect)

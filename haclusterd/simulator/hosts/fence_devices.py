@@ -8,6 +8,7 @@ daemon's next life kills it. A request that has left the host is carried out wha
 from collections.abc import Callable, Mapping
 from enum import Enum
 
+from haclusterd.model.fence_parameters import PLUGIN_PREFIX
 from haclusterd.model.ids import NodeName
 from haclusterd.model.records import dataclass
 from haclusterd.ports.fencing import FenceCall, FenceCallResult, FenceMetadata
@@ -16,6 +17,8 @@ from haclusterd.simulator.hosts.world import MS, Life, World
 
 TARGET_PARAMETERS = ("nodename", "plug", "port")
 AGENT = "fence_switch"
+PLUGIN = f"{PLUGIN_PREFIX}switch"
+"""The same as a plugin of cluster-glue, which is asked for its hosts unless they are configured."""
 
 
 class FaultMode(Enum):
@@ -87,6 +90,10 @@ class PowerSwitch:
             if self.reboot_brings_back:
                 self._world.after(self.boot_after_ms * MS, host.power_on)
 
+    def names(self) -> list[NodeName]:
+        """Return the hosts whose power it holds."""
+        return sorted(self._hosts)
+
     def is_on(self, target: NodeName) -> bool:
         """Tell whether a host has power."""
         return self._hosts[target].is_powered
@@ -110,8 +117,9 @@ class SimulatedFenceAgents:
         target = self._target(call)
         self._world.record(f"{self._node} fence agent {call.action} {target} begins ({call.key})")
         if call.action not in ("off", "on", "reboot"):
-            code = self._ask(call, target)
-            self._answer_after(20 * MS, FenceCallResult(call.key, code, timed_out=False, reason="", output=""), done)
+            code, output = self._ask(call, target)
+            answer = FenceCallResult(call.key, code, timed_out=False, reason="", output=output)
+            self._answer_after(20 * MS, answer, done)
             return
         profile = self._switch.profile(target)
         ok = FenceCallResult(call.key, 0, timed_out=False, reason="", output="")
@@ -147,7 +155,7 @@ class SimulatedFenceAgents:
 
     def exists(self, agent: str) -> bool:
         """See `FenceAgents.exists`."""
-        return agent == AGENT
+        return agent in (AGENT, PLUGIN)
 
     def metadata(self, agent: str, done: Callable[[FenceMetadata | None], None]) -> None:
         """See `FenceAgents.metadata`."""
@@ -161,10 +169,11 @@ class SimulatedFenceAgents:
         answer = metadata if self.exists(agent) else None
         self._life.after(MS, lambda: done(answer))
 
-    def _ask(self, call: FenceCall, target: NodeName) -> int:
+    def _ask(self, call: FenceCall, target: NodeName) -> tuple[int, str]:
+        """Return exit code and output of an action that changes nothing."""
         if call.action == "status":
-            return 0 if self._switch.is_on(target) else 2
-        return 0
+            return 0 if self._switch.is_on(target) else 2, ""
+        return 0, "".join(f"{name}\n" for name in self._switch.names()) if call.action == "list" else ""
 
     def _answer_after(self, span_us: int, result: FenceCallResult, done: Callable[[FenceCallResult], None]) -> None:
         def answer() -> None:
