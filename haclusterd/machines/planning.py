@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final
 
-from haclusterd.cib.changes import Change, ChangeKind
+from haclusterd.cib.changes import Change
 from haclusterd.machines.effects import AskForPlan
 from haclusterd.machines.moment import Moment
-from haclusterd.machines.transitions.transition import EXPECTED_CHANGES
+from haclusterd.machines.transitions.transition import EXPECTED_CHANGES, QUIET_CHANGES
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.graph import ActionKind, Plan
 from haclusterd.model.ids import Incarnation, NodeName
@@ -25,24 +25,6 @@ from haclusterd.model.state_tables import Transition, TransitionTable
 PRIORITY_DELAY = "priority-fencing-delay"
 FAILED_PAUSE_MS = (5_000, 60_000)
 """Pause before another try of a plan that failed, without any change: the first, and the longest."""
-
-QUIET_CHANGES = frozenset(
-    {
-        ChangeKind.ORDER_ISSUED,
-        ChangeKind.LOAD_CHANGED,
-        ChangeKind.FENCING_ORDERED,
-        ChangeKind.FENCING_AGENT_SUCCEEDED,
-        ChangeKind.DEVICE_STORM,
-        ChangeKind.REFUSED,
-        ChangeKind.LEADER_REQUESTED,
-        ChangeKind.HISTORY_FORGOTTEN,
-        ChangeKind.AVAILABILITY_CHANGED,
-        ChangeKind.ALERT_TESTED,
-        ChangeKind.SECRET_KEY_CHANGED,
-        ChangeKind.SECRET_SHOWN,
-    }
-)
-"""Changes after which a finished plan is still valid."""
 
 
 class PlanState(StrEnum):

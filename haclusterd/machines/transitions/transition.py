@@ -46,20 +46,12 @@ from haclusterd.model.state_tables import Transition, TransitionTable
 
 CLEAR_FAILCOUNT = "clear_failcount"
 
-EXPECTED_CHANGES = frozenset(
+QUIET_CHANGES = frozenset(
     {
         ChangeKind.ORDER_ISSUED,
         ChangeKind.LOAD_CHANGED,
-        ChangeKind.ORDER_VOIDED,
-        ChangeKind.OPERATION_SUCCEEDED,
         ChangeKind.FENCING_ORDERED,
         ChangeKind.FENCING_AGENT_SUCCEEDED,
-        ChangeKind.FENCING_FAILED,
-        ChangeKind.FENCINGS_FORGOTTEN,
-        ChangeKind.NODE_UNFENCED,
-        ChangeKind.DEVICE_PROVEN,
-        ChangeKind.DEVICES_RELEASED,
-        ChangeKind.DEVICE_RECOVERY_ENDED,
         ChangeKind.DEVICE_STORM,
         ChangeKind.REFUSED,
         ChangeKind.LEADER_REQUESTED,
@@ -70,7 +62,19 @@ EXPECTED_CHANGES = frozenset(
         ChangeKind.SECRET_SHOWN,
     }
 )
-"""Changes that do not by themselves invalidate a plan."""
+"""Changes after which a finished plan is still valid."""
+EXPECTED_CHANGES = QUIET_CHANGES | {
+    ChangeKind.ORDER_VOIDED,
+    ChangeKind.OPERATION_SUCCEEDED,
+    ChangeKind.FENCING_FAILED,
+    ChangeKind.FENCINGS_FORGOTTEN,
+    ChangeKind.NODE_UNFENCED,
+    ChangeKind.DEVICE_PROVEN,
+    ChangeKind.DEVICES_RELEASED,
+    ChangeKind.DEVICE_RECOVERY_ENDED,
+}
+"""Changes that do not by themselves invalidate a plan that is being walked."""
+
 
 class TransitionState(StrEnum):
     """The state of a transition."""
