@@ -13,10 +13,8 @@ from haclusterd.adapters.agents.surroundings import AgentDirectories
 from haclusterd.adapters.agents.survey import find_agent, metadata_text, survey, validated
 from haclusterd.adapters.agents.unit_files import UnitFiles
 from haclusterd.adapters.machine.installation import (
-    SYSTEM_FENCE_DIRECTORIES,
     agent_library,
     agent_search_path,
-    plugin_search_path,
     share_directory,
 )
 from haclusterd.entry_points.crm_setup import answer, read_text, read_texts
@@ -44,8 +42,7 @@ class Machine:
             shipped=share / "resource_agents", search=agent_search_path(), shims=share / "shims",
             library=agent_library(share),
         )  # fmt: skip
-        fence_agents = (share / "resource_agents", *SYSTEM_FENCE_DIRECTORIES)
-        self.fence_directories = FenceDirectories(fence_agents, plugin_search_path())
+        self.fence_directories = FenceDirectories.installed(share)
 
     def listed(self, standard: str) -> list[AgentReference]:
         """Return the agents of a class."""

@@ -10,9 +10,7 @@ from haclusterd.adapters.agents.surroundings import AgentDirectories
 from haclusterd.adapters.agents.survey import survey
 from haclusterd.adapters.agents.unit_files import UnitFiles
 from haclusterd.adapters.machine.installation import (
-    SYSTEM_FENCE_DIRECTORIES,
     agent_search_path,
-    plugin_search_path,
     share_directory,
 )
 from haclusterd.commands.migration_check import check_migration, named_agents
@@ -43,7 +41,7 @@ def check(arguments: Mapping[str, Json]) -> Response:
     source = LIVE if is_live else name
     share = share_directory()
     directories = AgentDirectories(shipped=share / "resource_agents", search=agent_search_path(), shims=share / "shims")
-    fence_directories = FenceDirectories((share / "resource_agents", *SYSTEM_FENCE_DIRECTORIES), plugin_search_path())
+    fence_directories = FenceDirectories.installed(share)
     agents = survey(named_agents(text, source), directories, fence_directories, UnitFiles())
     outcome = check_migration(text, source, agents, WallTime(time.time_ns() // 1_000_000))
     if outcome.is_refused:

@@ -42,11 +42,9 @@ from haclusterd.adapters.history.sqlite import SqliteHistory
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.adapters.machine.entropy_system import SystemEntropy
 from haclusterd.adapters.machine.installation import (
-    SYSTEM_FENCE_DIRECTORIES,
     InstallationIncompleteError,
     agent_library,
     agent_search_path,
-    plugin_search_path,
     share_directory,
 )
 from haclusterd.adapters.machine.machine_identity import machine_marks
@@ -233,7 +231,9 @@ class Daemon:
             runtime_directory=installation.runtime_directory,
             node=settings.node,
             incarnation=incarnation,
-            directories=self._fence_directories(agents),
+            directories=FenceDirectories.installed(
+                agents, shims=agents / "shims", control_socket=installation.runtime_directory / CONTROL_SOCKET
+            ),
             allows_development=installation.is_development,
             own_environment=marks,
             has_lease=has_lease,
@@ -284,14 +284,6 @@ class Daemon:
             devices=self._device_watch(clock),
             background=self._background,
             secrets=self._secret_keeper(),
-        )
-
-    def _fence_directories(self, share: Path) -> FenceDirectories:
-        return FenceDirectories(
-            (share / "resource_agents", *SYSTEM_FENCE_DIRECTORIES),
-            plugin_search_path(),
-            shims=share / "shims",
-            control_socket=self._installation.runtime_directory / CONTROL_SOCKET,
         )
 
     def _secret_keeper(self) -> SealingKeeper:

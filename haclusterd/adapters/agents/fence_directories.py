@@ -5,6 +5,7 @@ import re
 import stat
 from pathlib import Path
 
+from haclusterd.adapters.machine.installation import SYSTEM_FENCE_DIRECTORIES, plugin_search_path
 from haclusterd.model.fence_parameters import PLUGIN_PREFIX
 from haclusterd.model.records import dataclass
 
@@ -26,6 +27,13 @@ class FenceDirectories:
     """The cluster's tools as plugins see them: external/sbd asks crm_attribute for stonith-timeout before it acts."""
     control_socket: Path | None = None
     """Where this daemon listens, for those tools."""
+
+    @classmethod
+    def installed(
+        cls, share: Path, *, shims: Path | None = None, control_socket: Path | None = None
+    ) -> "FenceDirectories":
+        """Return those of this machine; `share`: where what belongs to the program is."""
+        return cls((share / "resource_agents", *SYSTEM_FENCE_DIRECTORIES), plugin_search_path(), shims, control_socket)
 
     def find(self, name: str) -> Path | None:
         """Return the program of `fence_NAME` or `external/NAME`, executable or not; None when there is none."""
