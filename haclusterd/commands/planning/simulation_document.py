@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from haclusterd.cib.derived.wishes import node_flag
 from haclusterd.commands.planning.recorded_transition import ended_on_guests
 from haclusterd.commands.planning.simulated_state import (
     State,
@@ -17,12 +18,11 @@ from haclusterd.commands.planning.simulated_state import (
     state_before,
 )
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.configuration import Clone, Group, effective
+from haclusterd.model.configuration import Clone, Group
 from haclusterd.model.graph import ActionKind, BundlePart, Change, GraphAction, Placement, Plan
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, Role
-from haclusterd.model.properties import read_boolean_or
 from haclusterd.verbs.answers.simulation import (
     PlannedAction,
     PlannedChange,
@@ -103,10 +103,8 @@ class SimulationDocument:
             return "unclean"
         if status.state is not NodeState.ONLINE:
             return "offline"
-        entry = self._cib.configuration.nodes.get(status.name)
-        attributes = {**(effective(entry.attributes) if entry is not None else {}), **status.attributes}
         for name in ("standby", "maintenance"):
-            if read_boolean_or(attributes.get(name, ""), default=False):
+            if node_flag(self._cib, status.name, name):
                 return name
         return "leaving" if status.is_leaving else "online"
 
