@@ -183,6 +183,7 @@ def test_a_set_that_two_constraints_share_is_written_once() -> None:
         ("start-delay=5", 'name="start-delay" value="5"'),
         ("timeout=1 record-pending=yes", 'timeout="1s" record-pending="true"'),
         ("on-fail=Nothing start-delay=0", 'on-fail="ignore"'),
+        ("start-delay=0", 'name="start-delay" value="0"'),
         ("rule #uname eq n1 start-delay=5", 'name="start-delay" value="5"'),
         ("enabled=false", 'name="enabled" value="false"'),
     ],
