@@ -231,9 +231,7 @@ class Daemon:
             runtime_directory=installation.runtime_directory,
             node=settings.node,
             incarnation=incarnation,
-            directories=FenceDirectories.installed(
-                agents, shims=agents / "shims", control_socket=installation.runtime_directory / CONTROL_SOCKET
-            ),
+            directories=FenceDirectories.installed(agents, installation.runtime_directory / CONTROL_SOCKET),
             allows_development=installation.is_development,
             own_environment=marks,
             has_lease=has_lease,

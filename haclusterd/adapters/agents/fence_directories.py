@@ -29,10 +29,9 @@ class FenceDirectories:
     """Where this daemon listens, for those tools."""
 
     @classmethod
-    def installed(
-        cls, share: Path, *, shims: Path | None = None, control_socket: Path | None = None
-    ) -> "FenceDirectories":
-        """Return those of this machine; `share`: where what belongs to the program is."""
+    def installed(cls, share: Path, control_socket: Path | None = None) -> "FenceDirectories":
+        """Return those of this machine, with tools for a daemon's plugins; `share`: where the program's files are."""
+        shims = share / "shims" if control_socket is not None else None
         return cls((share / "resource_agents", *SYSTEM_FENCE_DIRECTORIES), plugin_search_path(), shims, control_socket)
 
     def find(self, name: str) -> Path | None:
