@@ -579,7 +579,7 @@ def _with_failure(history: ResourceHistory, record: OperationRecord, key: str, *
     known = history.fail_counts.get(key)
     is_final = is_fatal or record.operation == ActionName.STOP
     count = INFINITY if is_final else add(known.count if known is not None else 0, 1)
-    failure = FailCount(record.operation, record.interval_ms, count, record.run_at)
+    failure = FailCount(record.operation, record.interval_ms, count, record.ended_at)
     return replace(history, fail_counts={**history.fail_counts, key: failure}, last_failure=record)
 
 

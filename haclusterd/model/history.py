@@ -62,6 +62,11 @@ class OperationRecord:
     pacemaker: PacemakerMark | None = None
 
     @property
+    def ended_at(self) -> WallTime:
+        """When the result was known."""
+        return WallTime(self.run_at + self.executed_ms)
+
+    @property
     def is_probe(self) -> bool:
         """Whether it only looked."""
         return self.operation == ActionName.MONITOR and self.interval_ms == 0
@@ -95,6 +100,7 @@ class FailCount:
     count: int
     """INFINITY when one failure is fatal."""
     failed_at: WallTime
+    """When the newest was known (Pacemaker's `last-failure-...`): an action may take longer than `failure-timeout`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,12 @@ ACTIVITY = (
         "a restored cluster asks nobody what runs, and starts what the lost one has left running on another node",
     ),
     Mutant(
+        "_with_failure",
+        "record.ended_at",
+        "record.run_at",
+        "what hangs for longer than failure-timeout has never failed: it is started on the same node again and again",
+    ),
+    Mutant(
         "_has_one_digest",
         "not resource.definition.parameter_sets and not resource.found.is_removed",
         "not resource.definition.parameter_sets",

@@ -312,7 +312,7 @@ class _Replay:
                                                            and self._is_start_fatal)  # fmt: skip
         before = history.fail_counts.get(key)
         count = INFINITY if is_fatal else add(before.count if before is not None else 0, 1)
-        failure = FailCount(record.operation, record.interval_ms, count, record.run_at)
+        failure = FailCount(record.operation, record.interval_ms, count, record.ended_at)
         return replace(history, records=records, fail_counts={**history.fail_counts, key: failure},
                        last_failure=record)  # fmt: skip
 

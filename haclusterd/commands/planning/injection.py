@@ -161,7 +161,7 @@ def _recorded(status: NodeStatus, history: ResourceHistory, record: OperationRec
         known = history.fail_counts.get(key)
         is_final = record.operation in (ActionName.START, ActionName.STOP)
         count = INFINITY if is_final else add(known.count if known is not None else 0, 1)
-        failure = FailCount(record.operation, record.interval_ms, count, record.run_at)
+        failure = FailCount(record.operation, record.interval_ms, count, record.ended_at)
         changed = replace(changed, fail_counts={**history.fail_counts, key: failure}, last_failure=record)
     histories = {**status.histories, history.resource: changed}
     return replace(status, histories=histories, last_call_id=record.call_id, probed=status.probed - {history.resource})

@@ -369,6 +369,16 @@ def test_failures_are_counted(log: Log, operation: str, exit_code: ExitCode, cou
     assert [item.count for item in counts.values()] == [count]
 
 
+def test_a_failure_counts_from_when_it_was_known(log: Log) -> None:
+    """An action may take longer than `failure-timeout`; Pacemaker's `last-failure-...` is of the end, too."""
+    log.must(issue(order("a")))
+    failed = replace(result("a", exit_code=ExitCode.ERROR), run_at=WallTime(5000), executed_ms=60_000)
+    log.must(record(failed))
+    history = log.cib.status.nodes[N2].histories[DB]
+    assert [item.failed_at for item in history.fail_counts.values()] == [65_000]
+    assert history.records["start_0"].changed_at == 5000
+
+
 def test_clean_up_forgets_failures_and_asks_for_a_probe(log: Log) -> None:
     log.must(issue(order("a")))
     log.must(record(result("a", exit_code=ExitCode.ERROR)))
