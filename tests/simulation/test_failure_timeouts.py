@@ -14,7 +14,7 @@ def test_what_hangs_when_it_starts_runs_on_another_node() -> None:
     cluster = Cluster(1).form()
     cluster.fates.write("shop", "start", Fate(10, hangs=True, has_effect=False), node=N1)
     cluster.configure([configurations.primitive("shop", meta=SHORT), configurations.prefers("shop", N1)])
-    cluster.until(lambda: cluster.runs_once("shop") and cluster.node_of("shop") != N1, 30_000, "it runs on another node")
+    cluster.until(lambda: cluster.runs_once("shop") and cluster.node_of("shop") != N1, 30_000, "on another node")
 
 
 def test_what_hangs_when_it_is_looked_for_is_recovered() -> None:
@@ -24,4 +24,4 @@ def test_what_hangs_when_it_is_looked_for_is_recovered() -> None:
     cluster.until(lambda: cluster.runs_once("shop"), 10_000, "it runs")
     cluster.fates.write("shop", "monitor", Fate(10, hangs=True, has_effect=False), node=N1)
     cluster.kill_brain(N1)
-    cluster.until(lambda: cluster.runs_once("shop") and cluster.node_of("shop") != N1, 60_000, "it runs on another node")
+    cluster.until(lambda: cluster.runs_once("shop") and cluster.node_of("shop") != N1, 60_000, "on another node")

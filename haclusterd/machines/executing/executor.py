@@ -552,6 +552,9 @@ class ExecutorMachine:
                 self._answers.add(news)
         else:
             self._answers.add(answer)
+            if order.is_probe and answer.exit_code is ExitCode.NOT_RUNNING:
+                # `apply` drops the records of its monitors, so that no order would end them.
+                return [*self._forget_recurring(queue), *queue.unwatch()]
         return self._watch(queue, order, answer.exit_code)
 
     def _watch(self, queue: ResourceQueue, order: Order, exit_code: ExitCode) -> Sequence[Effect]:

@@ -362,6 +362,19 @@ def test_a_cancel_ends_one_monitor_and_leaves_the_resource_alone(node: Node) -> 
     assert len(node.calls) == 2
 
 
+@pytest.mark.parametrize("exit_code", [ExitCode.NOT_RUNNING, ExitCode.OK])
+def test_a_probe_that_finds_nothing_ends_the_monitors(node: Node, exit_code: ExitCode) -> None:
+    """After a clean-up of a failed monitor nobody orders that one to be cancelled."""
+    monitored(node)
+    node.cluster.issue(probe("p"))
+    node.see()
+    effects = node.finish("p", exit_code)
+    is_found = exit_code is ExitCode.OK
+    assert (UnwatchService(DB) in effects) is not is_found
+    node.tick(20_000)
+    assert len(node.calls) == (4 if is_found else 3)
+
+
 @pytest.mark.parametrize("action", [ActionName.CANCEL, ActionName.MONITOR])
 def test_a_monitor_ended_before_its_first_answer_is_answered_for(node: Node, action: ActionName) -> None:
     """Otherwise its order stays open, and blocks its resource, for ever."""
