@@ -16,7 +16,7 @@ from haclusterd.commands.names import find_resource
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning.planning import settled
 from haclusterd.commands.verb import answers, carry_out_by
-from haclusterd.model.cluster import Cib
+from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import Configuration, Primitive, effective
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.records import replace
@@ -112,7 +112,7 @@ def rotate(context: Context, _arguments: Arguments) -> Outcome[Never]:
         remedy = f"{ANOTHER_NODE}; where none can: --force forgets them, set them again"
         return refusal(report(Code.REFUSED, problem=problem, remedy=remedy))
     if not box.has_key(new):
-        return refusal(report(Code.SECRET_CLOSED, what="another key", problem="it has no key of its own"))
+        return refusal(_closed(context, "another key"))
     more = f", without {', '.join(lost)}: set them again" if lost else ""
     return Outcome(
         reports=(report(Code.REQUESTED, what=f"the secrets are sealed by another key{more}"),),
@@ -259,7 +259,7 @@ def _sealed(context: Context, name: str, value: str) -> PutSecret | ReportItem |
         keys, secrets = first_keys, replace(secrets, key_id=key_id, keys=first_keys)
     sealed = box.seal(secrets, name, value)
     if sealed is None:
-        return _closed(f"secret {name}")
+        return _closed(context, f"secret {name}")
     return PutSecret(
         context.cib.secrets.version, name, sealed, secrets.key_id, context.author, context.reason,
         secrets.keys if keys else {},
@@ -297,7 +297,7 @@ def _opened(context: Context, name: str) -> str | ReportItem:
     if secret is None:
         return _unknown(context, name)
     value = box.open(context.cib.secrets, name, secret.sealed)
-    return _closed(f"secret {name}") if value is None else value
+    return _closed(context, f"secret {name}") if value is None else value
 
 
 def _unknown(context: Context, name: str) -> ReportItem:
@@ -305,7 +305,12 @@ def _unknown(context: Context, name: str) -> ReportItem:
     return report(Code.NO_SUCH_SECRET, name=name[:80], remedy=remedy)
 
 
-def _closed(what: str) -> ReportItem:
+def _closed(context: Context, what: str) -> ReportItem:
+    """Return why the answering node cannot use the key; one that has not joined has published none of its own yet."""
+    cib, node = context.cib, None if context.live is None else context.live.node
+    own = None if node is None or node not in cib.members else cib.status.nodes.get(node)
+    if own is None or not (own.secret_key or own.state is NodeState.ONLINE):
+        return report(Code.TRY_AGAIN, problem="this node has not joined the cluster yet, so it cannot use the key")
     return report(Code.SECRET_CLOSED, what=what, problem="it does not have the key", remedy=ANOTHER_NODE)
 
 

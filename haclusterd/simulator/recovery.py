@@ -4,16 +4,22 @@ It begins when the cluster has recovered from the faults, at any moment of what 
 the machines that are lost: an administrator has seen that they are off, and keeps them so.
 """
 
+import random
+from collections.abc import Mapping
 from functools import partial
 
-from haclusterd.model.ids import NodeName
+from haclusterd.model.configuration import Primitive
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.records import replace
 from haclusterd.simulator.hosts.configurations import SERVICES
 from haclusterd.simulator.hosts.hosts import Host
+from haclusterd.simulator.hosts.secrets import SimulatedKeeper
+from haclusterd.simulator.hosts.truth import PIDFILE
 from haclusterd.simulator.hosts.world import MS
+from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
 
-OUTCOMES = ("recovered", "restored", "restored in the same boot")
+OUTCOMES = ("recovered", "restored", "restored in the same boot", "secrets set again")
 RECOVERED_SHARE = 0.7
 BOOTED_SHARE = 0.4
 """Of the restored ones: whose machines are booted before."""
@@ -24,11 +30,19 @@ ALONE_MS = (0, 0, 500, 4000, 15_000)
 PAUSES_MS = (0, 0, 300, 5000)
 BLOWS = 2
 BLOW_MS = (0, 8000)
+SECRET_SHARE = 0.25
+"""Of the clusters: in which a service's pidfile is a secret when the nodes are lost."""
+SECRET = "pidfile"
+SETS_MS = (0, 0, 2000, 20_000)
+"""After how long a person sets the secrets that the other cluster begins without."""
 
 
 def begin_again(cluster: Cluster, settles_within_ms: int) -> None:
     """Lose a majority or all nodes, recover or restore, strike who begins, and wait until all is well again."""
     chance = cluster.world.chance("recovery")
+    if chance.random() < SECRET_SHARE:
+        _make_secret(cluster, ResourceId(chance.choice(SERVICES)), settles_within_ms)
+    secrets = _values_of_secrets(cluster)
     cluster.fates.manners = replace(cluster.usual_manners, start_ms=(20, chance.choice((200, 3000, 12_000))))
     for service in chance.sample(SERVICES, 2):
         cluster.kill_service(service)
@@ -59,6 +73,7 @@ def begin_again(cluster: Cluster, settles_within_ms: int) -> None:
         cluster.hosts[name].is_unplugged = False
         cluster.hosts[name].power_on()
         cluster.hosts[name].brain.enable()
+    _set_again(cluster, secrets, chance)
     for _ in range(chance.randint(0, BLOWS)):
         strike = chance.choice((cluster.kill_brain, cluster.kill_pacer, cluster.reload_brain))
         node = chance.choice(cluster.names)
@@ -66,6 +81,41 @@ def begin_again(cluster: Cluster, settles_within_ms: int) -> None:
     cluster.run_for(BLOW_MS[1])
     cluster.fates.manners = cluster.usual_manners
     cluster.until_settled(settles_within_ms, "settled as another cluster")
+
+
+def _make_secret(cluster: Cluster, service: ResourceId, settles_within_ms: int) -> None:
+    setting = (PIDFILE, f"secret:{SECRET}")
+    ask(cluster, "secret.set", {"name": SECRET, "value": "secret.pid"})
+    ask(cluster, "resource.setting", {"resource": service, "section": "params", "action": "set"}
+        | dict(zip(("name", "value"), setting, strict=True)))  # fmt: skip
+
+    def runs_by_it() -> bool:
+        primitive = cluster.cib.configuration.resources[service]
+        is_set = isinstance(primitive, Primitive) and any(setting in each.pairs for each in primitive.parameters)
+        return is_set and SECRET in cluster.cib.secrets.values and cluster.is_settled()
+
+    cluster.until(runs_by_it, settles_within_ms, f"{service} runs by a secret")
+
+
+def _values_of_secrets(cluster: Cluster) -> Mapping[str, str]:
+    """Return what a person knows who has set the secrets of a cluster."""
+    secrets, chance = cluster.cib.secrets, cluster.world.chance("person")
+    opened = {
+        name: value
+        for name, secret in sorted(secrets.values.items())
+        for node in sorted(secrets.keys)[:1]
+        if (value := SimulatedKeeper(node, chance).open(secrets, name, secret.sealed)) is not None
+    }
+    assert len(opened) == len(secrets.values)
+    return opened
+
+
+def _set_again(cluster: Cluster, secrets: Mapping[str, str], chance: random.Random) -> None:
+    """Have a person set the secrets, one after another: another cluster begins without them (docs/design/0017)."""
+    for name, value in secrets.items():
+        deed = {"name": name, "value": value}
+        cluster.world.after(chance.choice(SETS_MS) * MS, partial(ask, cluster, "secret.set", deed))
+        cluster.coverage.count("recovery", "secrets set again")
 
 
 def _give_away_all_but(cluster: Cluster, kept: NodeName | None = None) -> None:

@@ -148,7 +148,7 @@ class InstancesAreNotified(Checker):
             is_changed = _configured(cib, occasion.resource) != succeeded.configured
             if controller.term != occasion.term or is_changed or self._is_left_alone(cib, occasion.resource):
                 del self._succeeded[occasion]  # Another DC knows nothing of it, or people have changed what is to be.
-            elif not self.scene.is_at_work(node) or any(_open(cib, occasion.resource)):
+            elif not self.scene.is_at_work(node) or any(_open(cib, occasion.resource)) or _waits(cib, succeeded):
                 succeeded.since_us = self.scene.world.now_us
             elif self.scene.world.now_us - succeeded.since_us >= LIMIT_US:
                 del self._succeeded[occasion]
@@ -187,6 +187,11 @@ def _open(cib: Cib, resource: ResourceId) -> Iterator[Order]:
     for status in cib.status.nodes.values():
         if status.state is NodeState.ONLINE:
             yield from (order for order in status.orders.values() if order.resource == resource)
+
+
+def _waits(cib: Cib, succeeded: _Succeeded) -> bool:
+    """Tell whether a node of the instances has orders open: one more may be above the limit of its actions."""
+    return any(cib.status.nodes[each.node].orders for each in succeeded.there if each.node in cib.status.nodes)
 
 
 def _is_of(order: Order, occasion: Occasion) -> bool:

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from haclusterd.model.ids import NodeName
 from haclusterd.model.records import dataclass
-from haclusterd.simulator.hosts.world import MS
+from haclusterd.simulator.hosts.world import MS, World
 
 Stage = TypeVar("Stage")
 End = Callable[[], object]
@@ -50,6 +50,26 @@ class Fault(Generic[Stage]):
     def __str__(self) -> str:
         lasts = f", for {self.drawn.lasts_ms} ms" if self.drawn.lasts_ms else ""
         return f"{self.number}: at {self.at_ms} ms {self.drawn.text}{lasts}"
+
+
+class Steps:
+    """What a fault does later, as long as it has not ended: nothing would take back what is done after that."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._is_over = False
+
+    def after(self, ms: int, step: Callable[[], object]) -> None:
+        """Do something so many ms from now."""
+        self._world.after(ms * MS, partial(self._take, step))
+
+    def end(self) -> None:
+        """Do nothing more."""
+        self._is_over = True
+
+    def _take(self, step: Callable[[], object]) -> None:
+        if not self._is_over:
+            step()
 
 
 PACES_MS = ((50, 4_000), (50, 4_000), (500, 12_000), (2_000, 30_000))

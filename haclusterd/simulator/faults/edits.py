@@ -16,7 +16,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
 from haclusterd.simulator.drawn_configurations import TICKET
-from haclusterd.simulator.faults.base import Drawn, End, Kind
+from haclusterd.simulator.faults.base import Drawn, End, Kind, Steps
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import OTHER, SERVICE
 from haclusterd.simulator.hosts.truth import CALLED, PIDFILE, UNIQUE
@@ -166,17 +166,22 @@ def change_secret(chance: Chance, _nodes: Nodes) -> Fault:
     is_rotated, is_deleted = chance.random() < 0.5, chance.random() < 0.5
 
     def begin(cluster: Cluster) -> End:
+        steps = Steps(cluster.world)
+
+        def later(at_ms: int, verb: str, arguments: dict[str, Json]) -> None:
+            steps.after(at_ms, lambda: ask(cluster, verb, arguments))
+
         ask(cluster, "secret.set", {"name": secret, "value": values[0]})
         at_ms = waits_ms[0]
-        cluster.world.after(at_ms * MS, lambda: ask(cluster, *_setting(name, "params", PIDFILE, f"secret:{secret}")))
+        later(at_ms, *_setting(name, "params", PIDFILE, f"secret:{secret}"))
         for value, wait_ms in zip(values[1:], waits_ms[1:], strict=True):
             at_ms += wait_ms
-            deed = {"name": secret, "value": value}
-            cluster.world.after(at_ms * MS, partial(ask, cluster, "secret.set", deed))
+            later(at_ms, "secret.set", {"name": secret, "value": value})
         if is_rotated:
-            cluster.world.after((at_ms - waits_ms[-1] // 2) * MS, lambda: ask(cluster, "secret.rotate", {}))
+            later(at_ms - waits_ms[-1] // 2, "secret.rotate", {})
 
         def end() -> None:
+            steps.end()
             ask(cluster, "resource.setting",
                 {"resource": name, "section": "params", "action": "delete", "name": PIDFILE})  # fmt: skip
             if is_deleted:

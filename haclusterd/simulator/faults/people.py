@@ -8,7 +8,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ExitCode
 from haclusterd.model.records import replace
-from haclusterd.simulator.faults.base import Drawn, End, Kind
+from haclusterd.simulator.faults.base import Drawn, End, Kind, Steps
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate, Manners
 from haclusterd.simulator.hosts.fence_devices import FaultMode
@@ -79,14 +79,16 @@ def clean_up_blindly(chance: Chance, nodes: Nodes) -> Fault:
         cluster.administer(CleanUp(ResourceId(resource), None))
 
     def begin(cluster: Cluster) -> End:
+        steps = Steps(cluster.world)
         ask(cluster, "configure.set", {"path": path, "value": "block"})
         for action in ("start", "stop"):
             cluster.fates.write(resource, action, fates[action], node=node, times=1)
         cluster.edit((configurations.prefers(resource, node, 500),))
         cluster.kill_service(resource)
-        cluster.world.after(wait_ms * MS, lambda: clean_up_now(cluster))
+        steps.after(wait_ms, lambda: clean_up_now(cluster))
 
         def end() -> None:
+            steps.end()
             for fate in fates.values():
                 cluster.fates.strike(fate)
             ask(cluster, "configure.set", {"path": path, "value": "fence"})

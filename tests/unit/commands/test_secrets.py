@@ -11,6 +11,7 @@ from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import AnyOutcome
 from haclusterd.commands.permissions import Access
+from haclusterd.model.cluster import NodeState, NodeStatus
 from haclusterd.model.ids import NodeName, RequestId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.records import replace
@@ -122,6 +123,21 @@ def test_cibsecrets_words_for_a_parameter(desk: Desk) -> None:
         ({"resource": "none", "action": "set", "parameter": "x", "value": VALUE}, Code.NO_SUCH_RESOURCE),
     ):
         assert desk.refused("resource.secret", **arguments) is code
+
+
+def test_a_node_that_has_not_joined_yet_says_so(desk: Desk) -> None:
+    # Another cluster that continues one begins without secrets, and is asked before its first Join is applied.
+    status = desk.cluster.cib.status
+    nodes = {**status.nodes, NodeName("n1"): NodeStatus(NodeName("n1"))}
+    desk.cluster.cib = replace(desk.cluster.cib, status=replace(status, nodes=nodes))
+    assert desk.refused("secret.set", name="db", value=VALUE) is Code.TRY_AGAIN
+    formed = desk.cluster.cib
+    desk.cluster.cib = replace(formed, members={}, status=status)
+    assert desk.refused("secret.set", name="db", value=VALUE) is Code.TRY_AGAIN, "joined, and no member yet"
+    desk.cluster.cib = formed
+    nodes[NodeName("n1")] = replace(nodes[NodeName("n1")], state=NodeState.ONLINE)
+    desk.cluster.cib = replace(desk.cluster.cib, status=replace(status, nodes=nodes))
+    assert desk.refused("secret.set", name="db", value=VALUE) is Code.SECRET_CLOSED, "it has joined without a key"
 
 
 def test_a_secret_in_use_is_not_deleted(desk: Desk) -> None:
