@@ -19,6 +19,7 @@ from haclusterd.cib.activity import (
 from haclusterd.cib.apply_devices import objection_to_claims, with_claims, without_unused_claims
 from haclusterd.cib.changes import Change, ChangeKind, Facts, Refusal, RefusalCode
 from haclusterd.cib.migrations import with_doubt, with_expected_arrival, with_undecided
+from haclusterd.cib.secrets.apply_secrets import forgotten_value
 from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_node, with_nodes
 from haclusterd.model.activity import (
     HOLDING,
@@ -105,6 +106,10 @@ def _objection(cib: Cib, status: NodeStatus | None, order: Order, entry: Entry) 
     if entry.rules.asked_as_started and _is_hidden_from(status, order):
         text = f"{order.resource} may run on {order.node}, started by another agent or with other parameters"
         return Refusal(RefusalCode.STILL_ACTIVE, text)
+    forgotten = forgotten_value(cib, status, order) if entry.rules.asked_as_started else None
+    if forgotten is not None:
+        text = f"secret {forgotten} was changed since {order.action} of {order.resource} was planned"
+        return Refusal(RefusalCode.NOT_CONFIGURED, text)
     return _activation_objection(cib, order, entry) or objection_to_claims(cib, order, entry)
 
 

@@ -170,9 +170,15 @@ def _revised_value(value: str, secrets: Secrets) -> str:
 def sealed_value(secrets: Secrets, name: str, revision: int | None) -> str | None:
     """Return what is sealed under a name: the value of a revision while it is kept, else the newest; None: nothing."""
     secret = secrets.values.get(name)
+    return None if secret is None else secret.earlier.get(str(revision), secret.sealed)
+
+
+def is_kept(secrets: Secrets, name: str, revision: int | None) -> bool:
+    """Tell whether there is the very value of a revision; of none: whether there is no such secret."""
+    secret = secrets.values.get(name)
     if secret is None:
-        return None
-    return secret.earlier.get(str(revision), secret.sealed)
+        return revision is None
+    return revision == secret.revision or str(revision) in secret.earlier
 
 
 def size_of(name: str, sealed: str) -> int:

@@ -2413,6 +2413,18 @@ SECRETS = (
         "what runs is looked for by another value than it was started with: nothing is found, a second copy starts",
     ),
     Mutant(
+        "forgotten_value",
+        "not is_kept(cib.secrets, *found)",
+        "False",
+        "a start by an earlier plan is recorded with a value it was not made by: a second copy after the next change",
+    ),
+    Mutant(
+        "SecretValues._resolved",
+        "exactly and not is_kept(secrets, *reference)",
+        "False",
+        "a start whose secret was made between its order and its beginning is recorded without that value's revision",
+    ),
+    Mutant(
         "_still_used",
         "revision in used",
         "False",

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.commands import DeleteSecret, NoteSecretShown, PutSecret, RotateSecrets, ShareSecretKey
 from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse
-from haclusterd.model.activity import may_be_active
-from haclusterd.model.cluster import Cib
+from haclusterd.model.activity import may_be_active, started_as
+from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NodeName
+from haclusterd.model.ocf import BEGINNINGS, ActionName
+from haclusterd.model.orders import Order
 from haclusterd.model.records import replace
 from haclusterd.model.secrets import (
     ALL_SEALED_MAX,
@@ -23,6 +25,7 @@ from haclusterd.model.secrets import (
     Secret,
     Secrets,
     WrappedKey,
+    is_kept,
     parameter_blocks,
     reference_of,
     references_of,
@@ -172,6 +175,22 @@ def _sound(cib: Cib, keys: Mapping[NodeName, WrappedKey]) -> dict[NodeName, Wrap
         for name, each in sorted(keys.items())
         if name in cib.members and max(len(each.public_key), len(each.sealed)) <= KEY_CHARACTERS_MAX
     }
+
+
+def forgotten_value(cib: Cib, status: NodeStatus, order: Order) -> str | None:
+    """Return the secret of which an order, by an earlier plan, names a value that is not kept; None: there is none.
+
+    It would be carried out with another value than it is recorded with. What may run is asked as it was started, and
+    its values are kept; so nothing that ends or watches it is held up.
+    """
+    is_new = order.action in (*BEGINNINGS, ActionName.RELOAD_AGENT) or started_as(status, order.resource) is None
+    if order.action is ActionName.STOP or not is_new:
+        return None
+    for value in (*order.parameters.values(), *order.lasting_parameters.values()):
+        found = reference_of(value)
+        if found is not None and found[0] in cib.secrets.values and not is_kept(cib.secrets, *found):
+            return found[0]
+    return None
 
 
 def _still_used(cib: Cib, name: str, known: Secret) -> dict[str, str]:

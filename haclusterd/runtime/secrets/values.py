@@ -10,9 +10,9 @@ from haclusterd.model.agent_calls import AgentCall, AgentResult, FenceCall, Fenc
 from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, ResourceId
 from haclusterd.model.instants import after
-from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.ocf import BEGINNINGS, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.records import dataclass, replace
-from haclusterd.model.secrets import PACEMAKERS, Secrets, is_reference, masked, reference_of, sealed_value
+from haclusterd.model.secrets import PACEMAKERS, Secrets, is_kept, is_reference, masked, reference_of, sealed_value
 from haclusterd.ports.agents import AdoptedAction, AgentMetadata, AgentRunner
 from haclusterd.ports.background import Background
 from haclusterd.ports.clock import Clock, Timer
@@ -21,6 +21,7 @@ from haclusterd.ports.secrets import SecretKeeper
 
 KEY_WAIT_MS = 5_000
 """How long an action waits until another member has given this one the secret key."""
+_BEGINNINGS = (*BEGINNINGS, ActionName.RELOAD_AGENT, "reload")
 REASON_MAX = 500
 """Characters that are kept of an agent's reason, when no value is in it any more."""
 TRACES = ("trace_ra", "trace_dir")
@@ -50,19 +51,27 @@ class SecretValues:
         self._secrets = secrets
         self._background = background
 
-    def resolve(self, resource: str, parameters: Mapping[str, str], done: Callable[[Resolved], None]) -> None:
-        """Call `done` with the parameters: at once, unless Pacemaker's secret files have to be read."""
+    def resolve(
+        self, resource: str, parameters: Mapping[str, str], done: Callable[[Resolved], None], *, exactly: bool = False
+    ) -> None:
+        """Call `done` with the parameters: at once, unless Pacemaker's secret files have to be read.
+
+        `exactly`: with the values of the revisions they name alone; otherwise the newest stands for one that is not
+        kept.
+        """
         if PACEMAKERS not in parameters.values():
-            done(self._resolved(parameters, {}))
+            done(self._resolved(parameters, {}, exactly=exactly))
             return
         names = [name for name, value in parameters.items() if value == PACEMAKERS]
         owner = resource.partition(":")[0]
         self._background.run(
             lambda: {name: self._keeper.read_pacemakers(owner, name) for name in names},
-            lambda found: done(self._resolved(parameters, found)),
+            lambda found: done(self._resolved(parameters, found, exactly=exactly)),
         )
 
-    def _resolved(self, parameters: Mapping[str, str], from_files: Mapping[str, str | None]) -> Resolved:
+    def _resolved(
+        self, parameters: Mapping[str, str], from_files: Mapping[str, str | None], *, exactly: bool
+    ) -> Resolved:
         secrets = self._secrets()
         made: dict[str, str] = {}
         values: set[str] = set()
@@ -82,6 +91,10 @@ class SecretValues:
                 value = None if sealed is None else self._keeper.open(secrets, reference[0], sealed)
                 if sealed is None:
                     unknown.append(f"{name}: there is no secret {reference[0]}")
+                elif exactly and not is_kept(secrets, *reference):
+                    # Another value would be recorded as this one, and neither find nor end what it has started.
+                    unknown.append(f"{name}: secret {reference[0]} was changed since this was decided")
+                    value = None
                 elif value is None:
                     closed.append(f"{name}: this node cannot open secret {reference[0]}")
             if value is not None:
@@ -135,8 +148,9 @@ class SecretAgents:
     def _try(self, call: AgentCall, done: Callable[[AgentResult], None], *, is_last: bool) -> None:
         self._reading.add(call.key)
         self._values.resolve(
-            call.resource, call.parameters, lambda found: self._found(call, done, found, is_last=is_last)
-        )
+            call.resource, call.parameters, lambda found: self._found(call, done, found, is_last=is_last),
+            exactly=_begins_or_looks(call),
+        )  # fmt: skip
 
     def _found(self, call: AgentCall, done: Callable[[AgentResult], None], found: Resolved, *, is_last: bool) -> None:
         self._reading.discard(call.key)
@@ -257,6 +271,15 @@ class SecretFenceAgents:
     def metadata(self, agent: str, done: Callable[[FenceMetadata | None], None]) -> None:
         """See `FenceAgents.metadata`."""
         self._inner.metadata(agent, done)
+
+
+def _begins_or_looks(call: AgentCall) -> bool:
+    """Tell whether what an action finds or makes is recorded with the revisions that its parameters name.
+
+    A recurring monitor, and whatever follows, has those of the record, of which an operation's own may be older.
+    """
+    is_probe = call.action == ActionName.MONITOR and call.meta.get("interval", "0") in {"", "0"}
+    return is_probe or call.action in _BEGINNINGS
 
 
 def _without(result: AgentResult, values: frozenset[str]) -> AgentResult:

@@ -8,18 +8,20 @@ from haclusterd.cib.commands import (
     Command,
     DeleteSecret,
     Envelope,
+    IssueOrders,
     NoteSecretShown,
     PutSecret,
     RotateSecrets,
     ShareSecretKey,
 )
 from haclusterd.cib.secrets.apply_secrets import without_keys_of
-from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus, Status
+from haclusterd.model.cluster import Cib, DesignatedController, Member, NodeState, NodeStatus, Status
 from haclusterd.model.configuration import AttributeSet, Configuration, Primitive
 from haclusterd.model.history import OperationRecord, ResourceHistory
-from haclusterd.model.ids import AgentReference, NodeName, RequestId, ResourceId, Term
+from haclusterd.model.ids import AgentReference, Incarnation, NodeName, OrderKey, RequestId, ResourceId, Term
 from haclusterd.model.instants import WallTime
-from haclusterd.model.ocf import ExecutionStatus, ExitCode
+from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
+from haclusterd.model.orders import Order
 from haclusterd.model.records import replace
 from haclusterd.model.secrets import EARLIER_MAX, SECRETS_MAX, Secrets, WrappedKey
 
@@ -27,12 +29,17 @@ N1, N2 = NodeName("n1"), NodeName("n2")
 KEYS = {N1: WrappedKey("p1", "for n1"), N2: WrappedKey("p2", "for n2")}
 AGENT = AgentReference("ocf", "test", "web")
 WEB = ResourceId("web")
+INCARNATION = Incarnation("boot", "process")
 
 
 def cluster() -> Cib:
-    nodes = {name: NodeStatus(name, state=NodeState.ONLINE, secret_key=f"p{name[1]}") for name in (N1, N2)}
+    nodes = {name: NodeStatus(name, state=NodeState.ONLINE, incarnation=INCARNATION, secret_key=f"p{name[1]}")
+             for name in (N1, N2)}  # fmt: skip
     members = {name: Member(name, ()) for name in (N1, N2)}
-    return Cib("uuid", "test", members, status=Status(nodes=nodes))
+    controller = DesignatedController(N1, INCARNATION, Term(1))
+    web = Primitive(WEB, AGENT)
+    return Cib("uuid", "test", members, configuration=Configuration(resources={WEB: web}),
+               status=Status(nodes=nodes, controller=controller))  # fmt: skip
 
 
 def put(cib: Cib, command: Command) -> Applied:
@@ -97,6 +104,28 @@ def test_a_value_is_kept_as_long_as_something_may_run_with_it() -> None:
     assert dict(cib.secrets.values["db"].earlier) == {"1": "one"}, "by 2 nothing was ever started"
     restarted = running(cib, "secret:db@3")
     assert dict(done(restarted, value(restarted, "db", "four")).secrets.values["db"].earlier) == {"3": "three"}
+
+
+def order(action: ActionName, parameter: str) -> IssueOrders:
+    return IssueOrders(Term(1), (Order(
+        OrderKey(f"o-{action}"), N2, INCARNATION, Term(1), WEB, action, 0, AGENT, {"password": parameter}, {},
+        1000, 1000, ExitCode.OK,
+    ),))  # fmt: skip
+
+
+def test_no_order_of_an_earlier_plan_goes_by_a_value_that_is_not_kept() -> None:
+    # It would be carried out by another value than it is recorded with, and what it starts would be found no more.
+    cib = done(cluster(), value(cluster(), "db", "one"))
+    cib = done(cib, value(cib, "db", "two"))
+    for parameter in ("secret:db@1", "secret:db"):
+        for action in (ActionName.START, ActionName.MONITOR, ActionName.RELOAD_AGENT):
+            assert refusal(cib, order(action, parameter)) is RefusalCode.NOT_CONFIGURED
+        assert done(cib, order(ActionName.STOP, parameter)).status.nodes[N2].orders
+    for parameter in ("secret:db@2", "secret:none", "secret:none@1"):
+        assert done(cib, order(ActionName.START, parameter)).status.nodes[N2].orders
+    runs = running(cib, "secret:db@1")
+    assert done(runs, order(ActionName.MONITOR, "secret:db@1")).status.nodes[N2].orders, "asked as it was started"
+    assert refusal(runs, order(ActionName.RELOAD_AGENT, "secret:db@1")) is RefusalCode.NOT_CONFIGURED
 
 
 def test_more_values_than_can_be_kept_are_refused() -> None:
