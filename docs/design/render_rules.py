@@ -83,7 +83,7 @@ def _checker(name: str) -> str:
 
 
 def _attribute_docs(module: object) -> dict[str, str]:
-    """Return the documented attributes of SafetyRules; the text stands in a literal after each."""
+    """Return the documented attributes of SafetyRules; the text is in a literal after each."""
     tree = ast.parse(inspect.getsource(module))
     (rules,) = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     docs: dict[str, str] = {}

@@ -1,7 +1,7 @@
 """The table of what can be wrong with a GPU (gpu-faults.toml): read, laid under an administrator's, and checked.
 
 One judgement for all who judge: the watcher, the agent gpu-health and `crm gpu explain` read the same rows. A table
-with a mistake is refused whole and by name; who asked goes on with the one that came with the program. Stands
+with a mistake is refused whole and by name; who asked continues with the one that came with the program. Stands
 alone, like all of this room.
 """
 

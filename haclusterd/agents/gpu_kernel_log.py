@@ -109,7 +109,7 @@ def _read_records(descriptor: int, rest: bytes) -> tuple[list[tuple[int, float, 
         try:
             data = os.read(descriptor, 8192)
         except BrokenPipeError:
-            continue  # Records were overwritten while we read; the next read goes on with those that are left.
+            continue  # Records were overwritten while we read; the next read continues with those that are left.
         except BlockingIOError:
             break
         if not data:

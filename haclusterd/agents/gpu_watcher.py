@@ -18,7 +18,7 @@ into a wedged driver takes 45 s or never returns. Invariants: it is never itself
 read and looks are answered whatever hangs; a device that hangs is named and asked last, by a child of its own; of
 children that cannot be killed at most one is left while others are asked. While a device is reset nobody asks the
 driver, for that keeps it open, and nobody says that a device is free, nor while a reset that an earlier watcher has
-begun goes on. What is wrong with a device is decided by gpu_faults and its table alone.
+begun continues. What is wrong with a device is decided by gpu_faults and its table alone.
 """
 
 from __future__ import annotations

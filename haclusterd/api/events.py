@@ -1,10 +1,10 @@
 """Events as they happen: server-sent events (WHATWG HTML, "Server-sent events"), resumable at any node.
 
-One request at a time follows the daemon's history for all streams; what it brings stands in a ring, and each stream
+One request at a time follows the daemon's history for all streams; what it brings is in a ring, and each stream
 reads there from its own position. A stream that is behind the ring asks the daemon with its own token until it has
 caught up.
 
-Invariants: a client that goes on from the last id gets every event behind it once, except what an event `missing`
+Invariants: a client that continues from the last id gets every event behind it once, except what an event `missing`
 names; a client that reads slowly costs a position and one piece of bytes, never a queue; a token that is revoked is
 found out within JUDGE_EVERY_S, and its streams end.
 """
@@ -398,7 +398,7 @@ def key_of(position: Position) -> Key:
 
 
 def read_answer(response: Response) -> tuple[list[_Item], Position, bool]:
-    """Return what an answer to `history.follow` brings, where to go on, and whether there is more."""
+    """Return what an answer to `history.follow` brings, where to continue, and whether there is more."""
     data = response.data
     assert isinstance(data, Mapping)
     events, missing, head = data["events"], data["missing"], _position(data["next"])

@@ -1,4 +1,4 @@
-"""Answers of a daemon as answers of HTTP: what a code is there, and what stands in the body."""
+"""Answers of a daemon as answers of HTTP: what a code is there, and what is in the body."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ STATUS_OF: Mapping[ExitStatus, int] = {
     ExitStatus.INDETERMINATE: 504,
     ExitStatus.TIMEOUT: 504,
 }
-"""By the exit status of a code; every status that an error can have stands here (tested)."""
+"""By the exit status of a code; every status that an error can have is here (tested)."""
 STATUS_OF_CODE: Mapping[str, int] = {
     Code.NOT_AUTHENTICATED: 401,
     Code.UNKNOWN_VERB: 404,

@@ -1,4 +1,4 @@
-"""What keeps a repeated request from being carried out twice, and lets long work go on without its client.
+"""What keeps a repeated request from being carried out twice, and lets long work continue without its client.
 
 Both are remembered in this process alone, bounded, and for its life: a change that must not be repeated at another node
 either is made with `If-Match`.
@@ -102,7 +102,7 @@ def _replayed(found: _Remembered, fingerprint: bytes) -> Reply:
 
 @dataclass(slots=True)
 class Operation:
-    """Long work that goes on without its client."""
+    """Long work that continues without its client."""
 
     id: str
     verb: str

@@ -48,7 +48,7 @@ class Route:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options that stand in the query."""
+        """The options that are in the query."""
         return OPTIONS_OF_CHANGES if self.verb.may_change else OPTIONS_OF_READS
 
     @property
@@ -92,7 +92,7 @@ def read_query(route: Route, pairs: Iterable[tuple[str, str]]) -> tuple[dict[str
     if route.has_body:
         if given:
             shown = next(iter(given))[:80]
-            remedy = did_you_mean(shown, route.options, "arguments of the verb stand in the body")
+            remedy = did_you_mean(shown, route.options, "arguments of the verb belong in the body")
             raise RefusedError(report(Code.UNKNOWN_ARGUMENT, verb=route.verb.name, name=repr(shown), remedy=remedy))
         return {}, _options(options)
     schema = {each.name: each for each in route.verb.arguments}

@@ -34,7 +34,7 @@ IDLE_S: Final = 3600.0
 CSRF_HEADER: Final = "Haclusterd-Csrf"
 SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 FOR_HEADER: Final = "Haclusterd-For"
-"""For whom the bearer of a token asks, as the bearer says; it stands in the history, and permits nothing."""
+"""For whom the bearer of a token asks, as the bearer says; it is in the history, and permits nothing."""
 _TOKEN = re.compile(rf"Bearer ({TOKEN.pattern})\Z", re.IGNORECASE)
 
 

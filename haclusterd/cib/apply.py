@@ -113,7 +113,7 @@ def apply(
     is_in_force: bool = False,
     read_staged: PutTogether = put_together,
 ) -> Applied:
-    """Apply one committed command, which stands at `index` and was appended in Raft term `term`.
+    """Apply one committed command, which is at `index` and was appended in Raft term `term`.
 
     `is_in_force`: it changes the members, and Raft follows it since it was appended. It can then be neither refused nor
     skipped as a repetition; its version makes a repetition harmless. `read_staged` must return what `put_together`

@@ -37,7 +37,7 @@ QUESTIONS: tuple[tuple[str, str], ...] = (
 
 
 def report(session: Session, arguments: Mapping[str, Json]) -> Response:
-    """Write the file; what could not be learned is said, and stands in it."""
+    """Write the file; it names what could not be learned."""
     name = str(arguments.get("target") or time.strftime("crm-report-%Y%m%d-%H%M%S"))
     name += "" if name.endswith((".tar.gz", ".tgz")) else ".tar.gz"
     times = [moment(str(arguments.get(name) or "")) for name in ("since", "until")]

@@ -1,4 +1,4 @@
-"""The levels and commands of `crm`: those of the verbs (`verbs/`), and what `crm` does by itself, which stands here."""
+"""The levels and commands of `crm`: those of the verbs (`verbs/`), and what `crm` does by itself, which is here."""
 
 from collections.abc import Mapping
 

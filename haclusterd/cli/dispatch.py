@@ -1,6 +1,6 @@
 """From an invocation to what carries it out, the same at the prompt, in scripts and in the shell.
 
-What is more than a question to a verb stands in a file of its own, which is imported only when it is asked for.
+What is more than a question to a verb is in a file of its own, which is imported only when it is asked for.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
 """`crm history events --follow`: what happened, and then what happens, each event once.
 
-A daemon that is away for a while is waited for: the position in the history tells where to go on, also after its
+A daemon that is away for a while is waited for: the position in the history tells where to continue, also after its
 restart. With `-o json` each event is one line, and so is what is missing among them.
 """
 

@@ -19,7 +19,7 @@ EXIT_CODES = (
 )
 """The codes that a script asks for; all of them are in `reports/exit_codes.py`."""
 TERMS = {
-    "daemon": "haclusterd, one on each node: it holds the state and runs the agents. Services go on while it restarts",
+    "daemon": "haclusterd, one on each node: it holds the state and runs the agents. Services run on while it restarts",
     "dc": "the node that decides what runs where: the leader that the voters have chosen",
     "lease": "what a node needs to run anything: a majority of the voters has heard it just now",
     "pacer": "haclusterd-pacer, beside the daemon: it sends heartbeats and stops a node's services when its lease ends",
@@ -88,14 +88,14 @@ def _command(screen: Screen, level: Level, command: Command) -> list[str]:
     lines += _explained(arguments)
     lines += _explained([(each.usage, each.help) for each in command.options])
     if any(each.takes is Takes.REST for each in command.parameters):
-        lines += ["", "A statement of the configuration language; options of crm stand before it."]
+        lines += ["", "A statement of the configuration language; options of crm come before it."]
     if command.examples:
         lines += ["", screen.paint("Examples", Colour.BOLD), *(f"  {example}" for example in command.examples)]
     return lines
 
 
 def _explained(rows: list[tuple[str, str]]) -> list[str]:
-    """Return what words mean, a line for each; a meaning that is longer goes on below."""
+    """Return what words mean, a line for each; a meaning that is longer continues below."""
     width = max((len(label) for label, _ in rows), default=0)
     lines = [""] if rows else []
     for label, text in rows:

@@ -279,7 +279,7 @@ def in_columns(words: Sequence[str], width: int) -> list[str]:
 
 
 def logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield lines with the number on which they begin; one that ends in a backslash goes on in the next."""
+    """Yield lines with the number on which they begin; one that ends in a backslash continues in the next."""
     pending: list[str] = []
     begins_on = 1
     for number, line in enumerate(text.split("\n"), 1):

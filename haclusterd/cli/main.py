@@ -54,7 +54,7 @@ def run(argv: Sequence[str], world: World) -> int:
         session = _session(options, world)
         return session.fail("USAGE", error.problem, error.remedy, int(error.status))
     except KeyboardInterrupt:
-        world.streams.stderr.write("interrupted; what was begun goes on: crm status\n")
+        world.streams.stderr.write("interrupted; what was begun continues: crm status\n")
         return INTERRUPTED
     except BrokenPipeError:
         return 0

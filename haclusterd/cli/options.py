@@ -1,4 +1,4 @@
-"""Options that every command has; they may stand before, between and after its words."""
+"""Options that every command has; they may come before, between and after its words."""
 
 from collections.abc import Sequence
 
@@ -151,7 +151,7 @@ def _is_statement(words: Sequence[str]) -> bool:
 
 
 _COMPARISONS = ("eq", "ne", "lt", "gt", "lte", "gte", "==", "!=")
-"""What stands behind one of these in a rule is a value, whatever it looks like."""
+"""What comes after one of these in a rule is a value, whatever it looks like."""
 
 
 def _without_last_options(options: GlobalOptions, statement: Sequence[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """What to type here instead of the words of crmsh and pcs that are no commands here.
 
-Each entry stands under the level in which the other tool has the word ("" is the root). A `crm` command in an entry
+Each entry is under the level in which the other tool has the word ("" is the root). A `crm` command in an entry
 exists (tests/unit/cli/test_other_tools.py); the words are those of crmsh 4.4 and pcs 0.11.
 """
 
@@ -82,7 +82,7 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "backup": "crm cluster backup FILE",
         "checkpoint": "crm history config, crm history diff",
         "restore": "see docs/howto/back-up-and-restore.md",
-        "acl_permission": "permissions stand in a role: crm configure role NAME read|write|deny ...",
+        "acl_permission": "permissions belong to a role: crm configure role NAME read|write|deny ...",
         "history": "crm history config, crm history diff",
         "rsctest": "not supported: run the agent by hand on a node where nothing of it runs",
         "show_property": "crm configure get_property NAME",
@@ -209,7 +209,7 @@ OTHER_TOOLS: Mapping[str, Mapping[str, str]] = {
         "update": "crm resource param NAME set PARAMETER VALUE",
     },
     "sbd": {
-        "configure": f"the device stands in haclusterd.yaml, docs/howto/use-a-watchdog.md; {_WATCHDOG}",
+        "configure": f"the device is named in haclusterd.yaml, docs/howto/use-a-watchdog.md; {_WATCHDOG}",
     },
     "tag": {
         "config": "crm configure show",
@@ -271,7 +271,7 @@ DEEPER: Mapping[str, Mapping[str, str]] = {
     "fencing sbd": {
         "disable": "crm configure property watchdog-fencing=false",
         "status": "crm fencing list",
-        "watchdog": "the device stands in haclusterd.yaml; see docs/howto/use-a-watchdog.md",
+        "watchdog": "the device is named in haclusterd.yaml; see docs/howto/use-a-watchdog.md",
     },
     "node attribute": {"": _NODE_VALUE.format("attribute")},
     **{f"node {word}": {"--all": "node by node; all at once: crm maintenance on, crm maintenance off"}

@@ -1,6 +1,6 @@
 """Verbs about the certificates of the members: how long they are good, revoke one.
 
-What stands in the CIB is PEM; until when it is valid comes from the daemon that answers, because only it reads ASN.1.
+What is in the CIB is PEM; until when it is valid comes from the daemon that answers, because only it reads ASN.1.
 """
 
 import base64

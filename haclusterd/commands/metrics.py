@@ -117,7 +117,7 @@ def _of_daemon(context: Context, live: LiveView, overview: Overview) -> Iterator
     spans: tuple[tuple[str, str, int | None], ...] = (
         ("start_time", "When the daemon started, in seconds since 1970.", live.started_at),
         ("stale", "How old this node's knowledge may be; 0: it is current.", live.stale_ms),
-        ("lease_remaining", "How long this node may go on without a majority; absent: not at all.",
+        ("lease_remaining", "How long this node may continue without a majority; absent: not at all.",
          live.lease_remaining_ms),
     )  # fmt: skip
     for name, text, ms in spans:

@@ -210,7 +210,7 @@ class _Causes:
         if not nodes or any(each.is_blocked for each in _of(self._theirs.plan, name)):
             return ""
         where = _listed(nodes)
-        return f"it failed on {where}, which no device can fence: it is left alone, and the node goes on (0005)"
+        return f"it failed on {where}, which no device can fence: it is left alone, and the node continues (0005)"
 
     def _of_lost_nodes(self, name: str) -> str:
         touched = [each for each in self._lost if self._may_be_on(name, each)]

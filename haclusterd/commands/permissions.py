@@ -85,7 +85,7 @@ def _roles_of(configuration: Configuration, principal: Principal) -> Iterator[st
 
 
 def _of_roles(known: Mapping[str, AclRole], names: tuple[str, ...], who: str) -> Access:
-    """Add up what roles give; a configured one stands before a simple one of its name, an unknown one gives nothing."""
+    """Add up what roles give; a configured one comes before a simple one of its name, an unknown one gives nothing."""
     configured = tuple(known[name] for name in names if name in known)
     simple = [PERMISSION_OF[name] for name in names if name in PERMISSION_OF and name not in known]
     base = max(simple, key=lambda each: each.rank, default=None)

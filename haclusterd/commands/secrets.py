@@ -140,7 +140,7 @@ def of_resource(context: Context, arguments: Arguments) -> Outcome[SecretValue |
 
 
 def _stashed(context: Context, primitive: Primitive, parameter: str, text: str) -> Outcome[Change]:
-    """Make a secret of a value that stands in the configuration."""
+    """Make a secret of a value that is in the configuration."""
     if is_reference(text):
         return Outcome((report(Code.NOTHING_TO_DO, state=f"{parameter} of {primitive.id} is a secret"),))
     stashed = _set_of(context, primitive, parameter, text)

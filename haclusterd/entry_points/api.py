@@ -1,7 +1,7 @@
 """The process `haclusterd-api`: REST for those who are no users of this machine.
 
 It runs as a user of its own and reaches the daemon through the control socket alone, which lets that user do nothing
-but pass on requests with a token each. So whatever happens to it, the daemon goes on.
+but pass on requests with a token each. So whatever happens to it, the daemon continues.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """A recovery that has begun: old files are set aside, new ones take their places, and a kill in between is no end.
 
-What is to be done stands in a plan beside the new files, before anything is renamed. The configuration directory goes
+What is to be done is in a plan beside the new files, before anything is renamed. The configuration directory goes
 first and comes last, so that between the two no daemon starts: either the old node is there, or the new one. Each step
-can be seen to be done, so that the verb goes on where it was killed.
+can be seen to be done, so that the verb continues where it was killed.
 
 It must never touch a directory of the old cluster but by renaming it.
 """

@@ -141,7 +141,7 @@ def _recover(installation: Installation, author: str) -> Response:
     files = FilesDirectory(state)
     try:
         found = read_data(installation, files)
-        # A copy of the node must not go on beside it, alone or not.
+        # A copy of the node must not continue beside it, alone or not.
         identity = require_identity(files, installation.cluster_uuid, installation.node)
         require_machine(files, identity, machine_marks(installation.machine_id_file))
         if not found.cib.cluster_uuid:

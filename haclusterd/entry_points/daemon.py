@@ -467,7 +467,7 @@ class Daemon:
         return self._renewal.adopt(certificate)
 
     def _members_changed(self, members: tuple[Member, ...]) -> None:
-        """Remember them for the next start, off the main loop; a daemon that cannot write goes on without."""
+        """Remember them for the next start, off the main loop; a daemon that cannot write continues without."""
 
         def work() -> None:
             try:
@@ -487,7 +487,7 @@ class Daemon:
         self._runtime.drain()
 
     def _reload(self) -> None:
-        """Replace this program by the one that is installed now, if that one could go on; otherwise say why not."""
+        """Replace this program by the one that is installed now, if that one could continue; otherwise say why not."""
         if self._is_draining or self._is_checking:
             return
         self._is_checking = True
@@ -497,7 +497,7 @@ class Daemon:
         self._is_checking = False
         if problem:
             self._log.write("daemon.reload-refused", priority=Priority.ERROR, problem=problem)
-            notify(f"STATUS=reload refused, the running program goes on: {problem.splitlines()[0]}")
+            notify(f"STATUS=reload refused, the running program continues: {problem.splitlines()[0]}")
         elif not self._is_draining:
             self._renew()
 
@@ -613,7 +613,7 @@ def _run(installation: Installation) -> int:
 
 
 def _excepthook(log: EventLog) -> None:
-    """Let an error of any thread end the process: a daemon that lost a part of itself must not go on."""
+    """Let an error of any thread end the process: a daemon that lost a part of itself must not continue."""
     def ended(context: threading.ExceptHookArgs) -> None:
         log.write("daemon.crashed", priority=Priority.CRITICAL, detail=repr(context.exc_value))
         log.flush(FLUSH_MS)
@@ -623,7 +623,7 @@ def _excepthook(log: EventLog) -> None:
 
 
 def _check(configuration: Path) -> int:
-    """Say whether this program could go on where the running one is."""
+    """Say whether this program could continue where the running one is."""
     from haclusterd.entry_points.self_check import problems
 
     found = problems(configuration)
@@ -664,6 +664,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="say whether this program is whole and could go on where a running one is, and end; changes nothing",
+        help="say whether this program is whole and could continue where a running one is, and end; changes nothing",
     )
     return parser

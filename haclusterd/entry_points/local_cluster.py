@@ -193,7 +193,7 @@ class LocalCluster:
         return self._signal_all(name, signal.SIGSTOP)
 
     def resume(self, name: str) -> int:
-        """Let a silenced node go on, as a machine that was paused."""
+        """Let a silenced node continue, as a machine that was paused."""
         return self._signal_all(name, signal.SIGCONT)
 
     def power_off(self, name: str) -> None:

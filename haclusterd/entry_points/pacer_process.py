@@ -170,7 +170,7 @@ class PacerProcess:
             self._exit_code = 0
 
     def _check(self) -> None:
-        """Ask the program that is installed now whether it can be executed; heartbeats go on meanwhile."""
+        """Ask the program that is installed now whether it can be executed; heartbeats continue meanwhile."""
         if self._checked:
             return
         command = [*own_command(), CHECK]
@@ -178,7 +178,7 @@ class PacerProcess:
             pid = os.posix_spawn(command[0], command, os.environ)
             ended = os.pidfd_open(pid)
         except OSError as error:
-            say(f"reload refused, the running program goes on: {command[0]}: {error}", syslog.LOG_ERR)
+            say(f"reload refused, the running program continues: {command[0]}: {error}", syslog.LOG_ERR)
             return
         self._checked = pid
         self._selector.register(ended, selectors.EVENT_READ, lambda: self._take_answer(ended))
@@ -191,7 +191,7 @@ class PacerProcess:
         if status:
             code = os.waitstatus_to_exitcode(status)
             problem = f"the one that is installed now ends with {code}"
-            say(f"reload refused, the running program goes on: {problem}", syslog.LOG_ERR)
+            say(f"reload refused, the running program continues: {problem}", syslog.LOG_ERR)
             return
         self._exit_code = 0
         self._is_to_renew = True
@@ -229,7 +229,7 @@ class PacerProcess:
                 return
         watchdog = device.watchdog
         consequence = f"without a pacer this node is reset in {watchdog.timeout_ms} ms"
-        say(f"{watchdog.device} goes on counting: {consequence}", syslog.LOG_WARNING)
+        say(f"{watchdog.device} continues counting: {consequence}", syslog.LOG_WARNING)
 
     # The clock
 
@@ -346,7 +346,7 @@ class PacerProcess:
         if client is self._brain:
             self._brain = None
             self._machine.brain_gone(boottime())
-            say("brain gone; heartbeats go on", syslog.LOG_NOTICE)
+            say("brain gone; heartbeats continue", syslog.LOG_NOTICE)
 
     # Effects
 

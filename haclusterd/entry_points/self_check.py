@@ -1,4 +1,4 @@
-"""`haclusterd --check`: whether this program, as it is on the disk now, could go on where the running one is.
+"""`haclusterd --check`: whether this program, as it is on the disk now, could continue where the running one is.
 
 It is asked before the running daemon is replaced by it (`systemctl reload`, SIGHUP): a package that is broken, or
 cannot read what the running one wrote, must not cost a node. It changes nothing, and may run beside a daemon.
@@ -32,7 +32,7 @@ _REMEDY: Final = "install the package again, whole"
 
 
 def problems(configuration: Path) -> list[str]:
-    """Return everything that would keep this program from going on; empty: nothing."""
+    """Return everything that would keep this program from continuing; empty: nothing."""
     found = [*_package()]
     try:
         installation = load(configuration)

@@ -84,7 +84,7 @@ class StandIn:
             self._fed_at = None
             say("let go of")
         elif self._fed_at is not None:
-            say("closed, and goes on counting")
+            say("closed, and continues counting")
         following = self._listen()
         os.close(self._descriptor)
         self._descriptor = following

@@ -1,9 +1,9 @@
 """What a text asks for, read but not yet put together; crm text and policy YAML both become this.
 
 A script is a list of statements; `assembly` makes a configuration of them. A statement knows where it and its parts
-stand in the text, and which comment lines stand above it.
+are in the text, and which comment lines are above it.
 
-Where a statement refers to a part of another object, that part is still missing. In its place stands a part whose id
+Where a statement refers to a part of another object, that part is still missing. In its place is a part whose id
 (or, of a pair, whose name) begins with a mark that no id can have; `references` puts in what is meant.
 """
 

@@ -57,7 +57,7 @@ def fenced_lately(cib: Cib, node: NodeName, now: WallTime) -> list[FencingRecord
 def loop_pause_ms(cib: Cib, status: NodeStatus, now: WallTime) -> int:
     """Return for how many ms the fencing of a node is delayed because it was fenced so often; 0: no delay.
 
-    Otherwise two nodes that fence each other in turn, or one that is lost soon after each boot, would go on forever.
+    Otherwise two nodes that fence each other in turn, or one that is lost soon after each boot, would continue forever.
     During the delay the node counts as lost, and nothing of it starts on another node; if it boots and joins meanwhile,
     the boot proves that what ran there has ended. Fencing that an administrator requested is not delayed.
     """

@@ -61,7 +61,7 @@ _IS_DUE: Final = (PlanState.DUE, *_OPEN_AND_DUE)
 _BECOMES_DUE: Final = (PlanEvent.EXPECTED, PlanEvent.WANTED)
 PLANS: Final = TransitionTable(
     "The plan of a DC",
-    "Its walk is a machine of its own: no plan is asked for to be walked while another walk goes on.",
+    "Its walk is a machine of its own: no plan is asked for to be walked while another walk continues.",
     (PlanState.DUE,),
     (
         *(Transition(_UNASKED, event, PlanState.DUE) for event in (*_BECOMES_DUE, PlanEvent.UNEXPECTED)),

@@ -8,7 +8,7 @@ Address = tuple[str, int]
 
 
 def address_text(address: Address) -> str:
-    """Return HOST:PORT; an IPv6 address stands in brackets."""
+    """Return HOST:PORT; an IPv6 address is in brackets."""
     host, port = address
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 

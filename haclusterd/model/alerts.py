@@ -1,6 +1,6 @@
 """Alerts: what happened that agents are to be called for, how far each recipient has got, and what its settings are.
 
-Pacemaker Explained, "Alerts". An event stands in the CIB from the entry that made it until every recipient had it; so
+Pacemaker Explained, "Alerts". An event is in the CIB from the entry that made it until every recipient had it; so
 it outlives a DC, a restart of all nodes and a snapshot. At most `PENDING_MAX` are kept: of a recipient that takes
 longer for its events than they take to happen, the oldest are dropped, and counted.
 """

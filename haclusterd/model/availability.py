@@ -128,12 +128,12 @@ class ServiceAccount:
     cause: Cause | None = None
     """Why it is not up."""
     outage: Outage | None = None
-    """The one that goes on."""
+    """The one under way."""
     sums: Sums = field(default_factory=Sums)
     """Up to `since`."""
 
     def until(self, now: WallTime) -> Sums:
-        """Return the sums with what goes on."""
+        """Return the sums with the outage under way."""
         return self.sums.and_state(self.state, self.cause, max(0, now - self.since))
 
     def becomes(self, state: ServiceState, cause: Cause | None, at: WallTime) -> "ServiceAccount":
@@ -164,7 +164,7 @@ class Incident:
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """The accounts of all services, and what is needed to go on with them."""
+    """The accounts of all services, and what is needed to continue with them."""
 
     services: Mapping[str, ServiceAccount] = field(default_factory=dict)
     """By `service_name`."""

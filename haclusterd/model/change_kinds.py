@@ -59,4 +59,4 @@ class ChangeKind(StrEnum):
     FENCINGS_FORGOTTEN = "fencings-forgotten"
     REFUSED = "refused"
     HISTORY_GAP = "history-gap"
-    """Never made by `apply`: stands in what a node tells of the past for what it does not know."""
+    """Never made by `apply`: is in what a node tells of the past for what it does not know."""

@@ -1,7 +1,7 @@
 """What administrators write: nodes, resources, constraints, properties (Pacemaker Explained, whole).
 
 Everything is a frozen value. Mappings keep the order of the document, which the scheduler's results depend on. What is
-contained (members of groups, what a clone copies, what runs inside a bundle) stands in `resources` like any other;
+contained (members of groups, what a clone copies, what runs inside a bundle) is in `resources` like any other;
 `Configuration.parents` says whose it is.
 """
 
@@ -392,7 +392,7 @@ class NodeEntry:
 
 
 def with_id_of(before: NodeEntry | None, entry: NodeEntry) -> NodeEntry:
-    """Return a node with the id that it had before where it is given none: rules on `#id` go on meaning it."""
+    """Return a node with the id that it had before where it is given none: rules on `#id` still mean it."""
     return replace(entry, id=before.id) if before is not None and before.id and not entry.id else entry
 
 

@@ -48,7 +48,7 @@ class DeviceState(StrEnum):
     DEGRADED = "degraded"
     """It works; others are preferred."""
     UNKNOWN = "unknown"
-    """Nobody can say: nothing new starts on it, what uses it goes on."""
+    """Nobody can say: nothing new starts on it, what uses it keeps running."""
     DRAIN = "drain"
     """Nothing new starts on it, and what uses it leaves unless it says that it can stay (`gpu-health`)."""
     FAILED = "failed"

@@ -55,7 +55,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """It goes on; this is waited for."""
+    """It continues; this is waited for."""
 
     text: str
 

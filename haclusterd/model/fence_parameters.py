@@ -1,6 +1,6 @@
 """The table of a fence device's parameters that are for the cluster, beside the one of properties.
 
-Names are Pacemaker's (Pacemaker Explained, "Fencing": special options of fence devices). What stands here is obeyed;
+Names are Pacemaker's (Pacemaker Explained, "Fencing": special options of fence devices). What is here is obeyed;
 every other `pcmk_` name is refused as not yet, never ignored. What has no such name is the agent's own.
 """
 

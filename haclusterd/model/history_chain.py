@@ -1,7 +1,7 @@
 """The chained digest of the long memory: what two nodes compare to know that they remember the same.
 
 Each log entry that left rows has a link: the digest of the link before it and of what its rows say. Who knows one link
-therefore knows whether everything before it is right, no matter who hands it over. The newest link stands in the CIB,
+therefore knows whether everything before it is right, no matter who hands it over. The newest link is in the CIB,
 so it travels with every snapshot, and a node that skipped entries can tell what it is given in their place.
 
 Invariant: a link is made of facts (time, kind, node, resource, detail), never of wording: two versions of this program

@@ -1,6 +1,6 @@
 """The table of an operation's attributes, beside the one of properties (Pacemaker Explained, "Operation Properties").
 
-What stands in this table is an attribute of the operation itself; every other name in an `op` is a parameter that the
+What is in this table is an attribute of the operation itself; every other name in an `op` is a parameter that the
 agent gets for this operation only, as OCF_CHECK_LEVEL is.
 """
 

@@ -42,7 +42,7 @@ _Groups = tuple[int, ...]
 
 @dataclass(slots=True)
 class _Step:
-    """One instruction: take a character, go on at several places, note a position, or be at an edge of the name."""
+    """One instruction: take a character, continue at several places, note a position, or be at an edge of the name."""
 
     fits: _Fits | None = None
     next: tuple[int, ...] = ()
@@ -141,7 +141,7 @@ class _Compiler:
         self.steps.append(step)
 
     def _alternatives(self) -> None:
-        """`a|b`: after each alternative but the last, go on behind all of them."""
+        """`a|b`: after each alternative but the last, continue behind all of them."""
         start = len(self.steps)
         exits: list[_Step] = []
         self._sequence()

@@ -176,7 +176,7 @@ class FollowedRow:
 
 @dataclass(frozen=True, slots=True)
 class FollowAnswer:
-    """Rows, or what is missing before the next ones; and where to go on."""
+    """Rows, or what is missing before the next ones; and where to continue."""
 
     rows: tuple[FollowedRow, ...]
     """Oldest first."""

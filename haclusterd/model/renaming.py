@@ -1,9 +1,10 @@
 """Whether two names stand for one service: what one of them is to run may run under the other (safety.md §1).
 
 A service is an agent and the parameters that it is given. The names of resources change: somebody renames one, deletes
-it and configures it again, or lets two exchange what they run. What was started under a name goes on as it was started,
-and so does an agent that nobody wants any more. So it is asked of every name in which ways it may run on a node, and
-whether it is configured to run in that way: two names that are both configured so are two services, on purpose.
+it and configures it again, or lets two exchange what they run. What was started under a name keeps running as it was
+started, and so does an agent that nobody wants any more. So it is asked of every name in which ways it may run on a
+node, and whether it is configured to run in that way: two names that are both configured so are two services, on
+purpose.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,6 +1,6 @@
 """Restarts of resources that a person has asked for: while one is under way, the resource is kept stopped everywhere.
 
-A restart stands in the CIB, so that any DC finishes it: nothing is written into the configuration, and nothing
+A restart is in the CIB, so that any DC finishes it: nothing is written into the configuration, and nothing
 stays behind. It ends in the `apply` after which nothing of the resource may run anywhere, or when its time is over.
 """
 

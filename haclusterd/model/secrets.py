@@ -200,7 +200,7 @@ def objection_to(value: str) -> str:
 
 
 def masked(text: str, values: Iterable[str]) -> str:
-    """Return a text without values of secrets; one with spaces at its ends may stand at the end of a line without."""
+    """Return a text without values of secrets; one with spaces at its ends may be at the end of a line without."""
     given = tuple(values)
     for value in sorted({*given, *(value.strip() for value in given)}, key=lambda each: (-len(each), each)):
         if len(value) >= SECRET_CHARACTERS_MIN:

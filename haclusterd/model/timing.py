@@ -28,7 +28,7 @@ class Timing:
     heartbeat_ms: int
     """Between two heartbeats of a pacer."""
     lease_ms: int
-    """How long after the sending of an echoed heartbeat a node may go on."""
+    """How long after the sending of an echoed heartbeat a node may continue."""
     stamp_ms: int
     """Between two signs of life of a daemon to its pacer, at the latest; two within what makes a hang (brain-timeout /
     4), and one within what makes a leader hand over."""

@@ -9,7 +9,7 @@ import re
 ATTRIBUTE_NAME = re.compile(r"[A-Za-z0-9_#][A-Za-z0-9_.#:/@+-]*\Z")
 
 WRITTEN_PLAINLY = re.compile(r"[A-Za-z0-9_#%][A-Za-z0-9_.#:/@+%-]*\Z")
-"""A node attribute that a rule asks for, as it can stand without quotes; `%0` to `%9` are submatches of a pattern."""
+"""A node attribute that a rule asks for, as it may be written without quotes; `%0` to `%9`: submatches of a pattern."""
 
 HIDDEN = "******"
 """What is shown in the place of a secret, by crmsh too."""

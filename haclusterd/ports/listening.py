@@ -11,7 +11,7 @@ class Place(Protocol):
         """Something is being done for the client: the place is kept."""
 
     def gives_way(self) -> None:
-        """The client has to go on, in sending or in reading: the place is kept until another connection needs it."""
+        """The client has to continue, in sending or in reading: the place is kept until another connection needs it."""
 
     def ends(self) -> None:
         """Nothing is under way: the place is kept for a while, or until another connection needs it."""
@@ -31,4 +31,4 @@ class Listeners(Protocol):
         """Listen on every address of a host. Raises OSError when one cannot be had."""
 
     def close(self) -> None:
-        """Listen no more; connections that are there go on, those that are being secured do not."""
+        """Listen no more; connections that are there continue, those that are being secured do not."""

@@ -1,4 +1,4 @@
-"""The pacer as the daemon sees it: who was heard, by whom, and how long this node may go on.
+"""The pacer as the daemon sees it: who was heard, by whom, and how long this node may continue.
 
 The pacer is another process that outlives the daemon (safety.md §3). They share one memory page, in which each word has
 one writer, and a socket for what is larger.

@@ -74,9 +74,9 @@ class PeerPlaces:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """An entry for which `StateMachine.is_awaited` stands in the log of this node, which leads `term`.
+    """An entry for which `StateMachine.is_awaited` is in the log of this node, which leads `term`.
 
-    It is not committed. Whatever this node proposes for this very term from now on stands behind it: that is applied
+    It is not committed. Whatever this node proposes for this very term from now on comes after it: that is applied
     after this entry or never. Left out when there is no room for it; nothing but speed may depend on it.
     """
 
@@ -93,7 +93,7 @@ class Applied:
     term: Term
     outcome: object
     entry: bytes
-    """As it stands in the log."""
+    """As it is in the log."""
     is_of_voters: bool = False
     """Whether it changes the voters: it was folded by `StateMachine.apply_voters`."""
 
@@ -153,7 +153,7 @@ class StateMachine(Protocol):
         ...
 
     def removed(self, entry: bytes) -> None:
-        """Take back an appended, never applied entry: another leader's entry stands in its place for ever (Raft §5.3).
+        """Take back an appended, never applied entry: another leader's entry is in its place for ever (Raft §5.3).
 
         Without this a deposed leader would keep a withdrawal that was never decided.
         """

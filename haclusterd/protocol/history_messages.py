@@ -184,7 +184,7 @@ def decode(data: bytes) -> HistoryMessage:
 
 
 def _flat(message: HistoryMessage, written: list[Any]) -> list[Any]:
-    """Return the fields of a message: those of a summary stand beside its serial number."""
+    """Return the fields of a message: those of a summary are beside its serial number."""
     return [written[0], *written[1]] if isinstance(message, TellSummary) else written
 
 

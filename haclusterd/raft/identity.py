@@ -32,8 +32,8 @@ REJOIN = (
 
 ANOTHER_MACHINE = (
     "{path} belongs to the machine with {known}, and this one has {found}. If this is a copy of that machine's disk, "
-    "do not go on under its name: where that machine runs, or is started again, services run twice and destroy data. "
-    "To make a node of its own of this machine: move /etc/haclusterd and /var/lib/haclusterd away, and: "
+    "do not start it under its name: where that machine runs, or is started again, services run twice and destroy "
+    "data. To make a node of its own of this machine: move /etc/haclusterd and /var/lib/haclusterd away, and: "
     "crm cluster join, with a new token and another name. If this is {node} itself, in other hardware or in the place "
     "of a machine that is off for good: crm cluster this-is {node}"
 )

@@ -295,7 +295,7 @@ CODES: dict[Code, CodeRow] = {
     Code.UNKNOWN_PARAMETER: CodeRow("{where}: agent {agent} has no parameter {name}", _CONFIGURATION),
     Code.TAKES_NO_PARAMETERS: CodeRow(
         "{where}: an agent of class {standard} takes no parameters, so {name} has no effect", _CONFIGURATION,
-        "remove it; what the service needs stands in its own configuration",
+        "remove it; what the service needs is in its own configuration",
     ),
     Code.MISSING_PARAMETER: CodeRow(
         "{where}: agent {agent} requires parameter {name}", _CONFIGURATION, "add to {where}: params {name}=VALUE"

@@ -1,6 +1,6 @@
 """What is reported to a user: coded messages, each with a place and a remedy.
 
-A report is a value: code that finds a fault makes one and goes on looking, so that all faults are shown at once; only
+A report is a value: code that finds a fault makes one and continues to look, so that all faults are shown at once; only
 the command line and the API turn it into text. Tests look at codes and parameters, never at prose. Nothing here prints.
 """
 

@@ -1,6 +1,6 @@
 """Safe mode: a daemon whose controller crashes repeatedly with one configuration runs without it (safety.md §4).
 
-Raft, apply, pacer and monitors go on. It ends with the next version of the configuration, and never by itself.
+Raft, apply, pacer and monitors continue. It ends with the next version of the configuration, and never by itself.
 """
 
 from collections.abc import Iterable

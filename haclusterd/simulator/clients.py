@@ -1,7 +1,7 @@
 """Clients at the control sockets: they write, read with `--consistent`, and remember their answers.
 
 Each works through the real control service of some node, for as long as that node's daemon lives. Their answers are
-judged at the end by what the log says (`linearizability`): nothing acknowledged is missing or stands twice, and all
+judged at the end by what the log says (`linearizability`): nothing acknowledged is missing or appears twice, and all
 answers fit one order. A client that never got its answer knows nothing, and claims nothing.
 """
 

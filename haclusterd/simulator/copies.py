@@ -19,7 +19,7 @@ from haclusterd.simulator.scenario import Cluster
 
 
 class Copies(Checker):
-    """A copy never joins while the boot that has joined goes on, unless that boot was not heard."""
+    """A copy never joins while the boot that has joined continues, unless that boot was not heard."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster, cluster.checkers.log)

@@ -37,7 +37,7 @@ ALERTS_SHARE = 0.4
 UNITS_SHARE = 0.3
 """Of the seeds, those whose services are units of systemd."""
 RELOADS_SHARE = 0.5
-"""Of the seeds, those whose agents take another pidfile over while what they run goes on."""
+"""Of the seeds, those whose agents take another pidfile over while their service runs."""
 
 
 ASKED_SHARE = 0.3

@@ -21,7 +21,7 @@ LOOK_MS = 3000
 
 
 def look_after(cluster: Cluster) -> None:
-    """Begin to look after a cluster that is healed, for as long as the run goes on."""
+    """Begin to look after a cluster that is healed, for as long as the run continues."""
     _keep_started(cluster)
     _put_right(cluster)
     _end_want_of_quorum(cluster, frozenset())

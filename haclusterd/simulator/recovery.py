@@ -26,7 +26,7 @@ BOOTED_SHARE = 0.4
 MOMENT_MS = (0, 3000)
 """From when a service dies to the loss of the majority."""
 ALONE_MS = (0, 0, 500, 4000, 15_000)
-"""How long the daemon that is left goes on without the others, before a person stops it."""
+"""How long the daemon that is left continues without the others, before a person stops it."""
 PAUSES_MS = (0, 0, 300, 5000)
 BLOWS = 2
 BLOW_MS = (0, 8000)

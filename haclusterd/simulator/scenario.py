@@ -286,7 +286,7 @@ class Cluster:
             self._install(host, around)
 
     def recover(self, node: str) -> LogRead:
-        """`crm cluster recover`: a node whose daemon is stopped goes on alone with what its log says; return that."""
+        """`crm cluster recover`: a node whose daemon is stopped continues alone with what its log says; return that."""
         name = NodeName(node)
         life = Life(self.world, "recovery")
         found = read_log(self.hosts[name].disk.files(life), self._surroundings.cluster_uuid, name)
@@ -471,11 +471,11 @@ class Cluster:
         self.hosts[NodeName(node)].brain.hang(self.brain_of(node).raft_life)
 
     def resume_main_loop(self, node: str) -> None:
-        """Let a daemon's main loop go on."""
+        """Let a daemon's main loop continue."""
         self.hosts[NodeName(node)].brain.unhang(self.brain_of(node).main_life)
 
     def resume_threads(self, node: str) -> None:
-        """Let a daemon's threads go on."""
+        """Let a daemon's threads continue."""
         for thread in (self.brain_of(node).main_life, self.brain_of(node).raft_life):
             self.hosts[NodeName(node)].brain.unhang(thread)
 

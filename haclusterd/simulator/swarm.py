@@ -60,7 +60,7 @@ LONG_EVERY = 5
 LONGER = 5
 """Some seeds with a switch take so many times as long."""
 LIVENESS_MS = 120_000
-"""Longer than any backoff that the faults may have brought about, but for the pauses between fencings that go on."""
+"""Longer than any backoff that the faults may have brought about, but for the pauses between fencings that continue."""
 BEGINNING_MS = 600_000
 """Longer than all starts and promotes of half a minute one after another."""
 STAYS_SETTLED_MS = 3000

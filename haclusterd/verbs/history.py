@@ -34,7 +34,7 @@ HISTORY = Family("history", "What happened", (
                "crm history events --since 2026-06-01T12:00:00Z --until 2026-06-01T13:00:00Z --limit 500",
                "crm -o json history events --kind node-lost --kind node-fenced"),
               takes=("node", "resource", "since", "until", "kinds", "limit",
-                     Option("--follow", "follow", "go on with what happens from now on, until it is interrupted"))),
+                     Option("--follow", "follow", "continue with what happens from now on, until it is interrupted"))),
         Words(("crm history resource web", "crm history resource web db --kind operation-failed",
                "crm history resource 'd.*'"),
               typed="history resource", help="Show what happened to resources and to what is in them",

@@ -38,7 +38,7 @@ class Takes(StrEnum):
 
 
 FEW = 6
-"""So many choices stand in a usage line; more are in the words of its help."""
+"""So many choices are in a usage line; more are in the words of its help."""
 
 
 @dataclass(frozen=True, slots=True)

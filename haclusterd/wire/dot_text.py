@@ -1,4 +1,4 @@
-"""Text as it stands in DOT, the language of Graphviz (dot(1), "ID": a double-quoted string)."""
+"""Text as it is written in DOT, the language of Graphviz (dot(1), "ID": a double-quoted string)."""
 
 
 def quoted(text: str) -> str:

@@ -74,7 +74,7 @@ class Shapes:
     """Shapes by one set of rules.
 
     `tags` are the names of classes in unions: they are part of the bytes and never change, whatever a class is called.
-    `special` holds shapes that stand in the place of the derived ones, for types, type aliases or single fields;
+    `special` holds shapes that are in the place of the derived ones, for types, type aliases or single fields;
     `names`, other names than the attributes'; `omitted`, the fields that are never written. Fields that equal their
     defaults are left out if `is_sparse`. Names that are not known are refused, or passed over if `is_open`. Fields that
     have a default may be absent, unless it `requires_all`.
@@ -209,7 +209,7 @@ class Shapes:
     def _tagged(self, kinds: tuple[type, ...]) -> Shape:
         untagged = [kind for kind in kinds if kind not in self._tags]
         if untagged:
-            raise TypeError(f"{untagged[0].__name__} stands in a union and has no tag")
+            raise TypeError(f"{untagged[0].__name__} is in a union and has no tag")
         by_kind = {kind: (self._tags[kind], self.shape_of(kind)) for kind in kinds}
         by_tag = dict(by_kind.values())
         assert len(by_tag) == len(kinds), "two classes of one tag in a union"

@@ -1,4 +1,4 @@
-"""Text as it stands in XML: `&`, `<` and `>` as entities.
+"""Text as it is written in XML: `&`, `<` and `>` as entities.
 
 The standard library's `xml.sax.saxutils.escape` does the same, and imports HTTP, TLS and mail with it, which would be a
 tenth of the time that `crm` takes to start.

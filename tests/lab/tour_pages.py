@@ -5,7 +5,7 @@ HEAD = """\
 
 From empty machines to a running cluster, which then grows, loses a machine, replaces it, and is restored in
 another place.
-Everything below was typed on fresh machines by `make tour`, and what it printed stands here as it came; only tokens are
+Everything below was typed on fresh machines by `make tour`, and what it printed is shown as it came; only tokens are
 cut short. The machines are made of namespaces (`tests/lab`), so no systemd runs on them, and the two daemons are
 started by hand; with systemd, `init` and `join` start them. Run it yourself: `make tour` (root, Linux).
 
@@ -52,8 +52,8 @@ it. So it is removed, and a new machine comes under a new name.
 """,
     "look-after": """\
 A certificate that ends soon is named in the first lines of `crm status`. Its node makes another key, has it signed
-where the authority's key is, and goes on without an interruption. Addresses change while the cluster runs: first both,
-then the new one alone. And somebody else may lead.
+where the authority's key is, and continues without an interruption. Addresses change while the cluster runs: first
+both, then the new one alone. And somebody else may lead.
 """,
     "restore": """\
 A backup is one file: the configuration and who the cluster is, no keys.

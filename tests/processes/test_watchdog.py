@@ -101,7 +101,7 @@ def test_a_pacer_that_comes_back_keeps_its_node_and_a_hung_brain_ends_it(watched
     assert "closed" not in device(watched, holder), "the device was open all the time"
     watched.pacer(holder).terminate()
     assert watched.pacer(holder).wait(5) == 0
-    watched.until("the device closed", lambda: "closed, and goes on counting" in device(watched, holder))
+    watched.until("the device closed", lambda: "closed, and continues counting" in device(watched, holder))
     watched.cluster.start_pacer(holder)
     watched.hold("nobody is reset", lambda: watched.service_pids(holder) == before, for_s=2 * T_WD_MS / 1000)
     assert watched.events("node-lost") == []

@@ -88,7 +88,7 @@ class StoreGuards:
     voters_are_taken_back: bool = True
     """When a change of the voters is truncated, the voters before it count again (Raft thesis §4.1)."""
     answers_keep_their_term: bool = True
-    """What is proposed because of an entry that is not committed stands behind it, or in no log (safety.md §1)."""
+    """What is proposed because of an entry that is not committed follows it in a log, or is in none (safety.md §1)."""
     consistent_reads_go_through_the_log: bool = True
     """A read with `--consistent` is answered after an entry of its own was applied (safety.md §7)."""
 

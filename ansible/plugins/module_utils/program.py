@@ -38,7 +38,7 @@ CHANGES = {
 """What everything that changes something takes beside."""
 
 READS = ("status", "node.show", "resource.status", "configure.show", "configure.get_property")
-"""Asked with GET; all else that stands in WORDS changes something."""
+"""Asked with GET; all else that is in WORDS changes something."""
 
 
 def _applied(arguments):

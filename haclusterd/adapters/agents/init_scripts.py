@@ -53,7 +53,7 @@ def environment_of(call: AgentCall) -> Mapping[str, str]:
     """Return a script's environment in addition to the marks of every agent.
 
     Debian's and Red Hat's functions for init scripts pass a call on to `systemctl` unless they are prevented from it.
-    Its job would go on when the call is killed, and nothing on this node would watch it.
+    Its job would continue when the call is killed, and nothing on this node would watch it.
     """
     return {INSTANCE_MARK: call.instance, "SYSTEMCTL_SKIP_REDIRECT": "1"}
 

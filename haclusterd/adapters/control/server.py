@@ -129,7 +129,7 @@ class ControlServer:
             finally:
                 self._places.leave(credentials)
         except (ConnectionError, asyncio.CancelledError):
-            pass  # The client is gone, or this daemon ends; what was begun goes on without them.
+            pass  # The client is gone, or this daemon ends; what was begun continues without them.
         finally:
             self._connections.discard(task)
             writer.close()

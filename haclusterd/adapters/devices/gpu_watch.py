@@ -2,7 +2,7 @@
 
 Invariants: the main loop never waits for it; a check is answered in time whatever it does, as unknown if it does not
 answer; a line is bounded and validated before it is used. While no watcher runs, good states count as unknown after a
-while, with the reason: what runs goes on, and nothing new starts on these devices.
+while, with the reason: what runs continues, and nothing new starts on these devices.
 """
 
 import asyncio

@@ -183,7 +183,7 @@ class SharedListeners:
             self._places.end_all()
 
     def close(self) -> None:
-        """Stop listening; existing connections go on, those in the handshake do not."""
+        """Stop listening; existing connections continue, those in the handshake do not."""
         self._sweeper.cancel()
         for listening in self._listening:
             self._loop.remove_reader(listening)

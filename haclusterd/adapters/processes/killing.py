@@ -1,7 +1,7 @@
 """Kills what was started, and what that has started and waits for.
 
 A process group is not enough: `su -c`, by which many agents become their service's user, begins a session of its own,
-and what it runs goes on when its caller is killed. A start that was killed so would start the service later, when it
+and what it runs continues when its caller is killed. A start that was killed so would start the service later, when it
 was stopped here and has started on another node.
 
 Invariants: a process is killed by a descriptor of it, or by a group whose leader is not reaped, never by a number that
@@ -16,7 +16,7 @@ from contextlib import suppress
 from haclusterd.agents.process_table import list_pids, read_file, read_stat
 
 DESCENDANTS_MAX = 1000
-"""Of one killed process: a program that forks without end keeps nobody from going on."""
+"""Of one killed process: a program that forks without end keeps nobody from continuing."""
 
 
 class Killed:

@@ -526,7 +526,7 @@ def _finish_outputs(running: RunningProgram) -> tuple[str, str]:
 
 
 def _was_killed(pidfd: int) -> bool:
-    """Return whether a child that has ended, and is not reaped, got a deadly signal: what it had begun may go on."""
+    """Return whether a child that has ended, and is not reaped, got a deadly signal: what it had begun may continue."""
     info = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT)
     return info is not None and info.si_code != os.CLD_EXITED
 

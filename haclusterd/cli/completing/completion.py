@@ -1,6 +1,6 @@
 """What may come next, and what it means: one function for the interactive shell, bash, zsh and fish.
 
-The words of commands come from the command table, what stands in a statement from `statement_words`, names and what
+The words of commands come from the command table, what is in a statement from `statement_words`, names and what
 agents say of their parameters from a `Source`.
 """
 
@@ -159,7 +159,7 @@ def _without_options(given: list[str], options: dict[str, Option]) -> list[str]:
 
 
 def _keyword_before(command: Command) -> tuple[str, tuple[Parameter, ...]]:
-    """Return the word that may stand before the others and may be left out, and the parameters without it."""
+    """Return the word that may come before the others and may be left out, and the parameters without it."""
     first, *others = command.parameters or (Parameter(""),)
     if first.is_optional and len(first.choices) == 1 and others:
         return first.choices[0], tuple(others)

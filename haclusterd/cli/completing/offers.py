@@ -12,7 +12,7 @@ class Offer:
     """One word that may come next."""
 
     word: str
-    """As it is typed; one that ends in `=` goes on."""
+    """As it is typed; one that ends in `=` continues."""
     help: str = ""
     """One line."""
 

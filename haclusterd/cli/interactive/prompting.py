@@ -62,7 +62,7 @@ class LinePrompt:
 
 
 def _continuation(_width: int, _line: int, wraps: int) -> str:
-    """Return what stands before a further line; before the rest of a wide one, nothing."""
+    """Return what comes before a further line; before the rest of a wide one, nothing."""
     return "" if wraps else CONTINUATION
 
 

@@ -99,7 +99,7 @@ def run_shell(session: Session, level: Level = ROOT) -> int:
             session.streams.stdout.write("\n")
             ends += 1
         except KeyboardInterrupt:
-            shown = "interrupted; what was begun goes on: status" if session.serial != asked else ""
+            shown = "interrupted; what was begun continues: status" if session.serial != asked else ""
             session.streams.stderr.write(f"\n{shown}\n" if shown else "\n")
     if session.pending:
         session.tell([ShownReport("warning", "LEFT_OUT", "the input has ended; changes were not committed")])

@@ -38,7 +38,7 @@ class TypedLines:
         return lines[-LENGTH:]
 
     def append(self, line: str) -> None:
-        """Keep a line; one that goes on after a backslash becomes one line."""
+        """Keep a line; one that continues after a backslash becomes one line."""
         kept = " ".join(line.replace("\\\n", " ").split("\n")).rstrip()
         if not kept or kept[0].isspace() or kept == self._newest:
             return

@@ -52,7 +52,7 @@ KEYS = (
     ("r", "with or without what is stopped on request"),
     ("/", "only resources with this in their name or on such a node"),
     ("Esc", "end the filter; close the pane"),
-    ("Space", "pause, or go on"),
+    ("Space", "pause, or continue"),
     ("q, ^C", "end"),
 )
 PANES: Mapping[str, Pane] = {

@@ -102,7 +102,7 @@ def _names_in(word: str) -> list[str]:
 
 
 def _joined(lines: Iterable[str]) -> str:
-    """Write a line that goes on in the next one as crm text has it."""
+    """Write a line that continues in the next one as crm text has it."""
     return re.sub(r"\n(?=\s)", " \\\\\n", "\n".join(lines)) + "\n"
 
 
@@ -237,7 +237,7 @@ def _statements(path: Path) -> str:
             parts.append((_find(rest.strip()), {}))
         elif first and not first.startswith("#"):
             if not parts:
-                problem = f"{path.name}: {first} stands before %script"
+                problem = f"{path.name}: {first} comes before %script"
                 raise BadParametersError(problem, f"crm template edit {path.name}")
             parts[-1][1][first] = rest.strip()
     return "".join(rendered(found, values) for found, values in parts)

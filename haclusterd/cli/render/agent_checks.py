@@ -1,4 +1,4 @@
-"""The answers of `crm agent` as text. What a program is to read stands in the last line: RESULT key=value ..."""
+"""The answers of `crm agent` as text. Programs read the last line: RESULT key=value ..."""
 
 import shlex
 

@@ -1,7 +1,7 @@
 """The answer of `crm migrate check` as text, for a person who decides whether to migrate.
 
 First comes what there is in one look: a number for each chapter. Then the chapters: what keeps the CIB out, what would
-be otherwise, what is advice. The verdict stands last, where a reader's eye ends.
+be otherwise, what is advice. The verdict comes last.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""What may stand in the place of an id in `configure show`: all objects of a kind, of a tag, related to one, changed.
+"""What `configure show` accepts in place of an id: all objects of a kind, of a tag, related to one, changed.
 
 Source: crmsh 4.4, "configure show". The objects of several words are shown together.
 """

@@ -418,7 +418,7 @@ def _without(
         sets = cut_at_missing(constraint.sets, is_known, keeps_members=keeps_members)
     if sum(len(each.members) for each in sets) < (1 if isinstance(constraint, Location | TicketConstraint) else 2):
         return None, f"{problem}, {AS_IN_PACEMAKER}"
-    return replace(constraint, sets=sets), f"{problem}; what stands before it counts, {AS_IN_PACEMAKER}"
+    return replace(constraint, sets=sets), f"{problem}; what comes before it counts, {AS_IN_PACEMAKER}"
 
 
 _OFFSET = re.compile(r"(?:Z|[+-]\d\d(?::?\d\d)?)\s*\Z")

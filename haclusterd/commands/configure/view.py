@@ -115,7 +115,7 @@ class _Revealing:
     reports: list[ReportItem]
 
     def blocks(self, blocks: Blocks, known: Blocks, where: str, path: tuple[str, ...]) -> Blocks:
-        """Return the blocks with the values that were known; `path` leads to where they stand in the text."""
+        """Return the blocks with the values that were known; `path` leads to where they are in the text."""
         values = {name: text for block in known for name, text in block.pairs}
         values |= {f"{block.id} {name}": text for block in known for name, text in block.pairs}
         made = []

@@ -118,7 +118,7 @@ def _rows(derived: timing.Timing) -> tuple[tuple[str, int, str], ...]:
         ("node-timeout", derived.node_timeout_ms, "a host that was not heard for so long is lost"),
         ("brain-timeout", derived.brain_timeout_ms, "a heard host whose daemon was away for so long is lost"),
         ("heartbeat", derived.heartbeat_ms, "between two heartbeats on each link"),
-        ("lease", derived.lease_ms, "how long a node without echoes may go on"),
+        ("lease", derived.lease_ms, "how long a node without echoes may continue"),
         ("stall", derived.stall_ms, "after an own standstill of more, silence is counted from now"),
         ("round trip, longest", timing.longest_round_trip_ms(derived), "on a slower network the lease would not hold"),
         ("election, shortest", derived.election_min_ms, "a Raft follower that heard no leader for so long campaigns"),

@@ -39,7 +39,7 @@ def device(context: Context, arguments: Arguments) -> Outcome[Setting | Change]:
     before, named = list(disks_of(found)), list(arguments.words("disks"))
     written = separator.join(before)
     if not before and arguments.word("action") != "show":
-        problem = f"{found.id} names no disk: they stand in a file of each node (SBD_DEVICE)"
+        problem = f"{found.id} names no disk: the disks are named in a file on each node (SBD_DEVICE)"
         remedy = f"name all of them: crm resource param {found.id} set {name} DISK{separator}DISK"
         return refusal(report(Code.BAD_ARGUMENT, name="device", problem=problem, remedy=remedy))
     match arguments.word("action"):

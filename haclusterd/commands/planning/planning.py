@@ -163,7 +163,7 @@ def settled(now: WallTime) -> Condition:
 def over_with(context: Context, failure: Callable[[Cib], str], is_done: Condition) -> Condition:
     """Return the condition that waiting is over: what was asked for is so, or it failed and nothing is left to try.
 
-    `failure` says what failed since; empty: nothing. Without a failure a cluster that has settled may still go on: an
+    `failure` says what failed since; empty: nothing. Without a failure a cluster that has settled may still act: an
     agent's next monitor sets a promotion score.
     """
     is_settled = settled(context.now)

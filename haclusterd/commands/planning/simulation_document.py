@@ -1,7 +1,7 @@
 """A plan as the document of `crm simulate`: what would change, in which order, and what would run where afterwards.
 
 The document is the one with which schedulers are compared (format `simulate/1`; docs/design/0006-cib-xml.md); what has
-no place there (why nothing is done, what runs now) stands beside it.
+no place there (why nothing is done, what runs now) is beside it.
 """
 
 from collections.abc import Iterator, Mapping

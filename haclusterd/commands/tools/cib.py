@@ -304,7 +304,7 @@ def simulated(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOut
     if "live" not in given and context.live is not None:
         raise ToolUsageError("a file is planned by: crm simulate --cib FILE")
     if "utilization" in given:
-        raise ToolUsageError("-U: capacities stand in the configuration, crm node utilization NODE show")
+        raise ToolUsageError("-U: capacities are part of the configuration; use: crm node utilization NODE show")
     arguments: dict[str, Json] = {} if "live" in given else {"text": call.text, "source": given.text("file") or "text"}
     outcome = ask(context, _VERBS["simulate"], arguments)
     if outcome.is_refused:

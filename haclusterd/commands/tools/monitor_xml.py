@@ -1,6 +1,6 @@
 """The state of the cluster as the XML of crm_mon (Pacemaker 2.1.5, api-version 2.25).
 
-Agents search it line by line with regular expressions (pgsql, redis, galera), so every element stands on a line of its
+Agents search it line by line with regular expressions (pgsql, redis, galera), so every element is on a line of its
 own with its attributes in Pacemaker's order. Times are UTC.
 """
 

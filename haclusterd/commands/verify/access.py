@@ -37,7 +37,7 @@ def _check_permission(judgement: Judgement, role: str, permission: AclPermission
         problem = "it needs exactly one of xpath, reference, object-type"
         judgement.note(Code.BAD_VALUE, path, name=name, problem=problem)
     if permission.attribute and not permission.object_type:
-        problem = "attribute stands beside object-type alone"
+        problem = "attribute is allowed with object-type only"
         judgement.note(Code.BAD_VALUE, path, name=name, problem=problem, remedy="write it into the XPath: [@NAME]")
     if permission.xpath:
         try:

@@ -134,7 +134,7 @@ def _circles_in(graph: _Graph, configuration: Configuration, *, is_mandatory: bo
         ends = zip(circle, [*circle[1:], circle[0]], strict=True)
         causes = {graph.edges[source][target] for source, target in ends}
         constraints = tuple(id_ for id_ in configuration.constraints if id_ in causes)
-        # Without constraints groups alone make it: a member stands in two of them or twice in one, reported as such.
+        # Without constraints groups alone make it: a member is in two of them or twice in one, reported as such.
         if constraints:
             names = frozenset(name for _, name in circle)
             yield Circle(constraints, _spell(circle), names, is_mandatory)

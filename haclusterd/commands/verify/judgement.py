@@ -43,7 +43,7 @@ class Judgement:
         severity: Severity | None = None,
         **parameters: object,
     ) -> None:
-        """Report a fault of what stands at `path`."""
+        """Report a fault of what is at `path`."""
         place = self.places.find(*path)
         self.reports.append(report_with(code, parameters, place=place, remedy=remedy, severity=severity))
 
@@ -54,7 +54,7 @@ class Judgement:
         self.note(code, path, remedy=remedy, severity=Severity.WARNING if self.keeps_unknown else None, **parameters)
 
     def written(self, *paths: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the first of some paths that stands in the text: what it meets may have been there before."""
+        """Return the first of some paths that is in the text: what it meets may have been there before."""
         return next((path for path in paths if self.places.find(*path) is not None), paths[0])
 
     def check_value(self, row: Row, value: str, name: str, path: tuple[str, ...]) -> None:

@@ -115,7 +115,7 @@ def _check_configured_nodes(judgement: Judgement) -> None:
 def _check_ids(judgement: Judgement) -> None:
     """Ids share one space, whatever they name (Pacemaker Explained: ids are XML ids); node names do not.
 
-    A block, rule or operation that stands in several places with the same content is one that was referred to.
+    A block, rule or operation that occurs in several places with the same content is one that was referred to.
     """
     seen: dict[str, object] = {}
     for id_, path, part in _ids(judgement):
@@ -130,7 +130,7 @@ def _check_ids(judgement: Judgement) -> None:
 
 
 _Found = tuple[str, Path, object]
-"""An id, where it stands, and the part that has it; None: an object, which stands nowhere else."""
+"""An id, its place, and the part that has it; None: an object, which has no other place."""
 
 
 def _ids(judgement: Judgement) -> Iterator[_Found]:

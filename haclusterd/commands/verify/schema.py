@@ -1,6 +1,6 @@
 """What a CIB of Pacemaker has no place for: its daemons would refuse the whole document (schema pacemaker-3.9).
 
-Only files of Pacemaker are judged: what stands here runs in a cluster of ours.
+Only files of Pacemaker are judged: what is here runs in a cluster of ours.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""References to secrets: those that name no secret, and those that stand where nothing resolves them."""
+"""References to secrets: those that name no secret, and those that are where nothing resolves them."""
 
 from haclusterd.commands.verify.judgement import Judgement, pairs
 from haclusterd.model.configuration import Alert, AlertRecipient

@@ -122,7 +122,7 @@ def read_tags(section: Element, notes: Notes) -> dict[str, Tag]:
         if identifier is None:
             continue
         notes.expect_only(element, ("id", "description"), ("obj_ref",))
-        notes.left_out(element, "description", "descriptions stand at resources here")
+        notes.left_out(element, "description", "only resources have a description here")
         if identifier in found:
             notes.note(Code.DUPLICATE_ID, element, id=identifier)
             continue

@@ -73,7 +73,7 @@ class ConstraintReader:
     def _one(self, element: Element) -> Constraint | None:
         identifier = self._notes.required(element, "id")
         reader = self._readers.get(element.tag)
-        self._notes.left_out(element, "description", "descriptions stand at resources here")
+        self._notes.left_out(element, "description", "only resources have a description here")
         if reader is None:
             self._notes.not_yet(element, f"<{element.tag}>")
         if identifier is None or reader is None or not self._is_affordable(element):

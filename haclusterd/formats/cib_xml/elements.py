@@ -157,7 +157,7 @@ class BlockWriter:
         return element("date_expression", attributes, inside)
 
     def is_repeated(self, tag: str, identifier: str, content: object) -> bool:
-        """Tell whether the same has been written already; an id stands in a document once."""
+        """Tell whether the same has been written already; an id occurs in a document once."""
         self._ids.add(identifier)
         if (tag, identifier) in self._written:
             return self._written[tag, identifier] == content

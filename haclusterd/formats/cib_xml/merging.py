@@ -311,7 +311,7 @@ _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
 
 
 def _edges(document: str) -> tuple[str, str]:
-    """Return what stands before and behind the root: the declaration, comments."""
+    """Return what comes before and after the root: the declaration, comments."""
     found: list[int] = []
     parser = expat.ParserCreate("utf-8")
     parser.StartElementHandler = lambda _tag, _attributes: found.append(parser.CurrentByteIndex) if not found else None

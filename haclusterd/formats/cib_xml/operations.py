@@ -38,7 +38,7 @@ class OperationReader:
             if block is None:
                 continue
             self._notes.expect_only(block, ("id", "description"), ("op",))
-            self._notes.left_out(block, "description", "descriptions stand at resources here")
+            self._notes.left_out(block, "description", "only resources have a description here")
             found += [self._operation(each) for each in block.all("op")]
         return tuple(operation for operation in found if operation is not None)
 
@@ -53,7 +53,7 @@ class OperationReader:
             if element.get(obsolete) is not None:
                 problem = f"<op {obsolete}>: Pacemaker's newest schema has no such attribute"
                 notes.dropped(element, problem, "leave it out")
-        notes.left_out(element, "description", "descriptions stand at resources here")
+        notes.left_out(element, "description", "only resources have a description here")
         element, meta = self._with_own_meta(element)
         interval_ms = notes.duration_ms(element, "interval") or 0
         has_pending = element.get("record-pending") is not None

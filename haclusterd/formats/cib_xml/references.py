@@ -31,7 +31,7 @@ class References:
             self._notes.note(Code.UNKNOWN_OBJECT, element, id=element.get("id-ref"))
             return None
         if target is not element and element.children:
-            problem = f"what stands in <{element.tag} id-ref={element.get('id-ref')}>: it refers to another one"
+            problem = f"what is in <{element.tag} id-ref={element.get('id-ref')}>: it refers to another one"
             self._notes.note(Code.LEFT_OUT, element, severity=Severity.WARNING, problem=problem)
         return target if target is element or self.is_affordable(element, target) else None
 

@@ -113,7 +113,7 @@ class StatusReader:
         for block in element.all("transient_attributes"):
             self._notes.expect_only(block, ("id",), (*_TRANSIENT, "nvpair"))
             for stray in block.all("nvpair"):
-                problem = f"the attribute {stray.get('name')}: it stands in no <instance_attributes>"
+                problem = f"the attribute {stray.get('name')}: it is in no <instance_attributes>"
                 self._notes.note(Code.LEFT_OUT, stray, severity=Severity.WARNING, problem=problem)
             for name, value in effective(self._sets.read(block, "instance_attributes")).items():
                 if not counts.take(name, value) and name not in _OUTDATED:

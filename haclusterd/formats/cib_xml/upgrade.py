@@ -1,6 +1,6 @@
 """What older schemas of Pacemaker say in another way, brought to where it stands today.
 
-Names of properties stay as they are written (`model.properties` knows the aliases); what is moved is what stands in
+Names of properties stay as they are written (`model.properties` knows the aliases); what is moved is what is in
 another place today: defaults that were cluster properties, requirements that were an operation's, values and
 parameters that have another name. Elements that have another name today are read by the readers of their kind.
 """

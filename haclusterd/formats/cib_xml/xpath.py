@@ -267,7 +267,7 @@ class _Parser:
             return _Place(0)
         self._depth += 1
         if self._depth > NESTED_MAX:
-            raise XPathError(f"predicates stand in each other more than {NESTED_MAX} deep")
+            raise XPathError(f"predicates are nested more than {NESTED_MAX} deep")
         test = _once(self._either())
         self._depth -= 1
         return test
@@ -299,7 +299,7 @@ class _Parser:
     def _in_brackets(self) -> Test:
         self._depth += 1
         if self._depth > NESTED_MAX:
-            raise XPathError(f"predicates stand in each other more than {NESTED_MAX} deep")
+            raise XPathError(f"predicates are nested more than {NESTED_MAX} deep")
         self._need("(")
         test = self._either()
         self._need(")")

@@ -206,7 +206,7 @@ def _of_right(cursor: Cursor, right: Right) -> list[_Read]:
 def _completed(cursor: Cursor, read: _Read, attribute: str, description: str) -> _Read:
     if attribute and not read.permission.object_type:
         raise cursor.refuse(Code.UNEXPECTED, read.at, construct=cursor.construct, found=f"attribute:{attribute}",
-                            remedy="attribute: stands beside type: alone")  # fmt: skip
+                            remedy="attribute: is allowed with type: only")  # fmt: skip
     return replace(read, permission=replace(read.permission, attribute=attribute, description=description))
 
 

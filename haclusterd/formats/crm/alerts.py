@@ -2,7 +2,7 @@
 
 `alert ID PATH [description=TEXT] {attributes ... | meta ... | select KIND... | to RECIPIENT ...}`, where a recipient is
 a value, or `{ VALUE [description=TEXT] [attributes ...] [meta ...] }`. What follows a recipient without braces belongs
-to it. Beyond crmsh, an id may stand before the value: `to { $id=ID VALUE }`.
+to it. Beyond crmsh, an id may come before the value: `to { $id=ID VALUE }`.
 """
 
 from haclusterd.formats.crm.blocks import Block, finish, read_block, read_given_id, section_word

@@ -104,7 +104,7 @@ def open_block(cursor: Cursor, section: str) -> Block:
 
 
 def read_block_rule(cursor: Cursor, block: Block) -> None:
-    """Read the rule of a block; there is one at most, and it stands before the pairs."""
+    """Read the rule of a block; there is one at most, and it comes before the pairs."""
     token = cursor.take("rule")
     if block.rule is not None or block.reference:
         raise cursor.refuse(
@@ -171,7 +171,7 @@ def _check_reference(cursor: Cursor, token: Token) -> None:
 def _leave_out(cursor: Cursor, token: Token) -> None:
     """Warn of a name without a value: it says as much as no name at all.
 
-    A misspelled section word is refused: what stands behind it would be read as pairs of the section before.
+    A misspelled section word is refused: what comes after it would be read as pairs of the section before.
     """
     if not ATTRIBUTE_NAME.match(token.text):
         raise cursor.refuse(Code.UNEXPECTED, token, construct=cursor.construct, found=token.text)

@@ -68,7 +68,7 @@ class Cursor:
         severity: Severity | None = None,
         **parameters: object,
     ) -> None:
-        """Report a fault and go on."""
+        """Report a fault and continue."""
         self.reports.append(report_with(code, parameters, place=at.place, remedy=remedy, severity=severity))
 
     def refuse(self, code: Code, at: Token, /, *, remedy: str | None = None, **parameters: object) -> RefusedError:
@@ -77,7 +77,7 @@ class Cursor:
         return RefusedError()
 
     def expected(self, what: str) -> RefusedError:
-        """Report that something else had to stand here; the caller raises what this returns."""
+        """Report that something else was expected here; the caller raises what this returns."""
         token = self.peek()
         found = token.text if token else "end of the statement"
         at = token or self.line.tokens[-1]

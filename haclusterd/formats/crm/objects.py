@@ -281,7 +281,7 @@ def read_monitor(cursor: Cursor) -> AddOperation:
 
 
 def read_tail(cursor: Cursor, sections: Collection[str], *, implicit: str, has_operations: bool = False) -> Tail:
-    """Read up to the end; what stands before the first section word is a block of the section `implicit`."""
+    """Read up to the end; what comes before the first section word is a block of the section `implicit`."""
     tail = Tail()
     _read_implicit(cursor, tail, implicit)
     while not cursor.is_at_end:
@@ -300,7 +300,7 @@ def read_tail(cursor: Cursor, sections: Collection[str], *, implicit: str, has_o
 
 
 def _read_implicit(cursor: Cursor, tail: Tail, implicit: str) -> None:
-    """Read what stands before the first section word: the description, and a block that no word opens."""
+    """Read what comes before the first section word: the description, and a block that no word opens."""
     block: Block | None = None
     while True:
         token = cursor.peek()

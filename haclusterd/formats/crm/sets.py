@@ -2,7 +2,7 @@
 
 `a b c` is a set, `( a b )` one in no order, `[ a b ]` one of which any will do. Beyond crmsh, `{ a b }` is a set with
 exactly what is written in it (`sequential=`, `require-all=`, `$id=`, `score=`, `kind=`, `ordering=`, `role=`,
-`action=`), wherever sets are allowed; and a constraint's own attributes may stand anywhere between its resources.
+`action=`), wherever sets are allowed; and a constraint's own attributes may be anywhere between its resources.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -75,7 +75,7 @@ class Grammar:
     """How many plain resources are no set."""
     attributes: Collection[str]
     end: str = ""
-    """A word that ends them, where it is not quoted and stands in no brackets."""
+    """A word that ends them, where it is not quoted and not in brackets."""
 
 
 def one_of(text: str, choices: tuple[str, ...]) -> str:

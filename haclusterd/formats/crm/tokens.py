@@ -165,7 +165,7 @@ def quote(text: str, *, keywords: frozenset[str] = frozenset()) -> str:
 
 
 def quote_value(text: str) -> str:
-    """Write the value of a pair (`name=` stands before it)."""
+    """Write the value of a pair (`name=` comes before it)."""
     return quoted(text) if not text or _NEEDS_QUOTES.search(text) or "/" in text else text
 
 

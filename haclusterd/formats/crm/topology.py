@@ -1,7 +1,7 @@
 """Fencing topology in crm statements (cli.md §4.4; Pacemaker Explained, "Fencing Topologies").
 
 `fencing_topology {TARGET LEVEL...}`: a level is devices joined by commas, the levels of a target count from 1. Beyond
-crmsh, a level may name its index (`3:f1,f2`), and an id may stand before it (`$id=x 3:f1`).
+crmsh, a level may name its index (`3:f1,f2`), and an id may come before it (`$id=x 3:f1`).
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Reading typed fields out of a YAML tree; what does not fit is reported and reading goes on.
+"""Reading typed fields out of a YAML tree; what does not fit is reported and reading continues.
 
 Every function returns something usable whatever it finds, so that one reading reports all faults of a file.
 """
@@ -26,7 +26,7 @@ class Findings:
     places: dict[Path, Place] = field(default_factory=dict)
 
     def note(self, code: Code, place: Place, /, *, remedy: str | None = None, **parameters: object) -> None:
-        """Report a fault and go on."""
+        """Report a fault and continue."""
         self.reports.append(report_with(code, parameters, place=place, remedy=remedy))
 
 
@@ -102,7 +102,7 @@ class Fields:
             self.findings.places[path] = tree.place
 
     def tree(self, key: str) -> Tree | None:
-        """Return what stands under the key."""
+        """Return what is under the key."""
         return self.map.entries.get(key)
 
     def text(self, key: str) -> str | None:

@@ -29,7 +29,7 @@ _SAID = {
     "mapping values are not allowed here": (
         "a second ': ' in one line", "put a value that has one in quotes, or begin a line of its own with it"
     ),
-    "could not find expected ':'": ("a name without a colon", "write NAME: VALUE; indent what goes on from above"),
+    "could not find expected ':'": ("a name without a colon", "write NAME: VALUE; indent continuation lines"),
     "cannot start any token": ("a value cannot begin with this character", _QUOTE),
     "expected alphabetic or numeric character": ("a value cannot begin with & or *", _QUOTE),
     "found unexpected end of stream": ("a quote is not closed", "close it"),
@@ -85,7 +85,7 @@ class _StopError(Exception):
 
 
 class _DepthError(Exception):
-    """Flow collections stand too deep in each other."""
+    """Flow collections are nested too deep."""
 
     def __init__(self, mark: _Mark) -> None:
         super().__init__()

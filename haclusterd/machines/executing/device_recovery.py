@@ -71,7 +71,7 @@ class _Progress:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """One recovery, as it stands in the CIB and in this process."""
+    """One recovery, as it is in the CIB and in this process."""
 
     node: NodeName
     cib: Cib

@@ -57,7 +57,7 @@ class ActionEvent(StrEnum):
     ORDER = "its order is proposed"
     FENCE = "its fencing or unfencing is wanted"
     COMMIT = "its order is applied"
-    SPECULATE = "its success stands in this leader's log"
+    SPECULATE = "its success is in this leader's log"
     SUCCEED = "it has succeeded"
 
 

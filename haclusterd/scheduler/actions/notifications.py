@@ -2,7 +2,7 @@
 
 Source: Pacemaker Explained, "Clone Resource Agent Requirements", "Notifications"; OCF Resource Agent API, `notify`.
 Around each change of role of a clone with `notify=true` stand four marks: pre, confirmed-pre, then the change, then
-post, confirmed-post. The instances' `notify` actions stand between a mark and its confirmation; they are made when it
+post, confirmed-post. The instances' `notify` actions are between a mark and its confirmation; they are made when it
 is settled what will be done, and say in their meta-attributes who does what.
 """
 

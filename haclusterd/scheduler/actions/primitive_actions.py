@@ -98,7 +98,7 @@ def _course(resource: Resource) -> Course:
 
 
 def _judge_partial_migration(resource: Resource, course: Course) -> None:
-    """A migration that began goes on only between the same two nodes; otherwise both copies stop."""
+    """A migration that began continues only between the same two nodes; otherwise both copies stop."""
     source, target = resource.partial_source, resource.partial_target
     if source is None and target is None:
         return

@@ -55,7 +55,7 @@ def create_probes(inventory: Inventory, table: ActionTable, settings: Settings) 
 
 
 def _lived_on(node: Node) -> bool:
-    """Tell whether a node goes on in the boot that is recorded as dead: whatever ran there may run there still.
+    """Tell whether a node continues in the boot that is recorded as dead: whatever ran there may run there still.
 
     Then it is asked although `enable-startup-probes` is false: its history ended with the record (safety.md §5).
     """

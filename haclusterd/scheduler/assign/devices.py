@@ -51,7 +51,7 @@ class Choice:
 
     devices: tuple[DeviceId, ...]
     change: str = ""
-    """Why what runs there must be restarted with them; empty: it goes on with what it holds, or does not run there."""
+    """Why what runs there must be restarted with them; empty: it keeps what it holds, or does not run there."""
     preempted: tuple[ResourceId, ...] = ()
     """Those that run and have to stop for it."""
     awaited: tuple[ResourceId, ...] = ()
@@ -60,7 +60,7 @@ class Choice:
     has_degraded: bool = False
     """Whether a degraded one is new to the resource."""
     is_kept: bool = False
-    """Whether a resource that runs there goes on with what it holds."""
+    """Whether a resource that runs there keeps the devices that it holds."""
     is_reserved: bool = True
     """Whether nobody else gets them in this plan. What runs without a claim uses something already, and needs these
     only if it is started again."""
@@ -113,7 +113,7 @@ class Pool:
         found = self._fill(resource, demand, kept, missing, victims)
         runs_without = is_here and not held
         if found is None:
-            # It uses something already, and goes on with that.
+            # It uses something already, and keeps that.
             return Choice(()) if runs_without else None
         chosen = (*kept, *found)
         # A device that is shared and has room for one more is given back by nobody.

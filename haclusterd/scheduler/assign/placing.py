@@ -2,7 +2,7 @@
 
 Source: Pacemaker Explained, "Constraints", "Utilization and Placement Strategy": the best score wins; then, by
 strategy, the node with more capacity left, the one with fewer resources, the one where it runs, the name. Invariant:
-what is counted on a node (resources, capacity) is what stands on it; taking back returns exactly what was taken.
+what is counted on a node (resources, capacity) is what is on it; taking back returns exactly what was taken.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Placing:
         return any(value >= 0 and name in self.available for name, value in table.items())
 
     def can_stay(self, node: Node) -> bool:
-        """Tell whether what runs on a node may go on running there, its own scores aside."""
+        """Tell whether what runs on a node may keep running there, its own scores aside."""
         return node.name in self.available and node.base_score >= 0
 
     @staticmethod

@@ -48,7 +48,7 @@ def choose_roles(clone: Resource, placing: Placing, effects: ColocationEffects) 
 
 
 def _promoted_out_of_hand(clone: Resource) -> set[tuple[ResourceId, NodeName]]:
-    """Return the instances that may go on promoted on a lost node which this graph does not fence, and these nodes.
+    """Return the instances that may stay promoted on a lost node which this graph does not fence, and these nodes.
 
     Nothing can fence it, or its daemon left while the instance was unmanaged (safety.md §4, §5).
     """

@@ -1,6 +1,6 @@
 """How assignments wait for each other: each is a generator that yields what must be assigned before it is resumed.
 
-Chains of dependencies may be as long as a group, so they stand in a list (`Assigner.assign`), not on the call stack.
+Chains of dependencies may be as long as a group, so they are in a list (`Assigner.assign`), not on the call stack.
 """
 
 from collections.abc import Iterator

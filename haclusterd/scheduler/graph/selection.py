@@ -4,7 +4,7 @@ Only what must be done, can be done and is not being done already is selected. W
 flight (an open order, an open fence order) is left for the next plan, which follows its result; so nothing is ordered
 twice and nothing overtakes (safety.md §1). So are notifications of what is about to be done, where it is in flight: the
 instances were notified before it began, and will be afterwards (`machines.transitions`). Actions that wait for each
-other in a circle are left out and named, and what could not start again because of that goes on. So does a running
+other in a circle are left out and named, and what could not start again because of that continues. So does a running
 cluster with the unfencing of a node on which something that has to stop before cannot (safety.md §5). What needs
 devices and would start again without them waits for the next plan, too.
 """

@@ -333,7 +333,7 @@ class Assignment(NodeScores):
         self.device_wait = ""
         """Why it cannot start with them yet; empty: it can."""
         self.lacks_devices = False
-        """It runs without a claim, and no device is free for it: it goes on, and does not start again in this plan."""
+        """It runs without a claim, and no device is free for it: it runs on, and does not start again in this plan."""
 
     def claim(self, devices: tuple[DeviceId, ...], memory_mib: int) -> None:
         """Take these devices, and so much memory of each (0: all)."""
@@ -344,7 +344,7 @@ class Assignment(NodeScores):
 class Resource:
     """One primitive, group, clone or bundle (or an instance of a clone), and what the plan makes of it.
 
-    What each stage of a plan has worked out stands apart: that stage writes it, the later ones read it. A value that
+    What each stage of a plan has worked out is kept apart: that stage writes it, the later ones read it. A value that
     several stages have their part in is a property of all of them.
     """
 
@@ -389,7 +389,7 @@ class Resource:
         self.is_reloading = False
         self.is_restarting = False
         self.has_given_up_migration = False
-        """A live migration that had begun does not go on: both copies stop."""
+        """A live migration that had begun does not continue: both copies stop."""
         self.stops_unexpected_only = False
 
     def __repr__(self) -> str:
@@ -423,12 +423,12 @@ class Resource:
 
     @property
     def partial_source(self) -> Node | None:
-        """The node that a live migration has left, while that goes on."""
+        """The node that a live migration has left, while it is under way."""
         return None if self.has_given_up_migration else self.found.partial_source
 
     @property
     def partial_target(self) -> Node | None:
-        """The node to which a live migration leads, while that goes on."""
+        """The node to which a live migration leads, while it is under way."""
         return None if self.has_given_up_migration else self.found.partial_target
 
     @property

@@ -9,7 +9,7 @@ boolean = read_boolean_or
 
 
 def score(text: str | None, default: int) -> int:
-    """Read a score; of one that goes on after its digits, those count."""
+    """Read a score; of one that continues after its digits, those count."""
     if text is None:
         return default
     try:

@@ -43,7 +43,7 @@ def cut_at_missing(
 ) -> tuple[ResourceSet, ...]:
     """Return the sets before the first missing member, which ends the constraint.
 
-    `keeps_members`: the members that stand before it in its set count as well, as in locations and tickets; in orders
+    `keeps_members`: the members that come before it in its set count as well, as in locations and tickets; in orders
     they do not.
     """
     kept: list[ResourceSet] = []

@@ -193,7 +193,7 @@ def _compare(left: str | None, right: str | None, kind: str) -> int:
 
 
 def _number(text: str, kind: str) -> Decimal | None:
-    """Return the number that a text begins with: what stands behind it does not count ("1.9" is the integer 1)."""
+    """Return the number that a text begins with: what comes after it does not count ("1.9" is the integer 1)."""
     pattern = {"integer": _LEADING_INTEGER, "number": _LEADING_NUMBER}.get(kind)
     found = pattern.match(text) if pattern is not None else None
     return Decimal(found[0].strip()) if found is not None else None

@@ -1,4 +1,4 @@
-"""What a relation does to the two actions it stands between, whatever contains them.
+"""What a relation does to the two actions it is between, whatever contains them.
 
 `passed` is what is true of the first action (see `collective_flags`); `touched` says which of "optional" and "runnable"
 the relation's flag may change. Changes go one way: optional to required, runnable to not, migratable to not.

@@ -363,7 +363,7 @@ class Propagation:
     # -- colocations ------------------------------------------------------------------------------------------------
 
     def _block_dependents(self, action: Action) -> None:
-        """What must run with a resource that cannot start cannot start either; what must run with that may go on."""
+        """What must run with a resource that cannot start cannot start either; what must run with that may continue."""
         unable = [action]
         while unable:
             for dependent, primary in _mandatory_dependents(unable.pop()):

@@ -1,6 +1,6 @@
 """Phase: what resources think of nodes by themselves, before any of them has a place.
 
-Here the phases stand in Pacemaker's order: tickets and locks, then constraints and health (the newest first), then
+Here the phases are in Pacemaker's order: tickets and locks, then constraints and health (the newest first), then
 stickiness, then what forbids nodes whatever was said. A resource that is active on a node which is leaving is locked to
 it (`shutdown-lock`, Pacemaker Explained, "Cluster Options"): it runs on no other node until that one is back, or the
 lock has expired. Locks of before are in the status of the node; that of an active resource is void. The stop that

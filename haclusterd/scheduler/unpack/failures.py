@@ -55,7 +55,7 @@ class Failures:
     def counts_on(self, node: Node) -> dict[str, list[FailCount]]:
         """Return what is counted on a node, by the names under which resources are recorded.
 
-        What is counted for an instance (`web:1`) stands under the bare name too, as all anonymous instances count it.
+        What is counted for an instance (`web:1`) is under the bare name too, as all anonymous instances count it.
         """
         found = self._counts.get(node.name)
         if found is None:

@@ -1,4 +1,4 @@
-"""Why a node is not fenced for an operation that failed there: where it would end the quorum, or would go on for ever.
+"""Why a node is not fenced for an operation that failed there: where it would end the quorum, or would never end.
 
 A node that is not heard is fenced whatever it costs. One that is heard, and on which only an operation failed, can wait
 for a person when fencing would do more harm: the resource is blocked there instead, as by Pacemaker's `on-fail=block`,

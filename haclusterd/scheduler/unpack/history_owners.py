@@ -1,4 +1,4 @@
-"""Whose history it is: which resource stands behind a name that a node recorded something under.
+"""Whose history it is: which resource is meant by a name that a node recorded something under.
 
 Instances of an anonymous clone are recorded under the bare name of what is cloned, so it is chosen here which instance
 a record belongs to; the choice is the same for all that one group of a clone has on one node. What belongs to nothing
@@ -60,7 +60,7 @@ class HistoryOwners:
         return is_numbered and not self._settings.options.is_pacemaker_compatible
 
     def find_probed(self, name: ResourceId, node: Node) -> Resource | None:
-        """Return what stands behind a name where no history is read.
+        """Return which resource a name means where no history is read.
 
         Of a clone it is the instance of which something runs on this node, as of a group whose other members do;
         else one that is not in use.

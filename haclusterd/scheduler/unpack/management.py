@@ -90,6 +90,6 @@ class _Reading:
 
 
 def _bundle_of(configuration: Configuration, name: ResourceId) -> ResourceId | None:
-    """Return the bundle that a container, an address or a connection was made for; these stand in no configuration."""
+    """Return the bundle that a container, an address or a connection was made for; these are in no configuration."""
     bundles = (each.id for each in configuration.resources.values() if isinstance(each, Bundle))
     return max((bundle for bundle in bundles if name.startswith(f"{bundle}-")), key=len, default=None)

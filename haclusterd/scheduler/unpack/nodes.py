@@ -131,7 +131,7 @@ def _was_never_seen(node: Node, settings: Settings) -> bool:
     """Whether nobody knows what a member runs, and nothing in the graph will end that.
 
     It was not seen yet, or was declared lost without ever having been seen, and nothing can fence it. Where something
-    can, its fencing stands in the graph, before the starts that wait for it.
+    can, its fencing is in the graph, before the starts that wait for it.
     """
     if node.status.state is NodeState.UNSEEN:
         return True

@@ -248,7 +248,7 @@ class ResourceBuilder:
             return base, "only agents of the class ocf can be promoted"
         nodes = max(1, len(self.inventory.nodes))
         clone_max = at_least(meta.get("clone-max"), 0, nodes)
-        # A running cluster goes on with what it has accepted; verification counts the members for it.
+        # A running cluster continues with what it has accepted; verification counts the members for it.
         each = max(1, len(standards)) if self.settings.options.is_pacemaker_compatible else 1
         if clone_max * each > max(nodes * each, MAX_INSTANCES):
             of_members = f" of {each} members" if each > 1 else ""

@@ -40,7 +40,7 @@ def unpack_history(cib: Cib, inventory: Inventory, failures: Failures, settings:
 
 
 def _left_in_maintenance(node: Node) -> bool:
-    """What ran on a node that left while nobody touched its resources goes on there."""
+    """What ran on a node that left while nobody touched its resources continues there."""
     return node.status.has_detached or (node.is_maintenance and node.status.state is NodeState.LEFT)
 
 
@@ -211,7 +211,7 @@ class _Unpacker:
         connection.remote_node = node
         node.is_shutting_down = True
         if name not in self._cib.status.nodes and self._settings.is_startup_fencing:
-            # Nothing was ever heard of it, and what ran on it may go on.
+            # Nothing was ever heard of it, and what ran on it may continue.
             node.is_never_seen = node.is_unclean = True
 
     def _take_locks(self) -> None:

@@ -70,7 +70,7 @@ class Scene(Protocol):
         ...
 
     def boot_runs(self, node: NodeName, boot_id: str) -> bool:
-        """Tell whether that boot of that host still goes on."""
+        """Tell whether that boot of that host has not ended."""
         ...
 
 

@@ -90,7 +90,7 @@ class DevicesAreGivenOutFree(_OfDevices):
 
 
 class WhatUsesDevicesHasClaims(_OfDevices):
-    """While a process of a resource may use a device, a claim of that resource stands on it (safety.md §11)."""
+    """While a process of a resource may use a device, a claim of that resource is on it (safety.md §11)."""
 
     def looked_at(self, node: NodeName) -> None:
         """See `Checker`."""

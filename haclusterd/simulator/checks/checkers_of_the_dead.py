@@ -23,7 +23,7 @@ MAKING = ("start", "promote", "migrate_from")
 class TheDeadAreFencedFirst(Checker):
     """What ran on a host when it died starts on another node only after its fencing, or its new boot, is in the log.
 
-    And what is fenced was not in the middle of something: a node that never joined does not go on in the boot in which
+    And what is fenced was not in the middle of something: a node that never joined is not running in the boot in which
     it was declared lost, and a node whose watchdog is counted on has no agent at work that makes something active.
     """
 

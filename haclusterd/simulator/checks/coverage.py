@@ -1,7 +1,7 @@
 """What runs of the swarm have exercised, counted; and the table of it, in which a zero says that nobody looked there.
 
 A count is a pair of words: what kind of thing (`command`, `effect`, ...), and which. The tables know from the code what
-there is, so that a new command or effect stands in them, with a zero, before anybody thinks of drawing it.
+there is, so that a new command or effect is in them, with a zero, before anybody thinks of drawing it.
 """
 
 from collections import Counter

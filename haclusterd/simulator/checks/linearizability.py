@@ -1,4 +1,4 @@
-"""Judges the answers of clients: nothing acknowledged is lost, nothing stands twice, every answer fits one order.
+"""Judges the answers of clients: nothing acknowledged is lost, nothing appears twice, every answer fits one order.
 
 Two judgements over records of clients, pure and without a clock of their own. `judge_log` compares an append-only list
 with what was asked and acknowledged; `judge_register` searches an order of all operations on one register in which each
@@ -66,7 +66,7 @@ def _repeated(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _overtaking(appends: Sequence[Append], position: dict[str, int]) -> Iterator[str]:
-    """Yield words that stand before one which was acknowledged before they were asked for."""
+    """Yield words that come before one which was acknowledged before they were asked for."""
     present = [append for append in appends if append.word in position]
     done = sorted(
         (append.acknowledged_at, position[append.word]) for append in present if append.acknowledged_at is not None

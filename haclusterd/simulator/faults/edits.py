@@ -81,7 +81,7 @@ def add_primitive(chance: Chance, _nodes: Nodes) -> Fault:
 
 
 def add_group(chance: Chance, _nodes: Nodes) -> Fault:
-    """Two new services become a group, or one of them goes on alone."""
+    """Two new services become a group, or one of them continues alone."""
     monitor = ("op", "monitor", "interval=2s", "timeout=5s")
     lines = [f"primitive {name} {SERVICE} {' '.join(monitor)}" for name in ("member1", "member2")]
     text = "\n".join([*lines, "group pair member1 member2"])
@@ -406,7 +406,7 @@ def add_template_or_tag(chance: Chance, nodes: Nodes) -> Fault:
 
 
 def arrange(chance: Chance, _nodes: Nodes) -> Fault:
-    """The resources stand in another order, on which placement depends."""
+    """The resources are in another order, on which placement depends."""
     order = chance.random()
 
     def begin(cluster: Cluster) -> None:

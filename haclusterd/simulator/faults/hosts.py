@@ -132,7 +132,7 @@ def slow_brain(chance: Chance, nodes: Nodes) -> Fault:
 
 
 class _Slowness:
-    """Stops a unit's process and lets it go on, in turn."""
+    """Stops a unit's process and lets it continue, in turn."""
 
     def __init__(self, cluster: Cluster, unit: Unit, stands_ms: int, runs_ms: int) -> None:
         self._cluster = cluster

@@ -237,7 +237,7 @@ def _have_fenced(node: NodeName, cluster: Cluster) -> None:
 
 
 def _leave_behind(node: NodeName, cluster: Cluster) -> None:
-    """Stop a daemon while the log goes on, so that it needs a snapshot afterwards."""
+    """Stop a daemon while the log continues, so that it needs a snapshot afterwards."""
     cluster.pause_brain(node)
     for number in range(60):
         arguments: dict[str, Json] = {"node": cluster.names[0], "action": "set", "name": "shade", "value": str(number)}

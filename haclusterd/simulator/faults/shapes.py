@@ -82,7 +82,7 @@ class Shape:
     meta: tuple[tuple[str, str], ...] = ()
     """Of the clone."""
     is_first: bool = False
-    """Of a member: it stands before the other one."""
+    """Of a member: it comes before the other one."""
 
     def __str__(self) -> str:
         words = " ".join(f"{name}={value}" for name, value in self.meta)

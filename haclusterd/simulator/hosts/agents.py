@@ -77,7 +77,7 @@ class Manners:
     """Share of actions that fail."""
     hang: float = 0.0
     reloads: bool = False
-    """Agents can take another pidfile over while what they run goes on: it is found and ended by that from then on."""
+    """Agents can take another pidfile over while their service runs: it is found and ended by that from then on."""
     units: bool = False
     """Services are units of the host's systemd."""
     hasty_units: bool = False
@@ -184,7 +184,7 @@ class HostAgents:
 
     @property
     def can_reload(self) -> bool:
-        """Whether agents take another pidfile over while what they run goes on."""
+        """Whether agents take another pidfile over while their service runs."""
         return self._fates.manners.reloads
 
     def begin(self, call: AgentCall, at_end: Callable[[ExecutionStatus, int], None]) -> None:
@@ -229,7 +229,7 @@ class HostAgents:
             running.events.append(life.after(end_us, lambda: self._finish(running, fate)))
 
     def kill(self, key: str, status: ExecutionStatus) -> None:
-        """SIGKILL to its process group; a job goes on, and is waited for no more."""
+        """SIGKILL to its process group; a job continues, and is not waited for any more."""
         running = self._boot.runtime.get(key)
         if not isinstance(running, _Running) or running.is_ended:
             return
@@ -256,7 +256,7 @@ class HostAgents:
             self._truth.arrival_begins(target, call.resource, is_seen=fate.is_arrival_seen)
 
     def _hand_over(self, running: _Running) -> None:
-        """Let the service go on on the other host, in the boot in which it has been brought there."""
+        """Let the service continue on the other host, in the boot in which it has been brought there."""
         resource, target = running.call.resource, _target(running.call)
         is_same_boot = running.target_boot is not None and running.target_boot == self._truth.boot_of(target)
         is_found = self._truth.is_active(self.node, resource) and self._finds(running.call)
@@ -277,7 +277,7 @@ class HostAgents:
         return [cast("_Running", record) for _, record in sorted(self._boot.runtime.items())]
 
     def forget(self, key: str) -> None:
-        """Remove an action's record; that of a job that goes on stays until it is done."""
+        """Remove an action's record; that of a job that continues stays until it is done."""
         running = self._boot.runtime.get(key)
         if isinstance(running, _Running) and running.is_let_go and not running.is_ended:
             return

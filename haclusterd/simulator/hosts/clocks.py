@@ -1,7 +1,7 @@
 """A host's clocks: CLOCK_BOOTTIME, which starts at the boot and drifts, and a wall clock that jumps.
 
 A machine that is paused takes its clocks with it or not, as hypervisors do: KVM's own clock stands still while QEMU
-has stopped the machine, the time stamp counter goes on.
+has stopped the machine, the time stamp counter continues.
 """
 
 import random

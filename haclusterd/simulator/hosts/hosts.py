@@ -78,7 +78,7 @@ class Unit:
         self.starts = 0
         self._is_renewing = False
         self.changed_us = 0
-        """When it was last started, killed, stopped or let go on."""
+        """When it was last started, killed, stopped or let continue."""
 
     def launch(self, boot: Boot) -> None:
         """Start the process in a boot, unless it is running or stopped by a person."""
@@ -109,7 +109,7 @@ class Unit:
         thread.pause()
 
     def unhang(self, thread: Life) -> None:
-        """Let it go on."""
+        """Let it continue."""
         self._say(f"let a thread go on ({thread.name}) of")
         thread.resume()
 
@@ -199,7 +199,7 @@ class Host:
         self.feeds_held_back = 0
         """How often its pacer was stopped between its look at the clock and its write to the device."""
         self.changed_us = 0
-        """When it last booted, died, stalled or went on."""
+        """When it last booted, died, stalled or continued."""
         self.pacer = Unit(self, "pacer")
         self.brain = Unit(self, "brain")
         self._truth = truth

@@ -140,7 +140,7 @@ class Truth:
         return self._makers.get(Holding(resource, node), asked) == asked
 
     def boot_of(self, node: NodeName) -> int | None:
-        """Return which boot of a host goes on; None when it has no power."""
+        """Return the present boot of a host; None when it has no power."""
         return self._boots[node] if node in self._powered else None
 
     def starting_on(self, node: NodeName) -> frozenset[ResourceId]:

@@ -55,7 +55,7 @@ class SimulatedWatchdog:
             self._life.freeze()
 
     def thaw(self) -> None:
-        """Its machine goes on."""
+        """Its machine continues."""
         if self._frozen_at_us is not None:
             self.due_us += self._world.now_us - self._frozen_at_us
             self._frozen_at_us = None

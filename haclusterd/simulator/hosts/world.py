@@ -222,7 +222,7 @@ class Life:
         self._judge_running()
 
     def resume(self) -> None:
-        """Let it go on: what was held happens now, in order."""
+        """Let it continue: what was held happens now, in order."""
         self._is_paused = False
         self._judge_running()
         self._release()
@@ -234,7 +234,7 @@ class Life:
             self.pause()
 
     def thaw(self) -> None:
-        """Let it go on where it was; harmless when it is not frozen."""
+        """Let it continue where it was; harmless when it is not frozen."""
         frozen, self._frozen = self._frozen, None
         for left_us, event in frozen or ():
             self.world._push(self.world.now_us + left_us, event)

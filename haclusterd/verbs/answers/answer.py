@@ -29,7 +29,7 @@ class Answer:
     SCHEMA: ClassVar[str]
     """`haclusterd.NAME/VERSION`, the first field of its JSON."""
     HAS_REPORTS: ClassVar[bool] = True
-    """Whether the reports stand beside its fields."""
+    """Whether the reports are beside its fields."""
 
 
 Record = TypeVar("Record")

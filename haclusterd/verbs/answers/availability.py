@@ -12,7 +12,7 @@ class ShownOutage:
 
     since: int
     until: int | None
-    """Null: it goes on."""
+    """Null: it has not ended."""
     ms: int
     cause: str
     """The first that was unplanned; the first, where none was."""
@@ -49,7 +49,7 @@ class ServiceAvailability:
     longest_ms: int
     """The longest unplanned outage that has ended."""
     outages: tuple[ShownOutage, ...]
-    """The newest of the time that was asked for, oldest first; without `since` only one that goes on."""
+    """The newest of the time that was asked for, oldest first; without `since` only one that has not ended."""
     judged_by: str = ""
     """Of a group: its last member, which is started last and stopped first; empty: it is no group."""
 

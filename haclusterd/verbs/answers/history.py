@@ -73,7 +73,7 @@ class Followed(Answer):
     events: tuple[FollowedEvent, ...]
     missing: MissingEntries | None
     next: str
-    """The position to go on from."""
+    """The position to continue from."""
     has_more: bool
     is_behind: bool
     """Whether this node has not all of it yet."""

@@ -235,7 +235,7 @@ def test_a_class_in_a_union_needs_a_tag_and_is_written_by_it_alone() -> None:
     class Other:
         size: int
 
-    with pytest.raises(TypeError, match="Other stands in a union and has no tag"):
+    with pytest.raises(TypeError, match="Other is in a union and has no tag"):
         Shapes(tags={Renamed: "Older"}).shape_of(Renamed | Other)
     shape = Shapes(tags={Renamed: "Older", Other: "Other"}).shape_of(Renamed | Other)
     assert shape.write(Renamed(3)) == {"Older": {"size": 3}}

@@ -119,7 +119,7 @@ def test_all_formats_say_the_same() -> None:
         ("role r read", 1, Code.EXPECTED, "a shortcut"),
         ("role r read meat:web", 1, Code.UNEXPECTED, "meta"),
         ("role r read location", 1, Code.UNEXPECTED, "write location:NAME"),
-        ("role r read ref:web attribute:x", 1, Code.UNEXPECTED, "beside type:"),
+        ("role r read ref:web attribute:x", 1, Code.UNEXPECTED, "with type:"),
         ("role r read cib\nacl_target bad/name r", 2, Code.BAD_ID, "the name of a user"),
         ("role r read cib\nacl_target a r\nacl_target a r", 3, Code.DUPLICATE_ID, ""),
     ],

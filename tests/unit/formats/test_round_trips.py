@@ -92,7 +92,7 @@ def test_what_stands_in_a_reference_is_left_out_by_name() -> None:
     template += 'interval="{}"/></operations></primitive>'
     text = template.format("a", 'id="ops"', "one", "10s") + template.format("b", 'id-ref="ops"', "two", "20s")
     (found,) = read_configuration(cib(resources=text), "cib.xml").reports
-    assert found.message == "left out: what stands in <operations id-ref=ops>: it refers to another one"
+    assert found.message == "left out: what is in <operations id-ref=ops>: it refers to another one"
 
 
 def test_the_name_of_a_list_of_operations_is_kept() -> None:
@@ -131,7 +131,7 @@ def test_what_a_status_says_in_vain_is_left_out_by_name() -> None:
     stray = '<transient_attributes id="1"><nvpair id="x" name="up" value="1"/></transient_attributes>'
     lines = report_lines(read(cib(status=f'<node_state id="1" uname="n1" {MEMBER}>{record}{stray}</node_state>')))
     assert [each.partition(": left out: ")[2] for each in lines] == [
-        "the attribute up: it stands in no <instance_attributes>",
+        "the attribute up: it is in no <instance_attributes>",
         "the record web_last_0: its rc-code=-1 is no exit status",
     ]
 

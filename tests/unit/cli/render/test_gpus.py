@@ -25,7 +25,10 @@ def table(*devices: ShownDevice, node: NodeOfDevices = NODE) -> list[str]:
 
 
 def test_what_is_wrong_with_a_device_stands_below_it_and_no_line_is_wider_than_a_terminal() -> None:
-    why = "remap-pending: a row of memory waits for a reset to be replaced; programs that it does not concern may go on"
+    why = (
+        "remap-pending: a row of memory waits for a reset to be replaced; "
+        "programs that it does not concern may continue"
+    )
     lines = table(
         device(1, state="degraded", reasons=(why,), claims=(ShownClaim("llm", 0, is_over=False),)), device(2)
     )
@@ -33,7 +36,7 @@ def test_what_is_wrong_with_a_device_stands_below_it_and_no_line_is_wider_than_a
         "n1: 1/2 can be used, NVIDIA H200 143771 MiB, driver 570.86.10",
         "  GPU-779be6a7-aaff-5cf8-9307-61b6eadcd651  0000:1a:00.0  degraded  llm",
         "      remap-pending: a row of memory waits for a reset to be replaced; programs",
-        "      that it does not concern may go on (5.0 s ago)",
+        "      that it does not concern may continue (5.0 s ago)",
         "  GPU-779be6a7-aaff-5cf8-9307-61b6eadcd652  0000:2a:00.0  ok        -",
     ]
     assert max(map(len, lines)) <= WIDTH

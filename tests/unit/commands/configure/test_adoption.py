@@ -245,12 +245,12 @@ def test_what_cannot_run_here_is_refused_with_its_line_and_changes_nothing(text:
             f'<meta_attributes id="x">{pair("resource-stickiness", "inf")}</meta_attributes>')),
          "warning cib.xml:5: a: resource-stickiness: not a score: 'inf'; 0 counts instead, as in Pacemaker", None),
         (cib(nodes=NODES, resources=SEVERAL, constraints=ordered("a b", "gone c")),
-         "warning cib.xml:6: left out: constraint o: there is no resource gone; what stands before it counts, as in "
+         "warning cib.xml:6: left out: constraint o: there is no resource gone; what comes before it counts, as in "
          "Pacemaker", "once it is defined: crm configure order o { a b $id=s0 } { gone c $id=s1 }"),
         (cib(nodes=NODES, resources=SEVERAL, constraints=ordered("a gone", "b c")),
          "warning cib.xml:6: left out: constraint o: there is no resource gone, as in Pacemaker", None),
         (cib(nodes=NODES, resources=SEVERAL, constraints=colocated("a b gone")),
-         "warning cib.xml:6: left out: constraint o: there is no resource gone; what stands before it counts, as in "
+         "warning cib.xml:6: left out: constraint o: there is no resource gone; what comes before it counts, as in "
          "Pacemaker", None),
         (cib(nodes=NODES, resources=SEVERAL, constraints=colocated("a", "gone", "b c")),
          "warning cib.xml:6: left out: constraint o: there is no resource gone; in Pacemaker the sets without it count",

@@ -253,7 +253,7 @@ def test_nodes_and_fencing_levels() -> None:
         (cib(more='<fencing-topology><fencing-level id="f" index="10" devices="a" target="n1"/></fencing-topology>'),
          "warning cib.xml:7: left out: <fencing-level index=10>: Pacemaker ignores it too"),
         (cib(more='<tags><tag id="t" description="d"><obj_ref id="web"/></tag></tags>'),
-         "warning cib.xml:7: left out: <tag description>: descriptions stand at resources here"),
+         "warning cib.xml:7: left out: <tag description>: only resources have a description here"),
         (cib(constraints='<rsc_location id="l" rsc="web"><rule id="r"><date_expression id="d" operation="date_spec">'
              '<date_spec id="s" hours="1,3" weekdays="1-5"/></date_expression></rule></rsc_location>'),
          "warning cib.xml:6: left out: <date_spec hours>: '1,3' is no number or range of numbers, and"),

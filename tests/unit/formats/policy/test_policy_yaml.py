@@ -245,7 +245,7 @@ constraints:
         ("properties:\n  a: @b", "put the value in quotes"),
         ("properties:\n  a: &.", "put the value in quotes"),
         ("properties:\n  a: 'b", "close it"),
-        ("properties:\n  a: 1\nb\n", "write NAME: VALUE; indent what goes on from above"),
+        ("properties:\n  a: 1\nb\n", "write NAME: VALUE; indent continuation lines"),
         ("properties:\n  a: 1\n 2", "indent it like its neighbours"),
         ("properties: {a: }", 'write "" for an empty value'),
         ("constraints: [{location: l, resource: r, node: n}]", "add score: ..."),
