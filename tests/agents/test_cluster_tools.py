@@ -89,7 +89,7 @@ DIALOGUES = {
 
 
 @pytest.mark.parametrize("name", DIALOGUES)
-def test_a_dialogue(name: str, daemon: AnsweringDaemon) -> None:
+def test_tools_print_what_pacemakers_print(name: str, daemon: AnsweringDaemon) -> None:
     daemon.cluster.state("n3", NodeState.LOST)
     for line in DIALOGUES[name].strip().splitlines():
         command, _, expected = (part.strip() for part in line.partition("->"))

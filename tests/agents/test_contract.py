@@ -104,7 +104,7 @@ def test_metadata_is_complete(name: str) -> None:
 
 
 @every_agent
-def test_life(agent: AgentUnderTest) -> None:
+def test_start_stop_and_monitor_are_idempotent_and_agree(agent: AgentUnderTest) -> None:
     assert agent.code("monitor", CRM_meta_interval="0") == NOT_RUNNING
     assert agent.code("stop") == OK
     assert agent.code("start") == OK

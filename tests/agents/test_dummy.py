@@ -21,13 +21,17 @@ def test_scripted_results_change_nothing(make_agent: Callable[..., AgentUnderTes
 
 
 @pytest.mark.parametrize("parameters", [{"op_sleep": "0.5"}, {"sleep_start": "0.5"}])
-def test_delays(make_agent: Callable[..., AgentUnderTest], parameters: dict[str, str]) -> None:
+def test_a_start_takes_the_configured_delay(
+    make_agent: Callable[..., AgentUnderTest], parameters: dict[str, str]
+) -> None:
     begun = time.monotonic()
     make_agent("dummy").code("start", **parameters)
     assert time.monotonic() - begun >= 0.5
 
 
-def test_record(make_agent: Callable[..., AgentUnderTest], tmp_path: Path) -> None:
+def test_each_action_is_appended_to_the_record_with_its_exit_code(
+    make_agent: Callable[..., AgentUnderTest], tmp_path: Path
+) -> None:
     record = tmp_path / "record"
     agent = make_agent("dummy", record=str(record))
     for action in ("monitor", "start", "monitor", "stop"):

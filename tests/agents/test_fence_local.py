@@ -94,7 +94,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
         assert time.monotonic() < end, "the condition never held"
 
 
-def test_metadata() -> None:
+def test_metadata_is_the_golden_text_and_names_every_action() -> None:
     command = [AGENTS / "fence_local"]
     done = subprocess.run(command, input="action=metadata\n", capture_output=True, text=True, check=True)
     assert done.stdout == GOLDEN.read_text()
@@ -161,7 +161,9 @@ def test_list_and_monitor(cluster: LocalCluster) -> None:
         ("explode", "n1", "unsupported action"),
     ],
 )
-def test_refusals(cluster: LocalCluster, action: str, node: str | None, words: str) -> None:
+def test_an_impossible_request_is_refused_with_its_reason(
+    cluster: LocalCluster, action: str, node: str | None, words: str
+) -> None:
     for name in ("n1", "n9"):
         (cluster.directory / f"{name}.node").touch()
     done = cluster.fence(action, node)

@@ -29,7 +29,7 @@ def test_each_call_has_its_step_and_the_last_one_goes_on(flaky: AgentUnderTest) 
     assert (done.returncode, "scripted: exit code 9 was asked for" in done.stderr) == (9, True)
 
 
-def test_roles(flaky: AgentUnderTest) -> None:
+def test_promote_and_demote_follow_the_configured_behaviour(flaky: AgentUnderTest) -> None:
     assert flaky.code("promote") == NOT_RUNNING
     assert flaky.code("start") == OK
     assert flaky.code("promote", on_promote="twice") == ERROR

@@ -46,13 +46,17 @@ def test_start_ends_by_itself_where_only_the_action_has_a_timeout(make_http: Cal
 @pytest.mark.parametrize(
     ("expect", "code"), [("503", OK), ("200-399,503", OK), ("200-399", ERROR), ("500-599", OK), ("404", ERROR)]
 )
-def test_expected_status(make_http: Callable[..., AgentUnderTest], expect: str, code: int) -> None:
+def test_a_start_succeeds_only_with_an_expected_status(
+    make_http: Callable[..., AgentUnderTest], expect: str, code: int
+) -> None:
     agent = make_http(status="503 Busy")
     assert agent.code("start", expect_status=expect, ready_timeout=ready_timeout(code)) == code
 
 
 @pytest.mark.parametrize(("expect", "code"), [("hello", OK), ("goodbye", ERROR)])
-def test_expected_body(make_http: Callable[..., AgentUnderTest], expect: str, code: int) -> None:
+def test_a_start_succeeds_only_with_the_expected_body(
+    make_http: Callable[..., AgentUnderTest], expect: str, code: int
+) -> None:
     assert make_http().code("start", expect_body=expect, ready_timeout=ready_timeout(code)) == code
 
 
@@ -70,7 +74,9 @@ def ready_timeout(code: int) -> str | None:
         {"expect_status": "ok"},
     ],
 )
-def test_impossible_values(make_http: Callable[..., AgentUnderTest], wrong: dict[str, str]) -> None:
+def test_impossible_parameters_are_not_configured(
+    make_http: Callable[..., AgentUnderTest], wrong: dict[str, str]
+) -> None:
     assert make_http().code("validate-all", **wrong) == NOT_CONFIGURED
 
 

@@ -18,7 +18,7 @@ STORIES = {
 
 
 @pytest.mark.parametrize("name", STORIES)
-def test_a_story(name: str) -> None:
+def test_a_level_follows_its_samples(name: str) -> None:
     samples, levels = (text.split() for text in STORIES[name])
     track = begin(0)
     found = []

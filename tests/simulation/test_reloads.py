@@ -77,7 +77,7 @@ def test_what_a_cut_off_reload_left_is_found_before_it_starts_on_another_node(
 
 @pytest.mark.parametrize("code", [1, 7])
 @pytest.mark.parametrize("fate", [EARLY, LATE], ids=["by the newer", "by the older"])
-def test_so_it_is_with_a_reload_that_failed(fate: Fate, code: int) -> None:
+def test_what_a_failed_reload_left_is_found_before_it_starts_on_another_node(fate: Fate, code: int) -> None:
     failing = Fate(fate.duration_ms, exit_code=code, effect_at_percent=fate.effect_at_percent)
     cluster = reloading(failing)
     cluster.edit([configurations.prefers("db", N2, 1000)])

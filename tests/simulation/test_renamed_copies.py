@@ -126,7 +126,7 @@ def test_a_service_that_is_renamed_has_stopped_before_it_starts_under_its_new_na
 
 
 @pytest.mark.parametrize("meanwhile", [_nothing, _the_stopping_daemon_dies, _its_host_dies, _the_dc_dies])
-def test_so_it_has_when_it_gets_back_the_name_under_which_it_ran_before(
+def test_a_service_that_gets_its_former_name_back_has_stopped_before_it_starts_under_it(
     meanwhile: Callable[[Cluster, NodeName], None],
 ) -> None:
     cluster = formed(service("db"))

@@ -35,15 +35,19 @@ def test_a_token_is_made_once_and_revoked() -> None:
 
 def test_two_names_never_share_a_token_and_there_are_not_too_many() -> None:
     made = put(Cib(), token("a"))
-    assert put(made.cib, token("b"), 2).refusal is not None
+    same = put(made.cib, token("b"), 2).refusal
+    assert same is not None
+    assert same.code is RefusalCode.DUPLICATE_KEY
     cib = Cib()
     for number in range(TOKENS_MAX):
         cib = put(cib, token(f"t{number}", f"hacl_{number}"), number + 1).cib
     full = put(cib, token("more", "hacl_more"), TOKENS_MAX + 1)
     assert full.refusal is not None
-    assert "revoke some" in full.refusal.text
+    assert full.refusal.code is RefusalCode.WRONG_NODE_STATE
 
 
 def test_what_is_no_digest_is_refused() -> None:
     bad = AddApiToken(ApiToken("a", "hacl_the_token_itself", "admin"), "root@n1")
-    assert put(Cib(), bad).refusal is not None
+    refusal = put(Cib(), bad).refusal
+    assert refusal is not None
+    assert refusal.code is RefusalCode.DUPLICATE_KEY

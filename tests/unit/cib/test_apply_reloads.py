@@ -179,7 +179,7 @@ def test_what_is_promoted_stays_so_when_it_is_reloaded() -> None:
     assert not history_says_promoted(cluster.history)
 
 
-def test_so_it_is_when_its_monitor_is_cancelled_afterwards() -> None:
+def test_it_stays_promoted_when_its_monitor_is_cancelled_after_the_reload() -> None:
     cluster = promoted_and_reloaded()
     cluster.issue(by(order("monitor", ActionName.MONITOR, interval_ms=MONITOR_MS, target=ExitCode.PROMOTED), NEWEST))
     cluster.answers("monitor", "monitor", ExitCode.PROMOTED, interval_ms=MONITOR_MS)
@@ -188,7 +188,7 @@ def test_so_it_is_when_its_monitor_is_cancelled_afterwards() -> None:
     assert history_says_promoted(cluster.history)
 
 
-def test_so_it_is_where_only_a_probe_has_found_it() -> None:
+def test_what_only_a_probe_found_promoted_stays_so_when_it_is_reloaded() -> None:
     cluster = Cluster()
     cluster.issue(replace(order("probe", ActionName.MONITOR), is_probe=True))
     cluster.must(record(result("probe", "monitor", ExitCode.PROMOTED)))

@@ -37,7 +37,9 @@ def holding(state: TicketState) -> Cib:
         (holding(HELD), TicketChange.DELETE, {}),
     ],
 )
-def test_changes(cib: Cib, change: TicketChange, expected: dict[str, TicketState]) -> None:
+def test_a_ticket_is_granted_revoked_put_on_standby_activated_and_deleted(
+    cib: Cib, change: TicketChange, expected: dict[str, TicketState]
+) -> None:
     assert after(cib, change) == (expected, [f"ticket paris: {change} by root@n1: planned"])
 
 

@@ -28,7 +28,7 @@ def context() -> Context:
     return Context(Cib(configuration=configuration, status=Status(alerts=queue)), now=WallTime(0), author="root@n1")
 
 
-def test_every_recipient() -> None:
+def test_the_list_has_a_row_for_every_recipient() -> None:
     answer = alert.show(context(), Arguments({"name": ""})).answer
     assert answer is not None
     rows = [(row.id, row.recipient, row.select, row.timeout_ms, row.is_enabled, row.waiting, row.dropped)
@@ -49,7 +49,7 @@ def test_one_alert_or_recipient() -> None:
         assert [row.id for row in answer.alerts] == ids
 
 
-def test_there_is_none_of_that_name() -> None:
+def test_an_unknown_name_is_refused() -> None:
     outcome = alert.show(context(), Arguments({"name": "mial"}))
     assert [str(each.code) for each in outcome.reports] == ["UNKNOWN_OBJECT"]
 

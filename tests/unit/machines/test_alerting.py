@@ -62,7 +62,7 @@ def test_each_recipient_gets_one_after_the_other_and_waits_for_nobody() -> None:
     assert [(each.key, each.sequence) for each in alerting.step(state, Instant(2)).calls] == [("r2", 2)]
 
 
-def test_so_many_at_a_time() -> None:
+def test_a_bounded_number_of_agents_is_called_at_a_time() -> None:
     many = [Alert(f"a{number}", "/agent") for number in range(AT_ONCE + 2)]
     alerting, state = machine(), cib(*many, events=1)
     first = alerting.step(state, Instant(0))
@@ -132,7 +132,7 @@ def test_a_recipients_own_words_come_first() -> None:
     assert call.environment["CRM_alert_recipient"] == "x"
 
 
-def test_incidents() -> None:
+def test_alike_events_within_the_incident_interval_are_one_call_that_counts_them() -> None:
     alert = Alert("a", "/agent", meta=(AttributeSet("m", (("incident-interval", "10s"),)),))
     alerting, state = machine(), cib(alert, events=4)
     late = tuple(replace(each, at=WallTime(AT + each.sequence * 4_000)) for each in state.status.alerts.pending)

@@ -49,7 +49,7 @@ def test_results_fit_into_entries_whatever_was_printed(character: str) -> None:
     assert max(len(each.results) for each in commands) <= RESULTS_MAX
 
 
-def test_so_does_a_start_whose_agent_has_thousands_of_parameters() -> None:
+def test_the_result_of_a_start_with_thousands_of_parameters_fits_into_an_entry() -> None:
     names = tuple(f"parameter_{number}" for number in range(20_000))
     (few,) = answered(1, "", code=0, names=names[:3])
     (many,) = answered(1, "", code=0, names=names)

@@ -126,7 +126,9 @@ def test_five_voters_take_the_majority_th_newest() -> None:
         ([], 0, None),
     ],
 )
-def test_majority_newest(votes: list[int | None], voters: int, newest: int | None) -> None:
+def test_the_newest_instant_that_a_majority_has_reached(
+    votes: list[int | None], voters: int, newest: int | None
+) -> None:
     assert majority_newest([None if vote is None else Instant(vote) for vote in votes], voters) == newest
 
 

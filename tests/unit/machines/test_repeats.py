@@ -24,7 +24,7 @@ def walks(repeats: Repeats, every_ms: int, span_ms: int) -> list[int]:
     return begun
 
 
-def test_so_often_at_once_then_with_pauses_that_grow_to_a_bound() -> None:
+def test_a_plan_repeats_a_few_times_at_once_then_with_pauses_that_grow_to_a_bound() -> None:
     begun = walks(Repeats(), 50, 60_000)
     assert begun[:FREE_REPEATS] == list(range(0, 50 * FREE_REPEATS, 50))
     gaps = [later - earlier for earlier, later in zip(begun[FREE_REPEATS - 1 :], begun[FREE_REPEATS:], strict=False)]

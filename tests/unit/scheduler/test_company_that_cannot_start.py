@@ -119,6 +119,6 @@ CASES = (
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_actions(case: Case) -> None:
+def test_the_plan_has_the_expected_actions_in_the_expected_order(case: Case) -> None:
     assert actions_of(case) == sorted(case.actions)
     assert missing_orders(case) == []

@@ -80,7 +80,7 @@ def test_a_start_that_nobody_wants_any_more_holds_back_the_other_name(shape: str
     cluster.settle()
 
 
-def test_so_does_what_runs_under_a_name_that_is_configured_no_more() -> None:
+def test_what_runs_under_a_name_that_is_configured_no_more_holds_back_the_start_under_its_new_name() -> None:
     """Everything was probed already, so nothing else makes the start wait."""
     cluster = formed()
     renamed = DEVICE + PLAIN.replace("left", "shop").format(shop="1", right="2", more="")

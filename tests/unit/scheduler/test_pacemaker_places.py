@@ -207,7 +207,7 @@ def test_a_number_in_the_place_of_a_colour_is_read_likewise(value: str, place: s
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_changes(case: Case) -> None:
+def test_the_plan_changes_what_pacemaker_changes(case: Case) -> None:
     assert changes(case.text) == sorted(case.changes)
 
 
@@ -298,7 +298,7 @@ ACTIONS = (
 
 
 @pytest.mark.parametrize("case", ACTIONS, ids=lambda case: case.name)
-def test_actions(case: PlanCase) -> None:
+def test_the_plan_has_the_actions_of_pacemaker_in_its_order(case: PlanCase) -> None:
     assert actions_of(case) == sorted(case.actions)
     assert missing_orders(case) == []
 

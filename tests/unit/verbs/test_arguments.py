@@ -44,7 +44,7 @@ SCHEMA = (
         ({"colour": "red", "count": 0}, [Code.UNKNOWN_ARGUMENT, Code.MISSING_ARGUMENT, Code.BAD_ARGUMENT]),
     ],
 )
-def test_check(given_values: dict[str, Any], codes: list[Code]) -> None:
+def test_arguments_that_do_not_fit_the_schema_are_all_reported(given_values: dict[str, Any], codes: list[Code]) -> None:
     _, reports = check("test", SCHEMA, given_values)
     assert [report.code for report in reports] == codes
 

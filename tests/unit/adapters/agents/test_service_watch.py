@@ -38,7 +38,9 @@ def process(pid: int, parent: int = 1, *, order: str | None = None, instance: st
         ([process(pid) for pid in range(1, 20)], list(range(1, 9))),
     ],
 )
-def test_roots(processes: list[MarkedProcess], roots: list[int]) -> None:
+def test_the_first_processes_of_a_resource_that_no_action_in_progress_owns_are_watched(
+    processes: list[MarkedProcess], roots: list[int]
+) -> None:
     assert [root.pid for root in find_roots(processes, "r1", {"busy"})] == roots
 
 

@@ -227,7 +227,9 @@ async def test_a_killed_program_whose_helper_outlives_the_kill_is_still_alive(
 
 
 @needs_namespaces
-async def test_so_is_an_adopted_one(starter: Starter, held_back: HeldBack, until) -> None:
+async def test_an_adopted_program_is_not_reported_gone_while_its_helper_is_alive(
+    starter: Starter, held_back: HeldBack, until
+) -> None:
     before = subprocess.Popen(["/bin/sh", "-c", "unshare --pid --fork sleep 5015; true"], start_new_session=True)
     await until(lambda: first_below(before.pid))
     late, gone = starter.processes._clock.now() + 60_000, asyncio.Event()

@@ -4,6 +4,7 @@ import pytest
 
 from haclusterd.cib import apply as apply_module
 from haclusterd.cib.apply_alerts import record_alerts
+from haclusterd.cib.changes import RefusalCode
 from haclusterd.cib.commands import (
     Command,
     Envelope,
@@ -62,7 +63,7 @@ def with_state(cib: Cib, state: NodeState) -> Cib:
         (NodeState.ONLINE, NodeState.ONLINE, []),
     ],
 )
-def test_nodes(was: NodeState, becomes: NodeState, said: list[str]) -> None:
+def test_a_change_between_member_and_lost_is_an_event(was: NodeState, becomes: NodeState, said: list[str]) -> None:
     before = with_state(alerted(DEFAULT), was)
     found = events(before, with_state(before, becomes))
     assert [(each.kind, each.node, each.description) for each in found] == [
@@ -77,7 +78,7 @@ def test_nodes(was: NodeState, becomes: NodeState, said: list[str]) -> None:
         (FenceOutcome.TIMEOUT, 1, "Operation reboot of n2 by n1: Timed out (slow)"),
     ],
 )
-def test_fencing(outcome: FenceOutcome, code: int, text: str) -> None:
+def test_a_fencing_that_ended_is_one_event_with_its_outcome(outcome: FenceOutcome, code: int, text: str) -> None:
     record = FencingRecord(FenceKey("f1"), N2, LIFE, FenceAction.REBOOT, None, N1, outcome, "slow", AT, AT, "lost")
     before = alerted(DEFAULT)
     (event,) = events(before, after(before, fencing_history=(record,)))
@@ -97,7 +98,7 @@ def test_fencing(outcome: FenceOutcome, code: int, text: str) -> None:
         (replace(EVERY, recipients=(AlertRecipient("r", "x"),)), "rack", 1),
     ],
 )
-def test_attributes(alert: Alert, name: str, count: int) -> None:
+def test_a_node_attribute_is_an_event_for_alerts_that_select_it(alert: Alert, name: str, count: int) -> None:
     before = alerted(alert)
     then = after(before, nodes={**before.status.nodes, N2: replace(before.status.nodes[N2], attributes={name: "7"})})
     found = events(before, then, SetTransientAttribute(N2, name, "7"))
@@ -154,9 +155,10 @@ def test_what_everybody_had_is_forgotten() -> None:
     assert ahead.delivered == {"a": 6, "b": 4}
 
 
-def test_a_dc_of_before_is_not_believed() -> None:
-    verdict = record_alerts(alerted(DEFAULT), RecordAlerts(Term(2), {"a": 5}), entry())
-    assert verdict.refusal is not None
+def test_records_of_an_older_dc_are_refused() -> None:
+    refusal = record_alerts(alerted(DEFAULT), RecordAlerts(Term(2), {"a": 5}), entry()).refusal
+    assert refusal is not None
+    assert refusal.code is RefusalCode.OLD_TERM
 
 
 def test_a_test_is_for_those_who_are_named_and_nobody_else_is_called() -> None:
@@ -180,7 +182,9 @@ def test_a_test_is_for_those_who_are_named_and_nobody_else_is_called() -> None:
 @pytest.mark.parametrize("recipients", [(), ("nobody",)])
 def test_a_test_of_nobody_is_refused(recipients: tuple[str, ...]) -> None:
     put = Envelope(RequestId("q"), N1, AT, RequestAlertTest(recipients, "root", ""))
-    assert apply_module.apply(alerted(DEFAULT), put, index=9, term=Term(3)).refusal is not None
+    refusal = apply_module.apply(alerted(DEFAULT), put, index=9, term=Term(3)).refusal
+    assert refusal is not None
+    assert refusal.code is RefusalCode.CONFIGURATION_CONFLICT
 
 
 def test_events_of_one_entry_have_its_incident() -> None:

@@ -47,7 +47,9 @@ def remaining(configuration: Configuration) -> str:
         ("la la", False, "a b c g single lg o n1 ghost cib-bootstrap-options"),
     ],
 )
-def test_what_goes(ids: str, cascade: bool, left: str) -> None:
+def test_delete_removes_the_named_objects_and_with_cascade_what_depends_on_them(
+    ids: str, cascade: bool, left: str
+) -> None:
     configuration, reports = delete(stopped().cib, ids.split(), cascade=cascade, is_forced=False)
     assert [report.message for report in reports] == []
     assert remaining(configuration) == left

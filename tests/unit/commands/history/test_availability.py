@@ -105,7 +105,7 @@ def test_without_quorum_nothing_is_up_since_the_last_news() -> None:
          [(UP, None, 900_000, 910_000), (UNKNOWN, None, 910_000, 920_000), (DOWN, Cause.OTHER, 920_000, NOW)]),
     ],
 )  # fmt: skip
-def test_stretches(
+def test_rows_of_the_history_become_stretches_of_one_state(
     since: int, events: list[Event], now: ServiceAccount, expected: list[tuple[ServiceState, Cause | None, int, int]]
 ) -> None:
     (found,) = stretches_of({"db": now}, events, WallTime(since), NOW).values()

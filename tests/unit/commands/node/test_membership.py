@@ -120,13 +120,13 @@ def test_who_cannot_be_removed_now(cib: Cib, node: str, expected: str) -> None:
         ("10.0.0.2:7400", False, [Code.NOTHING_TO_DO]),
     ],
 )
-def test_addresses(addresses: str, is_forced: bool, expected: list[Code]) -> None:
+def test_an_address_that_is_wrong_or_taken_is_refused(addresses: str, is_forced: bool, expected: list[Code]) -> None:
     outcome = ask("cluster.address", cluster("n1", "n2", "n3"), node="n2", addresses=addresses, is_forced=is_forced)
     assert [code for code in codes(outcome) if code is not Code.REQUESTED] == expected
     assert bool(outcome.commands) is not bool(expected)
 
 
-def test_votes() -> None:
+def test_a_vote_is_taken_and_given_unless_that_is_impossible_or_so_already() -> None:
     cib = cluster("n1", "n2", "n3")
     off = ask("cluster.vote", cib, node="n3", state="off")
     (change,) = off.commands

@@ -196,7 +196,7 @@ def test_blocks_have_rules() -> None:
         ("primitive p Dummy params @nothing", "UNKNOWN_OBJECT", 1),
     ],
 )
-def test_refused(text: str, code: str, column: int) -> None:
+def test_a_wrong_statement_is_refused_with_code_and_column(text: str, code: str, column: int) -> None:
     assert report_lines("# first line\n" + text) == [(code, 2, column)]
 
 

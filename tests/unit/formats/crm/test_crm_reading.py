@@ -371,7 +371,7 @@ def test_words_from_a_shell() -> None:
         ("monitor p:Chief 10s", "BAD_VALUE", 9),
     ],
 )
-def test_refused(text: str, code: str, column: int) -> None:
+def test_a_wrong_statement_is_refused_with_code_and_column(text: str, code: str, column: int) -> None:
     assert faults("# first line\n" + text) == [(code, 2, column)]
 
 
@@ -383,7 +383,7 @@ def test_refused(text: str, code: str, column: int) -> None:
         ("property $id-ref=x", "$id-ref of a whole section", 10),
     ],
 )  # fmt: skip
-def test_not_yet(text: str, construct: str, column: int) -> None:
+def test_what_is_not_supported_yet_is_refused_by_name(text: str, construct: str, column: int) -> None:
     (report,) = parse_script("# first line\n" + text, "text").reports
     assert (str(report.code), str(report.place)) == ("NOT_YET", f"text:2:{column}")
     assert report.parameters == {"construct": construct}

@@ -199,7 +199,7 @@ def test_values_are_what_they_spell(written: str, value: str | None) -> None:
         ("constraints: [{location: l, resource: r, node: n, score: '${NONE}'}]", "UNDEFINED_VARIABLE", "f:1:58"),
     ],
 )
-def test_refused(text: str, code: str, place: str) -> None:
+def test_a_wrong_document_is_refused_with_code_and_place(text: str, code: str, place: str) -> None:
     assert faults(text) == [(code, place)]
 
 
@@ -418,7 +418,7 @@ def test_all_nouns_are_read_and_written_as_they_are() -> None:
         ("fencing-topology: [{target: n, index: one, devices: [f]}]", "BAD_VALUE", "f:1:39"),
     ],
 )  # fmt: skip
-def test_nouns_refused(text: str, code: str, place: str) -> None:
+def test_a_wrong_object_is_refused_with_code_and_place(text: str, code: str, place: str) -> None:
     assert faults(text) == [(code, place)]
 
 
