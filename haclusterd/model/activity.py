@@ -13,6 +13,7 @@ from haclusterd.model.ocf import BEGINNINGS, ActionName, ExecutionStatus, ExitCo
 from haclusterd.model.orders import Order
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.records import replace
+from haclusterd.model.secrets import is_without_revision
 
 _NOT_PROMOTED = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING})
 """What a monitor answers of an instance that is not promoted; one that fails says nothing about the role."""
@@ -132,13 +133,14 @@ def started_as(status: NodeStatus, resource: ResourceId) -> Order | ResourceHist
 
     It is the open order to start it, or its history; None: nothing may run there, or nobody knows how it was started.
     What has ended and is in doubt again, as after a restart of the daemon, can have been started by hand alone: it is
-    looked for as it is configured, since a secret that its older parameters refer to may be deleted.
+    looked for as it is configured, since a secret that its older parameters refer to may be deleted. So is what was
+    asked for by a secret that did not exist: nothing was run with it.
     """
     for order in status.orders.values():
         if order.resource == resource and order.action in BEGINNINGS:
             return order
     history = status.histories.get(resource)
-    if history is None or history_says_ended(history):
+    if history is None or history_says_ended(history) or any(map(is_without_revision, history.parameters.values())):
         return None
     return history if may_be_active(status, resource) else None
 

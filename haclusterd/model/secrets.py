@@ -88,6 +88,12 @@ def is_reference(value: str) -> bool:
     return value == PACEMAKERS or reference_of(value) is not None
 
 
+def is_without_revision(value: str) -> bool:
+    """Tell whether a parameter in force refers to a secret that did not exist."""
+    found = reference_of(value)
+    return found is not None and found[1] is None
+
+
 def references_of(blocks: Iterable[AttributeSet]) -> Iterable[tuple[str, str]]:
     """Yield the parameters that refer to secrets: parameter and name of the secret."""
     for block in blocks:

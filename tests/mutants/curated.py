@@ -597,8 +597,8 @@ APPLY = (
     ),
     Mutant(
         "started_as",
-        "history is None or history_says_ended(history)",
-        "history is None or not history_says_active(history)",
+        "history_says_ended(history)",
+        "not history_says_active(history)",
         "after a clean-up, what a failed start has left running is looked for as it is configured now",
     ),
     Mutant(

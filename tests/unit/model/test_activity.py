@@ -91,6 +91,15 @@ def test_what_may_be_in_doubt_again_is_looked_for_as_it_was_started_unless_it_is
     assert started_as(replace(status, orders={begun.key: begun}), DB) == begun
 
 
+def test_what_was_asked_for_by_a_secret_that_did_not_exist_was_run_with_nothing() -> None:
+    # Once the secret is made, it is probed by it: by the reference without a value it would be looked for in vain.
+    found = replace(history(record(1, "monitor", ERROR)), parameters={"pidfile": "secret:db", "port": "80"})
+    status = NodeStatus(NodeName("n1"), NodeState.ONLINE, histories={DB: found}, unverified=frozenset({DB}))
+    assert started_as(status, DB) is None
+    of_a_value = replace(found, parameters={"pidfile": "secret:db@5"})
+    assert started_as(replace(status, histories={DB: of_a_value}), DB) == of_a_value
+
+
 @pytest.mark.parametrize(
     ("found", "is_promoted"),
     [
