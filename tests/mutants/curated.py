@@ -38,6 +38,12 @@ ACTIVITY = (
         "a recovered cluster can neither find nor stop what was started with a secret of the lost one, for good",
     ),
     Mutant(
+        "_presence",
+        "not isinstance(error, ssl.SSLError) or isinstance(error, _ENDS)",
+        "False",
+        "a cluster is recovered beside the one that lives, whose daemon was beginning or ending when it was asked",
+    ),
+    Mutant(
         "form_cluster",
         "cib.status.nodes.get(name, NodeStatus(name))",
         "NodeStatus(name)",

@@ -18,6 +18,10 @@ TIMEOUT_S = 2.0
 """For one address: the connection and the handshake."""
 
 
+_ENDS = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+"""Of a TLS connection that is closed in the middle of its handshake."""
+
+
 class Presence(StrEnum):
     """The result at one address."""
 
@@ -26,7 +30,7 @@ class Presence(StrEnum):
     OTHER = "other"
     """Something else listens, or another cluster."""
     UNSURE = "unsure"
-    """Something listens and does not answer: a stopped daemon looks like this."""
+    """Something listens and does not answer, or breaks off: a stopped or busy daemon looks like this."""
     HEARD = "heard"
     """A daemon of that cluster."""
 
@@ -61,9 +65,9 @@ def _presence(cluster: str, address: tuple[str, int]) -> Presence:
     try:
         with stream, context.wrap_socket(stream) as secured:
             certificate = secured.getpeercert(binary_form=True)
-    except TimeoutError:
-        return Presence.UNSURE
-    except OSError:
-        return Presence.OTHER
+    except OSError as error:
+        # What breaks off before it has shown who it is may be a daemon that begins, ends or has too many callers.
+        is_broken_off = not isinstance(error, ssl.SSLError) or isinstance(error, _ENDS)
+        return Presence.UNSURE if is_broken_off else Presence.OTHER
     is_known = certificate is not None and issuer_name_of(certificate) == authority_name(cluster)
     return Presence.HEARD if is_known else Presence.OTHER

@@ -2,6 +2,7 @@
 
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,6 +74,23 @@ def test_who_listens_and_says_nothing_may_be_a_stopped_daemon(monkeypatch: pytes
     monkeypatch.setattr(cluster_probe, "TIMEOUT_S", 0.2)
     with listening() as (_, address):
         assert presence("uuid", address) is Presence.UNSURE
+
+
+@pytest.mark.parametrize("is_reset", [True, False])
+def test_who_breaks_off_before_it_shows_a_certificate_may_be_a_daemon(is_reset: bool) -> None:
+    # Otherwise a cluster is recovered beside the one that lives, from a daemon that was beginning or ending just then.
+    def serve(listener: socket.socket) -> None:
+        stream, _ = listener.accept()
+        with stream:
+            stream.recv(65536)
+            if is_reset:
+                stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    with listening() as (listener, address):
+        thread = threading.Thread(target=serve, args=(listener,))
+        thread.start()
+        assert presence("uuid", address) is Presence.UNSURE
+        thread.join(20)
 
 
 def test_nobody_is_silent() -> None:
