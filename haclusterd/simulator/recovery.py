@@ -84,10 +84,10 @@ def begin_again(cluster: Cluster, settles_within_ms: int) -> None:
 
 
 def _make_secret(cluster: Cluster, service: ResourceId, settles_within_ms: int) -> None:
-    setting = (PIDFILE, f"secret:{SECRET}")
+    name, value = setting = (PIDFILE, f"secret:{SECRET}")
     ask(cluster, "secret.set", {"name": SECRET, "value": "secret.pid"})
-    ask(cluster, "resource.setting", {"resource": service, "section": "params", "action": "set"}
-        | dict(zip(("name", "value"), setting, strict=True)))  # fmt: skip
+    ask(cluster, "resource.setting",
+        {"resource": service, "section": "params", "action": "set", "name": name, "value": value})  # fmt: skip
 
     def runs_by_it() -> bool:
         primitive = cluster.cib.configuration.resources[service]
@@ -98,7 +98,7 @@ def _make_secret(cluster: Cluster, service: ResourceId, settles_within_ms: int) 
 
 
 def _values_of_secrets(cluster: Cluster) -> Mapping[str, str]:
-    """Return what a person knows who has set the secrets of a cluster."""
+    """Return the value of each secret, as the person knows it who has set it."""
     secrets, chance = cluster.cib.secrets, cluster.world.chance("person")
     opened = {
         name: value

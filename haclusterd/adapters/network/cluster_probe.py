@@ -16,8 +16,6 @@ from haclusterd.model.records import dataclass
 
 TIMEOUT_S = 2.0
 """For one address: the connection and the handshake."""
-
-
 _ENDS = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
 """Of a TLS connection that is closed in the middle of its handshake."""
 
