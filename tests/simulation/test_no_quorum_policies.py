@@ -12,6 +12,7 @@ from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import Fate
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.hosts.truth import promoted
+from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster, Shape
 
 DB = ResourceId("db")
@@ -104,6 +105,22 @@ def test_what_demote_has_kept_goes_on_as_the_policy_says_that_is_in_force_then(p
     cluster.edit(with_policy(policy)[:1])
     cluster.run_for(10_000)
     assert (NodeName("n3") in cluster.truth.active_nodes(PG)) is runs_on
+
+
+def test_what_is_managed_again_before_the_lease_is_back_runs_on() -> None:
+    """n1 learns of both changes, and has no lease for longer than any stop may take."""
+    cluster = formed("stop")
+    cluster.switch.set("n1", FaultMode.DEAD)
+    ended = lifetimes(cluster)
+    ask(cluster, "node.maintenance", {"node": "n1"})
+    cluster.run_for(1000)
+    cluster.administer(RequestFence(NodeName("n1"), cluster.incarnation_at("n1"), "a test"))
+    cluster.until(lambda: cluster.state("n1") is NodeState.LOST, 5000, "n1 is lost")
+    cluster.run_for(8000)
+    ask(cluster, "node.maintenance", {"node": "n1", "ready": True})
+    cluster.run_for(20_000)
+    assert not ended
+    assert cluster.node_of("db") == "n1"
 
 
 def test_fence_ends_a_node_that_ran_something_and_no_other() -> None:

@@ -671,7 +671,7 @@ class ExecutorMachine:
         come = alone.stop_what_has_come(situation, self._possibly_active_here, self._origin)
         if come:
             effects.extend(self._condemn_by_policy())
-            effects.append(Note("acting-alone", f"came by migration; {described(come)}"))
+            effects.append(Note("acting-alone", f"recorded only now as possibly active here; {described(come)}"))
         left = alone.leave_what_became_unmanaged(situation)
         if left:
             effects.append(Note("acting-alone", left))

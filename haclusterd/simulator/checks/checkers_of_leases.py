@@ -109,6 +109,8 @@ class NodesWithoutLeaseStop(Checker):
         self._tried: set[tuple[NodeName, ResourceId]] = set()
         self._found: dict[NodeName, set[ResourceId]] = {}
         """What was unmanaged and ran when the node looked at it: it looks once."""
+        self._left: dict[NodeName, frozenset[ResourceId]] = {}
+        """What was unmanaged, or held by that, at any moment without a lease: it is not stopped later."""
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:
         """See `Checker`."""
@@ -131,15 +133,19 @@ class NodesWithoutLeaseStop(Checker):
         if may_run_on or not self.scene.is_at_work(node):
             self._without_since_us.pop(node, None)
             self._found.pop(node, None)
+            self._left.pop(node, None)
             return
         since_us = self._without_since_us.setdefault(node, now_us)
-        if now_us - since_us < self.LIMIT_MS * 1000:
-            return
         running = frozenset(self.scene.services_on(node))
         others = (resource for resource in running if base_of(resource) not in kept.promotable)
         wrong = {resource for resource in others if (node, resource) not in self._tried}
+        if not wrong:
+            return
         found = running.union(self._found.get(node, ()))
-        for resource in sorted(wrong - left_alone(self.scene, node, found)) if wrong else ():
+        left = self._left[node] = self._left.get(node, frozenset()) | left_alone(self.scene, node, found)
+        if now_us - since_us < self.LIMIT_MS * 1000:
+            return
+        for resource in sorted(wrong - left):
             self.object_to(f"{node} has had no lease for {(now_us - since_us) // 1000} ms, and runs {resource} on")
 
     def _kept_by(self, node: NodeName, cib: Cib | None) -> "_Kept":

@@ -249,6 +249,16 @@ def test_what_becomes_unmanaged_while_another_stops_is_left_alone(node: Node) ->
     assert not node.is_empty()
 
 
+def test_what_is_managed_again_before_the_lease_is_back_is_not_stopped_for_that(node: Node) -> None:
+    node.cluster.configure(commands.PutResource(managed("db", "false")))
+    start(node)
+    node.lose_lease()
+    node.cluster.configure(commands.PutResource(managed("db", "true")))
+    node.see()
+    assert node.begun()[1:] == []
+    assert not node.is_empty()
+
+
 def test_a_node_that_is_recorded_as_fenced_stops_what_is_unmanaged_too(node: Node) -> None:
     """By the record nothing runs here: what is managed again starts on another node at once."""
     node.cluster.configure(commands.PutResource(managed("db", "false")))
