@@ -1,12 +1,14 @@
 """Our scheduler against Pacemaker's, on random CIBs; a difference is shrunk to a small CIB that shows it.
 
     python -m tests.fuzzing.differential [--cases 2000] [--seed 1] [--only SEED] [--out DIRECTORY] [--keep]
+        [--themes common,nodes,fence]
 
 For each seed: a configuration, its plan carried out by `crm_simulate`, something happens, and both plan. They must
 agree on where everything is active afterwards, what is fenced, what an administrator would call the change, and the
-actions with their order (levels L1-L4). Those that are a matter of Pacemaker's version stand in known_differences.py.
-A CIB on which crm_simulate does not end, or on which the comparison itself fails, is named and counted apart; the run
-goes on behind each. The last line is for machines:
+actions with their order (levels L1-L4). Themes say which generator draws the configuration, one theme for each seed in
+turn; a rare one goes through up to three transitions, some with failed actions. What is a matter of Pacemaker's version
+stands in known_differences.py. A CIB on which crm_simulate does not end, or on which the comparison itself fails, is
+named and counted apart; the run goes on behind each. The last line is for machines:
 RESULT name=value ...
 """
 
@@ -26,6 +28,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
+from random import Random
 from types import ModuleType
 from typing import Any
 
@@ -37,12 +40,15 @@ from haclusterd.model.records import dataclass, field
 from tests.conformance.public_cases import HARNESS, harness
 from tests.fuzzing.known_differences import cause_of
 from tests.fuzzing.random_cibs import disturb, generate
+from tests.fuzzing.themes import COMMON, group_of, named
 from tests.outside_modules import load
 
 PEER = os.environ.get("CRM_SIMULATE", "crm_simulate")
 """Another release may be named, as that of Debian 13 in a chroot: it must read and write the paths that it is given."""
 PEER_LIMIT_S = 5
 """Processor time for one plan of the peer, which takes some hundredths of a second where it ends at all."""
+ENDED_BY_LIMIT = frozenset(code for each in (signal.SIGXCPU, signal.SIGKILL) for code in (-each, 128 + each))
+"""As it ends itself, and as the shell does that runs another release."""
 DATE = "2023-11-14 22:13:20Z"
 LEVELS = ("L1", "L2", "L3", "L4")
 SKIPPED, UNENDED = "skipped", "unended"
@@ -50,6 +56,8 @@ TELLING = frozenset(
     {
         "group",
         "clone",
+        "bundle",
+        "fencing-level",
         "rsc_colocation",
         "rsc_order",
         "rsc_location",
@@ -63,6 +71,13 @@ REMOVABLE = frozenset(
         "primitive",
         "group",
         "clone",
+        "bundle",
+        "fencing-topology",
+        "fencing-level",
+        "template",
+        "tags",
+        "tag",
+        "obj_ref",
         "op",
         "nvpair",
         "meta_attributes",
@@ -82,6 +97,7 @@ REMOVABLE = frozenset(
         "operations",
         "ticket_state",
         "rsc_defaults",
+        "op_defaults",
     }
 )
 
@@ -111,6 +127,7 @@ class Difference:
     """What differs for one seed, in the smallest CIB that shows it."""
 
     seed: int
+    theme: str
     levels: tuple[str, ...]
     details: tuple[str, ...]
     xml: str
@@ -153,7 +170,7 @@ def _peer(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         check=False,
     )
-    if run.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+    if run.returncode in ENDED_BY_LIMIT:
         raise PeerDoesNotEndError
     return run
 
@@ -176,20 +193,53 @@ def our_plan(root: ET.Element) -> dict[str, Any] | str:
     return document
 
 
-def evolved(seed: int, directory: Path) -> ET.Element | None:
-    """Return the CIB of a seed: its plan carried out, and something happened since."""
+def evolved(seed: int, directory: Path, theme: str = COMMON) -> ET.Element | None:
+    """Return the CIB of a seed: its plan carried out, and something happened since; None when the peer refuses it."""
+    if theme != COMMON:
+        return _lived(f"{theme}-{seed}", theme, directory)
     root = generate(seed)
-    if seed % 5 == 0:
-        disturb(root, seed)
-        return root
+    after = root if seed % 5 == 0 else _carried_out(root, directory)
+    if after is not None:
+        disturb(after, seed)
+    return after
+
+
+def _lived(seed: str, theme: str, directory: Path) -> ET.Element | None:
+    chance, group = Random(seed), group_of(theme)
+    root: ET.Element | None = group.themes[theme](chance)
+    for number in range(chance.choice((0, 1, 1, 1, 2, 2, 3))):
+        assert root is not None
+        failed = _failed_action(root, chance, directory) if chance.random() < 0.3 else ()
+        root = _carried_out(root, directory, *failed)
+        if root is None:
+            return None
+        if chance.random() < 0.9:
+            disturb(root, f"{seed}-{number}", group.events)
+    return root
+
+
+def _failed_action(root: ET.Element, chance: Random, directory: Path) -> tuple[str, ...]:
+    """Choose an action of the peer's plan; return the arguments by which it fails."""
+    before, graph = directory / "before.xml", directory / "failing.xml"
+    before.write_text(ET.tostring(root, encoding="unicode"))
+    graph.unlink(missing_ok=True)
+    run = _peer(directory, "-x", str(before), "-S", "-Q", "-G", str(graph), "-t", DATE)
+    if run.returncode or not graph.exists():
+        return ()
+    actions = [each for each in ET.parse(graph).getroot().iter("rsc_op") if each.get("on_node")]
+    if not actions:
+        return ()
+    chosen = chance.choice(actions)
+    return ("-F", f"{chosen.get('operation_key')}@{chosen.get('on_node')}={chance.choice(('1', '1', '5', '7'))}")
+
+
+def _carried_out(root: ET.Element, directory: Path, *arguments: str) -> ET.Element | None:
+    """Let the peer carry out its plan."""
     before, after = directory / "before.xml", directory / "after.xml"
     before.write_text(ET.tostring(root, encoding="unicode"))
-    run = _peer(directory, "-x", str(before), "-S", "-Q", "-O", str(after), "-t", DATE)
-    if run.returncode or not after.exists():
-        return None
-    root = ET.parse(after).getroot()
-    disturb(root, seed)
-    return root
+    after.unlink(missing_ok=True)
+    run = _peer(directory, "-x", str(before), "-S", "-Q", "-O", str(after), "-t", DATE, *arguments)
+    return None if run.returncode or not after.exists() else ET.parse(after).getroot()
 
 
 def compared(root: ET.Element, directory: Path) -> tuple[tuple[str, ...], tuple[str, ...], str] | None:
@@ -212,8 +262,12 @@ def compared(root: ET.Element, directory: Path) -> tuple[tuple[str, ...], tuple[
     return tuple(levels), tuple(details), ""
 
 
-def shrink(root: ET.Element, directory: Path, levels: Sequence[str]) -> ET.Element:
-    """Take away whatever the difference does not need; it must go on beginning at the same level."""
+def shrink(root: ET.Element, directory: Path, levels: Sequence[str], details: Sequence[str] = ()) -> ET.Element:
+    """Take away whatever the difference does not need; it must go on beginning at the same level, with the same entry.
+
+    A refusal has its words as its entry, and these name the element; there the level suffices.
+    """
+    first = frozenset(details[:1]) if levels[0] in LEVELS else frozenset()
     is_smaller = True
     while is_smaller:
         is_smaller = False
@@ -228,7 +282,7 @@ def shrink(root: ET.Element, directory: Path, levels: Sequence[str]) -> ET.Eleme
                 found = compared(smaller, directory)
             except PeerDoesNotEndError:
                 continue
-            if found is not None and found[0] and found[0][0] == levels[0]:
+            if found is not None and found[0] and found[0][0] == levels[0] and first <= set(found[1]):
                 root, is_smaller = smaller, True
     return root
 
@@ -240,12 +294,12 @@ def _removable(root: ET.Element) -> Iterator[tuple[ET.Element, ET.Element]]:
                 yield parent, child
 
 
-def examine(seed: int, *, is_shrunk: bool = True) -> Difference | None | str:
+def examine(seed: int, theme: str = COMMON, *, is_shrunk: bool = True) -> Difference | None | str:
     """Compare the plans for one seed; where there is nothing to compare, why: SKIPPED, UNENDED."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as name:
         directory = Path(name)
         try:
-            root = evolved(seed, directory)
+            root = evolved(seed, directory, theme)
             found = compared(root, directory) if root is not None else None
         except PeerDoesNotEndError:
             return UNENDED
@@ -254,10 +308,10 @@ def examine(seed: int, *, is_shrunk: bool = True) -> Difference | None | str:
         if not found[0]:
             return None
         if is_shrunk:
-            root = shrink(root, directory, found[0])
+            root = shrink(root, directory, found[0], found[1])
             found = compared(root, directory) or found
         ET.indent(root)
-        return Difference(seed, found[0], found[1], ET.tostring(root, encoding="unicode"), found[2])
+        return Difference(seed, theme, found[0], found[1], ET.tostring(root, encoding="unicode"), found[2])
 
 
 def _outcome(future: "Future[Difference | None | str]") -> Difference | None | str:
@@ -279,8 +333,10 @@ class Tally:
     known: int = 0
     unended: list[int] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
+    by_theme: dict[str, list[int]] = field(default_factory=dict)
+    """How many CIBs of each theme were compared, and how many of them differ unexplained."""
 
-    def add(self, seed: int, found: Difference | None | str) -> str:
+    def add(self, seed: int, found: Difference | None | str, theme: str = COMMON) -> str:
         """Count one; return what is to be said of it."""
         if found == SKIPPED:
             self.skipped += 1
@@ -292,12 +348,15 @@ class Tally:
             self.failed.append(seed)
             return f"seed {seed}: the comparison failed: {found}"
         self.compared += 1
+        counts = self.by_theme.setdefault(theme, [0, 0])
+        counts[0] += 1
         if found is None:
             return ""
         cause = cause_of(found.xml, found.details)
+        counts[1] += not cause
         self.differences += 1
         self.known += bool(cause)
-        return f"seed {seed}: {','.join(found.levels)} {f'known: {cause}' if cause else found.signature}"
+        return f"seed {seed} {theme}: {','.join(found.levels)} {f'known: {cause}' if cause else found.signature}"
 
     @property
     def unexplained(self) -> int:
@@ -310,6 +369,10 @@ class Tally:
             yield f"{PEER} does not end on {' '.join(map(str, self.unended))}"
         if self.failed:
             yield f"the comparison failed on {' '.join(map(str, self.failed))}"
+        if set(self.by_theme) - {COMMON}:
+            yield from (
+                f"  {theme}: {made} compared, {left} unexplained" for theme, (made, left) in self.by_theme.items()
+            )
         share = 100 * self.unexplained / max(1, self.compared)
         yield (
             f"RESULT cases={self.compared} differences={self.differences} known={self.known}"
@@ -326,7 +389,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="write the smallest CIBs here")
     parser.add_argument("--keep", action="store_true", help="do not shrink")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--themes", default=COMMON, help="what is drawn, comma-separated; see themes.py")
     arguments = parser.parse_args()
+    themes = named(arguments.themes.split(","))
     if absence():
         print(f"nothing is compared: {absence()}")
         return 0
@@ -334,10 +399,11 @@ def main() -> int:
     began = time.monotonic()
     tally = Tally()
     with ProcessPoolExecutor(arguments.processes, mp_context=get_context("spawn")) as pool:
-        futures = {seed: pool.submit(examine, seed, is_shrunk=not arguments.keep) for seed in seeds}
+        drawn = {seed: themes[seed % len(themes)] for seed in seeds}
+        futures = {seed: pool.submit(examine, seed, drawn[seed], is_shrunk=not arguments.keep) for seed in seeds}
         for seed, future in futures.items():
             found = _outcome(future)
-            summary = tally.add(seed, found)
+            summary = tally.add(seed, found, drawn[seed])
             if summary:
                 print(summary, flush=True)
             if isinstance(found, Difference):

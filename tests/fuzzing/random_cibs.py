@@ -6,11 +6,13 @@ happens (`disturb`): a node dies, an action fails, somebody edits the configurat
 
 import random
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from haclusterd.model.records import dataclass, field
 
 SCORES = ("INFINITY", "-INFINITY", "100", "500", "-100", "10", "1000")
+Event = Callable[[ET.Element, random.Random], None]
+"""Something that happens to a cluster; it changes its CIB in place."""
 
 
 @dataclass(slots=True)
@@ -379,24 +381,11 @@ def _status(recipe: Recipe, status: ET.Element) -> None:
     ET.SubElement(tickets, "ticket_state", id="t1", granted=granted, standby="false")
 
 
-def disturb(cib: ET.Element, seed: int) -> None:
-    """Let something happen, in place: one to three events."""
+def disturb(cib: ET.Element, seed: int | str, more: Sequence[Event] = ()) -> None:
+    """Let something happen, in place: one to three events of those known here and of `more`."""
     chance = random.Random(f"disturbed-{seed}")
     for _ in range(chance.choice((1, 1, 2, 3))):
-        chance.choice(
-            (
-                _fail_node,
-                _fail_operation,
-                _fail_operation,
-                _edit_meta,
-                _standby,
-                _remove,
-                _leave,
-                _edit_constraint,
-                _quorum,
-                _lose_ticket,
-            )
-        )(cib, chance)
+        chance.choice((*EVENTS, *more))(cib, chance)
 
 
 def _any(chance: random.Random, elements: Sequence[ET.Element]) -> ET.Element | None:
@@ -517,3 +506,17 @@ def _lose_ticket(cib: ET.Element, chance: random.Random) -> None:
     ticket = _any(chance, cib.findall("status/tickets/ticket_state"))
     if ticket is not None:
         ticket.set(chance.choice(("granted", "standby")), chance.choice(("false", "true")))
+
+
+EVENTS: tuple[Event, ...] = (
+    _fail_node,
+    _fail_operation,
+    _fail_operation,
+    _edit_meta,
+    _standby,
+    _remove,
+    _leave,
+    _edit_constraint,
+    _quorum,
+    _lose_ticket,
+)

@@ -3,12 +3,14 @@
 import json
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from tests.fuzzing.differential import UNENDED, Tally, absence, evolved, examine, our_plan, shrink
 from tests.fuzzing.known_differences import cause_of
 from tests.fuzzing.random_cibs import disturb, generate
+from tests.fuzzing.themes import GROUPS, group_of, named
 
 SAMPLE = range(90_002, 90_032)
 
@@ -25,6 +27,20 @@ def test_every_random_cib_is_planned_the_same_twice(seed: int) -> None:
     assert plans[0] == plans[1]
 
 
+@pytest.mark.parametrize("theme", named(GROUPS))
+def test_every_rare_cib_is_drawn_the_same_twice_and_planned(theme: str) -> None:
+    group = group_of(theme)
+    for seed in range(4):
+        texts = []
+        for _ in range(2):
+            root = group.themes[theme](Random(seed))
+            disturb(root, seed, group.events)
+            texts.append(ET.tostring(root, encoding="unicode"))
+        assert texts[0] == texts[1]
+        made = our_plan(root)
+        assert not isinstance(made, str), made
+
+
 @pytest.mark.skipif(bool(absence()), reason=absence() or "both are there")
 @pytest.mark.parametrize("seed", SAMPLE)
 def test_a_sample_is_decided_as_pacemaker_decides(seed: int) -> None:
@@ -39,11 +55,13 @@ def test_a_difference_is_shrunk_to_what_it_needs(tmp_path: Path, monkeypatch: py
     root = next(each for each in (evolved(seed, tmp_path) for seed in range(1, 20)) if each is not None)
 
     def differs(changed: ET.Element, _directory: Path) -> tuple[tuple[str, ...], tuple[str, ...], str]:
-        return ("L1",) if changed.find(".//primitive") is not None else (), (), ""
+        names = [f"L1 - {each.get('id')}" for each in changed.iterfind(".//primitive")]
+        return ("L1",) if names else (), tuple(names[::-1]), ""
 
     monkeypatch.setattr("tests.fuzzing.differential.compared", differs)
-    smaller = shrink(root, tmp_path, ("L1",))
-    assert len(smaller.findall(".//primitive")) == 1
+    *_, last = root.iterfind(".//primitive")
+    smaller = shrink(root, tmp_path, *differs(root, tmp_path)[:2])
+    assert [each.get("id") for each in smaller.iterfind(".//primitive")] == [last.get("id")]
     assert not smaller.findall(".//constraints/*")
 
 
