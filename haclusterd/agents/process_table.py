@@ -39,10 +39,16 @@ class ProcessStat:
 
 def read_stat(pid: int) -> ProcessStat | None:
     """Return what the kernel says of a process; None when there is none."""
-    data = read_file(f"/proc/{pid}/stat")
-    if not data:
-        return None
-    return ProcessStat(pid, data[data.rindex(b")") + 2 :].split())
+    return _stat_of(pid, read_file(f"/proc/{pid}/stat"))
+
+
+def look_at(pid: int) -> ProcessStat | None:
+    """Return the same; raise OSError when it cannot be found out, for want of descriptors or memory."""
+    return _stat_of(pid, read_certainly(f"/proc/{pid}/stat"))
+
+
+def _stat_of(pid: int, data: bytes) -> ProcessStat | None:
+    return ProcessStat(pid, data[data.rindex(b")") + 2 :].split()) if data else None
 
 
 def is_running(pid: int, start_time: int) -> bool:
@@ -85,14 +91,22 @@ def boot_id() -> str:
 def read_file(path: str) -> bytes:
     """Return what is in a file of /proc; empty for one that is gone or not ours to read."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return read_certainly(path)
     except OSError:
+        return b""
+
+
+def read_certainly(path: str) -> bytes:
+    """Return the same; empty only for one that is gone. Raises OSError."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except (FileNotFoundError, ProcessLookupError):
         return b""
     data = b""
     try:
         while part := os.read(descriptor, PART_BYTES):
             data += part
-    except OSError:
+    except ProcessLookupError:
         return b""
     finally:
         os.close(descriptor)

@@ -2524,7 +2524,7 @@ AGENTS = (
         "the kernel kills the agent of a start for want of memory, and what it waited for starts the service later",
     ),
     Mutant(
-        "Processes._end",
+        "Processes._kill",
         "running.program.ends_whole",
         "False",
         "a mount is killed while it sleeps in the kernel, is not found by the stop, and is complete later: two mounts",
@@ -2536,8 +2536,8 @@ AGENTS = (
         "what a start runs by `su -c` sleeps in the kernel after its kill, and the resource is started on another node",
     ),
     Mutant(
-        "Processes.adopt",
-        "ends_whole and not (killed.have_ended() and has_ended(pid))",
+        "_Adopted._look",
+        "killed is not None and not (killed.have_ended() and has_ended(self._pid))",
         "False",
         "what an earlier incarnation's agent runs sleeps in the kernel after its kill, and counts as ended",
     ),
@@ -2548,11 +2548,35 @@ AGENTS = (
         "what an agent runs by `su -c` survives the kill of its start, and starts the service a second time later",
     ),
     Mutant(
-        "_stopped_below",
-        "_signal(descriptor, signal.SIGSTOP)",
+        "_stopped",
+        "_signal_to(pid, stat.start_time, signal.SIGSTOP)",
         "True",
         "a descendant forks between the look at its children and its kill, and what it forked starts the service",
         survives="the window is microseconds wide",
+    ),
+    Mutant(
+        "_reserve",
+        "(hard, hard)",
+        "(soft, hard)",
+        "while a daemon has no descriptor left it can kill nothing that an agent runs by `su -c`",
+    ),
+    Mutant(
+        "kill_all",
+        "not _signal(pidfd, signal.SIGSTOP)",
+        "not _signal(pidfd, signal.SIGKILL)",
+        "an agent is killed before its descendants are found: what it runs by `su -c` starts the service later",
+    ),
+    Mutant(
+        "Killed.have_ended",
+        "return False",
+        "return True",
+        "what cannot be looked at counts as ended: a killed start sleeps in the kernel while its resource starts again",
+    ),
+    Mutant(
+        "_content",
+        "(FileNotFoundError, IsADirectoryError)",
+        "OSError",
+        "the record of an action that runs cannot be read, and is removed: a second one begins beside it",
     ),
     Mutant(
         "ActionRecords._put",

@@ -171,15 +171,18 @@ class ActionRecords:
             self.remove(key)
 
     def read_all(self) -> tuple[ActionRecord, ...]:
-        """Return all records, ordered by start and key. Incomplete records and blank files are removed."""
+        """Return all records, ordered by start and key. Incomplete records and blank files are removed.
+
+        Raises OSError when one cannot be read: its action may be running.
+        """
         found: dict[str, tuple[ActionRecord, Path]] = {}
         with suppress(FileNotFoundError):
             for path in self._directory.iterdir():
                 try:
                     if path.suffix != ".json":
                         raise ValueError("a replacement that was never put in place")
-                    record = _from_json(json.loads(path.read_text()))
-                except (OSError, ValueError, KeyError, TypeError):
+                    record = _from_json(json.loads(_content(path)))
+                except (ValueError, KeyError, TypeError):
                     with suppress(OSError):
                         path.unlink()
                 else:
@@ -188,6 +191,20 @@ class ActionRecords:
             self._known |= {key: record for key, (record, _) in found.items()}
             self._inherited |= {key: path for key, (_, path) in found.items() if key not in self._files}
         return tuple(sorted((record for record, _ in found.values()), key=lambda record: (record.begun, record.key)))
+
+
+def _content(path: Path) -> bytes:
+    """Return what is in a file; empty for one that is gone. Raises OSError, with a remedy."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, IsADirectoryError):
+        return b""
+    except OSError as error:
+        problem = (
+            f"{error.strerror}. This file records an action of an earlier daemon, whose agent may be running: make it "
+            "readable, or end that agent (or boot this machine), and remove the file"
+        )
+        raise OSError(error.errno, problem, str(path)) from error
 
 
 class _RecordFile:

@@ -6,53 +6,72 @@ was stopped here and has started on another node.
 
 Invariants: a process is killed by a descriptor of it, or by a group whose leader is not reaped, never by a number that
 may be another's. What has left its parent (a daemon that forked twice) is no descendant any more, and is left alone.
+Nothing is killed before all descendants are known: those of a dead process cannot be found. While descriptors or memory
+are wanting, it is stopped, and counts as alive.
 """
 
 import os
-import select
+import resource
 import signal
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
-from haclusterd.agents.process_table import list_pids, read_file, read_stat
+from haclusterd.agents.process_table import list_pids, look_at, read_certainly
 
 DESCENDANTS_MAX = 1000
 """Of one killed process: a program that forks without end keeps nobody from continuing."""
+DESCRIPTORS_RESERVED = 8
+"""For killing, when all others are in use: two at a time are needed."""
+
+_reserve_in_use = threading.Lock()
+_Descendant = tuple[int, int]
+"""Process id and start time."""
 
 
 class Killed:
-    """The descendants of a process that got SIGKILL with it; they hold a descriptor each until it is closed."""
+    """The descendants of a process that got SIGKILL with it."""
 
-    __slots__ = ("_descriptors",)
+    __slots__ = ("_processes",)
 
-    def __init__(self, descriptors: list[int]) -> None:
-        self._descriptors = descriptors
+    def __init__(self, processes: list[_Descendant]) -> None:
+        self._processes = processes
 
     def have_ended(self) -> bool:
         """Return whether none of them is at work: a system call in which one sleeps may still have its effect."""
-        waiting = select.poll()
-        for each in self._descriptors:
-            waiting.register(each, select.POLLIN)
-        return len(waiting.poll(0)) == len(self._descriptors)
-
-    def close(self) -> None:
-        """Forget them; to be called once."""
-        for each in self._descriptors:
-            os.close(each)
+        try:
+            return not any(_is_at_work(pid, start_time) for pid, start_time in self._processes)
+        except OSError:
+            return False
 
 
-def kill_all(pidfd: int, pid: int) -> Killed:
-    """Send SIGKILL to a child not yet reaped, to its descendants, and to its whole group if it leads one."""
+def reserve_descriptors() -> None:
+    """Keep some descriptors from everything but killing."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and soft > hard - DESCRIPTORS_RESERVED:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard - DESCRIPTORS_RESERVED, hard))
+
+
+def kill_all(pidfd: int, pid: int) -> Killed | None:
+    """Send SIGKILL to a child not yet reaped, to its descendants, and to its whole group if it leads one.
+
+    None: they cannot be found out now. They are stopped as far as they are known, and this is to be called again.
+    """
     if not _signal(pidfd, signal.SIGSTOP):
         return Killed([])  # It is reaped: its number may be another's.
-    below = _stopped_below(pid)
+    try:
+        with _reserve():
+            below = _stopped_below(pid)
+            for child, start_time in reversed(below):  # The children of a dead process have another parent.
+                _signal_to(child, start_time, signal.SIGKILL)
+    except OSError:
+        return None
     is_leader = False
     with suppress(ProcessLookupError, PermissionError):
         is_leader = os.getpgid(pid) == pid
     _signal(pidfd, signal.SIGKILL)
     if is_leader:
         kill_group(pid)
-    for each in below:
-        _signal(each, signal.SIGKILL)
     return Killed(below)
 
 
@@ -68,50 +87,77 @@ def has_ended(group: int) -> bool:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):  # Of another user: the number is no longer this group's.
         return True
-    stats = map(read_stat, list_pids())
-    return all(stat is None or stat.group != group or stat.is_dead for stat in stats)
+    try:
+        stats = map(look_at, list_pids())
+        return all(stat is None or stat.group != group or stat.is_dead for stat in stats)
+    except OSError:
+        return False
 
 
-def _stopped_below(pid: int) -> list[int]:
-    """Stop all descendants of a stopped process; return their descriptors.
+@contextmanager
+def _reserve() -> Iterator[None]:
+    """Let the reserved descriptors be used."""
+    with _reserve_in_use:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def _stopped_below(pid: int) -> list[_Descendant]:
+    """Stop all descendants of a stopped process; return them, each after its parent. Raises OSError.
 
     Each is stopped before its children are listed: the kernel completes no fork while a signal is pending, and children
     of a process that is not dead keep their parent. A kernel without CONFIG_PROC_CHILDREN lists none.
     """
-    found: list[int] = []
+    found: list[_Descendant] = []
     stopped = [pid]
     while stopped and len(found) < DESCENDANTS_MAX:
         parent = stopped.pop()
         for child in _children_of(parent):
-            descriptor = _descriptor_of(child, parent)
-            if descriptor is None:
-                continue
-            found.append(descriptor)
-            if _signal(descriptor, signal.SIGSTOP):
+            start_time = _stopped(child, parent)
+            if start_time is not None:
+                found.append((child, start_time))
                 stopped.append(child)
     return found
 
 
 def _children_of(pid: int) -> list[int]:
-    """Return the children of all threads of a process."""
+    """Return the children of all threads of a process. Raises OSError."""
     try:
         threads = os.listdir(f"/proc/{pid}/task")
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return []
-    return [int(child) for thread in threads for child in read_file(f"/proc/{pid}/task/{thread}/children").split()]
+    lists = (read_certainly(f"/proc/{pid}/task/{thread}/children") for thread in threads)
+    return [int(child) for each in lists for child in each.split()]
 
 
-def _descriptor_of(pid: int, parent: int) -> int | None:
-    """Return a descriptor of a process, if it is still the child of its parent."""
+def _stopped(pid: int, parent: int) -> int | None:
+    """Stop a process, if it is still the child of its parent; return its start time. Raises OSError."""
+    stat = look_at(pid)
+    if stat is None or stat.parent != parent or not _signal_to(pid, stat.start_time, signal.SIGSTOP):
+        return None
+    return stat.start_time
+
+
+def _signal_to(pid: int, start_time: int, number: int) -> bool:
+    """Send a signal to a process; return whether it is there. Raises OSError."""
     try:
         descriptor = os.pidfd_open(pid)
-    except OSError:  # It has ended, or no descriptor is left; then the group's signal alone reaches it.
-        return None
-    stat = read_stat(pid)
-    if stat is not None and stat.parent == parent:
-        return descriptor
-    os.close(descriptor)
-    return None
+    except ProcessLookupError:
+        return False
+    try:
+        stat = look_at(pid)
+        return stat is not None and stat.start_time == start_time and _signal(descriptor, number)
+    finally:
+        os.close(descriptor)
+
+
+def _is_at_work(pid: int, start_time: int) -> bool:
+    stat = look_at(pid)
+    return stat is not None and stat.start_time == start_time and not stat.is_dead
 
 
 def _signal(descriptor: int, number: int) -> bool:

@@ -31,7 +31,7 @@ from io import FileIO
 from pathlib import Path
 
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
-from haclusterd.adapters.processes.killing import Killed, has_ended, kill_all, kill_group
+from haclusterd.adapters.processes.killing import Killed, has_ended, kill_all, kill_group, reserve_descriptors
 from haclusterd.adapters.processes.spawner_link import Spawner, SpawnerUnusableError
 from haclusterd.adapters.processes.spawning import children_of, spawn, started_by
 from haclusterd.agents.process_table import ORDER_MARK, list_pids, read_file, read_marks, read_stat
@@ -153,6 +153,8 @@ class RunningProgram:
         self.forced: Ending | None = None
         self.killed: Killed | None = None
         """What was killed with it, if it `ends_whole`."""
+        self.kill_timer: Timer | None = None
+        """For the next try to kill it, if the first was not possible; it outlasts the delivery."""
         self.timers: dict[str, Timer] = {}
         self.outputs: tuple[CapturedOutput, CapturedOutput] | None = None
 
@@ -160,6 +162,55 @@ class RunningProgram:
     def pid(self) -> int | None:
         """Its process, once that is found."""
         return None if self.process is None else self.process.pid
+
+
+class _Adopted:
+    """A process that an earlier incarnation of this daemon started."""
+
+    def __init__(
+        self, clock: Clock, loop: asyncio.AbstractEventLoop, pid: int, pidfd: int, gone: Callable[[], None], *,
+        ends_whole: bool,
+    ) -> None:  # fmt: skip
+        self._clock, self._loop = clock, loop
+        self._pid, self._pidfd = pid, pidfd
+        self._gone = gone
+        self._ends_whole = ends_whole
+        self._is_there = True
+        self._killed: Killed | None = None
+        self._timers: list[Timer] = []
+
+    def kept_until(self, deadline: Instant) -> Callable[[], None]:
+        """Kill it at the deadline; return what kills it at once."""
+        self._timers = [self._clock.call_at(deadline, self._kill)]
+        self._loop.add_reader(self._pidfd, self._exited)
+        return self._kill
+
+    def _kill(self) -> None:
+        if not self._is_there or self._killed is not None:
+            return
+        self._killed = kill_all(self._pidfd, self._pid)
+        if self._killed is None:
+            self._cancel_timers()
+            self._timers = [self._clock.call_at(after(self._clock.now(), KILL_WAIT_MS), self._kill)]
+
+    def _exited(self) -> None:
+        self._is_there = False
+        self._cancel_timers()
+        self._loop.remove_reader(self._pidfd)
+        _reap(self._pidfd)
+        os.close(self._pidfd)
+        self._look()
+
+    def _look(self) -> None:
+        killed = self._killed if self._ends_whole else None
+        if killed is not None and not (killed.have_ended() and has_ended(self._pid)):
+            self._clock.call_at(after(self._clock.now(), KILL_WAIT_MS), self._look)
+        else:
+            self._gone()
+
+    def _cancel_timers(self) -> None:
+        for each in self._timers:
+            each.cancel()
 
 
 class Processes:
@@ -181,6 +232,7 @@ class Processes:
         self._trim_timer: Timer | None = None
         """None: there are none of these."""
         os.umask(UMASK)
+        reserve_descriptors()
 
     def start(self, program: Program, hooks: Hooks) -> RunningProgram:
         """Start a program; return at once. Everything else is reported through `hooks`."""
@@ -235,48 +287,10 @@ class Processes:
         it has ended (`ends_whole`: as for a program). None: it has ended already (a zombie that is our child is
         reaped).
         """
-        try:
-            pidfd = os.pidfd_open(pid)
-        except OSError:
+        pidfd = _running(pid, start_time)
+        if pidfd is None:
             return None
-        stat = read_stat(pid)
-        if stat is None or stat.start_time != start_time or stat.is_dead:
-            if stat is not None and stat.start_time == start_time:
-                _reap(pidfd)
-            os.close(pidfd)
-            return None
-        is_there = True
-        killed: Killed | None = None
-
-        def kill() -> None:
-            nonlocal killed
-            if is_there and killed is None:
-                killed = kill_all(pidfd, pid)
-
-        def look() -> None:
-            assert killed is not None
-            if ends_whole and not (killed.have_ended() and has_ended(pid)):
-                self._clock.call_at(after(self._clock.now(), KILL_WAIT_MS), look)
-                return
-            killed.close()
-            gone()
-
-        timer = self._clock.call_at(deadline, kill)
-
-        def exited() -> None:
-            nonlocal is_there
-            is_there = False
-            timer.cancel()
-            self._loop.remove_reader(pidfd)
-            _reap(pidfd)
-            os.close(pidfd)
-            if killed is None:
-                gone()
-            else:
-                look()
-
-        self._loop.add_reader(pidfd, exited)
-        return kill
+        return _Adopted(self._clock, self._loop, pid, pidfd, gone, ends_whole=ends_whole).kept_until(deadline)
 
     def reap_inherited(self, known: frozenset[int]) -> None:
         """After `execv`: make sure that children of the previous program, other than `known`, do not stay zombies."""
@@ -378,7 +392,7 @@ class Processes:
     def _tell(self, running: RunningProgram, pid: int, pidfd: int) -> None:
         running.process = StartedProcess(pid, pidfd, self._clock.now())
         if running.is_cancelled or not running.hooks.is_permitted():
-            kill_all(pidfd, pid).close()
+            kill_all(pidfd, pid)  # If that is not possible yet, the main loop tries again.
         _restore_defaults(pid)
         stat = read_stat(pid)
         with suppress(OSError):
@@ -396,6 +410,8 @@ class Processes:
         running.is_executing = running.is_thread_done = True
         self._begun(running)
         self._loop.add_reader(process.pidfd, lambda: self._exited(running, process))
+        if running.is_cancelled and running.killed is None and running.kill_timer is None:
+            self._kill(running, process)
 
     def _not_started(self, running: RunningProgram, ending: Ending, number: int) -> None:
         running.is_thread_done = True
@@ -405,6 +421,8 @@ class Processes:
 
     def _exited(self, running: RunningProgram, process: StartedProcess) -> None:
         self._loop.remove_reader(process.pidfd)
+        if running.kill_timer is not None:
+            running.kill_timer.cancel()
         # Before it is reaped: until then the number of its group belongs to no other.
         if running.program.ends_with_group:
             kill_group(process.pid)
@@ -442,14 +460,18 @@ class Processes:
             self._clock.call_soon(lambda: self._not_started(running, ending, 0))
             return
         if running.process is not None:
-            killed = kill_all(running.process.pidfd, running.process.pid)
-            if running.program.ends_whole:
-                running.killed = killed
-            else:
-                killed.close()
+            self._kill(running, running.process)
         self._find(running)
         killed_by = after(self._clock.now(), KILL_WAIT_MS)
         running.timers["kill"] = self._clock.call_at(killed_by, lambda: self._give_up(running, ending))
+
+    def _kill(self, running: RunningProgram, process: StartedProcess) -> None:
+        killed = kill_all(process.pidfd, process.pid)
+        if killed is None:
+            again = after(self._clock.now(), KILL_WAIT_MS)
+            running.kill_timer = self._clock.call_at(again, lambda: self._kill(running, process))
+        elif running.program.ends_whole:
+            running.killed = killed
 
     def _give_up(self, running: RunningProgram, ending: Ending) -> None:
         self._find(running)
@@ -488,8 +510,6 @@ class Processes:
     def _release(self, running: RunningProgram) -> None:
         if running.process is not None:
             os.close(running.process.pidfd)
-        if running.killed is not None:
-            running.killed.close()
         _finish_outputs(running)
         running.hooks.gone()
 
@@ -529,6 +549,21 @@ def _was_killed(pidfd: int) -> bool:
     """Return whether a child that has ended, and is not reaped, got a deadly signal: what it had begun may continue."""
     info = os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT)
     return info is not None and info.si_code != os.CLD_EXITED
+
+
+def _running(pid: int, start_time: int) -> int | None:
+    """Return a descriptor of a process that runs; a zombie that is our child is reaped."""
+    try:
+        pidfd = os.pidfd_open(pid)
+    except OSError:
+        return None
+    stat = read_stat(pid)
+    if stat is not None and stat.start_time == start_time:
+        if not stat.is_dead:
+            return pidfd
+        _reap(pidfd)
+    os.close(pidfd)
+    return None
 
 
 def _reap(pidfd: int) -> None:

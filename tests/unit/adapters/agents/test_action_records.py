@@ -1,5 +1,6 @@
 """Records of running actions: whole or none at every moment, and written again when the run directory was emptied."""
 
+import errno
 import json
 import os
 import shutil
@@ -9,6 +10,8 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+
+import pytest
 
 from haclusterd.adapters.agents.action_records import SPARE_MAX, ActionRecord, ActionRecords, find_process
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
@@ -129,6 +132,8 @@ def test_what_was_taken_away_holds_no_record_any_more(tmp_path: Path) -> None:
 WRITER = """
 import os
 from pathlib import Path
+
+import pytest
 from haclusterd.adapters.agents.action_records import ActionRecords
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.model.records import replace
@@ -199,3 +204,24 @@ def test_what_the_program_wrote_before_its_files_were_kept_is_read(tmp_path: Pat
     assert records.read_all() == (record("n1/3.4"),)
     records.remove("n1/3.4")
     assert not file.exists()
+
+
+def test_a_record_that_cannot_be_read_is_kept_and_nothing_begins_before_it_can(tmp_path: Path) -> None:
+    ActionRecords(tmp_path, ReadyThreads(1)).write(record("a"))
+    [file] = tmp_path.iterdir()
+    beside = tmp_path / "beside.json"
+    beside.symlink_to(beside)
+    with pytest.raises(OSError, match="whose agent may be running: make it readable, or end that agent") as caught:
+        ActionRecords(tmp_path, ReadyThreads(1)).read_all()
+    assert (caught.value.errno, caught.value.filename) == (errno.ELOOP, str(beside))
+    assert set(tmp_path.iterdir()) == {file, beside}
+    beside.unlink()
+    assert ActionRecords(tmp_path, ReadyThreads(1)).read_all() == (record("a"),)
+
+
+@pytest.mark.parametrize("damage", [b"", b" ", b"{}", b'{"pid": 7, ', b"\xff\xfe"])
+def test_what_was_never_whole_is_removed(tmp_path: Path, damage: bytes) -> None:
+    (tmp_path / "damaged.json").write_bytes(damage)
+    (tmp_path / "directory.json").mkdir()
+    assert ActionRecords(tmp_path, ReadyThreads(1)).read_all() == ()
+    assert [each.name for each in tmp_path.iterdir()] == ["directory.json"]

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import resource
 import signal
 import statistics
 import subprocess
@@ -18,7 +19,7 @@ import pytest
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.adapters.processes import running as processes
-from haclusterd.adapters.processes.killing import kill_all
+from haclusterd.adapters.processes.killing import has_ended, kill_all
 from haclusterd.adapters.processes.running import (
     BEGINNING_MAX,
     Ended,
@@ -31,6 +32,7 @@ from haclusterd.adapters.processes.spawner_link import Spawner
 from haclusterd.agents.process_table import is_running, list_pids, read_marks, read_stat
 from tests.unit.adapters.namespaces import HeldBack, children_of, first_below, needs_namespaces
 
+ROOT = Path(__file__).parents[4]
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -159,6 +161,84 @@ async def test_what_began_a_session_of_its_own_starts_nothing_after_the_kill(
     await nothing_starts(tmp_path, waiting, until)
 
 
+async def test_nor_when_no_descriptor_is_left_to_find_it_by(starter: Starter, tmp_path: Path, until) -> None:
+    text, who_waits = session_below(tmp_path)
+    running, ended = starter.begin("/bin/sh", "-c", text, ends_whole=True)
+    await until(lambda: running.is_executing and who_waits())
+    waiting = who_waits()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        starter.processes.kill(running)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    result = await ended
+    assert (result.ending, result.still_alive) == (Ending.KILLED, False)
+    await nothing_starts(tmp_path, waiting, until)
+
+
+WITHOUT_DESCRIPTORS = """
+import errno, os, resource, subprocess, sys, time
+from haclusterd.adapters.processes.killing import has_ended, kill_all
+from haclusterd.agents.process_table import read_stat
+
+def all_are(states, pids):
+    end = time.monotonic() + 10
+    while any(stat is not None and stat.state not in states for stat in map(read_stat, pids)):
+        assert time.monotonic() < end, list(map(read_stat, pids))
+        time.sleep(0.01)
+
+agent = subprocess.Popen(["/bin/sh", "-c", "setsid -w sh -c 'echo $$; read line; true'; true"],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+waiting = int(agent.stdout.readline())
+descriptor = os.pidfd_open(agent.pid)
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+taken = []
+try:
+    while True:
+        taken.append(os.open("/", os.O_RDONLY))
+except OSError as error:
+    assert error.errno == errno.EMFILE
+for _ in range(int(sys.argv[1])):
+    os.close(taken.pop())
+first = kill_all(descriptor, agent.pid)
+for _ in range(2 - int(sys.argv[1])):
+    os.close(taken.pop())
+assert first is None
+all_are("T", [agent.pid])
+killed = kill_all(descriptor, agent.pid)
+all_are("ZXx", [agent.pid, waiting])
+assert killed.have_ended()
+print("killed")
+"""
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_what_cannot_be_found_now_is_stopped_until_it_is_killed(left: int) -> None:
+    command = [sys.executable, "-c", WITHOUT_DESCRIPTORS, str(left)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr) == ("killed\n", "")
+
+
+def test_what_cannot_be_looked_at_counts_as_alive() -> None:
+    subject = subprocess.Popen(["sh", "-c", "sleep 5018; true"], start_new_session=True)
+    descriptor = os.pidfd_open(subject.pid)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        end = time.monotonic() + 10
+        while not children_of(subject.pid):
+            assert time.monotonic() < end
+        killed = kill_all(descriptor, subject.pid)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+        answers = has_ended(subject.pid), killed.have_ended()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        os.close(descriptor)
+        subject.kill()
+        subject.wait()
+    assert answers == (False, False)
+
+
 async def test_nor_does_that_of_an_adopted_agent(starter: Starter, tmp_path: Path, until) -> None:
     text, who_waits = session_below(tmp_path)
     before = subprocess.Popen(["/bin/sh", "-c", text], start_new_session=True)
@@ -182,7 +262,7 @@ def test_a_process_that_is_reaped_has_given_its_number_away() -> None:
             assert time.monotonic() < end
         (helper,) = children_of(other.pid)
         # As if the kernel had given the number to the other one by now.
-        kill_all(descriptor, other.pid).close()
+        kill_all(descriptor, other.pid)
         assert not read_stat(helper).is_dead
         assert other.poll() is None
     finally:
