@@ -35,6 +35,7 @@ from haclusterd.scheduler.graph.invariants import check_graph
 from haclusterd.scheduler.graph.selection import select_actions
 from haclusterd.scheduler.graph.summary import changes_of
 from haclusterd.scheduler.model.digests import Digests
+from haclusterd.scheduler.model.inventory import Inventory
 from haclusterd.scheduler.model.options import DEFAULT_OPTIONS, ScheduleOptions
 from haclusterd.scheduler.model.plan_cache import PlanCache
 from haclusterd.scheduler.model.settings import Settings, unpack_settings
@@ -45,6 +46,9 @@ from haclusterd.scheduler.order.order_expansion import relate_templates
 from haclusterd.scheduler.order.ordering_sets import user_templates
 from haclusterd.scheduler.order.probe_ordering import order_others_after_probes, order_own_after_probes
 from haclusterd.scheduler.order.propagate import Propagation
+from haclusterd.scheduler.scores.colocation import unpack_colocations
+from haclusterd.scheduler.scores.location import Preference
+from haclusterd.scheduler.scores.location_constraints import unpack_locations
 from haclusterd.scheduler.scores.own_scores import apply_own_scores
 from haclusterd.scheduler.unpack.configuration_changes import find_configuration_changes, find_late_changes
 from haclusterd.scheduler.unpack.failures import Failures, forget_removed
@@ -146,3 +150,11 @@ def find_rows(cib: Cib, now: WallTime, options: ScheduleOptions, cache: PlanCach
     inventory = unpack_resources(cib, unpack_nodes(cib, settings), settings)
     unpack_history(cib, inventory, Failures(settings, Digests(settings)), settings)
     return found_rows(inventory)
+
+
+def find_constraints(cib: Cib, now: WallTime, options: ScheduleOptions) -> tuple[Inventory, list[Preference]]:
+    """Return the resources with their colocations, and what location constraints say of them; nothing is decided."""
+    settings = unpack_settings(cib.configuration, now, options)
+    inventory = unpack_resources(cib, unpack_nodes(cib, settings), settings)
+    unpack_colocations(inventory, cib.configuration, settings.time)
+    return inventory, list(unpack_locations(inventory, cib.configuration, settings))

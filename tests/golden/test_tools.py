@@ -15,8 +15,10 @@ import pytest
 
 from haclusterd.commands import registry
 from haclusterd.commands.context import Context
-from haclusterd.model.cluster import NodeState
-from tests.administered_clusters import NOW, Cluster
+from haclusterd.model.cluster import NodeState, TicketState
+from haclusterd.model.instants import WallTime
+from haclusterd.model.records import replace
+from tests.administered_clusters import NOW, Cluster, formed
 from tests.golden.busy_cluster import busy
 
 FILES = Path(__file__).parent / "tools"
@@ -81,7 +83,79 @@ def one_lost() -> Cluster:
     return cluster
 
 
+def related() -> Cluster:
+    """Return a cluster whose resources are related to each other, and kept from running in all ways."""
+    cluster = formed()
+    cluster.configure(RELATED)
+    for name in ["a n1", "b n1", "p n1", "p n2", "q n2", "q2 n2", "u n3", "s n1"]:
+        cluster.run(*name.split())
+    cluster.record("p", "n1", "promote")
+    tickets = {
+        "gold": TicketState("gold", is_granted=True, last_granted=WallTime(NOW - 60_000)),
+        "iron": TicketState("iron", is_standby=True, attributes={"owner": "x", "expires": "17"}),
+    }
+    version = replace(cluster.cib.version, author="root@n1", at=WallTime(NOW - 300_000))
+    status = replace(cluster.cib.status, tickets=tickets)
+    cluster.cib = replace(cluster.cib, version=version, status=status)
+    return cluster
+
+
 STATES = {"busy": busy, "one-lost": one_lost}
+RELATED = """
+primitive a ocf:haclusterd:dummy params state=x meta priority=5 op monitor interval=10s
+primitive b ocf:haclusterd:dummy
+primitive c ocf:haclusterd:dummy
+primitive d ocf:haclusterd:dummy meta target-role=Stopped is-managed=false
+primitive e ocf:haclusterd:dummy
+rsc_template t ocf:haclusterd:dummy params state=t op monitor interval=10s timeout=30
+primitive u @t params fake=1
+primitive p ocf:haclusterd:stateful
+clone pc p meta promotable=true
+primitive q ocf:haclusterd:dummy
+primitive q2 ocf:haclusterd:dummy meta is-managed=false
+group g q q2
+primitive r ocf:haclusterd:dummy
+primitive r2 ocf:haclusterd:dummy
+group h r r2 meta target-role=Stopped
+primitive s ocf:haclusterd:stateful
+clone sc s meta promotable=true target-role=Unpromoted
+colocation ab inf: a b
+colocation ac 5: a c
+colocation bc 100: b c
+colocation cpc -200: c pc:Promoted
+colocation dg inf: d g
+colocation set1 inf: e ( a d )
+colocation ue 7: u e
+colocation eu 7: e u
+location la a 50: n1
+location lb b -inf: n2
+location lc c rule $id=lc-first 10: #uname eq n1 rule $id=lc-second -inf: #uname eq n3
+location lg g 5: n1
+location lpc pc role=Promoted 7: n2
+rsc_ticket tk gold: a loss-policy=stop
+rsc_ticket tk2 iron: pc:Promoted loss-policy=demote
+"""
+RELATED_CALLS = [
+    *(f"crm_resource {words} -r {name}" for name in ["a", "b", "c", "d", "e", "u", "pc", "p", "g", "q"]
+      for words in ("-a", "-A", "-a -f", "-A --output-as=xml")),
+    *(f"crm_resource -Y -r {name}{more}" for name in ("a", "d", "p", "pc", "g", "q", "q2", "r", "h", "s", "sc", "c")
+      for more in ("", " --output-as=xml", " -N n1", " -N n1 --output-as=xml")),
+    "crm_resource -Y", "crm_resource -Y --output-as=xml", "crm_resource -Y -N n2",
+    "crm_resource -Y -N n2 --output-as=xml", "crm_resource -Y -N n9", "crm_resource",
+    *(f"crm_resource {words}" for words in ("-a", "-g x", "-q", "-p x -v 1", "-B", "-U")),
+    *(f"crm_resource {words} -r {name}{more}" for words in ("-q", "-w") for name in ("a", "g", "pc")
+      for more in ("", " --output-as=xml")),
+    "crm_resource -w -r u",
+    *(f"crm_resource {words} --output-as=xml" for words in (
+        "-L", "-l", "-o", "-O -r p", "-W -r a", "-W -r pc", "-W -r c", "-W -r nothing", "-g state -r a", "-g x -r a",
+        "-g state -r u", "-g x", "-m -g priority -r a", "-a -r nothing")),
+    *(f"crm_ticket {words}" for words in (
+        "-l", "-L", "-w", "-q", "-c", "-l -t iron", "-L -t iron", "-w -t iron", "-q -t iron", "-c -t iron", "-l -t x",
+        "-L -t x", "-w -t x", "-q -t x", "-c -t x", "-G owner -t iron", "-G expires -t iron -Q",
+        "-G last-granted -t gold", "-G last-granted -t iron", "-G x -t iron", "-G x -t iron -d 9", "-G granted",
+        "-G x -t x -d 9", "-s", "-g", "-C", "-g -t iron", "-r -t gold", "-C -t gold", "-C -t x", "")),
+    "crm_attribute -t crm_config -n nothing -G --output-as=xml", "crm_mon -1 -r", "crm_mon -1 -n -r",
+]  # fmt: skip
 
 
 def ours(cluster: Cluster, line: str) -> str:
@@ -117,10 +191,16 @@ def _alike(text: str) -> str:
     return text
 
 
+def _compared(cluster: Cluster, lines: list[str], path: Path, directory: Path) -> None:
+    if os.environ.get("RECORD"):
+        path.write_text("".join(f"$ {line}\n{_alike(theirs(cluster, line, directory))}\n" for line in lines))
+    assert "".join(f"$ {line}\n{_alike(ours(cluster, line))}\n" for line in lines) == path.read_text()
+
+
+def test_what_relates_resources_and_keeps_them_from_running(tmp_path: Path) -> None:
+    _compared(related(), RELATED_CALLS, FILES / "related.txt", tmp_path)
+
+
 @pytest.mark.parametrize("name", STATES)
 def test_the_tools_print_what_pacemakers_print(name: str, tmp_path: Path) -> None:
-    cluster, path = STATES[name](), FILES / f"{name}.txt"
-    lines = CALLS.strip().splitlines()
-    if os.environ.get("RECORD"):
-        path.write_text("".join(f"$ {line}\n{_alike(theirs(cluster, line, tmp_path))}\n" for line in lines))
-    assert "".join(f"$ {line}\n{_alike(ours(cluster, line))}\n" for line in lines) == path.read_text()
+    _compared(STATES[name](), CALLS.strip().splitlines(), FILES / f"{name}.txt", tmp_path)

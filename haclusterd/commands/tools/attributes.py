@@ -27,7 +27,8 @@ from haclusterd.commands.tools.call import (
     printed,
 )
 from haclusterd.commands.tools.monitor_view import DC_VERSION, STACK
-from haclusterd.formats.cib_xml.elements import quoted
+from haclusterd.commands.tools.result import as_xml, document
+from haclusterd.formats.cib_xml.elements import element
 from haclusterd.formats.cib_xml.status_writer import node_numbers
 from haclusterd.model import durations, scores
 from haclusterd.model.configuration import AttributeSet, Configuration, NodeEntry, effective
@@ -144,23 +145,13 @@ def _shown_value(call: ToolCall, given: Given, target: _Target, value: str | Non
     if value is None:
         value = given.text("default") if "default" in given else None
     if value is None:
-        return not_found(call)
+        return as_xml(call, not_found(call)) if given.text("output") == "xml" else not_found(call)
     if given.text("output") == "xml":
-        return printed(xml_result(call, [
-            f"  <attribute name={quoted(target.name)} value={quoted(value)} scope={quoted(target.scope)}/>"
-        ]))  # fmt: skip
+        shown = {"name": target.name, "value": value, "scope": target.scope}
+        return printed(document(call, element("attribute", shown)))
     if "quiet" in given:
         return printed(f"{value}\n")
     return printed(f"scope={target.scope}  name={target.name} value={value}\n")
-
-
-def xml_result(call: ToolCall, lines: list[str]) -> str:
-    """Return lines as the XML of Pacemaker's tools."""
-    request = quoted(" ".join((call.tool, *call.words)))
-    return "\n".join([
-        f'<pacemaker-result api-version="2.25" request={request}>', *lines, '  <status code="0" message="OK"/>',
-        "</pacemaker-result>", "",
-    ])  # fmt: skip
 
 
 def _section(context: Context, call: ToolCall, given: Given, target: _Target, action: str) -> Outcome[ToolOutput]:

@@ -9,7 +9,7 @@ from haclusterd.commands.names import node_names
 from haclusterd.commands.node import fencing, node
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status import fencing_cover
-from haclusterd.commands.tools.attributes import is_unknown_node, node_of, xml_result
+from haclusterd.commands.tools.attributes import is_unknown_node, node_of
 from haclusterd.commands.tools.call import (
     VERSION,
     Given,
@@ -23,6 +23,7 @@ from haclusterd.commands.tools.call import (
     printed,
 )
 from haclusterd.commands.tools.monitor_xml import sections_as_xml
+from haclusterd.commands.tools.result import document
 from haclusterd.commands.tools.rows import Rows
 from haclusterd.formats.cib_xml.agent_writer import agent_as_xml
 from haclusterd.formats.cib_xml.elements import quoted
@@ -154,7 +155,7 @@ def _metadata(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOut
         return not_found(call, "Can't get fence agent meta-data: No such device")
     text = '<?xml version="1.0"?>\n' + "".join(f"{line}\n" for line in agent_as_xml(agent, facts))
     if given.text("output") == "xml":
-        return printed(xml_result(call, [f"  <metadata><![CDATA[{text}]]></metadata>"]))
+        return printed(document(call, f"<metadata><![CDATA[{text}]]></metadata>".split("\n")))
     return printed(text)
 
 
@@ -164,7 +165,7 @@ def _devices(context: Context, name: NodeName) -> tuple[str, ...]:
 
 def _shown_devices(call: ToolCall, given: Given, devices: list[str]) -> Outcome[ToolOutput]:
     if given.text("output") == "xml":
-        return printed(xml_result(call, [f"  <item name={quoted(each)}/>" for each in devices]))
+        return printed(document(call, (f"<item name={quoted(each)}/>" for each in devices)))
     count = f"{len(devices)} fence device{'' if len(devices) == 1 else 's'} found\n"
     return printed("".join(f"{each}\n" for each in devices) + ("" if "quiet" in given else count))
 
@@ -193,7 +194,7 @@ def _history(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutp
     if wanted != "*" and is_unknown_node(context, wanted):
         raise ToolUsageError(f"there is no node {wanted}")
     if given.text("output") == "xml":
-        return printed(xml_result(call, sections_as_xml(context, "fencing")))
+        return printed(document(call, (line.removeprefix("  ") for line in sections_as_xml(context, "fencing"))))
     found = [each for each in context.cib.status.fencing_history if wanted in ("*", each.target)]
     lines = [_record(each) for each in reversed(found)]
     count = "" if "quiet" in given else f"{len(lines)} event{'' if len(lines) == 1 else 's'} found\n"

@@ -16,7 +16,7 @@ from haclusterd.commands.tools.monitor_view import (
     status_words,
 )
 from haclusterd.commands.tools.rows import CloneRow, GroupRow, NodeRow, PrimitiveRow, Row, primitives_in
-from haclusterd.formats.cib_xml.status_writer import recorded, records_of
+from haclusterd.formats.cib_xml.status_writer import recorded
 from haclusterd.formats.cib_xml.writer import written_at
 from haclusterd.model import durations
 from haclusterd.model.cluster import NodeStatus
@@ -174,14 +174,16 @@ class TextView(View):
                 yield from self.row_lines(each, level)
         for role in ("Promoted", "Started", "Unpromoted"):
             if role in by_role:
-                yield f"{pad}* {role}: [ {' '.join(sorted(by_role[role]))} ]"
+                by_wish = " (target-role)" if role == "Unpromoted" and row.is_disabled else ""
+                yield f"{pad}* {role}{by_wish}: [ {' '.join(sorted(by_role[role]))} ]"
         used = {
             node for each in row.instances for part in primitives_in(each) for node in part.nodes
             if part.is_managed or self.rows.node(node).is_online
         }  # fmt: skip
         free = [node.name for node in self.nodes if node.name not in used]
         if free and self.is_inactive and not row.is_unique:
-            yield f"{pad}* Stopped{' (disabled)' if row.is_disabled else ''}: [ {' '.join(free)} ]"
+            by_wish = " (disabled)" if row.target_role.lower() == "stopped" else ""
+            yield f"{pad}* Stopped{by_wish}: [ {' '.join(free)} ]"
 
     def _plain(self, row: PrimitiveRow | GroupRow) -> tuple[str, str]:
         """Return the role and node of an instance about which there is nothing else to say; empty: there is."""
@@ -209,7 +211,8 @@ class TextView(View):
         is_sure = not where or len(row.nodes) != 1 or self.rows.node(row.nodes[0]).is_online
         flags = [] if is_sure else ["UNCLEAN"]
         flags += ["LOCKED"] if row.is_locked else []
-        flags += ["disabled"] if row.is_disabled else []
+        is_stopped = row.target_role.lower() == "stopped"
+        flags += ["disabled" if is_stopped else f"target-role:{row.target_role}"] if row.is_disabled else []
         flags += ["blocked"] if row.is_blocked else []
         flags += ["unmanaged"] if not row.is_managed and not row.is_blocked else []
         words = f" ({', '.join(flags)})" if flags else ""
@@ -329,17 +332,22 @@ def _span(span_ms: int) -> str:
     return f"{span_ms // 1000}.{span_ms % 1000:03}s" if span_ms % 1000 else f"{span_ms // 1000}s"
 
 
-def resource_lines(context: Context, only: str = "") -> list[str]:
-    """Return the full list of resources as text, without the nodes; or one of them, with."""
+def resource_lines(context: Context) -> list[str]:
+    """Return the full list of resources as text, without the nodes."""
     view = TextView(context, frozenset({"resources"}), Given((("inactive", ""),)))
-    rows = view.rows.resources
-    if not only:
-        view.has_places = False
-        return [line for row in rows for line in view.row_lines(row, 1)]
-    found = next((row for row in rows if row.id == only), None) or next(
-        (each for each in view.primitives if each.id == only), None
-    )
-    return [] if found is None else list(view.row_lines(found, 1))
+    view.has_places = False
+    return [line for row in view.rows.resources for line in view.row_lines(row, 1)]
+
+
+def one_resource(context: Context, name: str) -> list[str]:
+    """Return a primitive as text, or what is active of a group or clone."""
+    view = TextView(context, frozenset({"resources"}), Given(()))
+    found = next((row for row in (*view.rows.resources, *view.primitives) if row.id == name), None)
+    if found is None:
+        return []
+    if isinstance(found, PrimitiveRow):
+        return [view.words(found, where=True)]
+    return [line.strip().removeprefix("* ") for line in view.row_lines(found, 1)][1:]
 
 
 def cluster_lines(context: Context) -> list[str]:
@@ -354,18 +362,13 @@ def operation_lines(context: Context, node: str, resource: str) -> list[str]:
     view = TextView(context, frozenset(), Given((("inactive", ""),)))
     known = {(row.id, each): row for row in view.primitives for each in row.nodes}
     lines = []
-    for _, status in view.online():
-        for history in recorded(status):
-            base = base_of(history.resource)
-            if node not in ("", status.name) or resource not in ("", history.resource, base):
-                continue
-            row = known.get((base, status.name), PrimitiveRow(base, str(history.agent)))
-            for record in records_of(history):
-                key = f"{history.resource}_{record.operation}_{record.interval_ms}"
-                at = written_at(record.changed_at)
-                lines.append(
-                    f"{view.words(row, where=False)}: {key} (node={status.name}, call={record.call_id}, "
-                    f"rc={record.exit_code.value}, last-rc-change='{at}', exec={record.executed_ms}ms): "
-                    f"{status_words(record)}"
-                )
+    for status, history, record in view.recorded_operations(node, resource):
+        base = base_of(history.resource)
+        row = known.get((base, status.name), PrimitiveRow(base, str(history.agent)))
+        key = f"{history.resource}_{record.operation}_{record.interval_ms}"
+        lines.append(
+            f"{view.words(row, where=False)}: {key} (node={status.name}, call={record.call_id}, "
+            f"rc={record.exit_code.value}, last-rc-change='{written_at(record.changed_at)}', "
+            f"exec={record.executed_ms}ms): {status_words(record)}"
+        )
     return lines

@@ -96,6 +96,16 @@ class View:
             if not (each.is_probe and each.exit_code is ExitCode.NOT_RUNNING)
         ]
 
+    def recorded_operations(
+        self, node: str, resource: str
+    ) -> Iterator[tuple[NodeStatus, ResourceHistory, OperationRecord]]:
+        """Yield what is recorded, of nodes that are online; of one node or resource, or of all."""
+        for _, status in self.online():
+            for history in recorded(status):
+                is_wanted = resource in ("", history.resource, base_of(history.resource))
+                if is_wanted and node in ("", status.name):
+                    yield from ((status, history, record) for record in records_of(history))
+
     def failures(self) -> Iterator[tuple[NodeStatus, ResourceHistory, OperationRecord]]:
         """Yield failures that are not forgotten, of nodes that are online."""
         for _, status in self.online():

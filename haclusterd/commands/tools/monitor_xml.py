@@ -92,10 +92,11 @@ class XmlView(View):
     def _resources(self) -> Iterator[str]:
         yield "  <resources>"
         for row in self.rows.resources:
-            yield from self._resource(row, 4)
+            yield from self.resource(row, 4)
         yield "  </resources>"
 
-    def _resource(self, row: Row, indent: int) -> Iterator[str]:
+    def resource(self, row: Row, indent: int) -> Iterator[str]:
+        """Yield a resource with what is in it."""
         if isinstance(row, PrimitiveRow):
             yield from self._primitive(row, indent)
             return
@@ -111,7 +112,7 @@ class XmlView(View):
                    managed=row.is_managed, disabled=row.is_disabled, failed=False, failure_ignored=False,
                    target_role=row.target_role or None) + ">"
         for each in row.instances:
-            yield from self._resource(each, indent + 2)
+            yield from self.resource(each, indent + 2)
         yield f"{end}</clone>"
 
     def _primitive(self, row: PrimitiveRow, indent: int) -> Iterator[str]:
@@ -223,3 +224,29 @@ class XmlView(View):
 def sections_as_xml(context: Context, *sections: str) -> list[str]:
     """Return sections of the XML, for other tools."""
     return list(XmlView(context, frozenset(sections)).lines())
+
+
+def resource_xml(context: Context, name: str) -> list[str]:
+    """Return one resource, with what is in it; nothing of what there is not."""
+    view = XmlView(context, frozenset({"resources"}))
+    found = next((row for row in (*view.rows.resources, *view.primitives) if row.id == name), None)
+    return [] if found is None else list(view.resource(found, 0))
+
+
+def operation_xml(context: Context, node: str, resource: str) -> list[str]:
+    """Return recorded operations as `crm_resource --list-operations` prints them, of one node or resource or all."""
+    lines = [
+        _tag(
+            "operation", 2, op=f"{history.resource}_{record.operation}_{record.interval_ms}", node=status.name,
+            call=record.call_id, rc=record.exit_code.value, status=status_words(record), rsc=base_of(history.resource),
+            agent=_with_provider(str(history.agent)), last__rc__change=written_at(record.changed_at),
+            exec__time=record.executed_ms,
+        ) + "/>"
+        for status, history, record in XmlView(context, frozenset()).recorded_operations(node, resource)
+    ]  # fmt: skip
+    return ["<operations>", *lines, "</operations>"] if lines else ["<operations/>"]
+
+
+def _with_provider(agent: str) -> str:
+    """Write an agent with a place for its provider, also when it has none: `stonith::fence_ipmilan`."""
+    return agent if agent.count(":") > 1 else agent.replace(":", "::")

@@ -1,12 +1,11 @@
-"""crm_resource and crm_ticket: where resources run, their parameters, moves and clean-ups; tickets.
+"""crm_resource: where resources run and why, their parameters, moves and clean-ups.
 
-Options and output are those of crm_resource(8) and crm_ticket(8) of Pacemaker 2.1.5. What it changes goes through the
-verbs of `crm resource` and `crm ticket`, and is judged as they are.
+Options and output, as text and as XML, are those of crm_resource(8) of Pacemaker 2.1.5. What it changes goes through
+the verbs of `crm resource`, and is judged as they are.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from haclusterd.commands import ticket
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import whole as outermost
 from haclusterd.commands.outcome import Outcome
@@ -14,9 +13,10 @@ from haclusterd.commands.planning.planning import settled
 from haclusterd.commands.resource import resource
 from haclusterd.commands.resource import settings as resource_settings
 from haclusterd.commands.status.resource_state import base_of
+from haclusterd.commands.tools import installed_agents
 from haclusterd.commands.tools.attributes import is_unknown_node, node_of
 from haclusterd.commands.tools.call import (
-    INSUFFICIENT_PRIVILEGES,
+    USAGE,
     Given,
     Tool,
     ToolCall,
@@ -28,27 +28,31 @@ from haclusterd.commands.tools.call import (
     output,
     printed,
 )
-from haclusterd.commands.tools.monitor_text import operation_lines, resource_lines
-from haclusterd.commands.tools.rows import CloneRow, PrimitiveRow, Row, Rows, primitives_in
-from haclusterd.formats.cib_xml.elements import BlockWriter
+from haclusterd.commands.tools.monitor_text import one_resource, operation_lines, resource_lines
+from haclusterd.commands.tools.monitor_xml import operation_xml, resource_xml, sections_as_xml
+from haclusterd.commands.tools.resource_constraints import Neighbourhood
+from haclusterd.commands.tools.resource_reasons import Reasons, named_instances
+from haclusterd.commands.tools.resource_reasons import as_xml as reasons_as_xml
+from haclusterd.commands.tools.result import OUTPUT, as_xml, document, listed, wants_xml
+from haclusterd.commands.tools.rows import CloneRow, PrimitiveRow, Rows, primitives_in
+from haclusterd.formats.cib_xml.elements import BlockWriter, element
 from haclusterd.formats.cib_xml.resource_writer import ResourceWriter
-from haclusterd.formats.cib_xml.writer import written_at
 from haclusterd.model.configuration import Bundle, Clone, Primitive, effective
-from haclusterd.model.ids import ResourceId
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
 from haclusterd.model.templates import expanded
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost
 
-_VERBS = {each.name: each for each in (*resource.VERBS, *resource_settings.VERBS, *ticket.VERBS)}
+_VERBS = {each.name: each for each in (*resource.VERBS, *resource_settings.VERBS)}
 _SECTIONS = {"meta": "meta", "params": "parameters", "utilization": "utilization"}
 _BLOCKS = {"meta": "meta_attributes", "params": "instance_attributes", "utilization": "utilization"}
 _CHANGES = frozenset({"put", "take", "ban", "clear", "move", "cleanup", "refresh", "restart"})
-_ACTIONS = ("list", "list_raw", "locate", "query", "get", "operations", "why", "cts", *sorted(_CHANGES))
+_ACTIONS = ("list", "list_raw", "locate", "query", "raw", "get", "operations", "why", "constraints", "stack", "cts",
+            *sorted(_CHANGES))  # fmt: skip
 _OTHER_COMMANDS = {
     "fail": "a failure is not made up here", "delete": "crm configure delete",
-    "list_agents": "crm ra list", "metadata": "crm ra info",
     "validate": "crm ra validate",
 }  # fmt: skip
 
@@ -65,73 +69,91 @@ _NOT_DONE = {
 
 def manage(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """crm_resource: one question about resources, or one change."""
-    for name, instead in _OTHER_COMMANDS.items():
-        if name in given:
-            raise ToolUsageError(f"not done here: {instead}")
-    if "wait" in given:
-        return _settled(context, given)
-    action = given.any_of(*_ACTIONS)
-    if not action:
-        raise ToolUsageError("say what to do: see --help")
-    refused = [instead for name, instead in _NOT_DONE.items() if name in given and action in _CHANGES]
+    is_xml = wants_xml(given)
+    try:
+        outcome = _managed(context, call, given, is_xml=is_xml)
+    except ToolUsageError as error:
+        if not is_xml:
+            raise
+        return printed(document(call, (), USAGE, f"{call.tool}: {error}"), status=USAGE)
+    return as_xml(call, outcome) if is_xml else outcome
+
+
+def _managed(context: Context, call: ToolCall, given: Given, *, is_xml: bool) -> Outcome[ToolOutput]:
+    action = given.any_of(*_ACTIONS) or "list"
+    refused = [instead for name, instead in _OTHER_COMMANDS.items() if name in given]
+    refused += [instead for name, instead in _NOT_DONE.items() if name in given and action in _CHANGES]
     if refused:
         raise ToolUsageError(f"not done here: {refused[0]}")
+    if "wait" in given:
+        return _settled(context, given)
+    asked = given.any_of(*installed_agents.QUESTIONS)
+    if asked:
+        return installed_agents.answer(context, call, given, asked, is_xml=is_xml)
+    if given.text("node") and is_unknown_node(context, node_of(context, call, given)):
+        return not_found(call, f"Node '{given.text('node')}' not found\nError performing operation: No such object")
     if action in ("list", "list_raw", "operations", "cts"):
-        return _listed(context, call, given, action)
+        return _listed(context, call, given, action, is_xml=is_xml)
     name = ResourceId(given.text("resource"))
+    if not name and action not in ("why", "cleanup", "refresh"):
+        raise ToolUsageError("Must supply a resource id with -r")
+    return _about(context, call, given, action, name, is_xml=is_xml)
+
+
+def _about(
+    context: Context, call: ToolCall, given: Given, action: str, name: ResourceId, *, is_xml: bool
+) -> Outcome[ToolOutput]:
+    """Answer or change something of one resource; of all, for some commands."""
     known = context.cib.configuration.resources
     found = name if name in known else base_of(name)
-    is_for_all = action in ("cleanup", "refresh") and not name
-    if found not in known and not is_for_all:
-        problem = f"Resource '{name}' not found\nError performing operation: No such object"
-        return not_found(call, problem)
-    if given.text("node") and is_unknown_node(context, node_of(context, call, given)):
-        return not_found(call, f"Node '{given.text('node')}' not found\nError performing operation: No such device")
-    actions = {"locate": _locate, "query": _query, "get": _get, "put": _put, "take": _put, "why": _why}
-    if action in actions:
-        return actions[action](context, call, given, found)
+    if name and found not in known:
+        return not_found(call, f"Resource '{name}' not found\nError performing operation: No such object")
+    if action in _QUESTIONS:
+        return _QUESTIONS[action](context, call, given, found, is_xml)
+    if action in ("put", "take"):
+        return _put(context, call, given, found)
     return _moved(context, call, given, action, found)
 
 
 # Questions
 
 
-def _listed(context: Context, call: ToolCall, given: Given, action: str) -> Outcome[ToolOutput]:
-    if action == "list_raw":
-        rows = Rows(context)
-        if not rows.resources:
-            return not_found(call, "No resources found")
-        return printed("".join(f"{name}\n" for row in rows.resources for name in _names(row)))
-    if action == "list":
-        return printed("\n".join(["Full List of Resources:", *resource_lines(context)]) + "\n")
-    if action == "cts":
-        raise ToolUsageError("not done here: crm configure show")
-    node = node_of(context, call, given) if given.text("node") else ""
-    lines = operation_lines(context, node, given.text("resource"))
+def _lines(lines: Iterable[str]) -> Outcome[ToolOutput]:
     return printed("".join(f"{line}\n" for line in lines))
 
 
-def _names(row: Row) -> Iterator[str]:
-    """Yield the names of primitives, and of instances as Pacemaker numbers them."""
-    if not isinstance(row, CloneRow):
-        yield from (each.id for each in primitives_in(row))
-        return
-    for number, each in enumerate(row.instances):
-        yield from (f"{part.id}:{number}" for part in primitives_in(each))
+def _listed(context: Context, call: ToolCall, given: Given, action: str, *, is_xml: bool) -> Outcome[ToolOutput]:
+    if action == "list_raw":
+        names = [name for row in Rows(context).resources for name, _ in named_instances(row)]
+        if is_xml:
+            return _lines(listed("resource names", names, name="resource"))
+        return _lines(names) if names else not_found(call, "No resources found")
+    if action == "list" and is_xml:
+        return _lines(line.removeprefix("  ") for line in sections_as_xml(context, "resources"))
+    if action == "list":
+        return _lines(["Full List of Resources:", *resource_lines(context)])
+    if action == "cts":
+        raise ToolUsageError("not done here: crm configure show")
+    node = node_of(context, call, given) if given.text("node") else ""
+    lines = operation_xml if is_xml else operation_lines
+    return _lines(lines(context, node, given.text("resource")))
 
 
-def _locate(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> Outcome[ToolOutput]:
+def _locate(context: Context, _call: ToolCall, given: Given, name: ResourceId, is_xml: bool) -> Outcome[ToolOutput]:
     parts = tuple(_parts(Rows(context), name))
-    found = sorted(
+    found = dict.fromkeys(sorted(
         ((node, row.role == "Promoted") for row in parts for node in row.nodes), key=lambda each: (each[1], each[0])
-    )
+    ))  # fmt: skip
+    if is_xml:
+        lines = [line for node, is_promoted in found for line in
+                 element("node", {"state": "promoted" if is_promoted else None}, text=node)]  # fmt: skip
+        return _lines(element("nodes", {"resource": name}, lines))
     if not found:
         return printed(f"resource {name} is NOT running\n")
     if "quiet" in given:
-        return printed("".join(f"{node}\n" for node in dict.fromkeys(node for node, _ in found)))
-    lines = (f"resource {name} is running on: {node}{' Promoted' if is_promoted else ''}\n"
-             for node, is_promoted in dict.fromkeys(found))  # fmt: skip
-    return printed("".join(lines))
+        return _lines(dict.fromkeys(node for node, _ in found))
+    return _lines(f"resource {name} is running on: {node}{' Promoted' if is_promoted else ''}"
+                  for node, is_promoted in found)  # fmt: skip
 
 
 def _parts(rows: Rows, name: ResourceId) -> Iterator[PrimitiveRow]:
@@ -143,8 +165,13 @@ def _parts(rows: Rows, name: ResourceId) -> Iterator[PrimitiveRow]:
     yield from (each for each in rows.primitives() if each.id == name)
 
 
-def _query(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> Outcome[ToolOutput]:
-    lines = ResourceWriter(context.cib.configuration, BlockWriter()).lines()
+def _query(context: Context, _call: ToolCall, given: Given, name: ResourceId, is_xml: bool) -> Outcome[ToolOutput]:
+    configuration = context.cib.configuration
+    resource = configuration.resources[name]
+    if isinstance(resource, Primitive) and resource.template is not None and given.any_of("query", "raw") == "query":
+        alone = replace(expanded(resource, configuration), template=None)
+        configuration = replace(configuration, resources={**configuration.resources, name: alone}, templates={})
+    lines = ResourceWriter(configuration, BlockWriter()).lines()
     kept: list[str] = []
     for line in lines:
         is_start = f' id="{name}"' in line and line.lstrip().startswith("<") and not kept
@@ -153,11 +180,13 @@ def _query(context: Context, _call: ToolCall, given: Given, name: ResourceId) ->
         if kept and (line.startswith(f"{_indent(kept[0])}</") or (is_start and line.endswith("/>"))):
             break
     cut = len(_indent(kept[0])) if kept else 0
-    xml = "".join(f"{line[cut:]}\n" for line in kept)
-    if "raw" in given:
-        return printed(xml)
-    head = "".join(f"{line.strip().removeprefix('* ')}\n" for line in resource_lines(context, name))
-    return printed(f"{head}Resource XML:\n{xml}")
+    xml = [line[cut:] for line in kept]
+    if is_xml:
+        text = "\n".join(xml).replace("]]>", "]]]]><![CDATA[>")
+        shown = (f"  {line}" for line in resource_xml(context, name))
+        return printed("\n".join(["<resource_config>", *shown, f"  <xml><![CDATA[{text}", "]]></xml>", ""])
+                       + "</resource_config>\n")  # fmt: skip
+    return _lines([*one_resource(context, name), "Resource XML:", *xml])
 
 
 def _indent(line: str) -> str:
@@ -168,7 +197,7 @@ def _section(given: Given) -> str:
     return "meta" if "meta" in given else "utilization" if "utilization" in given else "params"
 
 
-def _get(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> Outcome[ToolOutput]:
+def _get(context: Context, _call: ToolCall, given: Given, name: ResourceId, is_xml: bool) -> Outcome[ToolOutput]:
     wanted, section = given.text("get"), _section(given)
     owner = context.cib.in_force.resources[name]
     if section == "meta":
@@ -178,16 +207,30 @@ def _get(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> O
     else:
         whole = expanded(owner, context.cib.in_force) if isinstance(owner, Primitive) else owner
         value = effective(getattr(whole, _SECTIONS[section], ())).get(wanted)
-    if value is None:
-        return printed(err=f"Attribute '{wanted}' not found for '{name}'\n")
-    return printed(f"{value}\n")
+    problem = f"Attribute '{wanted}' not found for '{name}'\n"
+    if is_xml:
+        lines = [] if value is None else listed("attributes", [value], name=wanted)
+        return printed("".join(f"{each}\n" for each in lines), "" if lines else problem)
+    return printed(err=problem) if value is None else printed(f"{value}\n")
 
 
-def _why(context: Context, _call: ToolCall, _given: Given, name: ResourceId) -> Outcome[ToolOutput]:
-    rows = Rows(context)
-    nodes = sorted({node for row in _parts(rows, name) for node in row.nodes})
-    state = f"running on {', '.join(nodes)}" if nodes else "not running"
-    return printed(f"Resource {name} is {state}\n", err=f"why in full: crm resource why {name}\n")
+def _why(context: Context, call: ToolCall, given: Given, name: ResourceId, is_xml: bool) -> Outcome[ToolOutput]:
+    node = NodeName(node_of(context, call, given)) if given.text("node") else None
+    reasons = Reasons(context)
+    found = reasons.of_all() if node is None else reasons.on_node(node)
+    found = [reasons.of_one(name, node)] if name else found
+    if is_xml:
+        return _lines(reasons_as_xml(found, is_one=bool(name), node=node))
+    return _lines(line for each in found for line in each.lines())
+
+
+def _related(context: Context, _call: ToolCall, given: Given, name: ResourceId, is_xml: bool) -> Outcome[ToolOutput]:
+    known = Neighbourhood(context)
+    resource = known.find(name, is_alone="force" in given)
+    is_deep = given.any_of("constraints", "stack") == "stack" or "recursive" in given
+    if resource is None:
+        return _lines(element("constraints", {}) if is_xml else ())
+    return _lines((known.xml if is_xml else known.text)(resource, is_deep=is_deep))
 
 
 def _settled(context: Context, given: Given) -> Outcome[ToolOutput]:
@@ -196,6 +239,12 @@ def _settled(context: Context, given: Given) -> Outcome[ToolOutput]:
         answer=output(""), until=settled(context.now), until_plans=True, waiting_for="the cluster to settle",
         waits_by_default=True, wait_ms_max=limit_of(given, _SETTLE_MS),
     )  # fmt: skip
+
+
+_QUESTIONS = {
+    "locate": _locate, "query": _query, "raw": _query, "get": _get, "why": _why,
+    "constraints": _related, "stack": _related,
+}  # fmt: skip
 
 
 # Changes
@@ -268,59 +317,6 @@ def _banned(context: Context, arguments: dict[str, Json], name: ResourceId) -> d
     return {**arguments, "node": nodes.pop()}
 
 
-# crm_ticket
-
-
-def tickets(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
-    """crm_ticket: list, grant, revoke, put in standby, activate."""
-    known = context.cib.status.tickets
-    name = given.text("ticket")
-    action = given.any_of("grant", "revoke", "standby", "activate", "info", "details", "raw", "get", "constraints",
-                          "cleanup", "set", "delete")  # fmt: skip
-    if action in ("grant", "revoke", "standby", "activate", "cleanup"):
-        return _change_ticket(context, given, action)
-    if action in ("set", "delete"):
-        raise ToolUsageError("attributes of tickets are not written here")
-    if name and name not in known:
-        return not_found(call, f"No such ticket '{name}'")
-    if action == "get":
-        state = known[name] if name else None
-        values = {} if state is None else {
-            "granted": str(state.is_granted).lower(), "standby": str(state.is_standby).lower(), **state.attributes,
-        }  # fmt: skip
-        wanted = given.text("get")
-        return printed(f"{values[wanted]}\n") if wanted in values else printed(status=105)
-    lines = []
-    for each in sorted(known) if not name else [name]:
-        state = known[each]
-        word = "granted" if state.is_granted else "revoked"
-        since = f" last-granted='{written_at(state.last_granted)}'" if state.last_granted else ""
-        lines.append(f"{each}\t{word}{' [standby]' if state.is_standby else '          '}{since}\n")
-    return printed("".join(lines))
-
-
-_WARNINGS = {
-    "grant": "This command cannot help you verify whether '{0}' has been already granted elsewhere.\n"
-             "If you really want to grant '{0}' to this site now, ",
-    "revoke": "Revoking '{0}' can trigger the specified 'loss-policy'(s) relating to '{0}'.\n\n"
-              "You can check that with:\ncrm_ticket --ticket {0} --constraints\n\n"
-              "Otherwise before revoking '{0}', you may want to make '{0}' standby with:\n"
-              "crm_ticket --ticket {0} --standby\n\nIf you really want to revoke '{0}' from this site now, ",
-}  # fmt: skip
-
-
-def _change_ticket(context: Context, given: Given, action: str) -> Outcome[ToolOutput]:
-    name = given.text("ticket")
-    if not name:
-        raise ToolUsageError("say which ticket (-t)")
-    if action in ("grant", "revoke") and "force" not in given:
-        text = f"{_WARNINGS[action].format(name)}and you know what you are doing,\nplease specify --force.\n"
-        return printed(text, "crm_ticket: Ticket modification not allowed\n", INSUFFICIENT_PRIVILEGES)
-    change_ = {"cleanup": "delete"}.get(action, action)
-    forced = replace(context, is_forced="force" in given or context.is_forced)
-    return carry_out(forced, _VERBS["ticket.change"], {"ticket": name, "action": change_})
-
-
 TOOLS = {
     "crm_resource": Tool(manage, {
         "list": "L list", "list_raw": "l list-raw", "locate": "W locate", "query": "q query-xml",
@@ -332,16 +328,9 @@ TOOLS = {
         "restart": "restart", "operations": "O o list-all-operations list-operations", "why": "Y why",
         "cts": "c list-cts",
         "fail": "F fail", "delete": "D delete", "lifetime": "u: lifetime:", "promoted": "promoted master",
-        "list_agents": "list-standards list-ocf-providers? list-agents? list-ocf-alternatives?",
-        "metadata": "show-metadata:", "wait": "wait", "validate": "validate force-check force-start force-stop",
+        "wait": "wait", "validate": "validate force-check force-start force-stop",
         "resource_type": "t: resource-type:", "timeout": "T: timeout:", "set": "s: set-name:", "id": "i: nvpair:",
         "recursive": "recursive", "operation": "n: operation:", "interval": "I: interval:",
+        "constraints": "a constraints", "stack": "A stack", **OUTPUT, **installed_agents.OPTIONS,
     }, _CHANGES, Cost.WHOLE),
-    "crm_ticket": Tool(tickets, {
-        "info": "l info", "details": "L details", "raw": "w raw", "xml": "q query-xml", "constraints": "c constraints",
-        "ticket": "t: ticket:", "grant": "g grant", "revoke": "r revoke", "standby": "s standby",
-        "activate": "a activate", "get": "G: get-attr:", "set": "S: set-attr:", "delete": "D: delete-attr:",
-        "cleanup": "C cleanup", "value": "v: attr-value:", "default": "d: default:", "force": "f force",
-        "quiet": "Q quiet",
-    }, frozenset({"grant", "revoke", "standby", "activate", "cleanup"})),
 }  # fmt: skip

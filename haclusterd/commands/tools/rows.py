@@ -66,6 +66,7 @@ class PrimitiveRow:
     is_orphaned: bool = False
     is_locked: str = ""
     """The node for which it is kept while that is shut down."""
+    is_promotable: bool = False
 
     @property
     def is_active(self) -> bool:
@@ -74,8 +75,8 @@ class PrimitiveRow:
 
     @property
     def is_disabled(self) -> bool:
-        """Whether it is not to run."""
-        return self.target_role.lower() == "stopped"
+        """Whether it is not to run, or not to be promoted."""
+        return is_disabling(self.target_role, is_promotable=self.is_promotable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,15 +192,16 @@ class Rows:
         if isinstance(resource, Primitive):
             return self._primitive(resource, self._instances(resource.id))
         meta = self._own_meta(resource)
+        role = meta.get("target-role", "")
         if isinstance(resource, Group):
             members = tuple(self._primitive(each, self._instances(each.id)) for each in self._members(resource))
-            return GroupRow(resource.id, members, _is_managed(meta), _is_disabled(meta))
+            return GroupRow(resource.id, members, _is_managed(meta), is_disabling(role, is_promotable=False))
         assert isinstance(resource, Clone)
+        is_promotable = can_be_promoted(self.cib.in_force, resource)
         return CloneRow(
-            resource.id, resource.child, self._clone_instances(resource),
-            can_be_promoted(self.cib.in_force, resource),
+            resource.id, resource.child, self._clone_instances(resource), is_promotable,
             read_boolean_or(meta.get("globally-unique"), default=False),
-            _is_managed(meta), _is_disabled(meta), meta.get("target-role", ""),
+            _is_managed(meta), is_disabling(role, is_promotable=is_promotable), role,
         )  # fmt: skip
 
     def _own_meta(self, resource: Resource) -> dict[str, str]:
@@ -238,7 +240,8 @@ class Rows:
                 self._primitive(each, tuple(i for i in self._instances(each.id) if i.node == node)) for each in members
             )
             meta = self._own_meta(group)
-            rows.append(GroupRow(f"{group.id}:{at}", own, _is_managed(meta), _is_disabled(meta)))
+            is_disabled = is_disabling(meta.get("target-role", ""), is_promotable=False)
+            rows.append(GroupRow(f"{group.id}:{at}", own, _is_managed(meta), is_disabled))
         return tuple(rows)
 
     def _primitive(self, primitive: Primitive, found: tuple[Instance, ...]) -> PrimitiveRow:
@@ -260,6 +263,7 @@ class Rows:
             is_failed=any(each.state in (InstanceState.FAILED, InstanceState.BLOCKED) for each in found),
             is_blocked=any(each.state is InstanceState.BLOCKED for each in found) and not self._is_fencing(),
             is_locked="" if found else self._locked_to(primitive.id),
+            is_promotable=self.overview.is_promotable(primitive.id),
         )
 
     def _is_fencing(self) -> bool:
@@ -307,5 +311,6 @@ def _is_managed(meta: dict[str, str]) -> bool:
         return True
 
 
-def _is_disabled(meta: dict[str, str]) -> bool:
-    return meta.get("target-role", "").lower() == "stopped"
+def is_disabling(target_role: str, *, is_promotable: bool) -> bool:
+    """Tell whether a target role keeps something from running, or something promotable from being promoted."""
+    return target_role.lower() == "stopped" or (is_promotable and target_role.lower() in ("unpromoted", "slave"))

@@ -28,10 +28,13 @@ _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]"
 _NOT_IN_IDS = re.compile(r"[^A-Za-z0-9._-]")
 
 
-def element(tag: str, attributes: Attributes, inside: Iterable[str] = ()) -> Iterator[str]:
-    """Yield the lines of an element."""
+def element(tag: str, attributes: Attributes, inside: Iterable[str] = (), text: str = "") -> Iterator[str]:
+    """Yield the lines of an element; one with a text has nothing else inside."""
     words = "".join(f" {name}={quoted(value)}" for name, value in attributes.items() if value is not None)
     lines = [f"  {line}" for line in inside]
+    if text:
+        yield f"<{tag}{words}>{escape(readable(text), {})}</{tag}>"
+        return
     if not lines:
         yield f"<{tag}{words}/>"
         return

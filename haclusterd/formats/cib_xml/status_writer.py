@@ -64,7 +64,7 @@ def status_lines(cib: Cib) -> Iterator[str]:
         line for name, status in sorted(cib.status.nodes.items()) if name in numbers
         for line in _node_state(status, numbers[name])
     )  # fmt: skip
-    yield from element("status", {}, [*states, *_tickets(cib.status.tickets)])
+    yield from element("status", {}, [*states, *ticket_lines(cib.status.tickets)])
 
 
 def _node_state(status: NodeStatus, number: str) -> Iterator[str]:
@@ -209,7 +209,8 @@ def _list(names: tuple[str, ...]) -> str:
     return f" {' '.join(names)} " if names else ""
 
 
-def _tickets(tickets: Mapping[str, TicketState]) -> Iterator[str]:
+def ticket_lines(tickets: Mapping[str, TicketState]) -> Iterator[str]:
+    """Yield the tickets; nothing when there are none."""
     if not tickets:
         return
     lines: list[str] = []

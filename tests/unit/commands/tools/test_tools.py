@@ -21,7 +21,7 @@ from haclusterd.model.records import replace
 from haclusterd.model.requests import Request
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost, Permission
-from tests.administered_clusters import NOW, Cluster, ClusterClient, running
+from tests.administered_clusters import NOW, Cluster, ClusterClient, formed, running
 from tests.golden.busy_cluster import busy
 
 RUN = registry.VERBS["tool.run"]
@@ -188,6 +188,78 @@ def test_a_dialogue(name: str) -> None:
                 expected = expected.removesuffix("...")
                 shown = shown[: len(expected)]
             assert (command, code, shown, err) == (command, 0, expected, "")
+
+
+def test_a_resource_is_shown_with_the_words_of_its_template_or_without() -> None:
+    cluster = formed()
+    cluster.configure("rsc_template t ocf:haclusterd:dummy params a=1\nprimitive db @t params b=2")
+    texts = (run(cluster, f"crm_resource {word} -r db")[1].partition("XML:\n")[2] for word in ("-q", "-w"))
+    expanded, raw = map(ET.fromstring, texts)
+    assert (expanded.get("type"), expanded.get("template")) == ("dummy", None)
+    assert [each.get("name") for each in expanded.iter("nvpair")] == ["a", "b"]
+    assert (raw.get("type"), raw.get("template")) == (None, "t")
+    assert [each.get("name") for each in raw.iter("nvpair")] == ["b"]
+
+
+INSTALLED = dict.fromkeys(
+    ("ocf:heartbeat:Dummy", "ocf:pacemaker:Dummy", "ocf:pacemaker:ping", "stonith:fence_x"), AgentFacts()
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "shown"),
+    [
+        ("--list-standards", 0, "ocf stonith"),
+        ("--list-ocf-providers", 0, "heartbeat pacemaker"),
+        ("--list-ocf-alternatives ping", 0, "pacemaker"),
+        ("--list-ocf-alternatives pong", 105, ""),
+        ("--list-agents ocf", 0, "Dummy ping"),
+        ("--list-agents ocf:heartbeat", 0, "Dummy"),
+        ("--list-agents=stonith", 0, "fence_x"),
+        ("--list-agents ocf:none", 1, ""),
+        ("--show-metadata ocf:none:none", 105, ""),
+    ],
+)
+def test_installed_agents_are_listed(words: str, status: int, shown: str) -> None:
+    cluster = running()
+    context = Context(cluster.cib, NOW, "root@n1", live=cluster.live, agents=INSTALLED)
+    for more in ("", " --output-as=xml"):
+        outcome = registry.run("tool.run", arguments(f"crm_resource {words}{more}"), context)
+        assert isinstance(outcome.answer, ToolOutput)
+        assert (outcome.exit_status or 0) == status
+        if not more:
+            assert outcome.answer.out.split() == shown.split()
+        elif not status:
+            root = ET.fromstring(outcome.answer.out)
+            assert [each.text for each in root.iter() if each.text and each.text.strip()] == shown.split()
+
+
+def test_a_change_is_answered_as_xml() -> None:
+    cluster = running()
+    for line in ("-m -p priority -v 7 -r db", "-B -r db -N n1", "-U -r db"):
+        status, out, err = run(cluster, f"crm_resource {line} --output-as=xml")
+        found = ET.fromstring(out).find("status")
+        assert (status, err, found is not None and found.get("code")) == (0, "", "0"), line
+    assert run(cluster, "crm_resource -m -g priority -r db") == (0, "7\n", "")
+
+
+def test_what_is_wrong_is_answered_as_xml() -> None:
+    status, out, _ = run(running(), "crm_resource -g x --output-as=xml")
+    assert (status, ET.fromstring(out).findtext("status/errors/error")) == (
+        64, "crm_resource: Must supply a resource id with -r"
+    )  # fmt: skip
+    assert run(running(), "crm_resource -L --output-as=html")[0] == 64
+    assert run(running(), "crm_resource -L --output-to=/tmp/x")[0] == 64
+
+
+def test_a_ticket_that_is_held_is_not_forgotten_without_force() -> None:
+    cluster = busy()
+    status, out, _ = run(cluster, "crm_ticket -t gold -C")
+    assert status == 4
+    assert "please specify --force" in out
+    assert run(cluster, "crm_ticket -w")[1] == "gold\n"
+    assert run(cluster, "crm_ticket -t gold -C -f") == (0, "Cleaned up gold\n", "")
+    assert run(cluster, "crm_ticket -w")[1] == ""
 
 
 def test_failures_are_forgotten() -> None:
