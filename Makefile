@@ -85,7 +85,7 @@ load-corpus: setup  ## other people's CIBs and crm scripts from ../shared, loade
 round-trips: setup  ## every CIB and crm script of ../shared through crm text, XML and YAML, and past crm_verify; ONLY=NAME VERBOSE=1
 	@$(BIN)/python -m tests.conformance.round_trips --only '$(ONLY)' $(if $(VERBOSE),--verbose)
 
-fuzz-scheduler: setup  ## random CIBs, planned by ours and by crm_simulate, and compared; CASES=2000 SEED=1 THEMES=common,nodes
+fuzz-scheduler: setup  ## random CIBs, planned by ours and by crm_simulate, and compared; CASES=2000 SEED=1 THEMES=common,nodes,resources
 	@$(BIN)/python -m tests.fuzzing.differential --cases $(or $(CASES),2000) --seed $(or $(SEED),1) --themes $(or $(THEMES),common)
 
 bench-gpu: setup  ## CPU time of plans in which every service claims a device; NODES=200 SERVICES=1600

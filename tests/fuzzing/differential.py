@@ -239,7 +239,21 @@ def _carried_out(root: ET.Element, directory: Path, *arguments: str) -> ET.Eleme
     before.write_text(ET.tostring(root, encoding="unicode"))
     after.unlink(missing_ok=True)
     run = _peer(directory, "-x", str(before), "-S", "-Q", "-O", str(after), "-t", DATE, *arguments)
-    return None if run.returncode or not after.exists() else ET.parse(after).getroot()
+    if run.returncode or not after.exists():
+        return None
+    carried_out = ET.parse(after).getroot()
+    _forget_cancelled(carried_out)
+    return carried_out
+
+
+def _forget_cancelled(root: ET.Element) -> None:
+    """Remove what was cancelled, with the records of cancelling: a cluster keeps neither, `crm_simulate` both."""
+    for history in root.iter("lrm_resource"):
+        for cancel in history.findall("lrm_rsc_op[@operation='cancel']"):
+            history.remove(cancel)
+            for record in history.findall(f"lrm_rsc_op[@operation='monitor'][@interval='{cancel.get('interval')}']"):
+                if int(record.get("call-id", "0")) < int(cancel.get("call-id", "0")):
+                    history.remove(record)
 
 
 def compared(root: ET.Element, directory: Path) -> tuple[tuple[str, ...], tuple[str, ...], str] | None:

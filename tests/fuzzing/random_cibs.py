@@ -489,6 +489,10 @@ def _remove(cib: ET.Element, chance: random.Random) -> None:
         named = {each.get(key) for each in constraint.iter() for key in ("rsc", "with-rsc", "first", "then", "id")}
         if named & gone:
             constraints.remove(constraint)
+    for tag in cib.findall("configuration/tags/tag"):
+        for reference in tag.findall("obj_ref"):
+            if reference.get("id") in gone:
+                tag.remove(reference)
 
 
 def _edit_constraint(cib: ET.Element, chance: random.Random) -> None:

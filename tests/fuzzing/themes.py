@@ -5,7 +5,7 @@ from random import Random
 from xml.etree.ElementTree import Element
 
 from haclusterd.model.records import dataclass
-from tests.fuzzing import rare_nodes
+from tests.fuzzing import rare_nodes, rare_resources
 from tests.fuzzing.random_cibs import Event
 
 COMMON = "common"
@@ -19,7 +19,10 @@ class Group:
     events: tuple[Event, ...]
 
 
-GROUPS = {"nodes": Group(rare_nodes.THEMES, rare_nodes.EVENTS)}
+GROUPS = {
+    "nodes": Group(rare_nodes.THEMES, rare_nodes.EVENTS),
+    "resources": Group(rare_resources.THEMES, rare_resources.EVENTS),
+}
 
 
 def named(words: Iterable[str]) -> list[str]:
