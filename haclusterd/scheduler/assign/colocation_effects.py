@@ -78,7 +78,7 @@ class ColocationEffects:
         if clone.definition.is_promotable and colocation.primary_role is not Role.UNKNOWN:
             if not dependent.assignment.is_assigned:
                 self._with_role(dependent, clone, colocation)
-            elif colocation.dependent_role is Role.PROMOTED:
+            elif colocation.dependent_role in _PROMOTABLE_ROLES:
                 self._promote_with(dependent, clone, colocation)
             return
         if _is_interleaved(dependent, clone):
@@ -196,7 +196,13 @@ class ColocationEffects:
 
     @staticmethod
     def _promote_with(dependent: Resource, clone: Resource, colocation: ColocationPair) -> None:
-        """Let an instance be promoted where an instance of the other clone has the role that counts."""
+        """Let an instance be promoted where an instance of the other clone has the role that counts.
+
+        A weight for unpromoted instances is one against promotion there; INFINITY decides about places only.
+        """
+        is_promoted = colocation.dependent_role is Role.PROMOTED
+        if not is_promoted and abs(colocation.score) >= INFINITY:
+            return
         node = dependent.assignment.node
         here = value_on(node, colocation.attribute, dependent) if node is not None else None
         for instance in clone.children:
@@ -205,7 +211,8 @@ class ColocationEffects:
             if place is None or _is_any_blocked(instance) or not _has_role(instance, role):
                 continue
             if is_same(here, value_on(place, colocation.attribute, instance)):
-                add_to_promotion(dependent, colocation.score, words_of(colocation))
+                score = colocation.score if is_promoted else -colocation.score
+                add_to_promotion(dependent, score, words_of(colocation))
                 return
         if colocation.score >= INFINITY:
             add_to_promotion(dependent, -INFINITY, words_of(colocation))

@@ -51,6 +51,23 @@ def failed(inside: str, *histories: str) -> str:
     )
 
 
+def unpromoted_beside(score: str, role: str, *, with_role: str = "Promoted") -> str:
+    """Two promotable clones: `a` is promoted on n1, `b` would rather be there; both are known to run nowhere."""
+    clones = [
+        f'<clone id="c{name}">{meta(f"c{name}", promotable="true")}{stateful(name)}</clone>' for name in ("a", "b")
+    ]
+    nothing = [ran(name, "monitor=7", agent=STATEFUL) for name in ("a", "b")]
+    return cib(
+        properties=NO_FENCING,
+        resources="".join(clones),
+        constraints=f'<rsc_colocation id="k" rsc="cb" rsc-role="{role}" with-rsc="ca" with-rsc-role="{with_role}" '
+        f'score="{score}"/>',
+        status=member(1, *nothing, **{"master-a": "10", "master-b": "10"})
+        + member(2, *nothing, **{"master-a": "5", "master-b": "5"}),
+    )
+
+
+BOTH_START = ("start a@n1", "start a@n2", "start b@n1", "start b@n2")
 GROUP = f'<group id="g">{stateful("a")}{stateful("b")}</group>'
 PROMOTED = ran("a", "promote", agent=STATEFUL)
 CASES = (
@@ -83,6 +100,21 @@ CASES = (
             "stop b@n1",
         ),
         ("demote a@n1 < promote a@n2", "stop b@n1 < start b@n1"),
+    ),
+    Case(
+        "what would rather be unpromoted beside the promoted one is promoted on another node (3.0.0)",
+        unpromoted_beside("100", "Unpromoted"),
+        ("promote a@n1", "promote b@n2", *BOTH_START),
+    ),
+    Case(
+        "what would rather not be unpromoted beside an unpromoted one is promoted there (3.0.0)",
+        unpromoted_beside("-100", "Unpromoted", with_role="Unpromoted"),
+        ("promote a@n1", "promote b@n2", *BOTH_START),
+    ),
+    Case(
+        "what would rather be promoted beside it is",
+        unpromoted_beside("100", "Promoted"),
+        ("promote a@n1", "promote b@n1", *BOTH_START),
     ),
 )  # fmt: skip
 
