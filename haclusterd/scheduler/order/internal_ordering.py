@@ -131,7 +131,7 @@ def _with_group(group: Resource, member: Resource, previous: Resource | None, pa
 def _after_previous(member: Resource, previous: Resource) -> Iterator[Template]:
     yield Template(previous, START, member, START, FIRST_IMPLIES_THEN | UNRUNNABLE_FIRST_BLOCKS)
     yield Template(member, STOP, previous, STOP, ORDERED | INTERMEDIATE_STOP)
-    if member.is_managed and member.found.active_nodes and not previous.found.active_nodes:
+    if member.found.active_nodes and not previous.found.active_nodes:
         yield Template(member, STOP, previous, START, THEN_IMPLIES_FIRST | UNRUNNABLE_FIRST_BLOCKS)
 
 

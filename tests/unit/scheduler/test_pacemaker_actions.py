@@ -363,6 +363,16 @@ CASES = (
         ),
         ("monitor/10000 a@n1",),
     ),
+    Case(
+        "a member of a group does not start while a later one runs that nobody may stop (3.0.0)",
+        cib(
+            nodes='<node id="1" uname="n1"/>',
+            properties=pair("stonith-enabled", "false"),
+            resources=f'<group id="g">{primitive("a")}{primitive("b", meta("b", **{"is-managed": "false"}))}</group>',
+            status=member(1, ran("a", "monitor=7"), ran("b", "start")),
+        ),
+        (),
+    ),
 )
 
 
