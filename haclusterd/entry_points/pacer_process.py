@@ -35,6 +35,7 @@ from haclusterd.adapters.network.refusals import SOURCES_MAX, Refusals, source_o
 from haclusterd.adapters.pacer.heartbeat_sockets import HeartbeatSockets
 from haclusterd.adapters.pacer.listener import BrainClient, PacerListener
 from haclusterd.adapters.pacer.page_file import SOCKET_NAME, MappedPage, make_page
+from haclusterd.adapters.pacer.reload_check import ReloadCheck
 from haclusterd.adapters.processes.own_command import own_command
 from haclusterd.machines.link_filtering import LetThrough, LinkFiltering
 from haclusterd.machines.pacer import Effect, PacerMachine, PublishLease, Report, SendHeartbeat
@@ -123,8 +124,7 @@ class PacerProcess:
         self._looked_at = boottime()
         self._exit_code: int | None = None
         self._is_to_renew = False
-        self._checked = 0
-        """The process that says whether the program that is installed now can be executed; 0: there is none."""
+        self._check = ReloadCheck(self._selector, self._take_answer)
         self._watchdog_problem = ""
         self._device = device
         if device is not None:
@@ -165,33 +165,14 @@ class PacerProcess:
 
     def _end(self, number: bytes) -> None:
         if number == bytes((signal.SIGHUP,)):
-            self._check()
+            self._check.ask([*own_command(), CHECK], boottime())
         else:
             self._exit_code = 0
 
-    def _check(self) -> None:
-        """Ask the program that is installed now whether it can be executed; heartbeats continue meanwhile."""
-        if self._checked:
-            return
-        command = [*own_command(), CHECK]
-        try:
-            pid = os.posix_spawn(command[0], command, os.environ)
-            ended = os.pidfd_open(pid)
-        except OSError as error:
-            say(f"reload refused, the running program continues: {command[0]}: {error}", syslog.LOG_ERR)
-            return
-        self._checked = pid
-        self._selector.register(ended, selectors.EVENT_READ, lambda: self._take_answer(ended))
-
-    def _take_answer(self, ended: int) -> None:
-        self._selector.unregister(ended)
-        os.close(ended)
-        _, status = os.waitpid(self._checked, 0)
-        self._checked = 0
-        if status:
-            code = os.waitstatus_to_exitcode(status)
-            problem = f"the one that is installed now ends with {code}"
-            say(f"reload refused, the running program continues: {problem}", syslog.LOG_ERR)
+    def _take_answer(self, objection: str) -> None:
+        """Take the answer of the program that is installed now."""
+        if objection:
+            say(f"reload refused, the running program continues: {objection}", syslog.LOG_ERR)
             return
         self._exit_code = 0
         self._is_to_renew = True
@@ -250,6 +231,7 @@ class PacerProcess:
 
     def _look_around(self, now: Instant) -> None:
         self._looked_at = now
+        self._check.step(now)
         self._refused_lately.clear()
         self._has_page()
         self._sockets.retry()
