@@ -43,6 +43,7 @@ class IdempotencyKeys:
         self._clock = clock
         self._known: OrderedDict[tuple[bytes, str], _Remembered] = OrderedDict()
         """In the order in which they came."""
+        self._tasks: set[asyncio.Task[Reply]] = set()
         self._under_way = 0
         self._bytes = 0
 
@@ -65,6 +66,15 @@ class IdempotencyKeys:
             self._forget(place)
         mine = self._known[place] = _Remembered(fingerprint, self._clock())
         self._under_way += 1
+        task = asyncio.ensure_future(self._carried_out(place, mine, carry_out))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        # Who asks may go away: it is carried out all the same, and its answer waits for the repetition.
+        return await asyncio.shield(task)
+
+    async def _carried_out(
+        self, place: tuple[bytes, str], mine: _Remembered, carry_out: Callable[[], Awaitable[Reply]]
+    ) -> Reply:
         try:
             reply = await carry_out()
         except BaseException:
@@ -79,6 +89,11 @@ class IdempotencyKeys:
             self._bytes += len(reply.body)
             self._make_room()
         return reply
+
+    def _ended(self, task: "asyncio.Task[Reply]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()  # Seen, even if nobody waits for it any more.
 
     def _make_room(self) -> None:
         """Forget the oldest answers: only for one that took effect, so that nobody else makes the others forgotten."""

@@ -2614,6 +2614,12 @@ AGENTS = (
         "str(path) not in state.drop_ins",
         "systemd restarts a unit by an older text of its drop-in, beside the cluster, and a shutdown stops it first",
     ),
+    Mutant(
+        "IdempotencyKeys.once",
+        "asyncio.shield(task)",
+        "task",
+        "who hangs up and asks again with the same key has the change made twice",
+    ),
 )
 """An agent that was begun is found and ended, also by a later daemon."""
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+from haclusterd.adapters.machine.ready_threads import ready_pool
 from haclusterd.adapters.network.certificates import NODE_CERTIFICATE, NODE_KEY, facts_of
 from haclusterd.adapters.network.tls_listening import forget_frames, listen, secure_stream
 from haclusterd.model.addresses import Address, address_text
@@ -59,6 +60,7 @@ class TlsEnrolmentListener:
 
     def __init__(self, credentials: Path) -> None:
         self._credentials = credentials
+        self._reading = ready_pool(1, "enrolment")
         self._listeners: dict[Address, socket.socket] = {}
         self._accepting: set[asyncio.Task[None]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -121,7 +123,9 @@ class TlsEnrolmentListener:
         writer: asyncio.StreamWriter | None = None
         try:
             async with asyncio.timeout(GREETING_TIMEOUT_S):
-                context, fingerprint = _context(self._credentials)
+                # Not on the main loop: a disk that hangs delays nobody but who wants to join.
+                loop = asyncio.get_running_loop()
+                context, fingerprint = await loop.run_in_executor(self._reading, _context, self._credentials)
                 reader, writer = await secure_stream(connection, context, GREETING_TIMEOUT_S)
                 hello = replace(greeting(), nonce=secrets.token_bytes(NONCE_SIZE))
                 writer.write(encode(hello))

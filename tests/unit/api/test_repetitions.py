@@ -78,3 +78,31 @@ async def test_what_failed_on_the_way_may_be_tried_again() -> None:
     assert (await bench.ask("k", size=REPLIES_BYTES_MAX + 1)).status == 200
     await bench.ask("k")
     assert bench.done == ["k", "k"], "an answer that takes all room is not remembered"
+
+
+async def test_what_who_asked_did_not_wait_for_is_carried_out_once() -> None:
+    bench = Bench()
+
+    async def slow() -> Reply:
+        bench.done.append("k")
+        await bench.gate.wait()
+        return Reply(200, b"changed")
+
+    asking = asyncio.ensure_future(bench.keys.once(OWN, "k", b"request", slow))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    with pytest.raises(RefusedError) as refused:
+        await bench.keys.once(OWN, "k", b"request", slow)
+    assert refused.value.status == 409
+    bench.gate.set()
+    async with asyncio.timeout(10):
+        while True:
+            try:
+                reply = await bench.keys.once(OWN, "k", b"request", slow)
+                break
+            except RefusedError:
+                await asyncio.sleep(0)
+    assert (bench.done, reply.body, reply.headers["Idempotency-Replayed"]) == (["k"], b"changed", "true")

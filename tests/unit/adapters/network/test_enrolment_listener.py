@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
@@ -11,6 +12,7 @@ import pytest
 
 from haclusterd.adapters.network.authority_files import AuthorityFiles, utc_now
 from haclusterd.adapters.network.certificates import (
+    NODE_CERTIFICATE,
     Credentials,
     create_authority,
     issue_certificate,
@@ -203,6 +205,27 @@ def test_a_flood_is_cut_off(tmp_path: Path) -> None:
         async with asyncio.timeout(10):
             while len(house.noted) < APPLICANTS_MAX + 3:
                 await asyncio.sleep(0.01)
+
+    live(tmp_path, scene)
+
+
+def test_a_disk_that_does_not_answer_delays_the_applicant_alone(tmp_path: Path) -> None:
+    async def scene(house: House) -> None:
+        certificate = tmp_path / NODE_CERTIFICATE
+        certificate.unlink()
+        os.mkfifo(certificate)
+        with socket.create_connection(house.address, 5):
+            disk = None
+            async with asyncio.timeout(10):
+                while disk is None:
+                    await asyncio.sleep(0.01)
+                    with contextlib.suppress(OSError):  # Nobody reads yet.
+                        disk = os.open(certificate, os.O_WRONLY | os.O_NONBLOCK)
+            os.write(disk, b"no certificate")
+            os.close(disk)
+            async with asyncio.timeout(10):
+                while not house.noted:
+                    await asyncio.sleep(0.01)
 
     live(tmp_path, scene)
 
