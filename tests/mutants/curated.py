@@ -1753,6 +1753,24 @@ ANSWERS = (
         "False",
         "a write that was refused is answered as done when it is repeated",
     ),
+    Mutant(
+        "_objections_to_guesses",
+        "view.hides_nothing(context.cib)",
+        "True",
+        "who may not read a password learns by `nothing to do` that they have guessed it",
+    ),
+    Mutant(
+        "_judged_change",
+        "not is_decided and (found or not (outcome.commands or outcome.invite))",
+        "False",
+        "who may not read secrets learns by `nothing to do` that they have guessed one",
+    ),
+    Mutant(
+        "_bare",
+        'keeps_agents or "type" not in attributes or element.tag == "node"',
+        "True",
+        "a text that names something hidden finds out which agent a hidden resource has",
+    ),
 )
 
 OTHER_ENDS = (

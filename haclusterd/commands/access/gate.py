@@ -1,9 +1,10 @@
 """The one way to a verb for everybody who asks: what they may ask, what the verb sees, what it may change.
 
 Invariant: who is restricted by access control lists is answered from a CIB without what they may not read; what a verb
-proposes for them is judged before it leaves here; and no answer has a name in it that they cannot know. The judgement
-is made over the CIB that the verb decides over, and a change of the configuration is proposed against its version: if
-the lists change before it is committed, it is refused and judged again (docs/design/0014-who-may.md).
+proposes for them is judged before it leaves here; a guess of what they may not read is not confirmed; and no answer has
+a name in it that they cannot know. The judgement is made over the CIB that the verb decides over, and a change of the
+configuration is proposed against its version: if the lists change before it is committed, it is refused and judged
+again (docs/design/0014-who-may.md).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,14 +12,15 @@ from typing import Any
 
 from haclusterd.cib.commands import ChangeConfiguration
 from haclusterd.cib.edits import apply_edits
-from haclusterd.commands.access.judgement import objections, refused
-from haclusterd.commands.access.view import WORDS, View, configuration_seen, text_seen, view_of
+from haclusterd.commands.access.judgement import Objection, objections, refused
+from haclusterd.commands.access.view import WORDS, View, bare_of, configuration_seen, text_seen, view_of
 from haclusterd.commands.configure.view import unified
 from haclusterd.commands.context import Context, ListedVersion, Versions
 from haclusterd.commands.outcome import AnyOutcome, refusal
 from haclusterd.commands.permissions import Rules
 from haclusterd.commands.tools import cib as cib_text
 from haclusterd.commands.verb import RunnableVerb, run_verb
+from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import dataclass, replace
@@ -69,30 +71,61 @@ def _answered_from_view(
     if verb.permission_for(arguments) is not Permission.READ and not whole.may_write:
         what = "it shows secrets, or all that there is"
         return refusal(report(Code.ACL_DENIED, verb=verb.name, what=what, rule=whole.rule))
+    return clean(run_verb(verb, arguments, _seen(context, view.cib, rules)), view)
+
+
+def _seen(context: Context, cib: Cib, rules: Rules) -> Context:
+    """Return what a verb gets to answer from what may be read."""
     versions = None if context.versions is None else _SeenVersions(context.versions, rules)
-    seen = replace(
-        context, cib=view.cib, versions=versions, seen_xml=lambda: text_seen(cib_text.whole(context), rules)
-    )
-    return clean(run_verb(verb, arguments, seen), view)
+    return replace(context, cib=cib, versions=versions, seen_xml=lambda: text_seen(cib_text.whole(context), rules))
 
 
 def _judged_change(
     verb: RunnableVerb, arguments: Mapping[str, Json], context: Context, view: View, rules: Rules
 ) -> AnyOutcome:
-    outcome = run_verb(verb, arguments, context)
     is_operating = Permission.OPERATE.covers(verb.permission_for(arguments))
+    is_decided, guessed = _objections_to_guesses(verb, arguments, context, view, rules)
+    if guessed:
+        return _denied(verb, guessed, view)
+    outcome = run_verb(verb, arguments, context)
     if outcome.is_refused:
         return clean(outcome, view)
     whole = view.rights.of(view.rights.root)
     if outcome.invite is not None and not whole.may_write:
         return refusal(report(Code.ACL_DENIED, verb=verb.name, what="nobody may be let in", rule=whole.rule))
     found = objections(context.cib, rules, outcome.commands, is_operating=is_operating)
+    if not is_decided and (found or not (outcome.commands or outcome.invite)):
+        # In the same words: who may not read something learns neither that it is so already, nor what it would change.
+        rule = "no permission shows it"
+        return refusal(report(Code.ACL_DENIED, verb=verb.name, what="what may not be read is concerned", rule=rule))
     if found:
-        names = view.names
-        return refusal(*(refused(verb.name, each, is_seen=names.out_of(each.element) == each.element
-                                 and (each.decision.may_read or each.act == "added"))
-                         for each in found))  # fmt: skip
+        return _denied(verb, found, view)
     return clean(_with_seen_difference(outcome, context, rules), view)
+
+
+def _objections_to_guesses(
+    verb: RunnableVerb, arguments: Mapping[str, Json], context: Context, view: View, rules: Rules
+) -> tuple[bool, list[Objection]]:
+    """Return what of a change may not be done, judged over what may be read alone; and whether it can be judged so.
+
+    There whatever may not be read is missing, so that who states it adds it, whether they have guessed it or not. A
+    verb that needs something hidden is judged over the CIB in which hidden objects stand bare.
+    """
+    if view.hides_nothing(context.cib):
+        return True, []
+    is_operating = Permission.OPERATE.covers(verb.permission_for(arguments))
+    for cib in (view.cib, bare_of(context.cib, view, rules, keeps_agents=is_operating)):
+        outcome = run_verb(verb, arguments, _seen(context, cib, rules))
+        if not outcome.is_refused:
+            return True, objections(cib, rules, outcome.commands, is_operating=is_operating)
+    return False, []
+
+
+def _denied(verb: RunnableVerb, found: Sequence[Objection], view: View) -> AnyOutcome:
+    names = view.names
+    return refusal(*(refused(verb.name, each, is_seen=names.out_of(each.element) == each.element
+                             and (each.decision.may_read or each.act == "added"))
+                     for each in found))  # fmt: skip
 
 
 def _with_seen_difference(outcome: AnyOutcome, context: Context, rules: Rules) -> AnyOutcome:

@@ -24,6 +24,14 @@ from haclusterd.reports.items import ReportItem
 
 HIDDEN_NAME = "(hidden)"
 _IDENTITIES = ("id", "name", "resource", "node", "target", "ticket")
+_NAMED = frozenset({"primitive", "template", "group", "clone", "master", "bundle", "node"})
+_IDENTIFYING = frozenset({"id", "uname", "class", "provider", "type", "template"})
+_HOLDING = frozenset({
+    "cib", "configuration", "crm_config", "rsc_defaults", "op_defaults", "nodes", "resources", "constraints", "tags",
+    "alerts", "acls", "fencing-topology", "operations", "meta_attributes", "instance_attributes", "utilization",
+    "cluster_property_set",
+})  # fmt: skip
+"""What stands around other elements, and means nothing without them."""
 WORDS = re.compile(r"[A-Za-z0-9][\w.-]*")
 _Value = TypeVar("_Value")
 
@@ -40,6 +48,11 @@ class View:
     def shows_nothing(self) -> bool:
         """Whether nothing at all may be read."""
         return filtered(self.rights, self.rights.root) is None
+
+    def hides_nothing(self, cib: Cib) -> bool:
+        """Whether this is all of that CIB."""
+        shows_elements = all(self.rights.of(each).may_read for each in self.rights.root.every())
+        return shows_elements and self.cib.secrets == cib.secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +128,34 @@ def configuration_seen(configuration: Configuration, rules: Rules) -> Configurat
     if section is None:
         return Configuration()
     return read_configuration(write_elements(seen), "cib").configuration
+
+
+def bare_of(cib: Cib, view: View, rules: Rules, *, keeps_agents: bool) -> Cib:
+    """Return a view with those objects too that constraints and verbs name, without anything of them that is hidden.
+
+    `keeps_agents`: with their agents, by which permissions may name what is in them; who only operates states none.
+    """
+    root = tree_of(write_configuration(cib.configuration))
+    bare = _bare(Rights(root, rules), root, keeps_agents=keeps_agents)
+    if bare is None or bare.first("configuration") is None:
+        return view.cib
+    return replace(view.cib, configuration=read_configuration(write_elements(bare), "cib").configuration)
+
+
+def _bare(rights: Rights, element: Element, *, keeps_agents: bool) -> Element | None:
+    inside = [each for each in (_bare(rights, child, keeps_agents=keeps_agents) for child in element.children)
+              if each is not None]  # fmt: skip
+    if rights.of(element).may_read:
+        return replace(element, children=inside)
+    if element.tag in _NAMED:
+        attributes = {name: value for name, value in element.attributes.items() if name in _IDENTIFYING}
+        if keeps_agents or "type" not in attributes or element.tag == "node":
+            return replace(element, attributes=attributes, children=inside)
+        return replace(element, attributes={**attributes, "type": f"{attributes['type']}-or-not"}, children=inside)
+    if not inside or element.tag not in _HOLDING:
+        return None
+    return replace(element, attributes={name: value for name, value in element.attributes.items() if name == "id"},
+                   children=inside)  # fmt: skip
 
 
 def text_seen(text: str, rules: Rules) -> str:

@@ -1,6 +1,7 @@
 """Access control lists at the one way to the verbs: what is seen, what may be changed, and that no verb tells more."""
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -15,8 +16,10 @@ from haclusterd.commands.permissions import access_of
 from haclusterd.model.access import Principal
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
+from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.rendering import render
+from haclusterd.simulator.hosts.secrets import SimulatedKeeper
 from haclusterd.verbs.verb import Permission
 from tests.administered_clusters import NOW, Cluster, ListedPast, running
 
@@ -232,3 +235,78 @@ def test_a_role_that_is_gone_gives_nothing() -> None:
     access = access_of(BASE.cib.in_force, Principal(token="t", token_role="deleted"))
     context = Context(BASE.cib, NOW, "token:t@n1", access=access)
     assert [each.code for each in registry.run("status", {}, context).reports] == [Code.ACL_DENIED]
+
+
+DB = "primitive db ocf:haclusterd:dummy params fake={} op monitor interval=10s timeout=20s"
+ZORRO = f"primitive {HIDDEN} ocf:haclusterd:{{}} op monitor interval=10s timeout=20s"
+RANK = f"location l-of-{HIDDEN} {HIDDEN} {{}}: n1"
+FAKE = (
+    "<primitive id='db'><instance_attributes id='db-instance_attributes'>"
+    "<nvpair id='db-instance_attributes-fake' name='fake' value='{}'/></instance_attributes></primitive>"
+)
+BESIDE = f"location beside {HIDDEN} 1: n2"
+"""Names what is hidden, so that no CIB without it can be judged."""
+
+
+@pytest.mark.parametrize(
+    ("verb", "arguments", "right", "wrong"),
+    [
+        ("configure.load", {"mode": "update", "text": DB}, SECRET, "other"),
+        ("configure.load", {"mode": "update", "text": ZORRO}, "dummy", "health"),
+        ("configure.load", {"mode": "update", "text": RANK}, "100", "7"),
+        ("configure.load", {"mode": "update", "text": f"{BESIDE}\n{DB}"}, SECRET, "other"),
+        ("configure.load", {"mode": "update", "text": f"{BESIDE}\n{ZORRO}"}, "dummy", "health"),
+        ("configure.load", {"mode": "update", "text": f"{BESIDE}\n{RANK}"}, "100", "7"),
+        ("configure.apply", {"text": DB}, SECRET, "other"),
+        ("configure.apply", {"text": DB, "difference": True}, SECRET, "other"),
+        ("configure.set", {"path": "db.fake", "value": "{}"}, SECRET, "other"),
+        ("resource.setting", {"resource": "db", "section": "params", "action": "set", "name": "fake", "value": "{}"},
+         SECRET, "other"),
+        ("tool.run", {"tool": "cibadmin", "words": ["-M", "-X", FAKE]}, SECRET, "other"),
+        ("tool.run", {"tool": "crm_resource", "words": ["-r", "db", "-p", "fake", "-v", "{}"]}, SECRET, "other"),
+    ],
+)  # fmt: skip
+def test_a_guess_of_what_may_not_be_read_is_not_confirmed(
+    verb: str, arguments: dict[str, Json], right: str, wrong: str
+) -> None:
+    def answer(guess: str) -> tuple[Json, int | None, list[Code], str]:
+        written = json.loads(json.dumps(arguments).replace("{}", guess))
+        outcome = ask(verb, written, "carol")
+        assert not outcome.commands
+        written_out = "".join(map(render, outcome.reports)).replace(guess, "?")
+        return outcome.data, outcome.exit_status, [each.code for each in outcome.reports], written_out
+
+    assert set(answer(right)[2]) == {Code.ACL_DENIED}, answer(right)
+    assert answer(right) == answer(wrong)
+
+
+def test_what_may_be_read_is_loaded_again_and_nothing_is_to_do() -> None:
+    web = "primitive web ocf:haclusterd:http-service params command=/bin/true op monitor interval=10s timeout=20s"
+    outcome = ask("configure.load", {"mode": "update", "text": f"{web}\nrsc_defaults resource-stickiness=100"}, "carol")
+    assert [each.code for each in outcome.reports] == [Code.NOTHING_TO_DO], said(outcome)
+
+
+def test_who_may_write_one_attribute_of_what_they_may_not_read_writes_it_twice() -> None:
+    made = cluster()
+    made.configure("role stopper write meta:web:target-role\nacl_target frank stopper")
+    access = access_of(made.cib.in_force, Principal("frank", ()))
+    context = Context(made.cib, NOW, "frank@n1", live=made.live, past=made.past, access=access, is_forced=True)
+    stop = "resource.stop", {"resources": ["web"]}
+    first = registry.run(*stop, context)
+    assert len(first.commands) == 1, said(first)
+    made.do(first.commands[0])
+    again = registry.run(*stop, replace(context, cib=made.cib))
+    assert [each.code for each in again.reports] == [Code.NOTHING_TO_DO], said(again)
+
+
+def test_a_guess_of_a_secret_is_not_confirmed() -> None:
+    made, keeper = cluster(), SimulatedKeeper(NodeName("n1"), random.Random(1))
+    made.configure("role stopper write meta:web:target-role\nacl_target frank stopper")
+    root = Context(made.cib, NOW, "root@n1", live=made.live, secrets=keeper)
+    for command in registry.run("secret.set", {"name": "pdu", "value": SECRET}, root).commands:
+        made.do(command)
+    access = access_of(made.cib.in_force, Principal("frank", ()))
+    context = replace(root, cib=made.cib, author="frank@n1", access=access)
+    right, wrong = (registry.run("secret.set", {"name": "pdu", "value": each}, context) for each in (SECRET, "other"))
+    assert [each.code for each in right.reports] == [Code.ACL_DENIED]
+    assert said(right) == said(wrong)
