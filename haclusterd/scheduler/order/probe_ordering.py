@@ -124,25 +124,33 @@ def _order_dependents(resource: Resource, asked: list[Action], table: ActionTabl
 def _undone_with(resource: Resource, waiting: list[Action]) -> list[Action]:
     """Return the stops and demotes of other resources that follow from what waits for a probe of this one.
 
-    Instances beside it in its own clone start with it, and need not restart because of that.
+    Instances beside it in its own clone start with it, and need not restart because of that; nor need the other members
+    of its own instance.
     """
     top = resource.top
-    starting = top if top.variant is Variant.CLONE else resource
+    starting, instance = top if top.variant is Variant.CLONE else resource, _instance(resource)
     found: dict[int, Action] = {}
     _note_undone(resource, (action for action in waiting if action.resource is not None), found)
     seen = {action.id for action in waiting}
     while waiting:
         action = waiting.pop()
-        if action.resource is resource and starting is not resource:
+        if starting is not resource and _instance(action.resource) is instance:
             continue
         inside, after = _following(action, resource)
         for then in (*inside, *after):
             if then.id not in seen:
                 seen.add(then.id)
                 waiting.append(then)
-        is_own = starting is not resource and _is_around(top, action)
+        is_own = starting is not resource and action.resource is top
         _note_undone(resource, after if is_own else [*inside, *after], found)
     return list(found.values())
+
+
+def _instance(resource: Resource | None) -> Resource | None:
+    """Return the instance of a clone that a resource is, or is a member of."""
+    while resource is not None and (resource.parent is None or resource.parent.variant is not Variant.CLONE):
+        resource = resource.parent
+    return resource
 
 
 def _note_undone(resource: Resource, following: Iterable[Action], found: dict[int, Action]) -> None:
@@ -151,10 +159,6 @@ def _note_undone(resource: Resource, following: Iterable[Action], found: dict[in
         if owner is not None and owner.variant is Variant.PRIMITIVE and owner is not resource:
             undone = owner.actions.get((_UNDOING.get(then.task, ""), 0), ())
             found.update((item.id, item) for item in undone if not item.is_pseudo)
-
-
-def _is_around(top: Resource, action: Action) -> bool:
-    return action.resource is not None and action.resource.top is top
 
 
 def _following(action: Action, resource: Resource) -> tuple[list[Action], list[Action]]:
