@@ -67,11 +67,17 @@ class Failures:
         return found
 
     def counted(self, resource: Resource, node: Node) -> list[FailCount]:
-        """Return the fail counts of a resource on a node, whatever their age."""
+        """Return the fail counts of a resource on a node, whatever their age.
+
+        What was cloned and is not any more keeps what was counted for its instances; in Pacemaker only instances do.
+        """
         known = self.counts_on(node)
         if not known:
             return []
         name = resource.recorded_as
+        if self._settings.options.is_pacemaker_compatible and resource.top.variant < Variant.CLONE:
+            history = node.status.histories.get(name)
+            return list(history.fail_counts.values()) if history is not None else []
         return known.get(name if resource.definition.is_unique else bare_name(name), [])
 
     def effective_count(self, resource: Resource, node: Node, *, with_launched: bool = False) -> int:

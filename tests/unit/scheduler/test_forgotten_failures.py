@@ -1,13 +1,20 @@
 """Failures that have expired are forgotten under the names under which they are recorded."""
 
+import pytest
+
 from haclusterd.cib import commands
 from haclusterd.model.history import FailCount, ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.records import replace
+from haclusterd.scheduler.model.options import ScheduleOptions
+from haclusterd.scheduler.schedule import schedule
+from tests.pacemaker_plans import NOW, member
 from tests.scheduled_clusters import BEGIN, ScheduledCluster, configured
 from tests.unit.recorded_operations import DB, history, record
+from tests.unpacked_cibs import primitive
+from tests.written_cibs import cib, pair, read
 
 N1 = NodeName("n1")
 WAS_UNIQUE = ResourceId("db:0")
@@ -57,3 +64,21 @@ def test_a_failure_that_only_the_newest_failure_remembers_is_forgotten_too() -> 
     cluster = cluster_with(replace(history(ABSENT), last_failure=failure))
     cluster.do(commands.CleanUp(DB, N1))
     assert cluster.cib.status.nodes[N1].histories[DB].last_failure is None
+
+
+@pytest.mark.parametrize(
+    ("inside", "is_of_pacemaker", "starts"),
+    [("{}", True, 1), ("{}", False, 0), ('<clone id="c">{}</clone>', True, 0), ('<clone id="c">{}</clone>', False, 0)],
+)
+def test_what_failed_as_an_instance_counts_without_a_clone_where_pacemaker_does_not_plan(
+    inside: str, *, is_of_pacemaker: bool, starts: int
+) -> None:
+    text = cib(
+        nodes='<node id="1" uname="n1"/>',
+        properties=pair("stonith-enabled", "false"),
+        resources=inside.format(primitive("db")),
+        status=member(1, **{"fail-count-db:0#start_0": "INFINITY"}),
+    )
+    options = ScheduleOptions(is_pacemaker_compatible=is_of_pacemaker, has_quorum=True)
+    actions = schedule(read(text).cib, NOW, options=options).graph.actions.values()
+    assert len([each for each in actions if each.name == "start" and each.node]) == starts
