@@ -198,10 +198,11 @@ class ColocationEffects:
     def _promote_with(dependent: Resource, clone: Resource, colocation: ColocationPair) -> None:
         """Let an instance be promoted where an instance of the other clone has the role that counts.
 
-        A weight for unpromoted instances is one against promotion there; INFINITY decides about places only.
+        A weight for unpromoted instances is one against promotion there. INFINITY decides about places, and about the
+        promotion only of an interleaved clone.
         """
         is_promoted = colocation.dependent_role is Role.PROMOTED
-        if not is_promoted and abs(colocation.score) >= INFINITY:
+        if not is_promoted and abs(colocation.score) >= INFINITY and not _is_interleaved(dependent, clone):
             return
         node = dependent.assignment.node
         here = value_on(node, colocation.attribute, dependent) if node is not None else None
@@ -214,7 +215,7 @@ class ColocationEffects:
                 score = colocation.score if is_promoted else -colocation.score
                 add_to_promotion(dependent, score, words_of(colocation))
                 return
-        if colocation.score >= INFINITY:
+        if is_promoted and colocation.score >= INFINITY:
             add_to_promotion(dependent, -INFINITY, words_of(colocation))
 
 

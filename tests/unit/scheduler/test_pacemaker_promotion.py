@@ -51,10 +51,11 @@ def failed(inside: str, *histories: str) -> str:
     )
 
 
-def unpromoted_beside(score: str, role: str, *, with_role: str = "Promoted") -> str:
+def unpromoted_beside(score: str, role: str, *, with_role: str = "Promoted", interleave: str = "false") -> str:
     """Two promotable clones: `a` is promoted on n1, `b` would rather be there; both are known to run nowhere."""
     clones = [
-        f'<clone id="c{name}">{meta(f"c{name}", promotable="true")}{stateful(name)}</clone>' for name in ("a", "b")
+        f'<clone id="c{name}">{meta(f"c{name}", promotable="true", interleave=interleave)}{stateful(name)}</clone>'
+        for name in ("a", "b")
     ]
     nothing = [ran(name, "monitor=7", agent=STATEFUL) for name in ("a", "b")]
     return cib(
@@ -110,6 +111,16 @@ CASES = (
         "what would rather not be unpromoted beside an unpromoted one is promoted there (3.0.0)",
         unpromoted_beside("-100", "Unpromoted", with_role="Unpromoted"),
         ("promote a@n1", "promote b@n2", *BOTH_START),
+    ),
+    Case(
+        "an instance that must be unpromoted beside the promoted one is promoted there",
+        unpromoted_beside("INFINITY", "Unpromoted"),
+        ("promote a@n1", "promote b@n1", "start a@n1", "start a@n2", "start b@n1"),
+    ),
+    Case(
+        "one of an interleaved clone is not",
+        unpromoted_beside("INFINITY", "Unpromoted", interleave="true"),
+        ("promote a@n1", "start a@n1", "start a@n2", "start b@n1"),
     ),
     Case(
         "what would rather be promoted beside it is",
