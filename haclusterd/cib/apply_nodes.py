@@ -229,7 +229,8 @@ def leaving(cib: Cib, command: commands.Leaving, entry: Entry) -> Verdict:
         text = f"{command.node} is to fence {fencing.target}, and leaves when it has answered"
         return refuse(cib, RefusalCode.FENCING_IN_FLIGHT, text)
     active = sorted(possibly_serving(status))
-    remaining = [resource for resource in active if resource not in command.unmanaged]
+    unmanaged = frozenset(command.unmanaged)
+    remaining = [resource for resource in active if resource not in unmanaged]
     if remaining:
         return refuse(cib, RefusalCode.STILL_ACTIVE, f"{', '.join(remaining)} may still be active on {command.node}")
     if active:

@@ -10,6 +10,7 @@ from haclusterd.cib.activity import possibly_active, unfenced_holders
 from haclusterd.cib.apply import REMEMBERED_REQUESTS
 from haclusterd.cib.changes import ChangeKind, RefusalCode
 from haclusterd.cib.codec import decode_cib, encode_cib
+from haclusterd.cib.verdict import with_node
 from haclusterd.model.cluster import Member, NodeState
 from haclusterd.model.configuration import AttributeSet, Clone, Primitive
 from haclusterd.model.devices import Device, DeviceId
@@ -464,6 +465,29 @@ def test_a_node_leaves_with_a_fence_device_and_not_with_a_service_that_has_taken
     log.must(record(result("c", call_id=3)))
     log.must(commands.Leaving(N2, life("n2")))
     assert log.cib.status.nodes[N2].state is NodeState.LEFT
+
+
+def test_a_node_that_leaves_with_thousands_unmanaged_delays_no_loop(log: Log) -> None:
+    """Names are not compared each with each: with 20,000 of them every daemon's loop would stand still for seconds."""
+
+    class Name(str):
+        __slots__ = ()
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Name.compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    started(log)
+    status = log.cib.status.nodes[N2]
+    names = [ResourceId(f"r{number}") for number in range(1_000)]
+    histories = dict.fromkeys((DB, *names), status.histories[DB])
+    log.cib = with_node(log.cib, replace(status, histories=histories))
+    log.must(commands.Leaving(N2, life("n2"), tuple(ResourceId(Name(each)) for each in (DB, *names))))
+    assert len(possibly_active(log.cib.status.nodes[N2])) == 1_001
+    assert Name.compared < 10_000
 
 
 def test_a_node_that_leaves_with_something_unmanaged_running_counts_as_holding_it(log: Log) -> None:
