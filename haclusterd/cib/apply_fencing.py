@@ -57,7 +57,8 @@ def issue_fence(cib: Cib, command: commands.IssueFence, entry: Entry) -> Verdict
     if refusal is not None:
         return refusal
     text = f"{order.target} is to be fenced ({order.action}) with {order.device} by {order.executor}: {order.reason}"
-    orders = {**cib.status.fence_orders, order.key: order}
+    letting_in = tuple(device for device in order.devices if lets_nodes_in(cib.in_force, device))
+    orders = {**cib.status.fence_orders, order.key: replace(order, letting_in=letting_in)}
     return accept(
         with_status(cib, replace(cib.status, fence_orders=orders)),
         change(ChangeKind.FENCING_ORDERED, text, node=order.target, resource=order.device, facts=_facts_of(order)),
@@ -192,7 +193,7 @@ def fenced(cib: Cib, command: commands.Fenced, entry: Entry) -> Verdict:
             is_retired=target.is_retired,
         )
         status = replace(status, nodes={**status.nodes, target.name: dead})
-        if not _may_live_on(cib, record):
+        if not _may_live_on(cib, record, () if order is None else order.letting_in):
             status = without_abandoned_of(status, target.name)
         reason = f"{command.node} was fenced in the middle of it"
         status = without_orders_of(with_status(cib, status), target, reason, entry).status
@@ -211,13 +212,15 @@ def record_fence_failure(cib: Cib, command: commands.RecordFenceFailure, entry: 
     return _failed(cib, order, command.outcome, command.detail, entry.at)
 
 
-def _may_live_on(cib: Cib, record: FencingRecord) -> bool:
+def _may_live_on(cib: Cib, record: FencingRecord, letting_in: Sequence[ResourceId]) -> bool:
     """Return whether a fence agent may run on after its node was fenced like this.
 
-    A watchdog leaves an empty node alone, and a device that cuts a node off from its storage leaves it alive.
+    A watchdog leaves an empty node alone, and a device that cuts a node off from its storage leaves it alive: one that
+    was such a device when it was asked, or is one now.
     """
     devices = (record.device, *record.others) if record.device is not None else ()
-    return record.device == WATCHDOG or any(lets_nodes_in(cib.in_force, device) for device in devices)
+    leaves_alive = bool(letting_in) or any(lets_nodes_in(cib.in_force, device) for device in devices)
+    return record.device == WATCHDOG or leaves_alive
 
 
 def _with_abandoned(cib: Cib, order: FenceOrder, entry: Entry) -> Cib:

@@ -134,7 +134,7 @@ class FencerMachine:
         on = [
             _Step(device, str(FenceAction.ON), is_decisive=False)
             for device in order.devices
-            if self._turns_on(device)
+            if device not in order.letting_in and self._turns_on(device)
         ]
         return [*checks, *off, *on]
 

@@ -82,6 +82,8 @@ class FenceOrder:
     """The failures that led to it; none: the node was not heard, or a person wanted it."""
     longest_call_ms: int = 0
     """No call of an agent for it takes longer; 0: `timeout_ms`."""
+    letting_in: tuple[ResourceId, ...] = ()
+    """Those of its devices that leave the node alive (`provides=unfencing`), as configured when it was committed."""
 
     @property
     def devices(self) -> tuple[ResourceId, ...]:

@@ -729,7 +729,19 @@ APPLY = (
     ),
     Mutant(
         "apply_fencing:_may_live_on",
-        "record.device == WATCHDOG or any(lets_nodes_in(cib.in_force, device) for device in devices)",
+        "bool(letting_in)",
+        "False",
+        "a device loses provides=unfencing while it fences, and the fence agent on the node that lives counts as ended",
+    ),
+    Mutant(
+        "FencerMachine._steps",
+        "device not in order.letting_in and self._turns_on(device)",
+        "self._turns_on(device)",
+        "a device loses provides=unfencing before its order is carried out, and lets the node in that it has cut off",
+    ),
+    Mutant(
+        "apply_fencing:_may_live_on",
+        "record.device == WATCHDOG or leaves_alive",
         "False",
         "the fence agent on an empty node counts as ended by a watchdog that is fed",
     ),
@@ -1099,7 +1111,7 @@ EXECUTOR = (
     ),
     Mutant(
         "leaving",
-        "resource not in command.unmanaged",
+        "resource not in unmanaged",
         "False",
         "a node leaves with managed resources running",
     ),

@@ -44,6 +44,20 @@ def test_a_device_that_leaves_the_executor_alive_does_not_end_its_agent(
     assert bool(cluster.cib.status.abandoned_fencings) is is_kept
 
 
+def test_a_device_that_left_the_executor_alive_did_so_whatever_is_configured_afterwards() -> None:
+    cluster = Cluster(FIVE, FIVE)
+    letting_in = (AttributeSet("meta", (("provides", "unfencing"),)),)
+    cluster.configure(commands.PutResource(replace(primitive("device", "stonith:fence_test"), meta=letting_in)))
+    cluster.must(ordered("on-n2", N2, N3, FenceAction.ON))
+    cluster.lose(N3)
+    cluster.must(commands.RecordFenceFailure(FenceKey("on-n2"), FenceOutcome.UNKNOWN, "n3 is away"))
+    cluster.must(ordered("off-n3", N3, N1, FenceAction.OFF))
+    cluster.configure(commands.PutResource(primitive("device", "stonith:fence_test")))
+    cluster.must(commands.RecordFenceAgent(FenceKey("off-n3"), FenceOutcome.FENCED, ""))
+    cluster.must(commands.Fenced(N3, life(N3), FenceKey("off-n3"), FenceOutcome.FENCED, ""))
+    assert FenceKey("on-n2") in cluster.cib.status.abandoned_fencings
+
+
 @pytest.mark.parametrize("action", [FenceAction.OFF, FenceAction.ON])
 def test_a_node_does_not_leave_before_it_has_answered_its_fence_order(action: FenceAction) -> None:
     cluster = Cluster()

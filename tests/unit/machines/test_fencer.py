@@ -282,6 +282,20 @@ def test_devices_that_let_nodes_in_are_not_asked_for_it_by_a_fencing() -> None:
     assert actions(executor) == ["off", "off"]
 
 
+def test_nor_when_they_are_configured_otherwise_before_the_order_is_seen() -> None:
+    executor = Executor(others=("san2",))
+    provides = (AttributeSet("provides", (("provides", "unfencing"),)),)
+    plain = primitive("san2", "stonith:fence_test", None)
+    executor.cluster.configure(commands.PutResource(replace(plain, meta=provides)))
+    executor.cluster.must(commands.IssueFence(executor.order()))
+    executor.cluster.configure(commands.PutResource(plain))
+    executor.take(executor.fencer.cib_changed(executor.cluster.cib, moment(executor.now)))
+    executor.ended(0)
+    executor.ended(0)
+    assert executor.ended(0) == [FenceOutcome.FENCED]
+    assert actions(executor) == ["off", "off", "on"]
+
+
 def test_without_a_lease_nothing_is_asked_again() -> None:
     executor = Executor()
     executor.ordered()
