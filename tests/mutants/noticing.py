@@ -56,6 +56,8 @@ _UNITS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
         ),
     ),
     (("adapters/*/*.py", "entry_points/*.py"), ("unit/adapters/*/test_*.py", "unit/entry_points/test_*.py")),
+    (("commands/access/*.py",), ("unit/commands/access/test_*.py",)),
+    (("api/*.py",), ("unit/api/test_*.py",)),
     (("protocol/*.py",), ("unit/protocol/test_*.py", "unit/machines/test_*.py", "unit/adapters/pacer/test_*.py")),
     (
         ("scheduler/*/*.py", "scheduler/*.py"),
