@@ -87,7 +87,11 @@ def command_lines() -> Iterator[str]:
 def written(directory: Path) -> Iterator[tuple[Path, bytes]]:
     for path in directory.rglob("*"):
         if path.is_file() and not path.is_symlink():
-            yield path, path.read_bytes()
+            try:
+                content = path.read_bytes()
+            except FileNotFoundError:
+                continue  # The daemons remove files while they are listed.
+            yield path, content
 
 
 def digest_in(path: Path) -> str:
