@@ -78,18 +78,21 @@ def draw(
     if has_switch:
         edits += _fencing(chance, nodes, drawn_texts, is_unfencing=is_unfencing)
     slow = chance.random() < 0.35
+    timeout_ms = LONG_TIMEOUT_MS if slow else 5000
     is_notified = chance.random() < 0.5 or is_notified
     if is_promotable:
-        timeout_ms = LONG_TIMEOUT_MS if slow else 5000
         edits += configurations.promotable(nodes, is_notified=is_notified, timeout_ms=timeout_ms)
         drawn_texts.append(f"promotable {'with' if is_notified else 'without'} notify")
     if has_migration:
-        edits.append(configurations.migratable(migration_timeout_ms=chance.choice((2000, 5000, 40_000))))
+        migration_timeout_ms = chance.choice((2000, 5000, 40_000))
+        edits.append(
+            configurations.migratable(start_timeout_ms=timeout_ms, migration_timeout_ms=migration_timeout_ms)
+        )
         drawn_texts.append("a service that migrates")
     if slow:
         edits += [configurations.primitive(name, start_timeout_ms=LONG_TIMEOUT_MS, meta={"failure-timeout": "10s"})
                   for name in configurations.SERVICES]  # fmt: skip
-    edits += _start_delays(chance, drawn_texts, start_timeout_ms=LONG_TIMEOUT_MS if slow else 5000)
+    edits += _start_delays(chance, drawn_texts, start_timeout_ms=timeout_ms)
     manners = _manners(chance, slow=slow)
     manners = replace(manners, reloads=manners.reloads or is_reloading)
     drawn_texts.append(f"starts {manners.start_ms}, promotes {manners.promote_ms}")

@@ -140,10 +140,12 @@ SERVICES = ("cache", "db", "ip", "web")
 """The services of `usual`."""
 
 
-def migratable(name: str = "vm", *, stop_timeout_ms: int = 5000, migration_timeout_ms: int = 5000) -> PutResource:
+def migratable(
+    name: str = "vm", *, start_timeout_ms: int = 5000, stop_timeout_ms: int = 5000, migration_timeout_ms: int = 5000
+) -> PutResource:
     """Return a service that moves without a stop in between."""
     operations = (
-        Operation(f"{name}-start", "start", timeout_ms=5000),
+        Operation(f"{name}-start", "start", timeout_ms=start_timeout_ms),
         Operation(f"{name}-stop", "stop", timeout_ms=stop_timeout_ms),
         Operation(f"{name}-migrate_to", "migrate_to", timeout_ms=migration_timeout_ms),
         Operation(f"{name}-migrate_from", "migrate_from", timeout_ms=migration_timeout_ms),
@@ -161,7 +163,7 @@ def promotion_score(node: str, score: int, resource: str = "pg") -> PutNode:
 def promotable(nodes: Sequence[str], *, is_notified: bool = True, timeout_ms: int = 5000) -> tuple[Edit, ...]:
     """Return a promotable clone with an address that follows its promoted instance.
 
-    `timeout_ms` is that of its start, stop, promote and demote.
+    `timeout_ms` is that of its start, stop, promote and demote, and of the address's start.
     """
     operations = (
         *(
@@ -184,7 +186,7 @@ def promotable(nodes: Sequence[str], *, is_notified: bool = True, timeout_ms: in
         *scores,
         PutResource(Primitive(ResourceId("pg"), SERVICE, meta=own, operations=operations)),
         PutResource(Clone(ResourceId("pgs"), ResourceId("pg"), meta=meta)),
-        primitive("vip", meta={"failure-timeout": "10s"}),
+        primitive("vip", start_timeout_ms=timeout_ms, meta={"failure-timeout": "10s"}),
         PutConstraint(follows),
         PutConstraint(comes_after),
     )
