@@ -4,6 +4,7 @@ Each theme starts from a small cluster and adds much of one thing that `random_c
 give equal CIBs. `EVENTS` is what may happen to such a cluster, beside what `random_cibs.disturb` knows.
 """
 
+import copy
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
@@ -163,11 +164,9 @@ def _constraints(draft: Draft, count: Sequence[int] = (0, 1, 1, 2, 3), places: S
 
 def _promotion_scores(draft: Draft) -> None:
     for state in draft.part("status").findall("node_state"):
-        scores = {f"master-{name}p": draft.chance.choice(("5", "10")) for name in draft.promotables}
-        if scores and draft.is_likely(0.7):
-            node = state.get("id", "")
-            holder = ET.SubElement(state, "transient_attributes", id=node)
-            _pairs(holder, "instance_attributes", f"status-{node}", scores)
+        for name in draft.promotables:
+            if draft.is_likely(0.7):
+                _set_transient(state, f"master-{name}p", draft.chance.choice(("5", "10")))
 
 
 def _finished(draft: Draft) -> ET.Element:
@@ -210,12 +209,7 @@ def fence(chance: Random) -> ET.Element:
     draft = _draft(chance)
     devices = _devices(draft, (1, 2, 2, 3))
     if draft.is_likely(0.5):
-        topology = ET.SubElement(draft.part("configuration"), "fencing-topology")
-        for number, node in enumerate(draft.nodes[: chance.choice((1, 2, 4))]):
-            target = {"target": node} if draft.is_likely(0.7) else {"target-pattern": "n.*"}
-            for index in range(1, chance.choice((1, 2)) + 1):
-                level = {"id": f"level-{number}-{index}", "index": str(index), "devices": chance.choice(devices)}
-                ET.SubElement(topology, "fencing-level", {**level, **target})
+        _topology(draft, devices)
     _resources(draft, (2, 3))
     _constraints(draft)
     draft.properties |= draft.chosen(
@@ -229,6 +223,16 @@ def fence(chance: Random) -> ET.Element:
         )
     )
     return _finished(draft)
+
+
+def _topology(draft: Draft, devices: Sequence[str]) -> None:
+    chance = draft.chance
+    topology = ET.SubElement(draft.part("configuration"), "fencing-topology")
+    for number, node in enumerate(draft.nodes[: chance.choice((1, 2, 4))]):
+        target = {"target": node} if draft.is_likely(0.7) else {"target-pattern": "n.*"}
+        for index in range(1, chance.choice((1, 2)) + 1):
+            level = {"id": f"level-{number}-{index}", "index": str(index), "devices": chance.choice(devices)}
+            ET.SubElement(topology, "fencing-level", {**level, **target})
 
 
 def unfence(chance: Random) -> ET.Element:
@@ -265,24 +269,27 @@ def remote(chance: Random) -> ET.Element:
     return _finished(draft)
 
 
+def _guests(draft: Draft) -> list[str]:
+    names = [f"guest{index}" for index in range(1, draft.chance.choice((1, 1, 2)) + 1)]
+    more: Table = (*META, (0.5, "allow-migrate", ("true",)), (0.2, "remote-allow-migrate", ("false",)))
+    for name in names:
+        _primitive(draft, f"vm-{name}", MACHINE, meta=more, fixed={"remote-node": name})
+    return names
+
+
 def guest(chance: Random) -> ET.Element:
     """Guest nodes in virtual machines, which may move live."""
     draft = _draft(chance, (2, 2, 3))
     _maybe_devices(draft, 0.7)
-    names = [f"guest{index}" for index in range(1, chance.choice((1, 1, 2)) + 1)]
-    more: Table = (*META, (0.5, "allow-migrate", ("true",)), (0.2, "remote-allow-migrate", ("false",)))
-    for name in names:
-        _primitive(draft, f"vm-{name}", MACHINE, meta=more, fixed={"remote-node": name})
+    names = _guests(draft)
     _resources(draft)
     draft.tops += [f"vm-{name}" for name in names]
     _constraints(draft, (1, 2, 3), [*names, *names, *draft.nodes])
     return _finished(draft)
 
 
-def bundle(chance: Random) -> ET.Element:
-    """Bundles with and without something inside."""
-    draft = _draft(chance, (2, 3, 3))
-    _maybe_devices(draft, 0.7)
+def _bundles(draft: Draft) -> None:
+    chance = draft.chance
     resources = draft.part("configuration/resources")
     for index in range(1, chance.choice((1, 1, 2)) + 1):
         name = f"b{index}"
@@ -299,6 +306,13 @@ def bundle(chance: Random) -> ET.Element:
         _pairs(element, "meta_attributes", f"{name}-meta", draft.chosen(META[:5]))
         draft.tops.append(name)
         draft.promotables += [name] if "promoted-max" in container else []
+
+
+def bundle(chance: Random) -> ET.Element:
+    """Bundles with and without something inside."""
+    draft = _draft(chance, (2, 3, 3))
+    _maybe_devices(draft, 0.7)
+    _bundles(draft)
     _resources(draft, (0, 1, 2))
     if draft.is_likely(0.2):
         _remotes(draft)
@@ -321,12 +335,8 @@ def lock(chance: Random) -> ET.Element:
     return _finished(draft)
 
 
-def ticket(chance: Random) -> ET.Element:
-    """Tickets with each policy, granted, lost, in standby."""
-    draft = _draft(chance)
-    _maybe_devices(draft)
-    _resources(draft, (2, 2, 3))
-    _constraints(draft)
+def _tickets(draft: Draft) -> None:
+    chance = draft.chance
     section = draft.part("configuration/constraints")
     for index in range(1, chance.choice((1, 2, 3)) + 1):
         rule = {"id": f"tic{index}", "rsc": chance.choice(draft.tops), "ticket": chance.choice(("t1", "t1", "t2"))}
@@ -341,6 +351,15 @@ def ticket(chance: Random) -> ET.Element:
             if draft.is_likely(0.6):
                 pairs["standby"] = "false"
             ET.SubElement(tickets, "ticket_state", {"id": name, **pairs, "last-granted": "1699990000"})
+
+
+def ticket(chance: Random) -> ET.Element:
+    """Tickets with each policy, granted, lost, in standby."""
+    draft = _draft(chance)
+    _maybe_devices(draft)
+    _resources(draft, (2, 2, 3))
+    _constraints(draft)
+    _tickets(draft)
     return _finished(draft)
 
 
@@ -410,6 +429,44 @@ def quorum(chance: Random) -> ET.Element:
     assert pair is not None
     pair.set("value", policy)
     return cib
+
+
+def mixed(chance: Random) -> ET.Element:
+    """Several of these at once."""
+    draft = _draft(chance)
+    devices = _devices(draft, (1, 2), {"provides": "unfencing"} if draft.is_likely(0.4) else {})
+    more: Table = (
+        (0.3, "allow-migrate", ("true",)),
+        (0.15, "requires", ("unfencing", "nothing", "quorum", "fencing")),
+        (0.05, "allow-unhealthy-nodes", ("true",)),
+    )
+    _resources(draft, (1, 2, 3), more)
+    places = list(draft.nodes)
+    places += _remotes(draft) if draft.is_likely(0.4) else []
+    places += _guests(draft) if draft.is_likely(0.4) else []
+    if draft.is_likely(0.3):
+        _bundles(draft)
+    _constraints(draft, (0, 1, 2, 3), places)
+    if draft.is_likely(0.3):
+        _tickets(draft)
+    if draft.is_likely(0.3):
+        _topology(draft, devices)
+    draft.properties |= draft.chosen(
+        (
+            (0.35, "shutdown-lock", ("true",)),
+            (0.15, "priority-fencing-delay", ("30s",)),
+            (0.15, "stonith-action", ("off",)),
+            (0.15, "concurrent-fencing", ("false",)),
+            (0.15, "node-health-strategy", ("migrate-on-red", "only-green", "progressive")),
+            (0.05, "stonith-enabled", ("false",)),
+        )
+    )
+    for state in draft.part("status").findall("node_state"):
+        if draft.is_likely(0.15):
+            chance.choice((_arrive, _leave))(state, chance)
+        if draft.is_likely(0.15):
+            _set_transient(state, "#health-disk", chance.choice(("red", "yellow", "green")))
+    return _finished(draft)
 
 
 def _set_transient(state: ET.Element, name: str, value: str) -> None:
@@ -541,6 +598,56 @@ def _record(resource: ET.Element, task: str, call: int, code: str, more: Mapping
     )
 
 
+def _operations_change(cib: ET.Element, chance: Random) -> None:
+    """Give a monitor another interval or another role, or remove it."""
+    operations = cib.findall("configuration/resources//op[@name='monitor']")
+    if not operations:
+        return
+    operation = chance.choice(operations)
+    kind = chance.random()
+    if kind < 0.5:
+        operation.set("interval", chance.choice(("20s", "21s", "10s", "11s")))
+    elif kind < 0.7:
+        operation.set("role", chance.choice(("Stopped", "Promoted", "Unpromoted", "Started")))
+    else:
+        owner = next(each for each in cib.iter("operations") if operation in list(each))
+        owner.remove(operation)
+
+
+def _parameters_change(cib: ET.Element, chance: Random) -> None:
+    """Give a resource another parameter, or another agent."""
+    resources = cib.findall("configuration/resources//primitive")
+    if not resources:
+        return
+    resource = chance.choice(resources)
+    name = resource.get("id")
+    if chance.random() < 0.2 and resource.get("type") == "Dummy":
+        resource.set("type", "HealthCPU")
+        return
+    block = resource.find("instance_attributes")
+    if block is None:
+        block = ET.Element("instance_attributes", id=f"{name}-attributes")
+        resource.insert(1 if resource.find("meta_attributes") is not None else 0, block)
+    for pair in block.findall("nvpair[@name='fake']"):
+        block.remove(pair)
+    pair = {"id": f"{name}-attributes-fake", "name": "fake", "value": chance.choice(("1", "2"))}
+    ET.SubElement(block, "nvpair", pair)
+
+
+def _runs_twice(cib: ET.Element, chance: Random) -> None:
+    """Let a node's history of a resource be another node's too."""
+    resources = [each for each in cib.findall(".//lrm_resource") if each.find("lrm_rsc_op") is not None]
+    targets = cib.findall("status/node_state/lrm/lrm_resources")
+    if not resources or not targets:
+        return
+    resource, target = chance.choice(resources), chance.choice(targets)
+    for each in target.findall(f"lrm_resource[@id='{resource.get('id')}']"):
+        if each is resource:
+            return
+        target.remove(each)
+    target.append(copy.deepcopy(resource))
+
+
 def _remote_is_lost(cib: ET.Element, chance: Random) -> None:
     states = [each for each in cib.findall("status/node_state") if each.get("remote_node") == "true"]
     if states:
@@ -557,6 +664,9 @@ EVENTS: tuple[Callable[[ET.Element, Random], None], ...] = (
     _connection_fails,
     _operation_is_pending,
     _migration_dangles,
+    _operations_change,
+    _parameters_change,
+    _runs_twice,
     _remote_is_lost,
 )
 THEMES: dict[str, Callable[[Random], ET.Element]] = {
@@ -571,4 +681,5 @@ THEMES: dict[str, Callable[[Random], ET.Element]] = {
     "health": health,
     "pending": pending,
     "quorum": quorum,
+    "mixed": mixed,
 }
