@@ -213,9 +213,19 @@ def _lived(seed: str, theme: str, directory: Path) -> ET.Element | None:
         root = _carried_out(root, directory, *failed)
         if root is None:
             return None
+        _forget_cancelled(root)
         if chance.random() < 0.9:
             disturb(root, f"{seed}-{number}", group.events)
     return root
+
+
+def _forget_cancelled(root: ET.Element) -> None:
+    """Remove what crm_simulate records and a cluster does not: that monitors were cancelled, and these monitors."""
+    for resource in root.iter("lrm_resource"):
+        ended = {each.get("interval") for each in resource.iterfind("lrm_rsc_op[@operation='cancel']")}
+        for each in resource.findall("lrm_rsc_op"):
+            if each.get("operation") in ("cancel", "monitor") and each.get("interval") in ended:
+                resource.remove(each)
 
 
 def _failed_action(root: ET.Element, chance: Random, directory: Path) -> tuple[str, ...]:

@@ -19,6 +19,8 @@ STATEFUL = ("ocf", "pacemaker", "Stateful")
 REMOTE = ("ocf", "pacemaker", "remote")
 MACHINE = ("ocf", "heartbeat", "VirtualDomain")
 SCORES = ("INFINITY", "-INFINITY", "100", "-100")
+MONITORED = "4811cef7f7f94e3a35a70be7916cb2fd"
+"""The digest of a monitor without parameters."""
 META: Table = (
     (0.15, "resource-stickiness", ("0", "100", "INFINITY")),
     (0.12, "priority", ("5", "10")),
@@ -573,18 +575,21 @@ def _is_true(cib: ET.Element, name: str, value: str) -> bool:
     return any(pair.get("value") == value for pair in pairs)
 
 
-def _record(resource: ET.Element, task: str, call: int, code: str, more: Mapping[str, str]) -> None:
+def _record(resource: ET.Element, task: str, call: int, code: str, more: Mapping[str, str], interval: int = 0) -> None:
+    """Add one operation; what nothing else tells apart is the name by which it is kept."""
     name = resource.get("id")
-    status = {"0": "0", "193": "-1"}.get(code, "4")
-    key = f"{call}:9:0:00000000-0000-0000-0000-000000000000"
+    expected = "7" if task == "monitor" and not interval else "8" if code == "8" else "0"
+    status = "-1" if code == "193" else "0" if code == expected or code in ("0", "7") else "4"
+    key = f"{call}:9:{expected}:00000000-0000-0000-0000-000000000000"
+    is_last = not interval and resource.find("lrm_rsc_op[@interval='0']") is None
     ET.SubElement(
         resource,
         "lrm_rsc_op",
         {
-            "id": f"{name}_last_0" if resource.find("lrm_rsc_op[@interval='0']") is None else f"{name}_{task}_0",
-            "operation_key": f"{name}_{task}_0",
+            "id": f"{name}_last_0" if is_last else f"{name}_{task}_{interval}",
+            "operation_key": f"{name}_{task}_{interval}",
             "operation": task,
-            "interval": "0",
+            "interval": str(interval),
             "call-id": "-1" if code == "193" else str(call),
             "rc-code": code,
             "op-status": status,
@@ -592,7 +597,7 @@ def _record(resource: ET.Element, task: str, call: int, code: str, more: Mapping
             "transition-magic": f"{status}:{code};{key}",
             "last-rc-change": "1699999995",
             "exec-time": "0",
-            "op-digest": "f2317cad3d54cec5d7d7aa7d0bf35cf8",
+            "op-digest": MONITORED if interval else "f2317cad3d54cec5d7d7aa7d0bf35cf8",
             **more,
         },
     )
@@ -658,6 +663,85 @@ def _remote_is_lost(cib: ET.Element, chance: Random) -> None:
             _set_transient(state, chance.choice(("shutdown", "standby")), chance.choice(("1699999000", "on")))
 
 
+LIVES: tuple[tuple[tuple[str, int, str], ...], ...] = (
+    (("monitor", 0, "7"),),
+    (("monitor", 0, "0"),),
+    (("start", 0, "0"),),
+    (("start", 0, "0"), ("monitor", 10000, "0")),
+    (("start", 0, "0"), ("monitor", 20000, "0")),
+    (("start", 0, "0"), ("monitor", 10000, "7")),
+    (("start", 0, "0"), ("monitor", 10000, "1")),
+    (("start", 0, "0"), ("monitor", 20000, "1")),
+    (("start", 0, "1"),),
+    (("monitor", 10000, "0"), ("stop", 0, "0")),
+    (("monitor", 20000, "0"), ("stop", 0, "0")),
+    (("stop", 0, "1"),),
+    (("stop", 0, "0"),),
+    (("start", 0, "193"),),
+    (("stop", 0, "193"),),
+    (("start", 0, "0"), ("monitor", 10000, "193")),
+)
+"""Records of one resource on one node: task, interval in ms, exit code."""
+ROLES: tuple[tuple[tuple[str, int, str], ...], ...] = (
+    (("promote", 0, "0"), ("monitor", 10000, "8")),
+    (("promote", 0, "0"), ("monitor", 20000, "8")),
+    (("monitor", 11000, "0"), ("promote", 0, "0")),
+    (("start", 0, "0"), ("monitor", 11000, "0")),
+    (("monitor", 10000, "8"), ("demote", 0, "0")),
+    (("promote", 0, "1"),),
+    (("demote", 0, "1"),),
+    (("start", 0, "0"), ("monitor", 11000, "8")),
+)
+
+
+def histories(chance: Random) -> ET.Element:
+    """Few resources whose records nothing wrote: stale monitors, copies, what is half done."""
+    draft = _draft(chance, (2, 2, 3))
+    if draft.is_likely(0.5):
+        _devices(draft, (1,), {"provides": "unfencing"} if draft.is_likely(0.3) else {})
+    _resources(draft, (1, 1, 2), ((0.4, "allow-migrate", ("true",)), (0.15, "requires", ("unfencing", "nothing"))))
+    if draft.is_likely(0.15):
+        _remotes(draft)
+    _constraints(draft, (0, 0, 1))
+    draft.properties |= draft.chosen(((0.3, "shutdown-lock", ("true",)), (0.1, "stop-orphan-resources", ("false",))))
+    resources = draft.part("configuration/resources")
+    recorded = list(resources.iter("primitive"))
+    for state in draft.part("status").findall("node_state"):
+        if draft.is_likely(0.25):
+            chance.choice((_arrive, _leave))(state, chance)
+        elif draft.is_likely(0.1):
+            state.set("crmd", "offline")
+            state.set("in_ccm", "false")
+        lrm = ET.SubElement(ET.SubElement(state, "lrm", id=state.get("id", "")), "lrm_resources")
+        for resource in recorded:
+            if draft.is_likely(0.75):
+                _life(draft, lrm, resource)
+    for resource in list(resources):
+        if draft.is_likely(0.1):
+            _forget(draft, resource)
+    return _finished(draft)
+
+
+def _life(draft: Draft, owner: ET.Element, resource: ET.Element) -> None:
+    agent = {name: resource.get(name, "") for name in ("id", "class", "provider", "type") if resource.get(name)}
+    history = ET.SubElement(owner, "lrm_resource", agent)
+    if draft.is_likely(0.08):
+        history.set("shutdown-lock", draft.chance.choice(("1699999000", "1699900000")))
+    lives = (*LIVES, *ROLES, *ROLES) if resource.get("type") == "Stateful" else LIVES
+    for number, (task, interval, code) in enumerate(draft.chance.choice(lives), start=1):
+        _record(history, task, number, code, {}, interval)
+
+
+def _forget(draft: Draft, resource: ET.Element) -> None:
+    """Remove a resource from the configuration, and what names it."""
+    names = {each.get("id") for each in resource.iter()}
+    draft.part("configuration/resources").remove(resource)
+    constraints = draft.part("configuration/constraints")
+    for each in list(constraints):
+        if names & {each.get(key) for key in ("rsc", "with-rsc", "first", "then")}:
+            constraints.remove(each)
+
+
 EVENTS: tuple[Callable[[ET.Element, Random], None], ...] = (
     _node_arrives,
     _node_leaves,
@@ -682,4 +766,5 @@ THEMES: dict[str, Callable[[Random], ET.Element]] = {
     "pending": pending,
     "quorum": quorum,
     "mixed": mixed,
+    "histories": histories,
 }

@@ -36,12 +36,11 @@ def cancel_monitors(cancellations: Iterable[Cancellation], table: ActionTable) -
 
 
 def order_cancellations(cancellations: Iterable[Cancellation], table: ActionTable) -> None:
-    """Put those cancellations behind the stops of their resources."""
+    """Put those cancellations behind the stops of their resources, also behind those on other nodes."""
     for item in cancellations:
         cancel = table.find(item.resource, CANCEL, item.node, item.interval_ms)
-        for stop in item.resource.actions.get((STOP, 0), ()):
-            if cancel is not None and stop.node is item.node:
-                table.relate(stop, cancel, ORDERED)
+        for stop in item.resource.actions.get((STOP, 0), ()) if cancel is not None else ():
+            table.relate(stop, cancel, ORDERED)
 
 
 def _cancel(resource: Resource, node: Node, interval_ms: int, table: ActionTable, why: str) -> Action:

@@ -39,6 +39,15 @@ def kept(resource: str, *what: str) -> str:
 
 CASES = (
     Case(
+        "a monitor that nobody wants on one node is cancelled when the stop on the other one is done",
+        cib(
+            resources=FENCE + primitive("a"),
+            status=member(1, ran("a", "start"), FENCE_RUNS) + member(2, ran("a", "monitor/20000"), FENCE_KNOWN),
+        ),
+        ("stop a@n1", "stop a@n2", "start a@n2", "cancel/20000 a@n2"),
+        ("stop a@n1 < cancel/20000 a@n2", "stop a@n2 < cancel/20000 a@n2"),
+    ),
+    Case(
         "a resource is migrated live, and started nowhere",
         cib(
             properties=pair("stonith-enabled", "false"),
