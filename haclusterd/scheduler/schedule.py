@@ -120,7 +120,7 @@ def _planned(cib: Cib, settings: Settings) -> Plan:
     relate_demanded_actions(inventory, failures.clearings, table)
     order_cancellations(changes.cancellations, table)
     order_own_after_probes(probes, table)
-    order_others_after_probes(probes, templates, table)
+    order_others_after_probes(probes, templates, table, settings)
     propagation = Propagation(table)
     propagation.run()
     propagation.hold_together(top for top in inventory.tops if top.definition.is_gang)

@@ -1283,6 +1283,18 @@ FENCING = (
         "a probe and an unfencing wait for each other after a restart of the daemon: nothing starts there again",
     ),
     Mutant(
+        "_is_before_unfencing",
+        "is_needed and _required_unfencing(undoing.node, table) is not None",
+        "False",
+        "a stop, an unfencing and a probe wait for each other: what failed is never recovered",
+    ),
+    Mutant(
+        "_Fencing._fence_guest",
+        "self._settings.options.is_pacemaker_compatible",
+        "True",
+        "a guest node counts as fenced while a second copy of its launcher still runs",
+    ),
+    Mutant(
         "_is_blocked_there",
         "relation.then.is_fence and relation.then.task == UNFENCE and owner is not None and owner.is_blocked",
         "False",

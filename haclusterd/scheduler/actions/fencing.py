@@ -81,18 +81,19 @@ class _Fencing:
         return self._settings.priority_fencing_delay_ms // 1000 if node.priority == max(priorities) else 0
 
     def _fence_guest(self, node: Node) -> None:
+        """A guest node is gone when its launcher has stopped; Pacemaker waits for one copy of a launcher of several."""
         connection = node.connection
         launcher = connection.launcher if connection is not None else None
         is_restarting = launcher is not None and bool(launcher.actions.get((START, 0)))
         fence = self._table.make_fence(node, "reboot" if is_restarting else "off")
         fence.is_pseudo = True
         fence.reason = fence.why = "guest is unclean"
-        stop = self._table.find(launcher, STOP, None) if launcher is not None else None
-        if stop is not None:
+        stops = launcher.actions.get((STOP, 0), []) if launcher is not None else []
+        for stop in stops[-1:] if self._settings.options.is_pacemaker_compatible else stops:
             host = self._table.fences.get((stop.node.name, self._settings.fencing_action)) if stop.node else None
             before = host if stop.is_pseudo and host is not None else stop
             self._table.relate(before, fence, UNRUNNABLE_FIRST_BLOCKS | FIRST_IMPLIES_THEN)
-        elif connection is not None:
+        if not stops and connection is not None:
             for disconnect in connection.actions.get((STOP, 0), ()):
                 self._table.relate(disconnect, fence, ORDERED)
         order_fencing(fence, node, self._inventory, self._table, self._settings)

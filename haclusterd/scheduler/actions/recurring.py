@@ -39,8 +39,9 @@ def order_cancellations(cancellations: Iterable[Cancellation], table: ActionTabl
     """Put those cancellations behind the stops of their resources, also behind those on other nodes."""
     for item in cancellations:
         cancel = table.find(item.resource, CANCEL, item.node, item.interval_ms)
-        for stop in item.resource.actions.get((STOP, 0), ()) if cancel is not None else ():
-            table.relate(stop, cancel, ORDERED)
+        for stop in item.resource.actions.get((STOP, 0), ()):
+            if cancel is not None:
+                table.relate(stop, cancel, ORDERED)
 
 
 def _cancel(resource: Resource, node: Node, interval_ms: int, table: ActionTable, why: str) -> Action:

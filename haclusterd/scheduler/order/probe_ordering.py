@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.ordering import Template
 from haclusterd.scheduler.actions.probes import Probes
+from haclusterd.scheduler.actions.unfencing import UNFENCE
 from haclusterd.scheduler.model.definition import Variant
-from haclusterd.scheduler.model.entities import Action, Resource
+from haclusterd.scheduler.model.entities import Action, Node, Resource
 from haclusterd.scheduler.model.relation_flags import (
     FIRST_IMPLIES_THEN,
     IF_FIRST_UNMIGRATABLE,
@@ -22,6 +23,7 @@ from haclusterd.scheduler.model.relation_flags import (
     ORDERED,
     UNRUNNABLE_FIRST_BLOCKS,
 )
+from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.model.tasks import DEMOTE, DO_SHUTDOWN, MONITOR, PROMOTE, START, STOP
 
 _UNDOING = {START: STOP, PROMOTE: DEMOTE}
@@ -61,14 +63,16 @@ def _order_promotions(probe: Action, clone: Resource, table: ActionTable) -> Non
             table.relate(probe, promote, ORDERED)
 
 
-def order_others_after_probes(probes: Probes, templates: Iterable[Template], table: ActionTable) -> None:
+def order_others_after_probes(
+    probes: Probes, templates: Iterable[Template], table: ActionTable, settings: Settings
+) -> None:
     """Put what others do behind the probes, once all orders among resources are known."""
     by_resource = probes.by_resource
     if not by_resource:
         return
     for resource, asked in by_resource.items():
         _order_instances(resource, asked, table)
-        _order_dependents(resource, asked, table)
+        _order_dependents(resource, asked, table, settings)
     for template in templates:
         if template.first_task == STOP and template.first in by_resource and template.first is not template.then:
             _order_as_stop(template, by_resource[template.first], table)
@@ -108,8 +112,13 @@ def _order_as_stop(template: Template, asked: list[Action], table: ActionTable) 
                 table.relate(probe, action, flags)
 
 
-def _order_dependents(resource: Resource, asked: list[Action], table: ActionTable) -> None:
-    """What would restart because of what waits for a probe does not stop before it is known where this one is."""
+def _order_dependents(resource: Resource, asked: list[Action], table: ActionTable, settings: Settings) -> None:
+    """What would restart because of what waits for a probe does not stop before it is known where this one is.
+
+    What stops so that its node can be let in does not wait for a probe that waits for such an unfencing: that of the
+    same node, or, by way of further probes, that of another one.
+    """
+    is_compatible = settings.options.is_pacemaker_compatible
     known: dict[tuple[int, ...], list[Action]] = {}
     for probe in asked:
         waiting = [relation.then for relation in probe.after]
@@ -118,7 +127,25 @@ def _order_dependents(resource: Resource, asked: list[Action], table: ActionTabl
         if undone is None:
             undone = known[key] = _undone_with(resource, waiting)
         for undoing in undone:
-            table.relate(probe, undoing, ORDERED)
+            is_near = undoing.node is probe.node or not is_compatible
+            if not (is_near and _waits_for_unfencing(probe, table) and _is_before_unfencing(undoing, table)):
+                table.relate(probe, undoing, ORDERED)
+
+
+def _waits_for_unfencing(probe: Action, table: ActionTable) -> bool:
+    unfence = _required_unfencing(probe.node, table)
+    return unfence is not None and any(relation.first is unfence for relation in probe.before)
+
+
+def _is_before_unfencing(undoing: Action, table: ActionTable) -> bool:
+    owner = undoing.resource
+    is_needed = owner is not None and owner.definition.needs_unfencing
+    return is_needed and _required_unfencing(undoing.node, table) is not None
+
+
+def _required_unfencing(node: Node | None, table: ActionTable) -> Action | None:
+    unfence = table.fences.get((node.name, UNFENCE)) if node is not None else None
+    return unfence if unfence is not None and unfence.is_required else None
 
 
 def _undone_with(resource: Resource, waiting: list[Action]) -> list[Action]:
@@ -171,12 +198,12 @@ def _following(action: Action, resource: Resource) -> tuple[list[Action], list[A
     if owner is None or owner.variant is Variant.PRIMITIVE:
         return [], after
     inside = [then for child in owner.children for then in child.actions.get((action.task, 0), ())]
-    companion = _companion(resource, owner) if owner.definition.is_interleaved else None
-    if companion is None:
+    if not owner.definition.is_interleaved or resource.assignment.node is None:
         return inside, after
+    companion = _companion(resource, owner)
     return (
         [then for then in inside if then.resource is companion],
-        [then for then in after if then.resource is companion or not _is_instance(then, owner)],
+        [then for then in after if not _is_instance(then, owner) or then.resource is companion],
     )
 
 
@@ -185,7 +212,5 @@ def _is_instance(action: Action, owner: Resource) -> bool:
 
 
 def _companion(resource: Resource, clone: Resource) -> Resource | None:
-    """Return the instance of a clone where a resource is assigned."""
-    if resource.assignment.node is None:
-        return None
+    """Return the instance of a clone where a resource is assigned; none restarts where there is none."""
     return next((child for child in clone.children if child.assignment.node is resource.assignment.node), None)

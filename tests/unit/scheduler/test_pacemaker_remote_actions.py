@@ -6,13 +6,17 @@ from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.model.cluster import Cib
 from haclusterd.model.instants import WallTime
+from haclusterd.scheduler.model.options import ScheduleOptions
+from haclusterd.scheduler.schedule import schedule
 from tests.pacemaker_plans import (
     FENCE,
     FENCE_KNOWN,
     FENCE_RUNS,
     LOST,
+    NOW,
     Case,
     actions_of,
+    before,
     member,
     missing_orders,
     needless_orders,
@@ -21,7 +25,7 @@ from tests.pacemaker_plans import (
     remote,
 )
 from tests.unpacked_cibs import meta, primitive
-from tests.written_cibs import cib, pair
+from tests.written_cibs import cib, pair, read
 
 REMOTE = 'class="ocf" provider="pacemaker" type="remote"'
 PODMAN = 'class="ocf" provider="heartbeat" type="podman"'
@@ -308,6 +312,20 @@ def test_a_member_carries_out_what_is_done_on_a_remote_node() -> None:
     inside = planned(CASES[2].text)
     started = next(action for action in inside.actions.values() if action.name == "start" and action.node == "g1")
     assert started.router_node == "n1"
+
+
+def test_a_guest_is_fenced_when_each_copy_of_its_launcher_has_stopped() -> None:
+    """Pacemaker waits for one of them, so that what the other copy still runs is started twice."""
+    watched = '<operations><op id="vm-m" name="monitor" interval="10s"/></operations>'
+    text = cib(
+        properties=pair("stonith-enabled", "false"),
+        resources=primitive("vm", meta("vm", **{"remote-node": "g1"}) + watched) + primitive("a"),
+        status=member(1, ran("vm", "start", "monitor/10000=7"), ran("g1", "start", agent=REMOTE), NOTHING_THERE)
+        + member(2, ran("vm", "start", "monitor/10000=1"), ran("g1", "monitor=7", agent=REMOTE), NOTHING_THERE)
+        + remote("g1", ran("a", "start")),
+    )
+    order = before(schedule(read(text).cib, NOW, options=ScheduleOptions(has_quorum=True)).graph)
+    assert {("stop vm@n1", "~reboot@g1"), ("stop vm@n2", "~reboot@g1")} <= order
 
 
 def test_a_guest_that_cannot_be_fenced_is_shown() -> None:

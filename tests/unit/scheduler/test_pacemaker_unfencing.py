@@ -133,6 +133,39 @@ CASES = (
         ("fence on@g", "stop a@g", "start a@g", "monitor/30000 g@n1"),
         ("stop a@g < fence on@g", "fence on@g < start a@g"),
     ),
+    Case(
+        "an interleaved instance that failed stops before its node is let in, before what it follows is known",
+        cib(
+            resources=f'{DEVICE}<clone id="c">{meta("c", interleave="true")}{primitive("a")}</clone>{primitive("b")}',
+            constraints='<rsc_order id="o" first="b" then="c"/><rsc_location id="k" rsc="b" node="n2" score="1"/>'
+            '<rsc_location id="l" rsc="c" node="n2" score="-INFINITY"/>',
+            status=member(1, FENCE_KNOWN, ran("a", "monitor=1")) + member(2, FENCE_RUNS, ran("a", "monitor=7"), **BY_F),
+        ),
+        (
+            "stop a@n1",
+            "fence on@n1",
+            "monitor b@n1",
+            "monitor b@n2",
+            "start b@n2",
+            "start a@n1",
+            "~stop c@",
+            "~stopped c@",
+            "~start c@",
+            "~running c@",
+        ),
+        ("stop a@n1 < fence on@n1", "fence on@n1 < monitor b@n1", "monitor b@n1 < start b@n2"),
+    ),
+    Case(
+        "what failed stops before its node is let in, after a probe that needs no unfencing",
+        cib(
+            nodes=ONE_NODE,
+            resources=DEVICE + primitive("b", meta("b", requires="quorum")) + primitive("a"),
+            constraints='<rsc_order id="o" first="b" then="a"/>',
+            status=member(1, FENCE_RUNS, ran("a", "monitor=1")),
+        ),
+        ("monitor b@n1", "start b@n1", "stop a@n1", "fence on@n1", "start a@n1", "stop f@n1", "start f@n1"),
+        ("monitor b@n1 < stop a@n1", "stop a@n1 < fence on@n1", "fence on@n1 < start a@n1"),
+    ),
 )
 
 
@@ -221,9 +254,7 @@ NOT_LET_IN = {
         blocking("b"),
         failed("b"),
         properties=pair("symmetric-cluster", "false"),
-        constraints="".join(
-            f'<rsc_location id="l-{each}" rsc="{each}" node="n1" score="1"/>' for each in ("a", "f")
-        ),
+        constraints="".join(f'<rsc_location id="l-{each}" rsc="{each}" node="n1" score="1"/>' for each in ("a", "f")),
     ),
     "a monitor failed, and that blocks": stuck(
         blocking("b", operation="monitor", interval="10s"), failed("b", "monitor/10000")
@@ -252,9 +283,7 @@ LET_IN = {
         primitive("b"),
         ran("b", "start"),
         properties=pair("symmetric-cluster", "false"),
-        constraints="".join(
-            f'<rsc_location id="l-{each}" rsc="{each}" node="n1" score="1"/>' for each in ("a", "f")
-        ),
+        constraints="".join(f'<rsc_location id="l-{each}" rsc="{each}" node="n1" score="1"/>' for each in ("a", "f")),
     ),
 }
 
@@ -280,6 +309,31 @@ def test_a_node_is_not_let_in_while_what_needs_unfencing_cannot_stop_there(
 def test_a_node_is_let_in_beside_what_need_not_stop(why: str, is_pacemaker_compatible: bool) -> None:
     found = done(LET_IN[why], is_pacemaker_compatible=is_pacemaker_compatible)
     assert found >= {"fence on@n1", "start a@n1"}
+
+
+@pytest.mark.parametrize("is_pacemaker_compatible", [True, False], ids=["simulate", "live"])
+def test_what_failed_and_runs_after_what_is_not_known_yet_stops_and_starts(is_pacemaker_compatible: bool) -> None:
+    """Each probe waits for the unfencing, and that for the stop; Pacemaker's graph is a loop here."""
+    text = cib(
+        nodes=ONE_NODE,
+        resources=DEVICE + primitive("b") + primitive("a"),
+        constraints='<rsc_order id="o" first="b" then="a"/>',
+        status=member(1, FENCE_RUNS, ran("a", "monitor=1")),
+    )
+    found = done(text, is_pacemaker_compatible=is_pacemaker_compatible)
+    assert found >= {"stop a@n1", "fence on@n1", "monitor b@n1", "start b@n1", "start a@n1"}
+
+
+def test_what_failed_on_two_nodes_stops_on_both_before_they_are_let_in() -> None:
+    text = cib(
+        resources=f'{DEVICE}{primitive("b")}<clone id="c">{primitive("a")}</clone>',
+        constraints='<rsc_order id="o" first="b" then="c"/>',
+        status=member(1, FENCE_RUNS, ran("a", "monitor=1")) + member(2, FENCE_KNOWN, ran("a", "monitor=1")),
+    )
+    found = done(text, is_pacemaker_compatible=False)
+    assert found >= {
+        f"{what}@n{number}" for what in ("stop a", "fence on", "monitor b", "start a") for number in (1, 2)
+    }
 
 
 def test_what_would_restart_for_an_unfencing_that_cannot_be_runs_on() -> None:
