@@ -35,6 +35,15 @@ crm_mon -1 -Q
 crm_mon -1 -b
 crm_mon -1 -b -r
 crm_mon -1 -b -n -r
+crm_mon -1 -R
+crm_mon -1 -R -r
+crm_mon -1 -R -n -r
+crm_mon -1 -L
+crm_mon -1 --neg-locations=ban-w
+crm_mon -1 --output-as=xml -n
+crm_mon -1 --output-as=xml -n -r
+crm_mon -1 --output-as=xml -D
+crm_mon -1 --output-as=xml -Q
 crm_mon -1X
 crm_mon -1 --include=none,nodes
 crm_mon -1 --exclude=summary,nodes -r
@@ -73,6 +82,16 @@ cibadmin -Q --xpath "//node_state[@crmd='online']//nvpair[@name='pingd']"
 cibadmin -Q --xpath "//primitive[@id='web' and @class='ocf']"
 cibadmin -Q --xpath "//nvpair[@name='pcmk_host_list']" -e
 cibadmin -Q -A /cib/configuration/nodes/node
+cibadmin -Q -o acls
+cibadmin -Q -o alerts
+cibadmin -Q -A "//nvpair|//op" -n
+cibadmin -Q -A "//primitive[last()]" -n
+cibadmin -Q -A "//primitive[1]|//group" -e
+cibadmin -u
+cibadmin -E
+cibadmin -M -o resources -X '<primitive id="nothing"/>'
+cibadmin -R -o resources -X '<primitive id="nothing"/>'
+cibadmin -M -o constraints -X '<rsc_location id="nothing" rsc="web" node="n1" score="5"/>'
 """
 
 

@@ -76,8 +76,21 @@ def attribute(context: Context, arguments: Arguments) -> Outcome[AttributesOfNod
         case "delete":
             return _put(context, arguments, None)
         case _:
-            values = {name: arguments.values[name] for name in ("node", "name", "lifetime")}
-            return show(context, Arguments({**values, "all": False}))
+            return _shown(context, arguments)
+
+
+def _shown(context: Context, arguments: Arguments) -> Outcome[AttributesOfNodes]:
+    """Answer attributes of one node; that a name has no value is an error, as it is for a resource's parameter."""
+    asked = {"node": arguments.values["node"], "lifetime": arguments.values["lifetime"], "all": False}
+    everything = show(context, Arguments({**asked, "name": None})).answer
+    wanted = arguments.word("name")
+    if wanted and everything is not None:
+        (node,) = everything.nodes
+        known = sorted({*(node.reboot or ()), *(node.forever or ()), *(node.private or ())})
+        if wanted not in known:
+            remedy = f"those that are set: {', '.join(known) or 'none'}"
+            return refusal(report(Code.UNKNOWN_OBJECT, id=f"{wanted} of {node.name}", remedy=remedy))
+    return show(context, Arguments({**asked, "name": arguments.values["name"]}))
 
 
 def _put(context: Context, arguments: Arguments, value: str | None) -> Outcome[Change | Fence]:

@@ -6,7 +6,7 @@ them checks what the caller may. An option that is not in a tool's table is refu
 """
 
 import getopt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import AnyOutcome, Outcome, refusal
@@ -94,7 +94,7 @@ class Tool:
 def read_options(words: Sequence[str], options: Options) -> Given:
     """Read words by a table, as getopt_long of the C library does. Raises ToolUsageError."""
     names: dict[str, str] = {}
-    short, long = "", []
+    short, long, optional = "", [], []
     for name, spellings in options.items():
         for spelling in spellings.split():
             plain = spelling.rstrip(":?") or spelling
@@ -103,11 +103,11 @@ def read_options(words: Sequence[str], options: Options) -> Given:
             if len(plain) == 1:
                 short += plain + (":" if takes == ":" else "")
             else:
-                long.append(plain + ("=" if takes == ":" else ""))
+                long.append(plain + ("=" if takes else ""))
                 if takes == "?":
-                    long.append(f"{plain}=")
+                    optional.append(f"--{plain}")
     try:
-        found, rest = getopt.gnu_getopt([_spelled(word) for word in words], short, long)
+        found, rest = getopt.gnu_getopt([_spelled(word, optional) for word in words], short, long)
     except getopt.GetoptError as error:
         raise ToolUsageError(str(error)) from None
     if rest:
@@ -115,9 +115,9 @@ def read_options(words: Sequence[str], options: Options) -> Given:
     return Given(tuple((names[option.rstrip("=")], value) for option, value in found))
 
 
-def _spelled(word: str) -> str:
-    """Return a word as getopt reads it: a lone `-?` is a question for help."""
-    return "--help" if word == "-?" else word
+def _spelled(word: str, optional: Collection[str]) -> str:
+    """Return a word as getopt reads it: a lone `-?` is a question for help, an option without its value has none."""
+    return "--help" if word == "-?" else f"{word}=" if word in optional else word
 
 
 def printed(out: str = "", err: str = "", status: int = OK) -> Outcome[ToolOutput]:

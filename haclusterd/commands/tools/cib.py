@@ -45,16 +45,27 @@ _SECTIONS = {
     "nodes": "configuration/nodes", "resources": "configuration/resources",
     "constraints": "configuration/constraints", "rsc_defaults": "configuration/rsc_defaults",
     "op_defaults": "configuration/op_defaults", "fencing-topology": "configuration/fencing-topology",
-    "tags": "configuration/tags", "status": "status",
+    "tags": "configuration/tags", "alerts": "configuration/alerts", "acls": "configuration/acls", "status": "status",
 }  # fmt: skip
 _CHANGES = frozenset({"create", "modify", "replace", "delete"})
 _DEEPEST = 64
-CONFIGURATION_ERROR = 78
+CONFIGURATION_ERROR, UNSAFE, EXISTS = 78, 107, 108
+_FAILED = {NO_SUCH_OBJECT: "Call failed: No such device or address\n", EXISTS: "Call failed: File exists\n"}
+_DANGEROUS = (
+    "The supplied command is considered dangerous.  To prevent accidental destruction of the cluster, the --force "
+    "flag is required in order to proceed.\n"
+)
 
 
 def administer(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """cibadmin: query the CIB or a part of it, or change the configuration."""
     action = given.any_of("query", "md5", *sorted(_CHANGES), "upgrade", "bump", "erase", "empty")
+    if "access" in given and "user" not in given:
+        raise ToolUsageError("The supplied command requires -U user specified.")
+    if "access" in given or given.text("user", "root") not in ("root", "hacluster"):
+        raise ToolUsageError("-U, -S: what another user may read is not shown here; see: crm acl can")
+    if action in ("upgrade", "erase") and "force" not in given:
+        return printed(err=_DANGEROUS, status=UNSAFE)
     if action in ("", "md5", "bump", "erase", "empty"):
         actions = "--query, --create, --modify, --replace or --delete"
         raise ToolUsageError(f"say what to do: {actions}; others are not done here")
@@ -128,7 +139,8 @@ def _select(root: _Element, xpath: str) -> list[_Element]:
         parents = {child: parent for parent in root.iter() for child in parent}
         for _ in range(ups):
             chosen = [parents[each] for each in chosen if each in parents]
-    return list(dict.fromkeys(chosen))
+    places = {each: at for at, each in enumerate(root.iter())}
+    return sorted(dict.fromkeys(chosen), key=places.__getitem__)
 
 
 def _twin(element: _Element, twins: dict[int, _Element]) -> Element:
@@ -193,7 +205,9 @@ def _changed(context: Context, call: ToolCall, given: Given, action: str) -> Out
                 return printed()
             _delete(root, same)
         else:
-            _put(root, place, wanted, action)
+            status = _put(root, place, wanted, action, is_new_allowed="create_too" in given)
+            if status:
+                return printed(err=_FAILED[status], status=status)
     text = ET.tostring(root, encoding="unicode")
     arguments: dict[str, Json] = {"mode": "replace", "text": text, "format": "xml", "source": call.tool}
     return carry_out(context, _VERBS["configure.load"], arguments)
@@ -218,23 +232,24 @@ def _place(root: _Element, given: Given, wanted: _Element) -> _Element:
     return made
 
 
-def _put(root: _Element, place: _Element, wanted: _Element, action: str) -> None:
+def _put(root: _Element, place: _Element, wanted: _Element, action: str, *, is_new_allowed: bool) -> int:
+    """Add an element, or change one; return an exit status. A new one is added by --modify only with --allow-create."""
     if wanted.tag in ("cib", "configuration"):
         own = wanted if wanted.tag == "configuration" else wanted.find("configuration")
         if own is None or action != "replace":
             raise ToolUsageError("a whole configuration is only replaced: --replace")
         root.remove(root.findall("configuration")[0])
         root.insert(0, own)
-        return
+        return 0
     if wanted.tag == place.tag and place.get("id") == wanted.get("id"):
         same: _Element | None = place
     else:
         same = next((each for each in place.iter(wanted.tag) if _is_same(each, wanted)), None)
     if action == "create" and same is not None and same is not place:
-        raise ToolUsageError(f"{wanted.tag} {wanted.get('id', '')} exists already")
+        return EXISTS
     if same is None:
-        if action != "create" and "id" in wanted.attrib and not _is_new_allowed(action):
-            raise ToolUsageError(f"there is no {wanted.tag} {wanted.get('id')}")
+        if "id" in wanted.attrib and action != "create" and not (action == "modify" and is_new_allowed):
+            return NO_SUCH_OBJECT
         place.append(wanted)
     elif action == "replace":
         same.attrib.clear()
@@ -242,11 +257,7 @@ def _put(root: _Element, place: _Element, wanted: _Element, action: str) -> None
         same[:] = list(wanted)
     else:
         _merge(same, wanted)
-
-
-def _is_new_allowed(action: str) -> bool:
-    """Tell whether an element that is not there may be added: with --modify, as with --allow-create."""
-    return action in ("modify", "replace")
+    return 0
 
 
 def _merge(old: _Element, new: _Element) -> None:
@@ -369,7 +380,7 @@ TOOLS = {
         "section": "o: scope:", "xpath": "A: xpath:", "text": "X: xml-text:", "file": "x: xml-file:",
         "pipe": "p xml-pipe", "local": "l local", "shallow": "n no-children", "node_path": "e node-path",
         "force": "f force", "timeout": "t: timeout:", "sync": "s sync-call", "create_too": "c allow-create",
-        "node": "N: node:", "delete_all": "d delete-all", "score": "S score", "user": "U: user:",
+        "node": "N: node:", "delete_all": "d delete-all", "access": "S show-access?", "user": "U: user:",
     }, _CHANGES, Cost.LONG),
     "crm_verify": Tool(verify, {
         "live": "L live-check", "file": "x: xml-file:", "text": "X: xml-text:", "pipe": "p xml-pipe",

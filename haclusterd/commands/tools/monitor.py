@@ -32,7 +32,7 @@ def monitor(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutpu
     if "hide" in given and form != "xml":
         sections -= {"summary"}
     if form == "xml":
-        lines = list(XmlView(context, sections).lines())
+        lines = list(XmlView(context, sections, given).lines())
         if "xml" in given:
             return printed("\n".join(['<crm_mon version="2.1.5">', *lines, "</crm_mon>", ""]))
         request = quoted(" ".join((call.tool, *call.words)))
@@ -90,7 +90,7 @@ TOOLS = {
         "once": "1 one-shot", "output": "output-as:", "xml": "X as-xml", "inactive": "r inactive",
         "by_node": "n group-by-node", "failcounts": "f failcounts", "operations": "o operations",
         "timing": "t timing-details", "attributes": "A show-node-attributes", "tickets": "c tickets",
-        "bans": "L neg-locations", "fence_history": "m fence-history?", "brief": "b brief", "detail": "R show-detail",
+        "bans": "L neg-locations?", "fence_history": "m fence-history?", "brief": "b brief", "detail": "R show-detail",
         "include": "I: include:", "exclude": "U: exclude:", "hide": "D hide-headers", "simple": "s simple-status",
         "interval": "i: interval:", "quiet": "Q quiet", "plain": "N disable-ncurses", "fancy": "text-fancy",
         "daemonize": "d daemonize", "pid": "p: pid-file:", "html": "h: w as-html: web-cgi output-to:",

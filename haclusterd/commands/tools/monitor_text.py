@@ -16,7 +16,7 @@ from haclusterd.commands.tools.monitor_view import (
     status_words,
 )
 from haclusterd.commands.tools.rows import CloneRow, GroupRow, NodeRow, PrimitiveRow, Row, primitives_in
-from haclusterd.formats.cib_xml.status_writer import recorded
+from haclusterd.formats.cib_xml.status_writer import FEATURE_SET, recorded
 from haclusterd.formats.cib_xml.writer import written_at
 from haclusterd.model import durations
 from haclusterd.model.cluster import NodeStatus
@@ -30,11 +30,9 @@ class TextView(View):
     """The state as text."""
 
     def __init__(self, context: Context, sections: frozenset[str], given: Given) -> None:
-        super().__init__(context, sections)
-        self.is_inactive = "inactive" in given
+        super().__init__(context, sections, given)
         self.is_brief = "brief" in given
-        self.is_quiet = "quiet" in given
-        self.is_by_node = "by_node" in given
+        self.is_detailed = "detail" in given
         self.has_times = "timing" in given
         self.has_places = True
         self.has_operations = self.has_times or "operations" in given or "operations" in given.text("include")
@@ -59,7 +57,8 @@ class TextView(View):
         yield "Cluster Summary:"
         yield f"  * Stack: {STACK}"
         quorum = "partition with quorum" if self.has_quorum else "partition WITHOUT quorum"
-        dc = "NONE" if self.rows.dc is None else f"{self.rows.dc} (version {DC_VERSION}) - {quorum}"
+        acting = None if self.rows.dc is None else self._named(self.rows.node(self.rows.dc))
+        dc = "NONE" if acting is None else f"{acting} (version {DC_VERSION}) - {quorum}"
         yield f"  * Current DC: {dc}"
         if not self.is_quiet:
             yield f"  * Last updated: {written_at(self.context.now)}"
@@ -80,29 +79,28 @@ class TextView(View):
         yield "Node List:"
         if self.is_by_node:
             for node in self.nodes:
-                yield f"  * Node {node.name}: {_node_words(node)}:"
+                yield f"  * Node {self._named(node)}: {self._node_words(node)}:"
                 yield "    * Resources:"
                 if self.is_brief:
-                    yield from self._counted(self._on(node), "      ", node=node.name)
+                    yield from self._counted(self.on(node), "      ", node=node.name)
                 else:
-                    yield from (f"      * {self.words(row, where=False)}" for row in self._on(node))
+                    yield from (f"      * {self.words(row, where=False)}" for row in self.on(node))
             return
-        online = [node.name for node in self.nodes if _node_words(node) == "online"]
-        offline = [node.name for node in self.nodes if _node_words(node) == "OFFLINE"]
+        online = [node.name for node in self.nodes if self._node_words(node) == "online"]
+        offline = [node.name for node in self.nodes if self._node_words(node) == "OFFLINE" and not self.is_detailed]
         for node in self.nodes:
             if node.name not in online and node.name not in offline:
-                yield f"  * Node {node.name}: {_node_words(node)}"
+                yield f"  * Node {self._named(node)}: {self._node_words(node)}"
         if online:
             yield f"  * Online: [ {' '.join(online)} ]"
         if offline:
             yield f"  * OFFLINE: [ {' '.join(offline)} ]"
 
-    def _on(self, node: NodeRow) -> list[PrimitiveRow]:
-        """Return what runs on a node, in the order in which it was recorded there."""
-        status = self.context.cib.status.nodes.get(node.name, NodeStatus(node.name))
-        places = {base_of(history.resource): at for at, history in enumerate(recorded(status))}
-        found = (row for row in self.primitives if node.name in row.nodes)
-        return sorted(found, key=lambda row: places.get(row.id, len(places)))
+    def _named(self, node: NodeRow) -> str:
+        return f"{node.name} ({node.number})" if self.is_detailed else node.name
+
+    def _node_words(self, node: NodeRow) -> str:
+        return _node_words(node) + (f", feature set {FEATURE_SET}" if self.is_detailed and node.is_online else "")
 
     def _resources(self) -> Iterator[str]:
         shown: list[str] = []
@@ -110,7 +108,7 @@ class TextView(View):
             alone = [row for row in self.rows.resources if isinstance(row, PrimitiveRow)]
             shown += self._counted(alone, "  ", has_totals=self.is_inactive)
         for row in self.rows.resources:
-            if self.is_by_node and not self._is_partly_idle(row):
+            if self.is_by_node and not self.is_partly_idle(row):
                 continue
             if isinstance(row, PrimitiveRow) and self.is_brief and not self.is_by_node:
                 continue
@@ -135,9 +133,6 @@ class TextView(View):
             if has_totals and not places:
                 yield f"{pad}* 0{total}\t({agent}):\tActive"
 
-    def _is_partly_idle(self, row: Row) -> bool:
-        return any(not each.is_active for each in primitives_in(row))
-
     def row_lines(self, row: Row, level: int) -> Iterator[str]:
         """Yield a resource with what it contains; nothing of what does not run, unless that is wanted."""
         if not self.is_inactive and not any(each.is_active for each in primitives_in(row)):
@@ -161,7 +156,16 @@ class TextView(View):
             flags = _flags(row).strip(" ()")
             head = f"{kind.rstrip()} {flags})" if kind.endswith(", ") else f"{kind.rstrip()}{_flags(row)}"
             yield f"{pad}* Clone Set: {row.id} [{row.child}]{head}:"
-            yield from self._clone(row, level + 1)
+            if self.is_detailed:
+                yield from (line for each in row.instances for line in self._instance(each, level + 1))
+            else:
+                yield from self._clone(row, level + 1)
+
+    def _instance(self, row: PrimitiveRow | GroupRow, level: int) -> Iterator[str]:
+        if isinstance(row, PrimitiveRow):
+            yield f"{'  ' * level}* {self.words(row, where=self.has_places)}"
+        else:
+            yield from self.row_lines(row, level)
 
     def _clone(self, row: CloneRow, level: int) -> Iterator[str]:
         pad = "  " * level
@@ -258,7 +262,8 @@ class TextView(View):
             yield text
 
     def _failures(self) -> Iterator[str]:
-        lines = [_failure_words(*each) for each in self.failures()]
+        words = _failure_details if self.is_detailed else _failure_words
+        lines = [words(*each) for each in self.failures()]
         if lines:
             yield from ("Failed Resource Actions:", *lines)
 
@@ -323,6 +328,15 @@ def _failure_words(status: NodeStatus, history: ResourceHistory, record: Operati
     after = f" after {_span(record.executed_ms)}" if record.executed_ms else ""
     at = written_at(record.changed_at)
     return f"  * {history.resource} {every}{task} on {status.name} {ending}{reason} at {at}{after}"
+
+
+def _failure_details(status: NodeStatus, history: ResourceHistory, record: OperationRecord) -> str:
+    key = f"{history.resource}_{record.operation}_{record.interval_ms}"
+    reason = f"exitreason='{record.exit_reason}', " if record.exit_reason else ""
+    return (f"  * {key} on {status.name} '{code_words(record.exit_code)}' ({record.exit_code.value}): "
+            f"call={record.call_id}, status='{status_words(record)}', {reason}"
+            f"last-rc-change='{written_at(record.changed_at)}', queued={record.queued_ms}ms, "
+            f"exec={record.executed_ms}ms")  # fmt: skip
 
 
 def _span(span_ms: int) -> str:

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.status.resource_state import base_of
-from haclusterd.commands.tools.rows import NodeRow, Rows
+from haclusterd.commands.tools.call import Given
+from haclusterd.commands.tools.rows import NodeRow, PrimitiveRow, Row, Rows, primitives_in
 from haclusterd.formats.cib_xml.status_writer import recorded, records_of
 from haclusterd.model import scores
 from haclusterd.model.cluster import NodeStatus
@@ -19,6 +20,7 @@ from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.quorum import has_quorum
 from haclusterd.model.records import replace
 
+_NOTHING = Given(())
 STACK = "haclusterd"
 DC_VERSION = "2.1.5-haclusterd"
 SECTIONS = ("summary", "nodes", "resources", "attributes", "operations", "failures", "fencing", "tickets", "bans")
@@ -50,9 +52,13 @@ _ORDINARY_PROBES = frozenset({ExitCode.OK, ExitCode.NOT_RUNNING, ExitCode.NOT_IN
 class View:
     """What crm_mon shows of one CIB; its text and its XML are made of it."""
 
-    def __init__(self, context: Context, sections: frozenset[str]) -> None:
+    def __init__(self, context: Context, sections: frozenset[str], given: Given = _NOTHING) -> None:
         self.context = replace(context, cib=context.cib.as_in_force())
         self.sections = sections
+        self.given = given
+        self.is_inactive = "inactive" in given
+        self.is_by_node = "by_node" in given
+        self.is_quiet = "quiet" in given
         self.rows = Rows(context)
         self.nodes = self.rows.nodes()
         self.properties = self.rows.overview.properties
@@ -62,6 +68,10 @@ class View:
     def shown(self, *sections: Callable[[], Iterator[str]]) -> Iterator[Iterator[str]]:
         """Yield the lines of those of all sections, in the order of `SECTIONS`, that were asked for."""
         return (lines() for name, lines in zip(SECTIONS, sections, strict=True) if name in self.sections)
+
+    def is_partly_idle(self, row: Row) -> bool:
+        """Tell whether something of a resource does not run."""
+        return any(not each.is_active for each in primitives_in(row))
 
     def online(self) -> Iterator[tuple[NodeRow, NodeStatus]]:
         """Yield the nodes that are online, with their status."""
@@ -116,10 +126,18 @@ class View:
                     if record.is_failure and not is_quiet:
                         yield status, history, record
 
+    def on(self, node: NodeRow) -> list[PrimitiveRow]:
+        """Return what runs on a node, in the order in which it was recorded there."""
+        status = self.context.cib.status.nodes.get(node.name, NodeStatus(node.name))
+        places = {base_of(history.resource): at for at, history in enumerate(recorded(status))}
+        found = (row for row in self.primitives if node.name in row.nodes)
+        return sorted(found, key=lambda row: places.get(row.id, len(places)))
+
     def bans(self) -> Iterator[Location]:
-        """Yield the constraints that keep something away from a node, the newest first."""
+        """Yield the constraints that keep something away from a node, the newest first; those of the wanted prefix."""
         for each in reversed(tuple(self.context.cib.configuration.constraints.values())):
-            if isinstance(each, Location) and each.node and each.score < 0:
+            is_wanted = each.id.startswith(self.given.text("bans"))
+            if isinstance(each, Location) and each.node and each.score < 0 and is_wanted:
                 yield each
 
 

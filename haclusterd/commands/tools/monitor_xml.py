@@ -52,18 +52,8 @@ class XmlView(View):
         version = self.context.cib.version
         user, _, origin = version.author.partition("@")
         yield "  <summary>"
-        yield _tag("stack", 4, type=STACK) + "/>"
-        if self.rows.dc is None:
-            yield _tag("current_dc", 4, present=False) + "/>"
-        else:
-            yield _tag("current_dc", 4, present=True, version=DC_VERSION, name=self.rows.dc,
-                       id=self.rows.numbers[self.rows.dc], with_quorum=self.has_quorum, mixed_version=False) + "/>"
-        yield _tag("last_update", 4, time=written_at(self.context.now)) + "/>"
-        yield _tag("last_change", 4, time=written_at(version.at), user=user, client="crm" if user else "",
-                   origin=origin) + "/>"
-        yield _tag("nodes_configured", 4, number=len(self.nodes)) + "/>"
-        count, disabled, blocked = instances_configured(self)
-        yield _tag("resources_configured", 4, number=count, disabled=disabled, blocked=blocked) + "/>"
+        if "hide" not in self.given:
+            yield from self._summary_of_cluster(user, origin)
         text, flag = self.properties.text, self.properties.boolean
         options = {
             "stonith__enabled": flag("fencing-enabled"),
@@ -77,35 +67,57 @@ class XmlView(View):
         yield _tag("cluster_options", 4, **options) + "/>"
         yield "  </summary>"
 
+    def _summary_of_cluster(self, user: str, origin: str) -> Iterator[str]:
+        version = self.context.cib.version
+        yield _tag("stack", 4, type=STACK) + "/>"
+        if self.rows.dc is None:
+            yield _tag("current_dc", 4, present=False) + "/>"
+        else:
+            yield _tag("current_dc", 4, present=True, version=DC_VERSION, name=self.rows.dc,
+                       id=self.rows.numbers[self.rows.dc], with_quorum=self.has_quorum, mixed_version=False) + "/>"
+        if not self.is_quiet:
+            yield _tag("last_update", 4, time=written_at(self.context.now)) + "/>"
+            yield _tag("last_change", 4, time=written_at(version.at), user=user, client="crm" if user else "",
+                       origin=origin) + "/>"
+        yield _tag("nodes_configured", 4, number=len(self.nodes)) + "/>"
+        count, disabled, blocked = instances_configured(self)
+        yield _tag("resources_configured", 4, number=count, disabled=disabled, blocked=blocked) + "/>"
+
     def _nodes(self) -> Iterator[str]:
         yield "  <nodes>"
         for node in self.nodes:
+            inside = [line for row in self.on(node) for line in self.primitive(row, 6)] if self.is_by_node else []
             yield _tag(
                 "node", 4, name=node.name, id=node.number, online=node.is_online, standby=node.is_standby,
                 standby_onfail=False, maintenance=node.is_maintenance, pending=node.is_pending,
                 unclean=node.is_unclean, health=node.health, feature_set=FEATURE_SET if node.is_online else None,
                 shutdown=node.is_leaving, expected_up=node.is_expected, is_dc=node.is_dc,
                 resources_running=node.running, type="member",
-            ) + "/>"  # fmt: skip
+            ) + (">" if inside else "/>")  # fmt: skip
+            if inside:
+                yield from (*inside, "    </node>")
         yield "  </nodes>"
 
     def _resources(self) -> Iterator[str]:
+        shown = [row for row in self.rows.resources if not self.is_by_node or self.is_partly_idle(row)]
+        if self.is_by_node and not shown:
+            return
         yield "  <resources>"
-        for row in self.rows.resources:
+        for row in shown:
             yield from self.resource(row, 4)
         yield "  </resources>"
 
     def resource(self, row: Row, indent: int) -> Iterator[str]:
         """Yield a resource with what is in it."""
         if isinstance(row, PrimitiveRow):
-            yield from self._primitive(row, indent)
+            yield from self.primitive(row, indent)
             return
         end = " " * indent
         if isinstance(row, GroupRow):
             yield _tag("group", indent, id=row.id, number_resources=len(row.members), managed=row.is_managed,
                        disabled=row.is_disabled) + ">"
             for member in row.members:
-                yield from self._primitive(member, indent + 2)
+                yield from self.primitive(member, indent + 2)
             yield f"{end}</group>"
             return
         yield _tag("clone", indent, id=row.id, multi_state=row.is_promotable, unique=row.is_unique,
@@ -115,7 +127,8 @@ class XmlView(View):
             yield from self.resource(each, indent + 2)
         yield f"{end}</clone>"
 
-    def _primitive(self, row: PrimitiveRow, indent: int) -> Iterator[str]:
+    def primitive(self, row: PrimitiveRow, indent: int) -> Iterator[str]:
+        """Yield a primitive, or one instance of a cloned one."""
         start = _tag(
             "resource", indent, id=row.id, resource_agent=row.agent, role=row.role,
             target_role=row.target_role or None, active=row.is_active, orphaned=row.is_orphaned,

@@ -262,6 +262,26 @@ def test_a_ticket_that_is_held_is_not_forgotten_without_force() -> None:
     assert run(cluster, "crm_ticket -w")[1] == ""
 
 
+def test_what_is_not_there_is_added_only_when_that_is_allowed() -> None:
+    cluster = running()
+    before = cluster.cib.configuration
+    for word in ("-M", "-R", "-R -c"):
+        status, _, err = run(cluster, f"cibadmin {word} -o constraints -X '{LOCATION}'")
+        assert (status, err) == (105, "Call failed: No such device or address\n")
+    assert cluster.cib.configuration == before
+    assert run(cluster, f"cibadmin -M -c -o constraints -X '{LOCATION}'") == (0, "", "")
+    assert "l1" in cluster.cib.configuration.constraints
+
+
+def test_an_option_may_have_a_value_or_none() -> None:
+    cluster = busy()
+    assert run(cluster, "crm_attribute --promotion=pg -N n1 -v 5") == (0, "", "")
+    assert run(cluster, "crm_attribute --promotion=pg -N n1 -G -q")[1] == "5\n"
+    assert run(cluster, "crm_attribute --promotion -N n1 -G -q")[0] == 105
+    assert "ban-pg" not in run(cluster, "crm_mon -1 --neg-locations=ban-w")[1]
+    assert "ban-pg" in run(cluster, "crm_mon -1 --neg-locations")[1]
+
+
 def test_failures_are_forgotten() -> None:
     for line in ("crm_failcount -r web -N n1 -D", "crm_resource -C -r web -N n1", "crm_resource --cleanup"):
         cluster = busy()
@@ -370,7 +390,7 @@ LOCATION = '<rsc_location id="l1" rsc="db" node="n1" score="INFINITY"/>'
 def test_the_configuration_is_changed_as_xml() -> None:
     cluster = running()
     assert run(cluster, f"cibadmin -C -o constraints -X '{LOCATION}'") == (0, "", "")
-    assert run(cluster, f"cibadmin -C -o constraints -X '{LOCATION}'")[0] == 64
+    assert run(cluster, f"cibadmin -C -o constraints -X '{LOCATION}'")[0] == 108
     assert "l1" in cluster.cib.configuration.constraints
     assert run(cluster, "cibadmin -M -X '<rsc_location id=\"l1\" score=\"7\"/>'") == (0, "", "")
     assert 'score="7"' in run(cluster, "cibadmin -Q --xpath \"//rsc_location[@id='l1']\"")[1]
@@ -394,7 +414,10 @@ def test_the_configuration_is_changed_as_xml() -> None:
         ("cibadmin -C -X '<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>'", 64),
         ("cibadmin -C -X '<a'", 64),
         ("cibadmin -C", 64),
-        ("cibadmin --erase", 64),
+        ("cibadmin --erase", 107),
+        ("cibadmin --erase --force", 64),
+        ("cibadmin -Q -S -U root", 64),
+        ("cibadmin -Q -U alice", 64),
         ("cibadmin -Q --xpath 'count(//node)'", 64),
         ("cibadmin -Q --xpath '//node/@id'", 64),
         ("cibadmin -Q --xpath \"//node[ancestor::nodes]\"", 64),
