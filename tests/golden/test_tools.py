@@ -220,6 +220,41 @@ def test_what_relates_resources_and_keeps_them_from_running(tmp_path: Path) -> N
     _compared(related(), RELATED_CALLS, FILES / "related.txt", tmp_path)
 
 
+def dated() -> Cluster:
+    """Return a cluster with rules on dates."""
+    cluster = formed()
+    cluster.configure(DATED)
+    return cluster
+
+
+DATED = """
+primitive a ocf:haclusterd:dummy meta $id=m1 rule $id=past date lt 2020-01-01 priority=1
+location l1 a rule $id=future 1: date gt 2040-01-01
+location l2 a rule $id=range 1: date in start=2020-01-01 end=2040-01-01
+location l3 a rule $id=hours 1: date spec hours=0-23
+location l4 a rule $id=year 1: date spec years=2020
+location l5 a rule $id=two 1: date lt 2040-01-01 and date gt 2020-01-01
+location l6 a rule $id=named 1: #uname eq n1
+location l7 a rule $id=ended 1: date in start=2020-01-01 end=2021-01-01
+location l8 a rule $id=mixed 1: date lt 2040-01-01 and #uname eq n1
+location l9 a rule $id=years 1: date spec years=2020-2060
+location l10 a rule $id=may 1: date spec years=2020 months=5
+"""
+DATES = ("2019-05-05", "2020-01-01", "2020-03-01", "2020-05-01T12:00:00Z", "2020-08-01", "2041-01-01", "nonsense")
+DATED_CALLS = [
+    *(f"crm_rule -c -r {name}{more}"
+      for name in ("past", "future", "range", "hours", "year", "two", "named", "ended", "mixed", "years", "may", "x")
+      for more in ("", " --output-as=xml", *(f" -d {date}" for date in DATES))),
+    *(f"crm_rule {words}" for words in (
+        "", "-c", "-r past", "-c --output-as=xml", "-c -r past -r range", "-c -r range -r past --output-as=xml",
+        "-c -r range -r nothing", "-c -r nothing -r range")),
+]  # fmt: skip
+
+
+def test_rules_are_in_effect_expired_or_to_come(tmp_path: Path) -> None:
+    _compared(dated(), DATED_CALLS, FILES / "dated.txt", tmp_path)
+
+
 @pytest.mark.parametrize("name", STATES)
 def test_the_tools_print_what_pacemakers_print(name: str, tmp_path: Path) -> None:
     _compared(STATES[name](), CALLS.strip().splitlines(), FILES / f"{name}.txt", tmp_path)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 TOOLS = frozenset({
     "attrd_updater", "cibadmin", "corosync-cfgtool", "corosync-cmapctl", "corosync-quorumtool", "crm_attribute",
-    "crm_failcount", "crm_master", "crm_mon", "crm_node", "crm_resource", "crm_simulate", "crm_standby", "crm_ticket",
-    "crmadmin", "pacemakerd", "stonith_admin",
+    "crm_failcount", "crm_master", "crm_mon", "crm_node", "crm_resource", "crm_rule", "crm_simulate", "crm_standby",
+    "crm_ticket", "crmadmin", "pacemakerd", "stonith_admin",
 })  # fmt: skip
 READ_BYTES = 1024 * 1024
 

@@ -14,6 +14,7 @@ from haclusterd.commands.tools import cib as tool_cib
 from haclusterd.commands.tools import membership as tool_membership
 from haclusterd.commands.tools import monitor as tool_monitor
 from haclusterd.commands.tools import resources as tool_resources
+from haclusterd.commands.tools import rules as tool_rules
 from haclusterd.commands.tools import tickets as tool_tickets
 from haclusterd.commands.tools.call import USAGE, VERSION, Given, Tool, ToolCall, ToolUsageError, printed, usage
 from haclusterd.commands.tools.membership import ABOUT
@@ -25,7 +26,7 @@ from haclusterd.verbs.verb import Cost
 
 TOOLS: Mapping[str, Tool] = {
     **tool_attributes.TOOLS, **tool_membership.TOOLS, **tool_monitor.TOOLS, **tool_resources.TOOLS, **tool_cib.TOOLS,
-    **tool_tickets.TOOLS,
+    **tool_tickets.TOOLS, **tool_rules.TOOLS,
 }  # fmt: skip
 _LIGHT = frozenset({"attrd_updater", "crm_master"})
 """Tools that may write only what is light: attributes until reboot."""
