@@ -136,7 +136,7 @@ def test_the_node_is_the_agents_own(daemon: AnsweringDaemon) -> None:
         ("attrd_updater -n a", 64), ("attrd_updater -U 1", 64), ("attrd_updater -n a -U 1 -d soon", 64),
         ("attrd_updater -n a -U 1 more", 64), ("crm_attribute --frobnicate", 64),
         ("crm_node", 64), ("crm_node --remove n3", 64), ("pacemakerd --foreground", 64),
-        ("attrd_updater -n a -U 1 -N n9", 105), ("crm_verify -x /no/such/file", 66), ("cibadmin --erase", 64),
+        ("attrd_updater -n a -U 1 -N n9", 105), ("crm_verify -x /no/such/file", 66), ("cibadmin --erase --force", 64),
     ],
 )  # fmt: skip
 def test_what_is_refused(command: str, code: int, daemon: AnsweringDaemon) -> None:
