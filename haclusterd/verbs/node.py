@@ -48,7 +48,7 @@ NODE = Family("node", "Nodes: look at them, empty them, let them run, fence them
     ), (
         Words(("crm node attribute n1 set rack 4", "crm node attribute n1 show"),
               takes=(Taken("node", is_required=True), "action", "name", "value"), fixed={"lifetime": "forever"}),
-        Words(("crm node status-attr n1 set '#health-smart' red", "crm node status-attr n1 show '#health-smart'"),
+        Words(("crm node status-attr n1 set '#health-smart' red", "crm node status-attr n1 show"),
               typed="node status-attr", help="The same for one that the node's next boot forgets",
               takes=(Taken("node", is_required=True), "action", "name", "value", "private"),
               fixed={"lifetime": "reboot"}),
