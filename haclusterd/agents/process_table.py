@@ -59,8 +59,17 @@ def is_running(pid: int, start_time: int) -> bool:
 
 def read_marks(pid: int) -> dict[str, str]:
     """Return the environment a process was given; empty for one that is gone, a zombie, or not ours to read."""
+    return _marks_in(read_environment(pid))
+
+
+def look_at_marks(pid: int) -> dict[str, str]:
+    """Return the same; raise OSError when it cannot be found out, for want of descriptors or memory."""
+    return _marks_in(_read_ours(f"/proc/{pid}/environ"))
+
+
+def _marks_in(environment: bytes) -> dict[str, str]:
     marks: dict[str, str] = {}
-    for item in read_environment(pid).split(b"\0"):
+    for item in environment.split(b"\0"):
         name, equals, value = item.partition(b"=")
         if equals:
             marks.setdefault(name.decode("utf-8", "replace"), value.decode("utf-8", "replace"))
@@ -74,7 +83,15 @@ def read_environment(pid: int) -> bytes:
 
 def read_arguments(pid: int) -> list[str]:
     """Return a process's argument vector; empty for one that is gone."""
-    data = read_file(f"/proc/{pid}/cmdline")
+    return _arguments_in(read_file(f"/proc/{pid}/cmdline"))
+
+
+def look_at_arguments(pid: int) -> list[str]:
+    """Return the same; raise OSError when it cannot be found out, for want of descriptors or memory."""
+    return _arguments_in(_read_ours(f"/proc/{pid}/cmdline"))
+
+
+def _arguments_in(data: bytes) -> list[str]:
     return [item.decode("utf-8", "surrogateescape") for item in data.split(b"\0")[:-1]]
 
 
@@ -93,6 +110,13 @@ def read_file(path: str) -> bytes:
     try:
         return read_certainly(path)
     except OSError:
+        return b""
+
+
+def _read_ours(path: str) -> bytes:
+    try:
+        return read_certainly(path)
+    except PermissionError:
         return b""
 
 

@@ -1436,6 +1436,12 @@ WATCHDOG = (
 PACER = (
     Mutant("majority_newest", "voter_count // 2 + 1", "voter_count // 2", "half of the voters give a lease"),
     Mutant(
+        "ReloadCheck._begin",
+        "os.kill(pid, signal.SIGKILL)",
+        "None",
+        "a program that is asked whether it can be executed runs on without limit, beside the pacer",
+    ),
+    Mutant(
         "PacerMachine._may_echo",
         "node in self._page.withdrawn and self._rules.withdraw_echo",
         "False",
@@ -1963,7 +1969,7 @@ RECORDS = (
     ),
     Mutant(
         "find_process",
-        "read_arguments(pid)[-len(expected) :] == expected",
+        "look_at_arguments(pid)[-len(expected) :] == expected",
         "True",
         "a service that inherited the mark of its agent is taken for the agent: it is waited for, and killed",
     ),
@@ -2619,6 +2625,30 @@ AGENTS = (
         "(FileNotFoundError, IsADirectoryError)",
         "OSError",
         "the record of an action that runs cannot be read, and is removed: a second one begins beside it",
+    ),
+    Mutant(
+        "_Adopted._may_be_there",
+        "return True",
+        "return False",
+        "an agent of the daemon before that cannot be opened counts as ended, and another one runs beside it",
+    ),
+    Mutant(
+        "running:_running",
+        "_is_that(look_at(pid), start_time)",
+        "False",
+        "no descriptor is left, and an agent of the daemon before counts as ended while it works",
+    ),
+    Mutant(
+        "OcfAgents._search",
+        "searches == 0 and is_certain",
+        "searches == 0",
+        "an agent that cannot be looked for counts as ended after a second, and another one runs beside it",
+    ),
+    Mutant(
+        "FenceAgentPrograms._kill_all",
+        "kill()",
+        "None",
+        "the fence agent of a daemon before acts while the node joins, and hits one that has come back",
     ),
     Mutant(
         "ActionRecords._put",

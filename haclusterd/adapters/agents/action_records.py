@@ -21,11 +21,10 @@ from pathlib import Path
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.agents.process_table import (
     ORDER_MARK,
-    is_running,
     list_pids,
-    read_arguments,
-    read_marks,
-    read_stat,
+    look_at,
+    look_at_arguments,
+    look_at_marks,
 )
 from haclusterd.model.ids import Incarnation, ResourceId
 from haclusterd.model.instants import Instant
@@ -246,6 +245,8 @@ class _RecordFile:
 def find_process(record: ActionRecord) -> ActionRecord | None:
     """Return the record with the process that runs its action; None when there is no such process.
 
+    Raises OSError when that cannot be found out: for want of descriptors or memory a process looks like none.
+
     A service inherits its agent's environment, including the mark, so the mark alone is not enough: the agent is the
     one whose arguments end with its path and action, for a fence agent (which has no resource) with its path; a
     subshell of it has the same, so the oldest is chosen.
@@ -255,8 +256,8 @@ def find_process(record: ActionRecord) -> ActionRecord | None:
     expected = [record.path, record.action] if record.resource else [record.path]
     found = []
     for pid in list_pids():
-        if read_marks(pid).get(ORDER_MARK) == record.key and read_arguments(pid)[-len(expected) :] == expected:
-            stat = read_stat(pid)
+        if look_at_marks(pid).get(ORDER_MARK) == record.key and look_at_arguments(pid)[-len(expected) :] == expected:
+            stat = look_at(pid)
             if stat is not None:
                 found.append((stat.start_time, pid))
     if not found:
@@ -266,10 +267,10 @@ def find_process(record: ActionRecord) -> ActionRecord | None:
 
 
 def _is_there(pid: int, start_time: int) -> bool:
-    stat = read_stat(pid)
-    if stat is not None and stat.start_time == start_time and stat.parent == os.getpid():
-        return True  # It may be a zombie; it is ours to reap.
-    return is_running(pid, start_time)
+    stat = look_at(pid)
+    if stat is None or stat.start_time != start_time:
+        return False
+    return not stat.is_dead or stat.parent == os.getpid()  # A zombie of ours is to be reaped.
 
 
 def _head(record: ActionRecord) -> bytes:

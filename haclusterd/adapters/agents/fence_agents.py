@@ -17,6 +17,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 
 from haclusterd.adapters.agents.action_records import ActionRecord, ActionRecords, find_process
@@ -38,8 +39,8 @@ from haclusterd.agents.process_table import (
     NODE_MARK,
     ORDER_MARK,
     list_pids,
-    read_marks,
-    read_stat,
+    look_at,
+    look_at_marks,
 )
 from haclusterd.model.fence_parameters import is_plugin
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
@@ -169,7 +170,11 @@ class FenceAgentPrograms:
             self._processes.kill(running)
 
     def kill_left_over(self) -> tuple[str, ...]:
-        """Kill the agents that earlier incarnations of this boot left running; return their keys. Call once, first."""
+        """Kill the agents that earlier incarnations of this boot left running; return their keys. Call once, first.
+
+        Raises OSError when they cannot be found out. They are killed before this returns, and their records stay until
+        they have ended: if the daemon dies meanwhile, its next incarnation finds them.
+        """
         records = self._records.read_all()
         found = {
             record.key: self._leader_of(record)
@@ -178,12 +183,10 @@ class FenceAgentPrograms:
         }
         for pid in list_pids() if found else ():
             # By their mark: an agent whose leader, `timeout`, was killed alone is in no record.
-            marks = read_marks(pid)
+            marks = look_at_marks(pid)
             if marks.get(ORDER_MARK) in found and self._is_own(marks):
                 found[marks[ORDER_MARK]].add(pid)
-        for record in records:
-            self._records.remove(record.key)
-        return tuple(key for key, pids in found.items() if self._kill_all(pids))
+        return tuple(record.key for record in records if self._kill_all(record.key, found.get(record.key, ())))
 
     @staticmethod
     def _leader_of(record: ActionRecord) -> set[int]:
@@ -195,12 +198,26 @@ class FenceAgentPrograms:
         expected = {NODE_MARK: self._node, LOCAL_CLUSTER_MARK: self._own_environment.get(LOCAL_CLUSTER_MARK)}
         return all(marks.get(name) == value for name, value in expected.items())
 
-    def _kill_all(self, pids: Collection[int]) -> bool:
-        """Kill processes of an earlier incarnation; return whether there were any."""
-        stats = [stat for stat in map(read_stat, sorted(pids)) if stat is not None]
-        now = self._clock.now()
-        adopted = [self._processes.adopt(stat.pid, stat.start_time, now, lambda: None) for stat in stats]
-        return any(adopted)
+    def _kill_all(self, key: str, pids: Collection[int]) -> bool:
+        """Kill the processes of an earlier incarnation's agent; return whether there were any."""
+        left: set[int] = set()
+
+        def gone(pid: int) -> None:
+            left.discard(pid)
+            if not left:
+                self._records.remove_soon(key)
+
+        for pid in sorted(pids):
+            stat = look_at(pid)
+            if stat is None:
+                continue
+            kill = self._processes.adopt(pid, stat.start_time, self._clock.now(), partial(gone, pid))
+            if kill is not None:
+                left.add(pid)
+                kill()
+        if not left:
+            self._records.remove(key)
+        return bool(left)
 
     def exists(self, agent: str) -> bool:
         """Return whether the agent is installed here and may be used."""

@@ -170,8 +170,8 @@ class OcfAgents:
         adopted = []
         processes = set()
         for record in self._records.read_all():
-            found = find_process(record)
-            if record.pid is None and found is None:
+            found = _found(record)
+            if record.pid is None and (found is None or found.pid is None):
                 # It may be between fork and exec, where it cannot be distinguished from the daemon that died.
                 self._undying.setdefault(record.resource, set()).add(record.key)
                 self._searched[record.key] = record
@@ -496,17 +496,27 @@ class OcfAgents:
 
     def _search(self, key: str, ended: Callable[[str], None], searches: int) -> None:
         record = self._searched[key]
-        found = find_process(record)
-        if found is not None and self._take_over(found, ended):
+        found = _found(record)
+        is_certain = found is None or found.pid is not None
+        if found is not None and is_certain and self._take_over(found, ended):
             del self._searched[key]
             return
-        if searches == 0:
+        if searches == 0 and is_certain:
             del self._searched[key]
             self._gone(record.resource, key)
             ended(key)
             return
+        left = searches - 1 if is_certain else searches
         again = after(self._clock.now(), PIDLESS_PERIOD_MS)
-        self._clock.call_at(again, lambda: self._search(key, ended, searches - 1))
+        self._clock.call_at(again, lambda: self._search(key, ended, left))
+
+
+def _found(record: ActionRecord) -> ActionRecord | None:
+    """Return the record with its process; as it is, when it cannot be found out whether there is one."""
+    try:
+        return find_process(record)
+    except OSError:
+        return record
 
 
 @dataclass(eq=False, slots=True)

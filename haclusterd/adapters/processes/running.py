@@ -34,7 +34,15 @@ from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.adapters.processes.killing import Killed, has_ended, kill_all, kill_group, reserve_descriptors
 from haclusterd.adapters.processes.spawner_link import Spawner, SpawnerUnusableError
 from haclusterd.adapters.processes.spawning import children_of, spawn, started_by
-from haclusterd.agents.process_table import ORDER_MARK, list_pids, read_file, read_marks, read_stat
+from haclusterd.agents.process_table import (
+    ORDER_MARK,
+    ProcessStat,
+    list_pids,
+    look_at,
+    read_file,
+    read_marks,
+    read_stat,
+)
 from haclusterd.model.instants import Instant, after, elapsed_ms
 from haclusterd.model.records import dataclass, field
 from haclusterd.ports.clock import Clock, Timer
@@ -168,25 +176,49 @@ class _Adopted:
     """A process that an earlier incarnation of this daemon started."""
 
     def __init__(
-        self, clock: Clock, loop: asyncio.AbstractEventLoop, pid: int, pidfd: int, gone: Callable[[], None], *,
+        self, clock: Clock, loop: asyncio.AbstractEventLoop, pid: int, start_time: int, gone: Callable[[], None], *,
         ends_whole: bool,
     ) -> None:  # fmt: skip
         self._clock, self._loop = clock, loop
-        self._pid, self._pidfd = pid, pidfd
+        self._pid, self._start_time = pid, start_time
+        self._pidfd: int | None = None
+        """None: it could not be opened yet; whether the process runs is unknown, so it counts as running."""
         self._gone = gone
         self._ends_whole = ends_whole
         self._is_there = True
+        self._is_to_end = False
         self._killed: Killed | None = None
         self._timers: list[Timer] = []
 
-    def kept_until(self, deadline: Instant) -> Callable[[], None]:
-        """Kill it at the deadline; return what kills it at once."""
-        self._timers = [self._clock.call_at(deadline, self._kill)]
-        self._loop.add_reader(self._pidfd, self._exited)
+    def kept_until(self, deadline: Instant) -> Callable[[], None] | None:
+        """Kill it at the deadline; return what kills it at once. None: it has ended already."""
+        if not self._may_be_there():
+            return None
+        self._timers.append(self._clock.call_at(deadline, self._kill))
         return self._kill
 
+    def _may_be_there(self) -> bool:
+        """Open it; what cannot be opened for want of descriptors or memory is tried again, since it may be running."""
+        try:
+            self._pidfd = _running(self._pid, self._start_time)
+        except OSError:
+            self._clock.call_at(after(self._clock.now(), KILL_WAIT_MS), self._open)
+            return True
+        if self._pidfd is not None:
+            self._loop.add_reader(self._pidfd, self._exited)
+        return self._pidfd is not None
+
+    def _open(self) -> None:
+        if not self._may_be_there():
+            self._is_there = False
+            self._cancel_timers()
+            self._gone()
+        elif self._is_to_end:
+            self._kill()
+
     def _kill(self) -> None:
-        if not self._is_there or self._killed is not None:
+        self._is_to_end = True
+        if not self._is_there or self._killed is not None or self._pidfd is None:
             return
         self._killed = kill_all(self._pidfd, self._pid)
         if self._killed is None:
@@ -194,6 +226,7 @@ class _Adopted:
             self._timers = [self._clock.call_at(after(self._clock.now(), KILL_WAIT_MS), self._kill)]
 
     def _exited(self) -> None:
+        assert self._pidfd is not None
         self._is_there = False
         self._cancel_timers()
         self._loop.remove_reader(self._pidfd)
@@ -285,12 +318,9 @@ class Processes:
 
         Return a function that kills it at once, with its group and descendants; `gone` is called on the main loop when
         it has ended (`ends_whole`: as for a program). None: it has ended already (a zombie that is our child is
-        reaped).
+        reaped). Where that cannot be found out, it counts as running until it can.
         """
-        pidfd = _running(pid, start_time)
-        if pidfd is None:
-            return None
-        return _Adopted(self._clock, self._loop, pid, pidfd, gone, ends_whole=ends_whole).kept_until(deadline)
+        return _Adopted(self._clock, self._loop, pid, start_time, gone, ends_whole=ends_whole).kept_until(deadline)
 
     def reap_inherited(self, known: frozenset[int]) -> None:
         """After `execv`: make sure that children of the previous program, other than `known`, do not stay zombies."""
@@ -552,18 +582,35 @@ def _was_killed(pidfd: int) -> bool:
 
 
 def _running(pid: int, start_time: int) -> int | None:
-    """Return a descriptor of a process that runs; a zombie that is our child is reaped."""
+    """Return a descriptor of a process that runs; a zombie that is our child is reaped.
+
+    Raises OSError when it cannot be found out whether it runs. If the number is a thread's by now, it cannot be opened
+    either, and its start time says that the process has ended.
+    """
     try:
         pidfd = os.pidfd_open(pid)
-    except OSError:
+    except ProcessLookupError:
         return None
-    stat = read_stat(pid)
-    if stat is not None and stat.start_time == start_time:
+    except OSError:
+        if _is_that(look_at(pid), start_time):
+            raise
+        return None
+    try:
+        stat = look_at(pid)
+    except OSError:
+        os.close(pidfd)
+        raise
+    if _is_that(stat, start_time):
+        assert stat is not None
         if not stat.is_dead:
             return pidfd
         _reap(pidfd)
     os.close(pidfd)
     return None
+
+
+def _is_that(stat: ProcessStat | None, start_time: int) -> bool:
+    return stat is not None and stat.start_time == start_time
 
 
 def _reap(pidfd: int) -> None:

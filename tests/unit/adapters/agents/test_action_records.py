@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 from haclusterd.adapters.agents.action_records import SPARE_MAX, ActionRecord, ActionRecords, find_process
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
-from haclusterd.agents.process_table import ORDER_MARK, read_arguments, read_marks
+from haclusterd.agents.process_table import ORDER_MARK, read_arguments, read_marks, read_stat
 from haclusterd.model.ids import Incarnation, ResourceId
 from haclusterd.model.instants import Instant
 from haclusterd.model.records import replace
@@ -48,6 +49,20 @@ def test_a_service_that_inherited_the_mark_of_its_agent_is_not_taken_for_the_age
         for each in (service, agent):
             each.kill()
             each.wait(30)
+
+
+@pytest.mark.parametrize("is_pid_known", [True, False])
+def test_an_agent_that_cannot_be_looked_for_is_not_taken_for_none(is_pid_known: bool) -> None:
+    start_time = read_stat(os.getpid()).start_time
+    pid = os.getpid() if is_pid_known else None
+    known = replace(record("hidden"), pid=pid, start_time=start_time if is_pid_known else None)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            find_process(known)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_what_was_taken_away_is_written_again_and_nothing_else(tmp_path: Path) -> None:

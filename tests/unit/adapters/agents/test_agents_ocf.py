@@ -2,18 +2,22 @@
 
 import asyncio
 import os
+import resource
 import sys
 from pathlib import Path
 
 import pytest
 
 from haclusterd.adapters.agents import ocf as agents_ocf
-from haclusterd.adapters.agents.ocf import METADATA_WAIT_MS, own_marks
+from haclusterd.adapters.agents.action_records import ActionRecord, ActionRecords
+from haclusterd.adapters.agents.ocf import METADATA_WAIT_MS, PIDLESS_PERIOD_MS, PIDLESS_SEARCHES, own_marks
 from haclusterd.adapters.agents.results import read_exit_reason
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
+from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.agents.process_table import list_pids, read_arguments, read_marks
 from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
+from haclusterd.model.instants import Instant
 from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.model.secrets import masked
 from tests.unit.adapters.namespaces import HeldBack, first_below, needs_namespaces
@@ -329,6 +333,24 @@ async def test_state_of_another_boot_is_gone_as_a_real_run_directory_would_be(
     new_boot = ScriptedAgents(clock, tmp_path, Incarnation("boot-2", "00000000000000cc"))
     assert new_boot.runner.adopt(lambda key: None) == ()
     assert (await new_boot.run("x", agent=dummy)).exit_code == 7
+
+
+async def test_an_agent_that_cannot_be_looked_for_is_not_taken_for_ended(agents: ScriptedAgents, until) -> None:
+    # The daemon was killed in the fork, and there are no descriptors to look for the agent by.
+    life = Incarnation("boot-1", "00000000000000aa")
+    record = ActionRecord("n1/1.1", ResourceId("r1"), "start", life, "/agent", Instant(1), Instant(2**62))
+    ActionRecords(agents.runtime / "actions", ReadyThreads(1)).write(record)
+    ended: list[str] = []
+    [adopted] = agents.runner.adopt(ended.append)
+    assert adopted.is_running
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(until(lambda: ended), 2 * PIDLESS_SEARCHES * PIDLESS_PERIOD_MS / 1000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    await until(lambda: ended == ["n1/1.1"])
 
 
 async def test_a_result_tells_its_times(agents: ScriptedAgents, until) -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -168,6 +169,22 @@ async def test_what_an_earlier_life_left_running_is_killed_first(
     switches.agents.cancel("f1")
     assert (await ended).exit_code == 1
     assert next_life.agents.kill_left_over() == ()
+
+
+async def test_it_is_killed_at_once_and_its_record_stays_until_it_has_ended(switches: Switches, until) -> None:
+    # Whatever kills the next life in its start: the one after it asks to join only when the agent cannot act any more.
+    agent = await begun(switches, until)
+    start_time = read_stat(agent).start_time
+    directory = switches.directory / "run" / "fence-actions"
+    await until(lambda: [json.loads(each.read_text())["pid"] for each in recorded_in(directory)] not in ([], [None]))
+    next_life = Switches(switches.clock, switches.directory)
+    assert next_life.agents.kill_left_over() == ("f1",)
+    assert recorded_in(directory)
+    deadline = time.monotonic() + 10
+    while is_running(agent, start_time):  # The loop of the next life does not run meanwhile.
+        assert time.monotonic() < deadline
+    await switches.ended
+    await until(lambda: not recorded_in(directory))
 
 
 async def begun(switches: Switches, until) -> int:

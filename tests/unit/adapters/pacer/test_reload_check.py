@@ -1,6 +1,7 @@
 """A program that is to be executed instead of the running one answers in time, or is refused by name."""
 
 import os
+import resource
 import selectors
 import sys
 import time
@@ -48,6 +49,7 @@ def test_what_answers_is_believed(bench: Bench, program: str, objection: str) ->
 
 def test_what_cannot_be_executed_is_refused(bench: Bench, tmp_path: Path) -> None:
     bench.check.ask([str(tmp_path / "none")], Instant(0))
+    bench.loop_once()
     assert len(bench.answers) == 1
     assert "No such file or directory" in bench.answers[0]
 
@@ -72,3 +74,45 @@ def test_what_does_not_answer_is_killed_and_refused_and_the_next_one_is_asked(be
     bench.check.ask([sys.executable, "-c", "pass"], Instant(0))
     bench.loop_once()
     assert bench.answers[1:] == [""]
+
+
+def test_an_exec_that_is_stuck_delays_nothing_but_the_answer(bench: Bench, tmp_path: Path, hold_exec) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    release = hold_exec(program)
+    bench.check.ask([str(program)], Instant(0))
+    assert bench.answers == []
+    bench.check.step(Instant(TIMEOUT_MS))
+    assert bench.answers == [f"{program} did not answer within 60 s"]
+    release()
+    bench.loop_once()
+    bench.check.ask([str(program)], Instant(TIMEOUT_MS))
+    bench.loop_once()
+    assert bench.answers[1:] == [""]
+
+
+def test_a_child_of_which_no_descriptor_can_be_had_is_killed_and_reaped(bench: Bench) -> None:
+    used = os.listdir("/proc/self/fd")
+    lowest = os.pipe()
+    for each in lowest:
+        os.close(each)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(lowest) + 1, hard))  # Two are left, for the pipe.
+    try:
+        bench.check.ask([sys.executable, "-c", "import time; time.sleep(600)"], Instant(0))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(bench.answers) == 1
+    assert "Too many open files" in bench.answers[0]
+    [child] = bench.check._killed
+    end = time.monotonic() + 30
+    while bench.check._killed:
+        assert time.monotonic() < end
+        bench.check.step(Instant(0))
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+    bench.check.ask([sys.executable, "-c", "pass"], Instant(0))
+    bench.loop_once()
+    assert bench.answers[1:] == [""]
+    assert os.listdir("/proc/self/fd") == used

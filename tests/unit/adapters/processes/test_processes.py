@@ -10,8 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import closing, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -683,3 +683,62 @@ async def test_adopted_process_is_seen_to_end(starter: Starter, until) -> None:
     await asyncio.wait_for(gone.wait(), 10)
     assert not is_running(running.pid, start_time)
     assert not other.adopt(running.pid, start_time, starter.processes._clock.now(), gone.set)
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """Let this process open nothing."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("is_killed_early", [True, False])
+async def test_an_adopted_process_that_cannot_be_opened_counts_as_running_and_is_killed_when_it_can(
+    starter: Starter, is_killed_early: bool
+) -> None:
+    before = subprocess.Popen(["/bin/sleep", "5019"], start_new_session=True)
+    start_time, gone, now = read_stat(before.pid).start_time, asyncio.Event(), starter.processes._clock.now()
+    with no_descriptors():
+        kill = starter.processes.adopt(before.pid, start_time, now + (60_000 if is_killed_early else 0), gone.set)
+        assert kill is not None
+        if is_killed_early:
+            kill()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(gone.wait(), 2 * processes.KILL_WAIT_MS / 1000)
+    assert before.poll() is None
+    await asyncio.wait_for(gone.wait(), 10)
+    before.wait()
+
+
+async def test_an_adopted_process_that_ended_before_it_could_be_opened_is_gone(starter: Starter) -> None:
+    before = subprocess.Popen(["/bin/sleep", "5020"], start_new_session=True)
+    start_time, gone, now = read_stat(before.pid).start_time, asyncio.Event(), starter.processes._clock.now()
+    with no_descriptors():
+        assert starter.processes.adopt(before.pid, start_time, now + 60_000, gone.set) is not None
+        before.kill()
+        before.wait()
+        assert not gone.is_set()
+    await asyncio.wait_for(gone.wait(), 10)
+
+
+async def test_a_number_that_is_a_threads_by_now_is_no_longer_the_processs(starter: Starter) -> None:
+    # No descriptor of a thread can be opened, and not because it is unknown whether the process runs.
+    ready, end, numbers = threading.Event(), threading.Event(), []
+
+    def work() -> None:
+        numbers.append(threading.get_native_id())
+        ready.set()
+        end.wait()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    ready.wait()
+    try:
+        assert starter.processes.adopt(numbers[0], 1, starter.processes._clock.now() + 60_000, lambda: None) is None
+    finally:
+        end.set()
+        thread.join()
