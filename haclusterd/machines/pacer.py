@@ -303,11 +303,6 @@ class PacerMachine:
     def _watchdog_news(self, now: Instant) -> tuple[Effect, ...]:
         return (self._report(now),) if self._settings is not None else ()
 
-    def may_feed(self, now: Instant) -> bool:
-        """Return whether the watchdog may be fed now, by the page as of the newest tick."""
-        until = self._feed_rule(now).until
-        return until is not None and now < until
-
     def _feed(self, now: Instant) -> tuple[WatchdogEffect, ...]:
         return self._feeding.step(self._feed_rule(now), now) if now >= self._feeding.wake_at else ()
 

@@ -12,7 +12,6 @@ import hashlib
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from haclusterd.model.followers import Followers
 from haclusterd.model.ids import NodeName, Term
 from haclusterd.model.instants import Instant
 from haclusterd.model.records import dataclass, replace
@@ -21,8 +20,6 @@ from haclusterd.ports.files import Files
 from haclusterd.ports.store import (
     Appended,
     Applied,
-    LeadershipChanged,
-    LearnersReady,
     ReplicasDiffer,
     Restored,
     StateMachine,
@@ -31,7 +28,6 @@ from haclusterd.ports.store import (
     StoreEvent,
     StoreRefusedError,
     StoreUnwritableError,
-    VoterLinks,
     VoterSet,
 )
 from haclusterd.raft.answer import AwaitedAnswer
@@ -49,23 +45,17 @@ from haclusterd.raft.journal import (
     open_journal,
 )
 from haclusterd.raft.library import MakeLibrary
+from haclusterd.raft.notices import Notices
 from haclusterd.raft.promises import Promises
 from haclusterd.raft.settings import RaftSettings, RaftTimers
-from haclusterd.raft.snapshot import (
-    SNAPSHOT_NAME,
-    Snapshot,
-    decode_snapshot,
-    index_of,
-    load_snapshot,
-    write_snapshot,
-)
-from haclusterd.raft.snapshot_transfer import SnapshotReceiver, SnapshotSender
+from haclusterd.raft.snapshot import SNAPSHOT_NAME, SnapshotFile, index_of, load_snapshot
+from haclusterd.raft.snapshot_installation import Installable, SnapshotInstallation, UnreadableSnapshotError
+from haclusterd.raft.snapshot_transfer import SnapshotSender
+from haclusterd.raft.voter_sets import VoterSets
 from haclusterd.raft.worker import Worker, catching
 
 HELD_MAX = 1024
 """Maximum number of messages held back for a sync; further ones are dropped, as a link may drop them."""
-READY_LAG = 100
-"""A learner that lacks fewer entries is ready to vote (safety.md §7)."""
 JOURNAL_BYTES_MAX = 16 * 1024 * 1024
 """Size of the commands in the journal that makes a snapshot due early."""
 
@@ -84,26 +74,6 @@ class RaftStatus:
     commit_index: int
     applied_index: int
     connected: tuple[NodeName, ...]
-
-
-@dataclass(slots=True)
-class _Incoming:
-    """A complete snapshot from the leader."""
-
-    peer: NodeName
-    index: int
-    image: bytes
-    snapshot: Snapshot | None = None
-    """The decoded snapshot, once it was checked and is durable."""
-
-
-@dataclass(slots=True)
-class _Announced:
-    """What was already reported to the main loop."""
-
-    leadership: tuple[int, NodeName | None, bool] | None = None
-    links: tuple[NodeName, ...] | None = None
-    ready_learners: tuple[NodeName, ...] = ()
 
 
 class RaftCore:
@@ -156,26 +126,17 @@ class RaftCore:
         self._answer = AwaitedAnswer()
         self._connected: set[NodeName] = set()
         self._held: deque[tuple[NodeName, Message]] = deque()
-        self._snapshot_index = FIRST_INDEX
-        self._is_snapshot_job_running = False
+        self._snapshot_file = SnapshotFile(files, settings.cluster, worker)
         self._senders: dict[NodeName, SnapshotSender] = {}
-        self._receiver = SnapshotReceiver()
-        self._incoming: _Incoming | None = None
-        self._reading: Steps[object] | None = None
-        """Reading of the incoming snapshot, once it is durable."""
+        self._installation = SnapshotInstallation(self._snapshot_file, machine)
         self._preparing: Steps[None] | None = None
         """Preparation of the next entry to apply."""
         self._prepared_index = FIRST_INDEX
         """The newest prepared entry: only a prepared one may be applied."""
         self._links: tuple[NodeName, ...] = ()
         """Connected peers, sorted by name."""
-        self._announced = _Announced()
-        self._followers = Followers(Instant(0))
-        """The followers in the newest report."""
-        self._looked_at: Instant | None = None
-        """When the followers were last checked; None while this node does not lead."""
-        self._voter_sets = [(FIRST_INDEX, settings.voter_set)]
-        """The voter sets in the log, oldest first, each with its index; the newest counts."""
+        self._notices = Notices()
+        self._voter_sets = VoterSets(settings.voter_set)
         self._journal: Journal
         self._promises: Promises
         self._digests = Digests(settings.node)
@@ -212,23 +173,23 @@ class RaftCore:
         mark_started(self._files, identity, settings.machine)
         self._remember_digest(self._journal.digest)
         if snapshot is not None:
-            self._snapshot_index = snapshot.index
+            self._snapshot_file.index = snapshot.index
             try:
                 # Nobody waits for this node yet: it may take its time.
                 outcome = self._machine.restore(outcome_of(self._machine.read(snapshot.payload)))
             except ValueError as error:
                 raise StoreDamagedError(f"{self._files.describe(SNAPSHOT_NAME)}: {error}. {REJOIN}") from error
             self._deliver(Restored(snapshot.index, outcome))
-            self._restored_voters(snapshot.index)
+            self._voter_sets.restore(snapshot.index, self._machine.voter_set())
             if snapshot.index % settings.snapshot_every == 0:
                 # The process may have ended after the snapshot and before its digest was recorded.
                 self._digests.note(settings.node, snapshot.index, hashlib.sha256(snapshot.payload).digest())
-        for entry in self._journal.entries_from(self._snapshot_index + 1):
+        for entry in self._journal.entries_from(self._snapshot_file.index + 1):
             self.appended(entry)
         others = [name for name in self.voter_set.voters if name != settings.node]
         until = Instant(self.clock() + settings.timers.election_max_ms)
         self._promises = Promises(self._journal, others, until=until)
-        self._raft = Consensus(settings, self._journal, self, self._snapshot_index, self._make_library)
+        self._raft = Consensus(settings, self._journal, self, self._snapshot_file.index, self._make_library)
         self._is_open = True
         self._follow_voters()
 
@@ -272,7 +233,7 @@ class RaftCore:
     @property
     def is_at_long_work(self) -> bool:
         """Whether every tick takes one step of a long task."""
-        return not self._is_dead and (self._preparing is not None or self._reading is not None)
+        return not self._is_dead and (self._preparing is not None or self._installation.is_reading)
 
     @property
     def heartbeat_at(self) -> Instant | None:
@@ -417,9 +378,9 @@ class RaftCore:
 
     def _take_step(self) -> None:
         """Continue a long task by one step: ticks and messages in between keep this node's role."""
-        if self._reading is not None:
+        if self._installation.is_reading:
             # First, because it invalidates the preparation of an older entry.
-            self._read_on(self._reading)
+            self._read_on()
         elif self._preparing is not None and next(self._preparing, _ENDED) is _ENDED:
             self._preparing = None
             self._prepared_index = self._raft.applied_index + 1
@@ -429,9 +390,9 @@ class RaftCore:
         if self._is_dead:
             return
         self._raft.step()
-        self._finish_incoming()
+        self._continue_installation()
         self._begin_sync()
-        self._tell()
+        self._notify()
 
     def _begin_sync(self) -> None:
         is_waiting = self._answer.holds(self.clock())
@@ -458,50 +419,17 @@ class RaftCore:
         self.violated(f"{self._files.describe(name)}: {result}")
         return True
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self._is_dead or self.room() == 0:
             return
-        leadership = self._raft.leadership
-        if leadership != self._announced.leadership:
-            self._announced.leadership = leadership
-            term, leader, is_leader = leadership
-            self._deliver(LeadershipChanged(Term(term), leader, is_leader))
-        if self._links != self._announced.links:
-            self._announced.links = self._links
-            self._deliver(VoterLinks(self._links))
-        ready = self._ready_learners()
-        if ready != self._announced.ready_learners:
-            self._announced.ready_learners = ready
-            self._deliver(LearnersReady(ready))
-        self._tell_followers()
-
-    def _tell_followers(self) -> None:
-        """Report now and then which followers are behind, and once that none is any more.
-
-        After a stall of this thread the silence of the others is measured from now on: it may have been this thread's
-        own.
-        """
-        if not self._raft.is_leader:
-            if self._looked_at is not None:
-                self._looked_at = None
-                self._followers = Followers(self.clock())
-            return
-        now, before = self.clock(), self._looked_at
-        if before is not None and now - before < self.timers.append_ms:
-            return
-        self._looked_at = now
-        if before is not None and now - before > self.timers.election_max_ms:
-            self._raft.forget_silence()
-        behind = self._raft.followers_behind(self.timers.election_max_ms)
-        if behind or self._followers.behind:
-            self._followers = Followers(now, behind)
-            self._deliver(self._followers)
-
-    def _ready_learners(self) -> tuple[NodeName, ...]:
-        learners = self.voter_set.learners
-        if not learners or not self._raft.is_leader:
-            return ()
-        return tuple(peer for peer in learners if peer in self._connected and self._raft.lag(peer) < READY_LAG)
+        raft, notices = self._raft, self._notices
+        for event in (
+            *notices.of_leadership(raft),
+            *notices.of_links(self._links),
+            *notices.of_learners(raft, self.voter_set.learners, self._connected),
+            *notices.of_followers(raft, self.timers, self.clock()),
+        ):
+            self._deliver(event)
 
     # Called by the consensus (`consensus.Host`).
 
@@ -552,22 +480,19 @@ class RaftCore:
         return self._settings.node in proposed.voters
 
     def _is_one_step(self, proposed: VoterSet) -> bool:
-        """Whether every majority of the previous voters shares a voter with every majority of the proposed ones."""
-        current = self.voter_set
-        is_next = proposed.version == current.version + 1
-        return is_next and len({*proposed.voters} ^ {*current.voters}) <= 1
+        return self._voter_sets.is_one_step(proposed)
 
     def _has_own_commit(self) -> bool:
         """Whether no entry of an earlier term can still be committed by voters that this leader does not count."""
         return self._raft.has_committed_in_term
 
     def _is_last_change_applied(self) -> bool:
-        return self._voter_sets[-1][0] <= self._raft.applied_index
+        return self._voter_sets.newest_index <= self._raft.applied_index
 
     @property
     def voter_set(self) -> VoterSet:
         """The voter set in force: the newest in the log, committed or not."""
-        return self._voter_sets[-1][1]
+        return self._voter_sets.newest
 
     def appended(self, entry: LogEntry) -> None:
         """Pass an entry to the state machine; votes are counted by its voter set from now on."""
@@ -580,7 +505,7 @@ class RaftCore:
             if proposed is None:
                 self.violated(f"entry {index} changes the voters in words that this version does not know")
                 return
-            self._voter_sets.append((index, proposed))
+            self._voter_sets.append(index, proposed)
             self._follow_voters()
 
     def _show(self, event: Appended) -> None:
@@ -594,14 +519,8 @@ class RaftCore:
         for command, _, _ in reversed(entries):
             if command[0] != NO_OP:
                 self._machine.removed(command[1:])
-        if entries and self._voter_sets[-1][0] >= entries[0][1]:
-            self._voter_sets = [item for item in self._voter_sets if item[0] < entries[0][1]]
+        if entries and self._voter_sets.remove_from(entries[0][1]):
             self._follow_voters()
-
-    def _restored_voters(self, index: int) -> None:
-        """Take the voters of a snapshot; the entries that follow it in the journal are passed on afterwards."""
-        restored = self._machine.voter_set()
-        self._voter_sets = [(index, restored if restored is not None else self._settings.voter_set)]
 
     def _follow_voters(self) -> None:
         if self._is_open:
@@ -625,7 +544,7 @@ class RaftCore:
         outcome = fold(index, Term(term), payload)
         self._deliver(Applied(index, Term(term), outcome, payload, is_voters))
         if is_voters:
-            self._voter_sets = [item for item in self._voter_sets if item[0] >= index]
+            self._voter_sets.apply(index)
         if index % self._settings.snapshot_every == 0:
             self._captured = (index, Term(term), self._machine.snapshot())
 
@@ -638,29 +557,21 @@ class RaftCore:
 
     def compact(self) -> None:
         """Take a snapshot when enough entries were applied since the last one."""
-        if self._is_snapshot_job_running or self._incoming is not None:
+        if self._snapshot_file.is_being_written or self._installation.is_under_way:
             return
         captured, self._captured = self._captured, None
-        if captured is not None and captured[0] > self._snapshot_index:
+        if captured is not None and captured[0] > self._snapshot_file.index:
             self._take_snapshot(*captured)
             return
         applied = self._raft.applied_index
-        count = applied - self._snapshot_index
+        count = applied - self._snapshot_file.index
         is_due = count >= self._settings.snapshot_every or (count > 0 and self._journal.size_bytes > JOURNAL_BYTES_MAX)
         if not is_due:
             return
         self._take_snapshot(applied, Term(self._journal.term_at(applied) or 0), self._machine.snapshot())
 
     def _take_snapshot(self, index: int, term: Term, encode: Callable[[], bytes]) -> None:
-        self._is_snapshot_job_running = True
-        files, cluster = self._files, self._settings.cluster
-
-        def work() -> bytes:
-            payload = encode()
-            write_snapshot(files, Snapshot(index, term, payload), cluster)
-            return hashlib.sha256(payload).digest()
-
-        self._worker.run(catching(work), lambda result: self._compacted(index, result))
+        self._snapshot_file.take(index, term, encode, lambda result: self._compacted(index, result))
 
     def _compare(self, node: NodeName, index: int, digest: bytes) -> None:
         """Take a node's digest, and end the process when a majority of the voters has another one than this node."""
@@ -677,10 +588,9 @@ class RaftCore:
         self._note_digest()
 
     def _compacted(self, index: int, result: object) -> None:
-        self._is_snapshot_job_running = False
         if self._is_dead or self._stop_on_error(SNAPSHOT_NAME, result):
             return
-        self._snapshot_index = index
+        self._snapshot_file.index = index
         keep = 0 if self._journal.size_bytes > JOURNAL_BYTES_MAX else self._settings.retained_entries
         self._journal.compact(index - keep)
         self._settle()
@@ -731,87 +641,46 @@ class RaftCore:
         if index <= self._raft.applied_index:
             self._raft.acknowledge_installed(peer, index)
             return
-        if self._incoming is None:
-            image = self._receiver.accept(peer, index, total, message["offset"], message["data"])
-            if image is not None:
-                self._take_image(peer, index, image)
-        is_complete = self._incoming is not None and self._incoming.index == index
-        held = total if is_complete else self._receiver.offset
-        self.transmit(
-            peer, {"type": "snapshot_received", "term": self._raft.term, "index": index, "offset": held}
-        )
+        self._installation.receive(peer, index, total, message["offset"], message["data"])
+        self._write_received()
+        held = self._installation.held_bytes(index, total)
+        self.transmit(peer, {"type": "snapshot_received", "term": self._raft.term, "index": index, "offset": held})
 
-    def _take_image(self, peer: NodeName, index: int, image: bytes) -> None:
-        self._incoming = _Incoming(peer, index, image)
-        self._write_incoming()
+    def _write_received(self) -> None:
+        self._installation.write(self._raft.applied_index, self._received_written)
 
-    def _write_incoming(self) -> None:
-        """Check and write the leader's snapshot, when this node's own is not being written."""
-        incoming = self._incoming
-        if incoming is None or incoming.snapshot is not None or self._is_snapshot_job_running:
-            return
-        if incoming.index <= self._raft.applied_index:
-            # Ordinary entries were faster.
-            self._incoming = None
-            return
-        self._is_snapshot_job_running = True
-        files, cluster = self._files, self._settings.cluster
-
-        def work() -> object:
-            try:
-                snapshot = decode_snapshot(incoming.image, cluster)
-            except ValueError as error:
-                return error
-            if snapshot.index != incoming.index:
-                return f"it ends at entry {snapshot.index}, not at {incoming.index}"
-            files.replace(SNAPSHOT_NAME, incoming.image)
-            return snapshot
-
-        self._worker.run(catching(work), lambda result: self._incoming_written(incoming, result))
-
-    def _incoming_written(self, incoming: "_Incoming", result: object) -> None:
-        self._is_snapshot_job_running = False
+    def _received_written(self, result: object) -> None:
         if self._is_dead or self._stop_on_error(SNAPSHOT_NAME, result):
             return
-        if isinstance(result, Snapshot):
-            incoming.snapshot = result
-        else:
-            self._incoming = None
-            self._complain(f"snapshot from {incoming.peer} refused: {result}")
+        complaint = self._installation.written(result)
+        if complaint:
+            self._complain(complaint)
         self._settle()
 
-    def _finish_incoming(self) -> None:
-        """Start reading the leader's snapshot once it is durable; ordinary entries may have overtaken it."""
-        self._write_incoming()
-        if self._is_dead or self._incoming is None or self._incoming.snapshot is None:
-            return
-        snapshot = self._incoming.snapshot
-        self._snapshot_index = max(self._snapshot_index, snapshot.index)
-        if snapshot.index <= self._raft.applied_index:
-            self._incoming = self._reading = None
-        elif self._reading is None and self.room():
-            self._reading = self._machine.read(snapshot.payload)
-            self._read_on(self._reading)
+    def _continue_installation(self) -> None:
+        self._write_received()
+        if not self._is_dead and self._installation.begin_reading(self._raft.applied_index, has_room=self.room() > 0):
+            self._read_on()
 
-    def _read_on(self, reading: Steps[object]) -> None:
+    def _read_on(self) -> None:
         """Take one step; replace the state after the last one."""
-        assert self._incoming is not None
-        assert self._incoming.snapshot is not None
         if self.room() == 0:
             return
         try:
-            next(reading)
-        except StopIteration as end:
-            self._install(self._incoming.peer, self._incoming.snapshot, end.value)
-        except ValueError as error:
-            self.violated(f"the snapshot of {self._incoming.peer} cannot be read: {error}")
+            installable = self._installation.read_on()
+        except UnreadableSnapshotError as error:
+            self.violated(str(error))
+            return
+        if installable is not None:
+            self._install(installable)
 
-    def _install(self, peer: NodeName, snapshot: Snapshot, state: object) -> None:
-        self._incoming = self._reading = self._preparing = None
+    def _install(self, installable: Installable) -> None:
+        peer, snapshot = installable.peer, installable.snapshot
+        self._preparing = None
         self._journal.install(snapshot.index, snapshot.term)
-        outcome = self._machine.restore(state)
+        outcome = self._machine.restore(installable.state)
         self._raft.installed(snapshot.index)
-        self._restored_voters(snapshot.index)
+        self._voter_sets.restore(snapshot.index, self._machine.voter_set())
         self._follow_voters()
         self._deliver(Restored(snapshot.index, outcome))
         for entry in self._journal.entries_from(snapshot.index + 1):

@@ -146,11 +146,6 @@ class Journal:
         """Whether the present term and vote are on stable storage."""
         return self._vote_sequence <= self._synced_sequence
 
-    @property
-    def is_synced(self) -> bool:
-        """Whether nothing is waiting to be written."""
-        return self._sequence == self._synced_sequence and not self._is_rewrite_due and self._writing is None
-
     def term_at(self, index: int) -> int | None:
         """Return the term of the entry at `index`; None when the log does not hold it."""
         entries = self._content.entries

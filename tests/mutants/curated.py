@@ -1630,7 +1630,7 @@ RAFT = (
     ),
     Mutant("RaftCore._stop_on_error", "not isinstance(result, OSError)", "True", "an error of the disk is passed over"),
     Mutant(
-        "RaftCore._is_one_step",
+        "VoterSets.is_one_step",
         "is_next and len({*proposed.voters} ^ {*current.voters}) <= 1",
         "is_next",
         "voters change by two: two majorities without a voter in common",
@@ -1643,9 +1643,9 @@ RAFT = (
         "voters change before the change before is committed",
     ),
     Mutant(
-        "RaftCore.removed",
-        "entries and self._voter_sets[-1][0] >= entries[0][1]",
-        "False",
+        "VoterSets.remove_from",
+        "self.newest_index < index",
+        "True",
         "voters of a truncated change go on counting",
     ),
     Mutant(
@@ -1685,14 +1685,14 @@ RAFT = (
         "a data directory never learns to which machine it belongs",
     ),
     Mutant(
-        "RaftCore._finish_incoming",
-        "snapshot.index <= self._raft.applied_index",
+        "SnapshotInstallation.begin_reading",
+        "snapshot.index <= applied_index",
         "False",
         "an older snapshot replaces a newer state",
     ),
     Mutant(
-        "RaftCore._write_incoming",
-        "incoming.index <= self._raft.applied_index",
+        "SnapshotInstallation.write",
+        "incoming.index <= applied_index",
         "False",
         "an older snapshot is written over a newer one",
     ),

@@ -26,6 +26,8 @@ ROOMS = (
     "raft/consensus.py",
     "raft/journal.py",
     "raft/snapshot.py",
+    "raft/snapshot_installation.py",
+    "raft/voter_sets.py",
     "adapters/raft/library.py",
 )
 """The files that decide whether something may run, and what is durable."""

@@ -23,6 +23,7 @@ from haclusterd.raft.journal import JOURNAL_NAME, NO_OPERATION, Journal, create_
 from haclusterd.raft.promises import Promises
 from haclusterd.raft.settings import RaftTimers
 from haclusterd.raft.snapshot import load_snapshot
+from haclusterd.raft.voter_sets import VoterSets
 from haclusterd.runtime.requests.dialogue import Dialogue
 from tests.simulation import store_world
 
@@ -247,7 +248,10 @@ def _stay_leader(patch: Patch) -> None:
 
 
 def _hold_everything_back(patch: Patch) -> None:
-    patch.setattr(Journal, "is_vote_synced", Journal.is_synced)
+    def is_everything_synced(self: Any) -> bool:
+        return self._sequence == self._synced_sequence and not self._is_rewrite_due and self._writing is None
+
+    patch.setattr(Journal, "is_vote_synced", property(is_everything_synced))
 
 
 def _take_every_proposal(patch: Patch) -> None:
@@ -282,15 +286,7 @@ def _let_learners_campaign(patch: Patch) -> None:
 
 
 def _keep_voters(patch: Patch) -> None:
-    original = RaftCore.removed
-
-    def removed(self: RaftCore, entries: Any) -> None:
-        kept = list(self._voter_sets)
-        original(self, entries)
-        self._voter_sets = kept
-        self._follow_voters()
-
-    patch.setattr(RaftCore, "removed", removed)
+    patch.setattr(VoterSets, "remove_from", lambda *_: False)
 
 
 WITHOUT: dict[str, Callable[[Patch], None]] = {

@@ -9,6 +9,7 @@ from haclusterd.machines.pacer import (
     Report,
     SendHeartbeat,
 )
+from haclusterd.machines.watchdog_feeding import FeedWatchdog
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import (
@@ -83,6 +84,7 @@ class Subject:
         """What its page shows."""
         self.sent: list[SendHeartbeat] = []
         self.reports: list[PacerReport] = []
+        self.feeds: list[FeedWatchdog] = []
         self.peer_clock: dict[str, int] = {}
         if given is not None:
             self.configure(given)
@@ -96,6 +98,8 @@ class Subject:
                     self.sent.append(effect)
                 case Report(report):
                     self.reports.append(report)
+                case FeedWatchdog():
+                    self.feeds.append(effect)
 
     def configure(self, given: PacerSettings) -> None:
         self.take(self.machine.configured(given, Instant(self.now)))

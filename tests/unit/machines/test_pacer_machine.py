@@ -8,6 +8,7 @@ from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import NO_LEASE, BrainState, HeldLease, PageReading, Receipt
 from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES
+from haclusterd.model.watchdog import Watchdog
 from tests.unit.machines.pacing import BEGIN, BRAIN_TIMEOUT, OTHER_OWN, OWN, Subject, T, begun, life, page, settings
 
 
@@ -360,9 +361,9 @@ def test_feed_only_with_lease_and_young_verdict_or_when_empty(
     subject.page = subject.page._replace(is_empty=is_empty)
     if has_lease:
         subject.hear("n2", echo=end)
-    subject.now = end
+    subject.machine.watchdog_opened(Watchdog(8_000, "/dev/watchdog", "iTCO_wdt"), Instant(end))
     subject.tick()
-    assert subject.machine.may_feed(Instant(end)) is may_feed
+    assert [feed.until > end for feed in subject.feeds] == ([True] if may_feed else [])
 
 
 def test_a_new_voter_ends_no_lease_and_one_that_stays_mute_does_in_the_end() -> None:
