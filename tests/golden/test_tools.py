@@ -94,6 +94,55 @@ cibadmin -R -o resources -X '<primitive id="nothing"/>'
 cibadmin -M -o constraints -X '<rsc_location id="nothing" rsc="web" node="n1" score="5"/>'
 """
 
+MONITOR_CALLS = """
+crm_mon -1 -Lban-p
+crm_mon -1Lban-p
+crm_mon -1 -Lr
+crm_mon -1 -R -A -f -o -L
+crm_mon -1 -m0
+crm_mon -1 -m3
+crm_mon -1 --fence-history=9
+crm_mon -1 --output-to=-
+crm_mon -1 -Afo --node=n1
+crm_mon -1 -n -r --node=n1
+crm_mon -1 -r --node=n9 -Afoc
+crm_mon -1 -n -r --node=n9
+crm_mon -1 --output-as=xml --node=n3
+crm_mon -1 --output-as=xml --node=n9
+crm_mon -1 --output-as=xml --node=n2 -n -r
+crm_mon -1 -rfoL --resource=web
+crm_mon -1 -nr --resource=web
+crm_mon -1 -rfo --resource=pg
+crm_mon -1 -rfo --resource=pg:0
+crm_mon -1 -rfo --resource=g:0
+crm_mon -1 -rfo --resource=a
+crm_mon -1 -rfo --resource=nothing
+crm_mon -1 -rb --resource=off
+crm_mon -1 --node=n2 --resource=web
+crm_mon -1 --output-as=xml --resource=web
+crm_mon -1 --output-as=xml --resource=a
+crm_mon -1 --output-as=xml --resource=nothing -n
+crm_mon -1 --include=all
+crm_mon -1 --include=options
+crm_mon -1 --exclude=none
+crm_mon -1 --exclude=all
+crm_mon -1 --exclude=dc
+crm_mon -1 --exclude=counts,times
+crm_mon -1 --include=none,stack
+crm_mon -1 --include=none,options
+crm_mon -1 --include=none,maint-mode
+crm_mon -1 --include=none,fencing
+crm_mon -1 --include=none,bans:ban-w
+crm_mon -1 -D --include=options
+crm_mon -1 -I bans:ban-p
+crm_mon -1 -I failcounts -U resources
+crm_mon -1 --output-as=xml --exclude=summary
+crm_mon -1 --output-as=xml --exclude=times,options
+crm_mon -1 --output-as=xml --include=none,failcounts
+crm_mon -1 --output-as=xml --include=none,bans:ban-w
+crm_mon -1 --output-as=xml --include=none,summary
+"""
+
 
 def one_lost() -> Cluster:
     """Return the same cluster when a node is lost."""
@@ -151,6 +200,13 @@ location lb b -inf: n2
 location lc c rule $id=lc-first 10: #uname eq n1 rule $id=lc-second -inf: #uname eq n3
 location lg g 5: n1
 location lpc pc role=Promoted 7: n2
+location no1 c rule $id=no1-rule -inf: #uname ne n1
+location no2 /^[ab]$/ -inf: n3
+location no3 { b e } -5: n2
+location no4 pc rule $id=no4-first role=Promoted -7: #uname eq n1 rule $id=no4-second -8: #uname eq n2
+location no5 e rule $id=no5-rule -inf: date lt 2001-01-01
+location no6 t -3: n1
+tag some a pc
 rsc_ticket tk gold: a loss-policy=stop
 rsc_ticket tk2 iron: pc:Promoted loss-policy=demote
 """
@@ -174,6 +230,9 @@ RELATED_CALLS = [
         "-G last-granted -t gold", "-G last-granted -t iron", "-G x -t iron", "-G x -t iron -d 9", "-G granted",
         "-G x -t x -d 9", "-s", "-g", "-C", "-g -t iron", "-r -t gold", "-C -t gold", "-C -t x", "")),
     "crm_attribute -t crm_config -n nothing -G --output-as=xml", "crm_mon -1 -r", "crm_mon -1 -n -r",
+    *(f"crm_mon -1 {words}" for words in (
+        "-L", "-Lno1", "-L --resource=pc", "-L --resource=p", "-L --resource=g", "-L --resource=some -r",
+        "--output-as=xml --include=none,bans", "-L -R")),
 ]  # fmt: skip
 
 
@@ -258,3 +317,7 @@ def test_rules_are_in_effect_expired_or_to_come(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", STATES)
 def test_the_tools_print_what_pacemakers_print(name: str, tmp_path: Path) -> None:
     _compared(STATES[name](), CALLS.strip().splitlines(), FILES / f"{name}.txt", tmp_path)
+
+
+def test_what_is_chosen_of_the_state(tmp_path: Path) -> None:
+    _compared(busy(), MONITOR_CALLS.strip().splitlines(), FILES / "chosen.txt", tmp_path)

@@ -6,7 +6,7 @@ them checks what the caller may. An option that is not in a tool's table is refu
 """
 
 import getopt
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import AnyOutcome, Outcome, refusal
@@ -67,7 +67,7 @@ class Given:
 
 Options = Mapping[str, str]
 """By name: its spellings. A letter is a short option, a longer word a long one; with `:` it takes a value, with `?` at
-the end of a long one it may (as `--promotion=NAME`)."""
+the end it may, without a space between (`--promotion=NAME`, `-m3`)."""
 ToolFunction = Callable[[Context, ToolCall, Given], Outcome[ToolOutput]]
 
 
@@ -94,7 +94,8 @@ class Tool:
 def read_options(words: Sequence[str], options: Options) -> Given:
     """Read words by a table, as getopt_long of the C library does. Raises ToolUsageError."""
     names: dict[str, str] = {}
-    short, long, optional = "", [], []
+    short, long = "", []
+    optional: dict[str, str] = {}
     for name, spellings in options.items():
         for spelling in spellings.split():
             plain = spelling.rstrip(":?") or spelling
@@ -104,10 +105,10 @@ def read_options(words: Sequence[str], options: Options) -> Given:
                 short += plain + (":" if takes == ":" else "")
             else:
                 long.append(plain + ("=" if takes else ""))
-                if takes == "?":
-                    optional.append(f"--{plain}")
+            if takes == "?":
+                optional[plain] = next(each.rstrip("?") for each in spellings.split() if len(each) > 2)
     try:
-        found, rest = getopt.gnu_getopt([_spelled(word, optional) for word in words], short, long)
+        found, rest = getopt.gnu_getopt(list(_spelled(words, short, optional)), short, long)
     except getopt.GetoptError as error:
         raise ToolUsageError(str(error)) from None
     if rest:
@@ -115,9 +116,29 @@ def read_options(words: Sequence[str], options: Options) -> Given:
     return Given(tuple((names[option.rstrip("=")], value) for option, value in found))
 
 
-def _spelled(word: str, optional: Collection[str]) -> str:
-    """Return a word as getopt reads it: a lone `-?` is a question for help, an option without its value has none."""
-    return "--help" if word == "-?" else f"{word}=" if word in optional else word
+def _spelled(words: Sequence[str], short: str, optional: Mapping[str, str]) -> Iterator[str]:
+    """Yield words as getopt reads them: a lone `-?` is a question for help, an option without its value has none.
+
+    `optional` has the long spelling of what may have a value, by all of its spellings.
+    """
+    is_value = False
+    for word in words:
+        if is_value or not word.startswith("-") or word == "-":
+            yield word
+            is_value = False
+            continue
+        letters = "" if word.startswith("--") else word[1:]
+        cut = next((at for at, letter in enumerate(letters) if letter in optional or f"{letter}:" in short), None)
+        is_value = cut == len(letters) - 1 and f"{letters[-1:]}:" in short
+        if word == "-?":
+            yield "--help"
+        elif word[2:] in optional and not letters:
+            yield f"{word}="
+        elif cut is not None and letters[cut] in optional:
+            yield from (f"-{letters[:cut]}",) if cut else ()
+            yield f"--{optional[letters[cut]]}={letters[cut + 1 :]}"
+        else:
+            yield word
 
 
 def printed(out: str = "", err: str = "", status: int = OK) -> Outcome[ToolOutput]:

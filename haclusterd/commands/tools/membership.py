@@ -22,6 +22,7 @@ from haclusterd.commands.tools.call import (
     not_found,
     printed,
 )
+from haclusterd.commands.tools.monitor_view import FENCING
 from haclusterd.commands.tools.monitor_xml import sections_as_xml
 from haclusterd.commands.tools.result import document
 from haclusterd.commands.tools.rows import Rows
@@ -194,7 +195,7 @@ def _history(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutp
     if wanted != "*" and is_unknown_node(context, wanted):
         raise ToolUsageError(f"there is no node {wanted}")
     if given.text("output") == "xml":
-        return printed(document(call, (line.removeprefix("  ") for line in sections_as_xml(context, "fencing"))))
+        return printed(document(call, (line.removeprefix("  ") for line in sections_as_xml(context, *FENCING))))
     found = [each for each in context.cib.status.fencing_history if wanted in ("*", each.target)]
     lines = [_record(each) for each in reversed(found)]
     count = "" if "quiet" in given else f"{len(lines)} event{'' if len(lines) == 1 else 's'} found\n"

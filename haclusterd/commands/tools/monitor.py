@@ -5,7 +5,7 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.tools.call import Given, Tool, ToolCall, ToolUsageError, printed
 from haclusterd.commands.tools.monitor_text import TextView
-from haclusterd.commands.tools.monitor_view import SECTIONS
+from haclusterd.commands.tools.monitor_view import FENCING, SECTIONS, SUMMARY
 from haclusterd.commands.tools.monitor_xml import XmlView
 from haclusterd.commands.tools.rows import Rows
 from haclusterd.formats.cib_xml.elements import quoted
@@ -13,14 +13,25 @@ from haclusterd.reports.rendering import counted
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost
 
-_OF_TEXT = frozenset({"summary", "nodes", "resources", "failures", "fencing"})
-_PARTS_OF_SUMMARY = frozenset({"counts", "dc", "options", "stack", "times", "maint-mode"})
+_OF_TEXT = SUMMARY | {"nodes", "resources", "failures", "fencing-failed", "fencing-pending"}
+_SEVERAL = {"summary": SUMMARY, "fencing": FENCING}
+_OF_OPTIONS = {
+    "attributes": "attributes", "operations": "operations", "timing": "operations", "failcounts": "failcounts",
+    "bans": "bans", "tickets": "tickets",
+}  # fmt: skip
+_OF_LEVELS = {
+    "0": frozenset[str](), "1": frozenset({"fencing-failed", "fencing-pending"}), "2": FENCING, "": FENCING,
+    "3": FENCING,
+}  # fmt: skip
+"""What of the history of fencing each level of `-m` shows; without a level the second."""
 
 
 def monitor(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """crm_mon: print the state once; a call that would watch for ever prints it once, too."""
     if given.any_of("daemonize", "html", "external_agent"):
         raise ToolUsageError("it prints once here, as text or XML; what happens is watched with: crm history events")
+    if given.text("destination", "-") != "-":
+        raise ToolUsageError("--output-to: it prints to standard output; redirect that")
     form = "xml" if "xml" in given else given.text("output", "text")
     if form not in ("xml", "text", "console", "none"):
         raise ToolUsageError(f"--output-as={form}: text or xml")
@@ -29,8 +40,6 @@ def monitor(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutpu
     if "simple" in given:
         return _simple(Rows(context))
     sections = _sections(given, is_xml=form == "xml")
-    if "hide" in given and form != "xml":
-        sections -= {"summary"}
     if form == "xml":
         lines = list(XmlView(context, sections, given).lines())
         if "xml" in given:
@@ -38,35 +47,42 @@ def monitor(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutpu
         request = quoted(" ".join((call.tool, *call.words)))
         head = f'<pacemaker-result api-version="2.25" request={request}>'
         return printed("\n".join([head, *lines, '  <status code="0" message="OK"/>', "</pacemaker-result>", ""]))
-    return printed("\n".join(TextView(context, sections, given).lines()) + "\n")
+    return printed("".join(f"{line}\n" for line in TextView(context, sections, given).lines()))
 
 
 def _sections(given: Given, *, is_xml: bool) -> frozenset[str]:
+    """Return what is shown: the usual, changed by each option in the order of the call."""
     chosen = set(SECTIONS) if is_xml else set(_OF_TEXT)
-    more = {"attributes": "attributes", "operations": "operations", "timing": "operations", "failcounts": "operations",
-            "bans": "bans", "tickets": "tickets", "fence_history": "fencing"}  # fmt: skip
-    chosen.update(section for option, section in more.items() if option in given)
     for option, text in given.pairs:
-        if option in ("include", "exclude"):
+        if option in _OF_OPTIONS:
+            chosen.add(_OF_OPTIONS[option])
+        elif option == "hide":
+            chosen -= SUMMARY
+        elif option == "fence_history":
+            if text not in _OF_LEVELS:
+                raise ToolUsageError("Fence history must be 0-3")
+            chosen = (chosen - FENCING) | _OF_LEVELS[text]
+        elif option in ("include", "exclude"):
             for word in filter(None, text.split(",")):
                 _choose(chosen, word.strip(), is_in=option == "include", is_xml=is_xml)
     return frozenset(chosen)
 
 
 def _choose(chosen: set[str], word: str, *, is_in: bool, is_xml: bool) -> None:
-    every = {"all": set(SECTIONS), "default": set(SECTIONS) if is_xml else set(_OF_TEXT), "none": set[str]()}
-    if word in every:
-        wanted = every[word] if is_in else set(SECTIONS) - every[word] if word == "none" else set[str]()
+    usual = set(SECTIONS) if is_xml else set(_OF_TEXT)
+    most = set(SECTIONS) if is_xml else set(SECTIONS) - {"options"}
+    every = {"all": most, "default": usual, "none": set[str]()}
+    if word in every and (is_in or word != "default"):
+        wanted = every[word] if is_in else most - every[word]
         chosen.clear()
         chosen.update(wanted)
         return
-    name = "operations" if word == "failcounts" else "fencing" if word.startswith("fenc") else word
-    name = "summary" if name in _PARTS_OF_SUMMARY else name
-    if name.startswith("bans:"):
-        name = "bans"
-    if name not in SECTIONS:
-        raise ToolUsageError(f"there is no section {word}: {', '.join(SECTIONS)}")
-    (chosen.add if is_in else chosen.discard)(name)
+    name = "bans" if is_in and word.startswith("bans:") else word
+    parts = _SEVERAL.get(name, frozenset({name}))
+    if not parts <= set(SECTIONS):
+        known = (*_SEVERAL, *SECTIONS, "bans:PREFIX")
+        raise ToolUsageError(f"there is no section {word}: all, none, default, {', '.join(known)}")
+    (chosen.update if is_in else chosen.difference_update)(parts)
 
 
 def _simple(rows: Rows) -> Outcome[ToolOutput]:
@@ -90,10 +106,12 @@ TOOLS = {
         "once": "1 one-shot", "output": "output-as:", "xml": "X as-xml", "inactive": "r inactive",
         "by_node": "n group-by-node", "failcounts": "f failcounts", "operations": "o operations",
         "timing": "t timing-details", "attributes": "A show-node-attributes", "tickets": "c tickets",
-        "bans": "L neg-locations?", "fence_history": "m fence-history?", "brief": "b brief", "detail": "R show-detail",
+        "bans": "L? neg-locations?", "fence_history": "m? fence-history?", "brief": "b brief",
+        "detail": "R show-detail",
         "include": "I: include:", "exclude": "U: exclude:", "hide": "D hide-headers", "simple": "s simple-status",
         "interval": "i: interval:", "quiet": "Q quiet", "plain": "N disable-ncurses", "fancy": "text-fancy",
-        "daemonize": "d daemonize", "pid": "p: pid-file:", "html": "h: w as-html: web-cgi output-to:",
+        "daemonize": "d daemonize", "pid": "p: pid-file:", "html": "h: w as-html: web-cgi",
+        "destination": "output-to:", "node": "node:", "resource": "resource:",
         "external_agent": "E: external-agent:", "external_recipient": "e: external-recipient:",
         "watch_fencing": "W watch-fencing",
     }, cost=Cost.WHOLE),

@@ -12,18 +12,24 @@ from haclusterd.commands.tools.monitor_view import (
     code_words,
     fail_count,
     instances_configured,
+    is_done,
     stamp,
     status_words,
 )
 from haclusterd.commands.tools.rows import CloneRow, GroupRow, NodeRow, PrimitiveRow, Row, primitives_in
-from haclusterd.formats.cib_xml.status_writer import FEATURE_SET, recorded
+from haclusterd.formats.cib_xml.status_writer import FEATURE_SET
 from haclusterd.formats.cib_xml.writer import written_at
 from haclusterd.model import durations
 from haclusterd.model.cluster import NodeStatus
-from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.fencing import FencingRecord
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.ocf import ActionName, ExecutionStatus
 from haclusterd.reports.rendering import counted
+
+_POLICIES = {
+    "stop": "Stop ALL resources", "freeze": "Freeze resources", "ignore": "Ignore", "suicide": "Suicide",
+    "demote": "Demote promotable resources and stop all other resources",
+}  # fmt: skip
 
 
 class TextView(View):
@@ -35,7 +41,7 @@ class TextView(View):
         self.is_detailed = "detail" in given
         self.has_times = "timing" in given
         self.has_places = True
-        self.has_operations = self.has_times or "operations" in given or "operations" in given.text("include")
+        self.has_operations = "operations" in sections
 
     def lines(self) -> Iterator[str]:
         """Yield the text, sections apart."""
@@ -52,30 +58,45 @@ class TextView(View):
                 is_first = False
 
     def _summary(self) -> Iterator[str]:
-        version = self.context.cib.version
-        user, _, origin = version.author.partition("@")
-        yield "Cluster Summary:"
-        yield f"  * Stack: {STACK}"
-        quorum = "partition with quorum" if self.has_quorum else "partition WITHOUT quorum"
-        acting = None if self.rows.dc is None else self._named(self.rows.node(self.rows.dc))
-        dc = "NONE" if acting is None else f"{acting} (version {DC_VERSION}) - {quorum}"
-        yield f"  * Current DC: {dc}"
-        if not self.is_quiet:
-            yield f"  * Last updated: {written_at(self.context.now)}"
-            by = f" by {user} via crm on {origin}" if user else ""
-            yield f"  * Last change:  {written_at(version.at) if version.at else ''}{by}"
-        yield f"  * {counted(len(self.nodes), 'node')} configured"
-        count, disabled, blocked = instances_configured(self)
-        more = [f"{disabled} DISABLED"] if disabled else []
-        more += [f"{blocked} BLOCKED from further action due to failure"] if blocked else []
-        words = f" ({', '.join(more)})" if more else ""
-        yield f"  * {counted(count, 'resource instance')} configured{words}"
-        if self.properties.boolean("maintenance-mode"):
+        lines = [*self._summary_of_cluster(), *(self._options() if "options" in self.sections else ())]
+        if lines:
+            yield from ("Cluster Summary:", *lines)
+        if "maint-mode" in self.sections and self.properties.boolean("maintenance-mode"):
             yield ""
             yield "              *** Resource management is DISABLED ***"
             yield "  The cluster will not attempt to start, stop or recover services"
 
+    def _summary_of_cluster(self) -> Iterator[str]:
+        version = self.context.cib.version
+        user, _, origin = version.author.partition("@")
+        if "stack" in self.sections:
+            yield f"  * Stack: {STACK}"
+        if "dc" in self.sections:
+            quorum = "partition with quorum" if self.has_quorum else "partition WITHOUT quorum"
+            acting = None if self.rows.dc is None else self._named(self.rows.node(self.rows.dc))
+            dc = "NONE" if acting is None else f"{acting} (version {DC_VERSION}) - {quorum}"
+            yield f"  * Current DC: {dc}"
+        if "times" in self.sections and not self.is_quiet:
+            yield f"  * Last updated: {written_at(self.context.now)}"
+            by = f" by {user} via crm on {origin}" if user else ""
+            yield f"  * Last change:  {written_at(version.at) if version.at else ''}{by}"
+        if "counts" in self.sections:
+            yield f"  * {counted(len(self.all_nodes), 'node')} configured"
+            count, disabled, blocked = instances_configured(self)
+            more = [f"{disabled} DISABLED"] if disabled else []
+            more += [f"{blocked} BLOCKED from further action due to failure"] if blocked else []
+            words = f" ({', '.join(more)})" if more else ""
+            yield f"  * {counted(count, 'resource instance')} configured{words}"
+
+    def _options(self) -> Iterator[str]:
+        yield f"  * STONITH of failed nodes {'en' if self.properties.boolean('fencing-enabled') else 'dis'}abled"
+        yield f"  * Cluster is {'' if self.properties.boolean('symmetric-cluster') else 'a'}symmetric"
+        policy = self.properties.text("no-quorum-policy")
+        yield f"  * No quorum policy: {_POLICIES.get(policy, policy)}"
+
     def _nodes(self) -> Iterator[str]:
+        if not self.nodes:
+            return
         yield "Node List:"
         if self.is_by_node:
             for node in self.nodes:
@@ -105,16 +126,17 @@ class TextView(View):
     def _resources(self) -> Iterator[str]:
         shown: list[str] = []
         if self.is_brief and not self.is_by_node:
-            alone = [row for row in self.rows.resources if isinstance(row, PrimitiveRow)]
+            alone = [row for row in self.resources if isinstance(row, PrimitiveRow)]
             shown += self._counted(alone, "  ", has_totals=self.is_inactive)
-        for row in self.rows.resources:
+        for row in self.resources:
             if self.is_by_node and not self.is_partly_idle(row):
                 continue
             if isinstance(row, PrimitiveRow) and self.is_brief and not self.is_by_node:
                 continue
             shown += self.row_lines(row, 1)
         if self.is_by_node:
-            yield from ("Inactive Resources:", *shown) if shown and self.is_inactive else ()
+            if self.is_inactive and (shown or self.wanted is not None):
+                yield from ("Inactive Resources:", *(shown or ["  * No inactive resources"]))
             return
         yield "Full List of Resources:" if self.is_inactive else "Active Resources:"
         yield from shown or ["  * No resources" if self.is_inactive else "  * No active resources"]
@@ -181,13 +203,17 @@ class TextView(View):
                 by_wish = " (target-role)" if role == "Unpromoted" and row.is_disabled else ""
                 yield f"{pad}* {role}{by_wish}: [ {' '.join(sorted(by_role[role]))} ]"
         used = {
-            node for each in row.instances for part in primitives_in(each) for node in part.nodes
+            node for each in self._whole(row).instances for part in primitives_in(each) for node in part.nodes
             if part.is_managed or self.rows.node(node).is_online
         }  # fmt: skip
         free = [node.name for node in self.nodes if node.name not in used]
         if free and self.is_inactive and not row.is_unique:
             by_wish = " (disabled)" if row.target_role.lower() == "stopped" else ""
             yield f"{pad}* Stopped{by_wish}: [ {' '.join(free)} ]"
+
+    def _whole(self, row: CloneRow) -> CloneRow:
+        """Return a clone with the instances that are not shown."""
+        return next((each for each in self.rows.resources if isinstance(each, CloneRow) and each.id == row.id), row)
 
     def _plain(self, row: PrimitiveRow | GroupRow) -> tuple[str, str]:
         """Return the role and node of an instance about which there is nothing else to say; empty: there is."""
@@ -228,16 +254,18 @@ class TextView(View):
         for node, status in self.online():
             shown = self.shown_attributes(status)
             if shown:
-                lines.append(f"  * Node: {node.name}:")
+                lines.append(f"  * Node: {self._named(node)}:")
                 lines += (f"    * {name:<32}\t: {value:<10}" for name, value in shown.items())
         if lines:
             yield from ("Node Attributes:", *lines)
 
     def _history(self) -> Iterator[str]:
+        if not any(node.is_online for node in self.nodes):
+            return
         yield "Operations:" if self.has_operations else "Migration Summary:"
         for node, status in self.online():
             lines: list[str] = []
-            for history in recorded(status):
+            for history in self.histories_on(status):
                 count, failed_at = fail_count(history)
                 if not self.operations(history) or (not self.has_operations and not count):
                     continue
@@ -247,7 +275,7 @@ class TextView(View):
                 if self.has_operations:
                     lines += (f"      * {text}" for text in self._operation_words(history))
             if lines:
-                yield f"  * Node: {node.name}:"
+                yield f"  * Node: {self._named(node)}:"
                 yield from lines
 
     def _operation_words(self, history: ResourceHistory) -> Iterator[str]:
@@ -268,17 +296,21 @@ class TextView(View):
             yield from ("Failed Resource Actions:", *lines)
 
     def _fencing(self) -> Iterator[str]:
-        status = self.context.cib.status
-        failed = [each for each in reversed(status.fencing_history) if each.outcome is FenceOutcome.FAILED]
-        if failed:
-            yield "Failed Fencing Actions:"
-            for each in failed:
-                yield (f"  * {each.action} of {each.target} failed: delegate={each.executor}, client=haclusterd, "
-                       f"origin={each.executor}, last-failed='{stamp(each.ended_at)}'")  # fmt: skip
-        if status.fence_orders:
-            yield "Pending Fencing Actions:"
-            for _, order in sorted(status.fence_orders.items()):
-                yield f"  * {order.action} of {order.target} pending: client=haclusterd, origin={order.executor}"
+        orders, records = self.fencings()
+        pending = [f"  * {order.action} of {order.target} pending: client=haclusterd, origin={order.executor}"
+                   for order in orders]  # fmt: skip
+        ended = [self._fencing_words(each) for each in records]
+        if "fencing-succeeded" in self.sections:
+            yield from ("Fencing History:", *pending, *ended) if pending or ended else ()
+            return
+        yield from ("Failed Fencing Actions:", *ended) if ended else ()
+        yield from ("Pending Fencing Actions:", *pending) if pending else ()
+
+    def _fencing_words(self, record: FencingRecord) -> str:
+        word = "successful" if is_done(record) else "failed"
+        when = "completed" if self.has_whole_history else f"last-{word}"
+        return (f"  * {record.action} of {record.target} {word}: delegate={record.executor or ''}, client=haclusterd, "
+                f"origin={record.executor or ''}, {when}='{stamp(record.ended_at)}'")  # fmt: skip
 
     def _tickets(self) -> Iterator[str]:
         tickets = sorted(self.context.cib.status.tickets.items())
@@ -294,8 +326,9 @@ class TextView(View):
         if found:
             yield "Negative Location Constraints:"
         for each in found:
-            only = " in Promoted role" if each.role == "Promoted" else ""
-            yield f"  * {each.id}\tprevents {each.resource} from running{only} on {each.node}"
+            only = " in Promoted role" if each.is_of_promoted else ""
+            node = self._named(self.rows.node(each.node))
+            yield f"  * {each.id}\tprevents {each.resource} from running{only} on {node}"
 
 
 def _flags(row: GroupRow | CloneRow) -> str:

@@ -15,14 +15,14 @@ from haclusterd.commands.tools.monitor_view import (
     code_words,
     fail_count,
     instances_configured,
+    is_done,
     stamp,
     status_words,
 )
 from haclusterd.commands.tools.rows import GroupRow, PrimitiveRow, Row
 from haclusterd.formats.cib_xml.elements import quoted
-from haclusterd.formats.cib_xml.status_writer import FEATURE_SET, recorded
+from haclusterd.formats.cib_xml.status_writer import FEATURE_SET
 from haclusterd.formats.cib_xml.writer import written_at
-from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.history import ResourceHistory
 
 
@@ -39,6 +39,8 @@ def _word(value: object) -> str:
 class XmlView(View):
     """The state as XML."""
 
+    is_xml = True
+
     def lines(self) -> Iterator[str]:
         """Yield the document's inside."""
         sections = self.shown(
@@ -49,11 +51,11 @@ class XmlView(View):
             yield from section
 
     def _summary(self) -> Iterator[str]:
-        version = self.context.cib.version
-        user, _, origin = version.author.partition("@")
-        yield "  <summary>"
-        if "hide" not in self.given:
-            yield from self._summary_of_cluster(user, origin)
+        lines = [*self._summary_of_cluster(), *(self._options() if "options" in self.sections else ())]
+        if lines:
+            yield from ("  <summary>", *lines, "  </summary>")
+
+    def _options(self) -> Iterator[str]:
         text, flag = self.properties.text, self.properties.boolean
         options = {
             "stonith__enabled": flag("fencing-enabled"),
@@ -65,25 +67,30 @@ class XmlView(View):
             "priority__fencing__delay__ms": self.properties.duration_ms("priority-fencing-delay"),
         }
         yield _tag("cluster_options", 4, **options) + "/>"
-        yield "  </summary>"
 
-    def _summary_of_cluster(self, user: str, origin: str) -> Iterator[str]:
+    def _summary_of_cluster(self) -> Iterator[str]:
         version = self.context.cib.version
-        yield _tag("stack", 4, type=STACK) + "/>"
-        if self.rows.dc is None:
+        user, _, origin = version.author.partition("@")
+        if "stack" in self.sections:
+            yield _tag("stack", 4, type=STACK) + "/>"
+        if "dc" in self.sections and self.rows.dc is None:
             yield _tag("current_dc", 4, present=False) + "/>"
-        else:
+        elif "dc" in self.sections and self.rows.dc is not None:
             yield _tag("current_dc", 4, present=True, version=DC_VERSION, name=self.rows.dc,
                        id=self.rows.numbers[self.rows.dc], with_quorum=self.has_quorum, mixed_version=False) + "/>"
-        if not self.is_quiet:
+        if "times" in self.sections and not self.is_quiet:
             yield _tag("last_update", 4, time=written_at(self.context.now)) + "/>"
             yield _tag("last_change", 4, time=written_at(version.at), user=user, client="crm" if user else "",
                        origin=origin) + "/>"
-        yield _tag("nodes_configured", 4, number=len(self.nodes)) + "/>"
-        count, disabled, blocked = instances_configured(self)
-        yield _tag("resources_configured", 4, number=count, disabled=disabled, blocked=blocked) + "/>"
+        if "counts" in self.sections:
+            yield _tag("nodes_configured", 4, number=len(self.all_nodes)) + "/>"
+            count, disabled, blocked = instances_configured(self)
+            yield _tag("resources_configured", 4, number=count, disabled=disabled, blocked=blocked) + "/>"
 
     def _nodes(self) -> Iterator[str]:
+        if not self.nodes:
+            yield "  <nodes/>"
+            return
         yield "  <nodes>"
         for node in self.nodes:
             inside = [line for row in self.on(node) for line in self.primitive(row, 6)] if self.is_by_node else []
@@ -99,8 +106,9 @@ class XmlView(View):
         yield "  </nodes>"
 
     def _resources(self) -> Iterator[str]:
-        shown = [row for row in self.rows.resources if not self.is_by_node or self.is_partly_idle(row)]
-        if self.is_by_node and not shown:
+        shown = [row for row in self.resources if not self.is_by_node or self.is_partly_idle(row)]
+        if not shown:
+            yield from () if self.is_by_node and self.wanted is None else ("  <resources/>",)
             return
         yield "  <resources>"
         for row in shown:
@@ -114,7 +122,7 @@ class XmlView(View):
             return
         end = " " * indent
         if isinstance(row, GroupRow):
-            yield _tag("group", indent, id=row.id, number_resources=len(row.members), managed=row.is_managed,
+            yield _tag("group", indent, id=row.id, number_resources=row.size, managed=row.is_managed,
                        disabled=row.is_disabled) + ">"
             for member in row.members:
                 yield from self.primitive(member, indent + 2)
@@ -156,18 +164,18 @@ class XmlView(View):
             yield from ("  <node_attributes>", *lines, "  </node_attributes>")
 
     def _history(self) -> Iterator[str]:
-        yield "  <node_history>"
+        if not any(node.is_online for node in self.nodes):
+            return
+        lines: list[str] = []
         for node, status in self.online():
-            lines = [line for history in recorded(status) for line in self._of_resource(history)]
-            if lines:
-                yield _tag("node", 4, name=node.name) + ">"
-                yield from lines
-                yield "    </node>"
-        yield "  </node_history>"
+            inside = [line for history in self.histories_on(status) for line in self._of_resource(history)]
+            lines += [_tag("node", 4, name=node.name) + ">", *inside, "    </node>"] if inside else []
+        yield from ("  <node_history>", *lines, "  </node_history>") if lines else ("  <node_history/>",)
 
     def _of_resource(self, history: ResourceHistory) -> Iterator[str]:
         listed = self.operations(history)
-        if not listed:
+        has_operations = "operations" in self.sections
+        if not listed or not (has_operations or history.fail_counts):
             return
         is_orphan = base_of(history.resource) not in self.context.cib.configuration.resources
         count, failed_at = fail_count(history)
@@ -175,7 +183,9 @@ class XmlView(View):
             "resource_history", 6, id=history.resource, orphan=is_orphan,
             migration__threshold=self.threshold(history), fail__count=count or None,
             last__failure=written_at(failed_at) if count else None,
-        ) + ">"  # fmt: skip
+        ) + (">" if has_operations else "/>")  # fmt: skip
+        if not has_operations:
+            return
         for number, task, interval_ms, record in listed:
             yield _tag(
                 "operation_history", 8, call=number, task=task, rc=record.exit_code.value,
@@ -200,17 +210,17 @@ class XmlView(View):
             yield from ("  <failures>", *lines, "  </failures>")
 
     def _fencing(self) -> Iterator[str]:
-        status = self.context.cib.status
+        orders, records = self.fencings()
         lines = [
             _tag("fence_event", 4, action=order.action, target=order.target, client="haclusterd", origin=order.executor,
                  status="pending", delegate=order.executor) + "/>"
-            for _, order in sorted(status.fence_orders.items())
+            for order in orders
         ]  # fmt: skip
         lines += (
             _tag("fence_event", 4, action=each.action, target=each.target, client="haclusterd", origin=each.executor,
-                 status="success" if each.outcome in (FenceOutcome.FENCED, FenceOutcome.CONFIRMED) else "failed",
-                 delegate=each.executor, completed=stamp(each.ended_at)) + "/>"
-            for each in reversed(status.fencing_history)
+                 status="success" if is_done(each) else "failed", delegate=each.executor,
+                 completed=stamp(each.ended_at)) + "/>"
+            for each in records
         )  # fmt: skip
         if lines:
             yield from (_tag("fence_history", 2, status=0) + ">", *lines, "  </fence_history>")
@@ -227,7 +237,7 @@ class XmlView(View):
     def _bans(self) -> Iterator[str]:
         lines = [
             _tag("ban", 4, id=each.id, resource=each.resource, node=each.node, weight=each.score,
-                 promoted__only=each.role == "Promoted", master_only=each.role == "Promoted") + "/>"
+                 promoted__only=each.is_of_promoted, master_only=each.is_of_promoted) + "/>"
             for each in self.bans()
         ]  # fmt: skip
         if lines:

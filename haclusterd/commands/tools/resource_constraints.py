@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import whole as outermost
 from haclusterd.commands.planning.planning import standing
+from haclusterd.commands.tools.monitor_view import source_of
 from haclusterd.formats.cib_xml.elements import element
 from haclusterd.model import scores
-from haclusterd.model.configuration import Location
-from haclusterd.model.ids import ConstraintId, ResourceId
+from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import Role
 from haclusterd.scheduler.model.entities import ColocationPair, Resource
 
@@ -30,14 +30,9 @@ class Neighbourhood:
         rules: dict[tuple[str, str], int] = {}
         for each in preferences:
             count = rules[each.source, each.resource.id] = rules.get((each.source, each.resource.id), -1) + 1
-            source = self._source(each.source, count)
-            found = [(source, node, score) for node, score in sorted(each.scores.items())]
+            source = source_of(self._configuration, each.source, count)
+            found = [(source, node, score) for node, score in sorted(each.scores.items(), reverse=True)]
             self._places[each.resource.id] = [*found, *self._places.get(each.resource.id, ())]
-
-    def _source(self, identifier: str, number: int) -> str:
-        constraint = self._configuration.constraints.get(ConstraintId(identifier))
-        rules = constraint.rules if isinstance(constraint, Location) else ()
-        return (rules[number % len(rules)].id or identifier) if rules else identifier
 
     def find(self, name: ResourceId, *, is_alone: bool) -> Resource | None:
         """Return a resource, or what contains it; None: it is the part of a clone, of which nothing is said."""

@@ -87,6 +87,8 @@ class GroupRow:
     members: tuple[PrimitiveRow, ...]
     is_managed: bool = True
     is_disabled: bool = False
+    size: int = 0
+    """How many members it has, shown or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +197,8 @@ class Rows:
         role = meta.get("target-role", "")
         if isinstance(resource, Group):
             members = tuple(self._primitive(each, self._instances(each.id)) for each in self._members(resource))
-            return GroupRow(resource.id, members, _is_managed(meta), is_disabling(role, is_promotable=False))
+            is_disabled = is_disabling(role, is_promotable=False)
+            return GroupRow(resource.id, members, _is_managed(meta), is_disabled, len(members))
         assert isinstance(resource, Clone)
         is_promotable = can_be_promoted(self.cib.in_force, resource)
         return CloneRow(
@@ -241,7 +244,7 @@ class Rows:
             )
             meta = self._own_meta(group)
             is_disabled = is_disabling(meta.get("target-role", ""), is_promotable=False)
-            rows.append(GroupRow(f"{group.id}:{at}", own, _is_managed(meta), is_disabled))
+            rows.append(GroupRow(f"{group.id}:{at}", own, _is_managed(meta), is_disabled, len(own)))
         return tuple(rows)
 
     def _primitive(self, primitive: Primitive, found: tuple[Instance, ...]) -> PrimitiveRow:

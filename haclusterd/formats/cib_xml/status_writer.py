@@ -18,7 +18,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.records import replace
 
-FEATURE_SET = "3.16.2"
+FEATURE_SET = "3.16.1"
 """The feature set of the Pacemaker whose tools read this."""
 _FEATURE_SET_NAME = "#feature-set"
 _NOT_RECORDED = frozenset({ActionName.CANCEL, ActionName.NOTIFY})

@@ -15,13 +15,23 @@ from haclusterd.commands.tools.tools import TOOLS
 from haclusterd.model.agents import AgentFacts, ParameterFacts
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import Location, effective
-from haclusterd.model.ids import AgentReference, NodeName, ResourceId
+from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.ids import AgentReference, FenceKey, NodeName, ResourceId
+from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
 from haclusterd.model.requests import Request
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost, Permission
-from tests.administered_clusters import NOW, Cluster, ClusterClient, formed, running
+from tests.administered_clusters import (
+    NOW,
+    Cluster,
+    ClusterClient,
+    fence_order,
+    fencing_record,
+    formed,
+    running,
+)
 from tests.golden.busy_cluster import busy
 
 RUN = registry.VERBS["tool.run"]
@@ -116,7 +126,7 @@ DIALOGUES = {
         crmadmin -N -B -> export n1=1|export n2=2|export n3=3
         crmadmin -S n1 -> Controller on n1 in state S_IDLE: ok
         crmadmin -S n9 -> [113]
-        pacemakerd -F -> Pacemaker 2.1.5| Supporting v3.16.2: Written for the tools of haclusterd
+        pacemakerd -F -> Pacemaker 2.1.5| Supporting v3.16.1: Written for the tools of haclusterd
         stonith_admin -L -> power|1 fence device found
         stonith_admin -l n2 -q -> power
         stonith_admin -H n2 -> 0 events found
@@ -551,3 +561,53 @@ def test_every_tool_helps_tells_its_version_and_refuses_what_it_does_not_know(to
     assert run(cluster, f"{tool} --version")[1].startswith("Pacemaker 2.1.5\n")
     assert run(cluster, f"{tool} --frobnicate")[0] == 64
     assert run(cluster, f"{tool} unexpected")[0] == 64
+
+
+def fenced_often() -> Cluster:
+    cluster = running()
+    records = tuple(
+        replace(fencing_record(target, outcome), key=FenceKey(f"f{number}"), ended_at=WallTime(NOW - 1000 * number))
+        for number, target, outcome in (
+            (8, "n3", FenceOutcome.FENCED), (5, "n3", FenceOutcome.FENCED), (2, "n2", FenceOutcome.FAILED))
+    )  # fmt: skip
+    orders = {FenceKey("f9"): replace(fence_order("n2"), key=FenceKey("f9"))}
+    cluster.cib = replace(
+        cluster.cib, status=replace(cluster.cib.status, fencing_history=records, fence_orders=orders)
+    )
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("words", "headings", "lines"),
+    [
+        ("", ["Failed Fencing Actions:", "Pending Fencing Actions:"], 2),
+        ("-m0", [], 0),
+        ("-m1", ["Failed Fencing Actions:", "Pending Fencing Actions:"], 2),
+        ("-m", ["Fencing History:"], 3),
+        ("-m2 -I stack", ["Fencing History:"], 3),
+        ("--fence-history=3", ["Fencing History:"], 4),
+        ("-m3 --node=n3", ["Fencing History:"], 2),
+        ("-U fencing-failed", ["Pending Fencing Actions:"], 1),
+        ("-I none,fencing-failed", ["Failed Fencing Actions:"], 1),
+    ],
+)
+def test_the_level_of_the_history_says_which_fencings_are_shown(words: str, headings: list[str], lines: int) -> None:
+    code, out, _ = run(fenced_often(), f"crm_mon -1 {words} -U nodes,resources,summary")
+    found = out.splitlines()
+    assert (code, [each for each in found if each.endswith(":") and "Fencing" in each]) == (0, headings)
+    assert sum("reboot of" in each for each in found) == lines
+
+
+def test_each_level_words_when_a_node_was_fenced() -> None:
+    words = "delegate=n1, client=haclusterd, origin=n1"
+    last = run(fenced_often(), "crm_mon -1 -m --include=none,fencing")[1]
+    assert f"  * reboot of n3 successful: {words}, last-successful='2026-01-01 11:59:55Z'" in last
+    assert f"  * reboot of n2 failed: {words}, last-failed='2026-01-01 11:59:58Z'" in last
+    assert f"reboot of n3 successful: {words}, completed='2026-01-01 11:59:52Z'" in run(
+        fenced_often(), "crm_mon -1 -m3"
+    )[1]
+
+
+def test_pacemakers_tools_may_change_what_is_queried() -> None:
+    """They discard each change of a CIB whose feature set is above that of Pacemaker 2.1.5, which is 3.16.1."""
+    assert 'crm_feature_set="3.16.1"' in run(formed(), "cibadmin -Q")[1]
