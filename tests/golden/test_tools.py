@@ -141,6 +141,47 @@ crm_mon -1 --output-as=xml --exclude=times,options
 crm_mon -1 --output-as=xml --include=none,failcounts
 crm_mon -1 --output-as=xml --include=none,bans:ban-w
 crm_mon -1 --output-as=xml --include=none,summary
+crm_resource -W -r gc
+crm_resource -W -r ec
+crm_resource -W -r pg:0
+crm_resource -W -r pg:1
+crm_resource -W -r pg:7
+crm_resource -W -r a:1
+crm_resource -W -r g:0
+crm_resource -W -r off -Q
+crm_resource -W -r pg:0 --output-as=xml
+crm_resource -g command -r pg:0
+crm_resource -e
+crm_resource -p x -r web
+crm_resource -B -r off
+crm_attribute -N n3 -l reboot -G
+crm_attribute -N n3 -l reboot -G -q
+crm_attribute -N n3 -l reboot -G --output-as=xml
+crm_attribute -N n3 -l reboot -P '^p|a' -G
+crm_attribute -N n3 -l reboot -P fail-count -G -q
+crm_attribute -P 'stonith.*' -G
+crm_attribute -P x -N n3 -v 7
+crm_simulate -L
+crm_simulate -LQ
+crm_simulate -L -A
+crm_simulate -L -c
+crm_simulate -L --output-as=xml
+crm_verify
+crm_verify --output-as=xml
+cibadmin --empty
+cibadmin -Q -A "//primitive/@id" -e
+cibadmin -Q -A "//primitive[@id='web']/parent::*" -e
+cibadmin -Q -A "//primitive[@id='a']/ancestor::clone" -e
+cibadmin -Q -A "//primitive[@id='a']/ancestor-or-self::*" -e
+cibadmin -Q -A "//group/child::primitive" -e
+cibadmin -Q -A "//group/descendant::nvpair" -e
+cibadmin -Q -A "//primitive[@id='address']/following-sibling::primitive" -e
+cibadmin -Q -A "//primitive[@id='web']/preceding-sibling::*" -e
+cibadmin -Q -A "//primitive[@id='web']/ancestor::clone" -e
+cibadmin -Q -A "//nvpair[@name='cpu']/@value"
+cibadmin -Q -A "//nvpair[@name='cpu']/@nothing"
+cibadmin -M -A "//nothing" -X '<nvpair id="x"/>'
+cibadmin -C -X '<rsc_location id="nothing" rsc="web" node="n1" score="5"/>'
 """
 
 

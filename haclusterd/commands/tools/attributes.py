@@ -5,6 +5,8 @@ Options, output and exit statuses are those of crm_attribute(8), attrd_updater(8
 crm_failcount(8) of Pacemaker 2.1.5, tried on the same state.
 """
 
+from xml.etree import ElementTree as ET
+
 from haclusterd.commands.attribute_sets import with_value, without
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
@@ -26,6 +28,7 @@ from haclusterd.commands.tools.call import (
     output,
     printed,
 )
+from haclusterd.commands.tools.cib import seen
 from haclusterd.commands.tools.monitor_view import DC_VERSION, STACK
 from haclusterd.commands.tools.result import as_xml, document
 from haclusterd.formats.cib_xml.elements import element
@@ -34,6 +37,7 @@ from haclusterd.model import durations, scores
 from haclusterd.model.configuration import AttributeSet, Configuration, NodeEntry, effective
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
+from haclusterd.model.patterns import compile_pattern
 from haclusterd.model.properties import BOOTSTRAP_OPTIONS, property_row
 from haclusterd.model.records import replace
 from haclusterd.model.scores import INFINITY
@@ -72,7 +76,8 @@ class _Target:
         self.section = self.type if self.type in _CLUSTER_SECTIONS else ""
         if not (given.text("node") or self.lifetime or self.type):
             self.section = "crm_config"
-        if not self.name:
+        self.is_several = not self.is_promotion and ("pattern" in given or not self.name)
+        if not self.name and "pattern" not in given and given.any_of("set", "delete"):
             raise ToolUsageError("the name of the attribute is missing (-n)")
         known = (*_CLUSTER_SECTIONS, *_LIFETIMES, "")
         unknown = next((each for each in (self.type, self.lifetime) if each not in known), None)
@@ -103,6 +108,18 @@ def attribute(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOut
     action = given.any_of("query", "set", "delete") or "query"
     if not target.section and is_unknown_node(context, target.node):
         return not_found(call, f"Could not map name={target.node} to a UUID")
+    if target.is_several:
+        found = _matching(context, given, target)
+        if action == "query":
+            return _shown_pairs(call, given, target, found)
+        if target.scope != "status":
+            raise ToolUsageError("Error: pattern can only be used with query, or with till-reboot update or delete")
+        if len(found) > 1:
+            names = ", ".join(name for name, _ in found)
+            raise ToolUsageError(f"{len(found)} attributes match ({names}): change each by its name (-n)")
+        if not found:
+            return printed()
+        target.name = found[0][0]
     if target.section:
         return _section(context, call, given, target, action)
     if "utilization" in given:
@@ -118,6 +135,38 @@ def attribute(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOut
     block = f"{target.scope}-{number}"
     out = f"Deleted {target.scope} attribute: id={block}-{target.name} name={target.name}\n"
     return carry_out(context, _WRITE, arguments, out if action == "delete" and was_there else "")
+
+
+def _matching(context: Context, given: Given, target: _Target) -> list[tuple[str, str]]:
+    """Return the attributes that a pattern matches, or all, as `cibadmin --query` shows them. Raises ToolUsageError."""
+    try:
+        pattern = compile_pattern(given.text("pattern"))
+    except ValueError as error:
+        raise ToolUsageError(f"--pattern: {error}") from None
+    root = ET.fromstring(seen(context))
+    if target.section:
+        places = root.iterfind(f"configuration/{target.section}")
+    elif target.scope == "status":
+        nodes = (each for each in root.iterfind("status/node_state") if each.get("uname") == target.node)
+        places = (part for each in nodes for part in each.iterfind("transient_attributes"))
+    else:
+        section = "utilization" if "utilization" in given else "instance_attributes"
+        nodes = (each for each in root.iterfind("configuration/nodes/node") if each.get("uname") == target.node)
+        places = (part for each in nodes for part in each.iterfind(section))
+    pairs = ((each.get("name", ""), each.get("value", "")) for place in places for each in place.iter("nvpair"))
+    return [(name, value) for name, value in pairs if pattern.search(name) is not None]
+
+
+def _shown_pairs(call: ToolCall, given: Given, target: _Target, found: list[tuple[str, str]]) -> Outcome[ToolOutput]:
+    is_xml = given.text("output") == "xml"
+    if not found:
+        return as_xml(call, not_found(call)) if is_xml else not_found(call)
+    if is_xml:
+        shown = ({"name": name, "value": value, "scope": target.scope} for name, value in found)
+        return printed(document(call, (line for each in shown for line in element("attribute", each))))
+    if "quiet" in given:
+        return printed("".join(f"{value}\n" for _, value in found))
+    return printed("".join(f"scope={target.scope}  name={name} value={value}\n" for name, value in found))
 
 
 def _value(context: Context, target: _Target) -> str | None:
@@ -331,7 +380,7 @@ _SHARED = {
 TOOLS = {
     "crm_attribute": Tool(attribute, {
         **_SHARED, "name": "n: name: attr-name:", "type": "t: type:", "block": "s: set-name:", "default": "d: default:",
-        "promotion": "p promotion?", "utilization": "z utilization",
+        "promotion": "p promotion?", "utilization": "z utilization", "pattern": "P: pattern:",
     }, _CHANGES, ),
     "crm_master": Tool(attribute, {**_SHARED, "resource": "r: resource:", "default": "d: default:"}, _CHANGES),
     "attrd_updater": Tool(update, {

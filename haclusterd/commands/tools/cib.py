@@ -6,6 +6,7 @@ asterisks keep the secrets that they stand for. XPath is what access control lis
 with `/..` at its end; more is refused by name.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree as ET
 
@@ -25,14 +26,17 @@ from haclusterd.commands.tools.call import (
     carry_out,
     printed,
 )
-from haclusterd.commands.tools.monitor_text import cluster_lines
+from haclusterd.commands.tools.monitor_text import cluster_lines, instances_in
+from haclusterd.commands.tools.monitor_xml import sections_as_xml
+from haclusterd.commands.tools.result import OUTPUT, document, wants_xml
+from haclusterd.formats.cib_xml.status_writer import FEATURE_SET
 from haclusterd.formats.cib_xml.tree import Element
-from haclusterd.formats.cib_xml.writer import write_cib, write_configuration
+from haclusterd.formats.cib_xml.writer import WRITTEN, write_cib, write_configuration
 from haclusterd.formats.cib_xml.xpath import Budget, TooMuchError, Tree, XPathError, parse_xpath
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
-from haclusterd.reports.items import has_errors
+from haclusterd.reports.codes import Code, Severity
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.answers.resource import Explanation, Scores
 from haclusterd.verbs.answers.simulation import PlannedAction, PlannedChange, SimulatedResource, Simulation
@@ -49,6 +53,8 @@ _SECTIONS = {
 }  # fmt: skip
 _CHANGES = frozenset({"create", "modify", "replace", "delete"})
 _DEEPEST = 64
+_EMPTY = f"""<cib crm_feature_set="{FEATURE_SET}" validate-with="{WRITTEN}" epoch="1" num_updates="0" admin_epoch="0">
+<configuration><crm_config/><nodes/><resources/><constraints/></configuration><status/></cib>"""
 CONFIGURATION_ERROR, UNSAFE, EXISTS = 78, 107, 108
 _FAILED = {NO_SUCH_OBJECT: "Call failed: No such device or address\n", EXISTS: "Call failed: File exists\n"}
 _DANGEROUS = (
@@ -66,11 +72,15 @@ def administer(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOu
         raise ToolUsageError("-U, -S: what another user may read is not shown here; see: crm acl can")
     if action in ("upgrade", "erase") and "force" not in given:
         return printed(err=_DANGEROUS, status=UNSAFE)
-    if action in ("", "md5", "bump", "erase", "empty"):
-        actions = "--query, --create, --modify, --replace or --delete"
+    if action in ("", "md5", "erase"):
+        actions = "--query, --create, --modify, --replace, --delete, --patch or --empty"
         raise ToolUsageError(f"say what to do: {actions}; others are not done here")
+    if action == "bump":
+        raise ToolUsageError("--bump: not done here: the version is counted up by each change, and by nothing else")
     if action == "upgrade":
         return printed()
+    if action == "empty":
+        return printed(_written(_parsed(_EMPTY)))
     if action == "query":
         return _queried(context, given)
     return _changed(context, call, given, action)
@@ -80,7 +90,7 @@ def administer(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOu
 
 
 def _queried(context: Context, given: Given) -> Outcome[ToolOutput]:
-    text = whole(context) if context.seen_xml is None else context.seen_xml()
+    text = seen(context)
     wanted = given.text("section")
     if wanted in ("", "all") and "xpath" not in given and "shallow" not in given:
         return printed(text)
@@ -97,6 +107,11 @@ def _queried(context: Context, given: Given) -> Outcome[ToolOutput]:
         lines = "".join(f"  {line}\n" for line in shown.splitlines())
         shown = f"<xpath-query>\n{lines}</xpath-query>\n"
     return printed(shown)
+
+
+def seen(context: Context) -> str:
+    """Return as much of the CIB as the caller may see, as XML."""
+    return whole(context) if context.seen_xml is None else context.seen_xml()
 
 
 def whole(context: Context) -> str:
@@ -124,23 +139,67 @@ def _found(root: _Element, given: Given) -> Iterator[_Element]:
 def _select(root: _Element, xpath: str) -> list[_Element]:
     """Return what an XPath names, in bounded time. Raises ToolUsageError for one that is not understood."""
     path = xpath if xpath.startswith("/") else f"//{xpath}"
-    ups = 0
-    while path.endswith("/.."):
-        path, ups = path[:-3], ups + 1
+    for axis, instead in _DOWNWARD:
+        path = path.replace(axis, instead)
+    steps: list[tuple[str, str]] = []
+    while (last := _LAST_STEP.search(path)) is not None:
+        axis, name = (last[1], last[2]) if last[1] else ("@", last[3]) if last[3] else ("parent", "*")
+        steps.insert(0, (axis, name))
+        path = path[: last.start()]
     twins: dict[int, _Element] = {}
+    budget = Budget()
     try:
-        found = parse_xpath(path).select(Tree(_twin(root, twins)), Budget())
+        found = parse_xpath(path).select(Tree(_twin(root, twins)), budget)
+        chosen = [twins[id(each)] for each in found]
+        for axis, name in steps:
+            chosen = list(_along(root, chosen, axis, name, budget))
     except XPathError as error:
         raise ToolUsageError(f"this XPath is not understood here: {xpath[:200]} ({error})") from None
     except TooMuchError:
         raise ToolUsageError(f"this XPath looks at too many elements; write a narrower one: {xpath[:200]}") from None
-    chosen = [twins[id(each)] for each in found]
-    if ups:
-        parents = {child: parent for parent in root.iter() for child in parent}
-        for _ in range(ups):
-            chosen = [parents[each] for each in chosen if each in parents]
     places = {each: at for at, each in enumerate(root.iter())}
     return sorted(dict.fromkeys(chosen), key=places.__getitem__)
+
+
+_DOWNWARD = (("child::", ""), ("/descendant-or-self::node()/", "//"), ("/descendant::", "//"), ("attribute::", "@"))
+"""Axes by which a path may be written longer than need be."""
+_LAST_STEP = re.compile(
+    r"/(?:\.\.|(parent|ancestor|ancestor-or-self|following-sibling|preceding-sibling|self)::([\w*.-]+)|@([\w.*-]+))$"
+)
+"""Steps that are understood at the end of a path: what is upwards or beside, and an attribute, which stands for the
+element that has it."""
+
+
+def _along(root: _Element, chosen: list[_Element], axis: str, name: str, budget: Budget) -> Iterator[_Element]:
+    """Yield what is reached from elements by one of the last steps, each once."""
+    parents = {child: parent for parent in root.iter() for child in parent}
+    seen: set[_Element] = set()
+    for start in chosen:
+        for each in _reached(start, axis, name, parents):
+            budget.take(1)
+            if each in seen:
+                if axis.startswith("ancestor"):
+                    break  # What is above it was seen, too.
+                continue
+            seen.add(each)
+            if axis == "@" or name in ("*", each.tag):
+                yield each
+
+
+def _reached(start: _Element, axis: str, name: str, parents: dict[_Element, _Element]) -> Iterator[_Element]:
+    parent = parents.get(start)
+    has_attribute = axis == "@" and (bool(start.attrib) if name == "*" else name in start.attrib)
+    if has_attribute or axis in ("self", "ancestor-or-self"):
+        yield start
+    if axis == "parent" and parent is not None:
+        yield parent
+    elif axis.startswith("ancestor"):
+        while parent is not None:
+            yield parent
+            parent = parents.get(parent)
+    elif axis.endswith("sibling") and parent is not None:
+        place = list(parent).index(start)
+        yield from parent[place + 1 :] if axis.startswith("following") else parent[:place]
 
 
 def _twin(element: _Element, twins: dict[int, _Element]) -> Element:
@@ -198,7 +257,9 @@ def _changed(context: Context, call: ToolCall, given: Given, action: str) -> Out
     elif given.text("section") == "status" or wanted.tag == "status":
         raise ToolUsageError("the status is not written from outside: crm_attribute, crm_resource --cleanup")
     else:
-        place = _place(root, given, wanted)
+        place = _place(root, given, wanted, action)
+        if place is None:
+            return printed(err=_FAILED[NO_SUCH_OBJECT], status=NO_SUCH_OBJECT)
         if action == "delete":
             same = [each for each in root.iter(wanted.tag) if _fits(each, wanted)]
             if not same:
@@ -210,19 +271,26 @@ def _changed(context: Context, call: ToolCall, given: Given, action: str) -> Out
                 return printed(err=_FAILED[status], status=status)
     text = ET.tostring(root, encoding="unicode")
     arguments: dict[str, Json] = {"mode": "replace", "text": text, "format": "xml", "source": call.tool}
-    return carry_out(context, _VERBS["configure.load"], arguments)
+    forced = replace(context, is_forced="force" in given or context.is_forced)
+    return carry_out(forced, _VERBS["configure.load"], arguments)
 
 
-def _place(root: _Element, given: Given, wanted: _Element) -> _Element:
-    """Return the section that a change is made in."""
+def _place(root: _Element, given: Given, wanted: _Element, action: str) -> _Element | None:
+    """Return the section that a change is made in; None: there is none for it. Raises ToolUsageError."""
     if "xpath" in given:
         found = _select(root, given.text("xpath"))
+        if not found:
+            return None
         if len(found) != 1:
             raise ToolUsageError(f"{given.text('xpath')} names {len(found)} elements")
         return found[0]
     section = given.text("section")
     if wanted.tag in ("cib", "configuration"):
         return root
+    if section and section not in _SECTIONS:
+        raise ToolUsageError(f"there is no section {section}: {', '.join(_SECTIONS)}")
+    if action == "create" and not section and wanted.tag not in _SECTIONS:
+        return None
     path = _SECTIONS.get(section or wanted.tag, "configuration")
     found = root.findall(path)
     if found:
@@ -291,38 +359,69 @@ def _delete(root: _Element, gone: list[_Element]) -> None:
 
 
 def verify(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
-    """crm_verify: judge the configuration that runs, or a file."""
+    """crm_verify: judge the configuration that runs, or a file; what refers to nothing there is makes it invalid."""
+    is_xml = wants_xml(given)
+    if "save" in given:
+        raise ToolUsageError("--save-xml: not done here: cibadmin --query > FILE")
     if given.any_of("live", "file", "text", "pipe") == "":
-        raise ToolUsageError("say what: -L, -x FILE, -X TEXT or -p")
+        return _verified(call, ["crm_verify: No configuration source specified.  Use --help for usage information.\n"],
+                         1, is_xml=is_xml)  # fmt: skip
     text = given.text("text") or call.text
     arguments: dict[str, Json] = {"strict": True}
     if "live" not in given:
         arguments.update(text=text, format="xml", source=given.text("file") or "text")
     outcome = ask(context, _VERBS["configure.verify"], arguments)
-    if not outcome.reports:
-        return printed()
-    lines = [f"{each.severity}: {each.message}\n" for each in outcome.reports if str(each.severity) != "info"]
-    is_wrong = has_errors(outcome.reports)
-    if lines and "verbose" not in given:
-        lines = [lines[0], "crm_verify: -V shows all\n"] if len(lines) > 1 else lines
-    return printed(err="".join(lines), status=CONFIGURATION_ERROR if is_wrong else 0)
+    wrong = [each for each in outcome.reports if each.severity is Severity.ERROR or each.code is Code.UNKNOWN_RESOURCE]
+    others = [each for each in outcome.reports if each not in wrong and each.severity is not Severity.INFO]
+    lines = [f"error: {each.message}\n" for each in wrong] + [f"{each.severity}: {each.message}\n" for each in others]
+    if len(lines) > 1 and "verbose" not in given:
+        lines = [lines[0], "crm_verify: -V shows all\n"]
+    return _verified(call, lines, CONFIGURATION_ERROR if wrong else 0, is_xml=is_xml)
+
+
+def _verified(call: ToolCall, lines: list[str], status: int, *, is_xml: bool) -> Outcome[ToolOutput]:
+    return printed(document(call, (), status) if is_xml else "", "".join(lines), status)
 
 
 def simulated(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
-    """crm_simulate: the state now, and what would be done."""
+    """crm_simulate: the state now and, with --run, --simulate or --show-scores, what would be done."""
+    is_xml = wants_xml(given)
     if given.any_of("live", "file", "pipe") == "":
         raise ToolUsageError("say what: -L, -x FILE or -p")
     if "live" not in given and context.live is not None:
         raise ToolUsageError("a file is planned by: crm simulate --cib FILE")
     if "utilization" in given:
         raise ToolUsageError("-U: capacities are part of the configuration; use: crm node utilization NODE show")
+    is_planned = given.any_of("run", "simulate", "scores") != ""
+    if is_xml and is_planned:
+        raise ToolUsageError("--output-as=xml: of the state alone; a plan is written by: crm --json simulate")
+    if is_xml:
+        return printed(document(call, ["<cluster_status>", *sections_as_xml(context, "nodes", "resources"),
+                                       "</cluster_status>"]))  # fmt: skip
+    lines = [] if "quiet" in given else [*_state(context, given), ""]
+    if not is_planned:
+        return printed("".join(f"{line}\n" for line in lines[:-1]))
+    return _with_plan(context, call, given, lines)
+
+
+def _state(context: Context, given: Given) -> Iterator[str]:
+    """Yield the state as text."""
+    sections = {"nodes", "resources"}
+    sections |= {"attributes"} if "attributes" in given else set()
+    sections |= {"failcounts", "failures"} if "failcounts" in given else set()
+    count, disabled, blocked = instances_in(context)
+    if disabled or blocked:
+        limited = f"{disabled} of {count} resource instances DISABLED and {blocked} BLOCKED from further action due to"
+        yield from (f"{limited} failure", "")
+    yield "Current cluster status:"
+    yield from (f"  {line}" if line else "" for line in cluster_lines(context, frozenset(sections)))
+
+
+def _with_plan(context: Context, call: ToolCall, given: Given, lines: list[str]) -> Outcome[ToolOutput]:
     arguments: dict[str, Json] = {} if "live" in given else {"text": call.text, "source": given.text("file") or "text"}
     outcome = ask(context, _VERBS["simulate"], arguments)
     if outcome.is_refused:
         return refusal(*outcome.reports)
-    lines = []
-    if "quiet" not in given:
-        lines += ["Current cluster status:", *(f"  {line}" if line else "" for line in cluster_lines(context)), ""]
     if "scores" in given:
         found = ask(context, _VERBS["resource.scores"], {})
         if found.is_refused:
@@ -332,7 +431,7 @@ def simulated(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOut
     plan = outcome.answer
     assert isinstance(plan, Simulation)
     lines += ["Transition Summary:", *map(_planned, plan.summary)]
-    if "run" in given:
+    if "simulate" in given:
         lines += ["", "Executing Cluster Transition:", *_executed(plan.actions)]
         lines += ["", "Revised Cluster Status:", *_revised(plan.after.resources)]
     return printed("\n".join(lines) + "\n")
@@ -384,10 +483,11 @@ TOOLS = {
     }, _CHANGES, Cost.LONG),
     "crm_verify": Tool(verify, {
         "live": "L live-check", "file": "x: xml-file:", "text": "X: xml-text:", "pipe": "p xml-pipe",
-        "output": "output-as:", "save": "S: save-xml:",
+        "save": "S: save-xml:", **OUTPUT,
     }, cost=Cost.LONG),
     "crm_simulate": Tool(simulated, {
         "live": "L live-check", "file": "x: xml-file:", "pipe": "p xml-pipe", "scores": "s show-scores",
-        "run": "S simulate R run", "quiet": "Q quiet", "utilization": "U show-utilization", "output": "output-as:",
+        "run": "R run", "simulate": "S simulate", "quiet": "Q quiet", "utilization": "U show-utilization",
+        "attributes": "A show-attrs", "failcounts": "c show-failcounts", **OUTPUT,
     }, cost=Cost.LONG),
 }  # fmt: skip

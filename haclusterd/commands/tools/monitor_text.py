@@ -39,6 +39,7 @@ class TextView(View):
         super().__init__(context, sections, given)
         self.is_brief = "brief" in given
         self.is_detailed = "detail" in given
+        self.has_long_failures = self.is_detailed
         self.has_times = "timing" in given
         self.has_places = True
         self.has_operations = "operations" in sections
@@ -290,7 +291,7 @@ class TextView(View):
             yield text
 
     def _failures(self) -> Iterator[str]:
-        words = _failure_details if self.is_detailed else _failure_words
+        words = _failure_details if self.has_long_failures else _failure_words
         lines = [words(*each) for each in self.failures()]
         if lines:
             yield from ("Failed Resource Actions:", *lines)
@@ -397,11 +398,16 @@ def one_resource(context: Context, name: str) -> list[str]:
     return [line.strip().removeprefix("* ") for line in view.row_lines(found, 1)][1:]
 
 
-def cluster_lines(context: Context) -> list[str]:
-    """Return nodes and resources as text, as crm_simulate shows them."""
-    view = TextView(context, frozenset({"nodes", "resources"}), Given((("inactive", ""),)))
-    bullets = ("Node List:", "Full List of Resources:")
-    return [f"* {line}" if line in bullets else line for line in view.lines()]
+def cluster_lines(context: Context, sections: frozenset[str]) -> list[str]:
+    """Return nodes, resources and more as text, as crm_simulate shows them."""
+    view = TextView(context, sections, Given((("inactive", ""),)))
+    view.has_long_failures = True
+    return [f"* {line}" if line and not line.startswith(" ") else line for line in view.lines()]
+
+
+def instances_in(context: Context) -> tuple[int, int, int]:
+    """Return how many instances there are, how many of them are disabled, how many blocked."""
+    return instances_configured(View(context, frozenset()))
 
 
 def operation_lines(context: Context, node: str, resource: str) -> list[str]:

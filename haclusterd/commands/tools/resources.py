@@ -6,6 +6,7 @@ the verbs of `crm resource`, and is judged as they are.
 
 from collections.abc import Iterable, Iterator
 
+from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
 from haclusterd.commands.names import whole as outermost
 from haclusterd.commands.outcome import Outcome
@@ -34,7 +35,7 @@ from haclusterd.commands.tools.resource_constraints import Neighbourhood
 from haclusterd.commands.tools.resource_reasons import Reasons, named_instances
 from haclusterd.commands.tools.resource_reasons import as_xml as reasons_as_xml
 from haclusterd.commands.tools.result import OUTPUT, as_xml, document, listed, wants_xml
-from haclusterd.commands.tools.rows import CloneRow, PrimitiveRow, Rows, primitives_in
+from haclusterd.commands.tools.rows import CloneRow, GroupRow, PrimitiveRow, Row, Rows, primitives_in
 from haclusterd.formats.cib_xml.elements import BlockWriter, element
 from haclusterd.formats.cib_xml.resource_writer import ResourceWriter
 from haclusterd.model.configuration import Bundle, Clone, Primitive, effective
@@ -42,6 +43,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
 from haclusterd.model.templates import expanded
+from haclusterd.scheduler.model import lifetimes
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost
 
@@ -52,8 +54,11 @@ _CHANGES = frozenset({"put", "take", "ban", "clear", "move", "cleanup", "refresh
 _ACTIONS = ("list", "list_raw", "locate", "query", "raw", "get", "operations", "why", "constraints", "stack", "cts",
             *sorted(_CHANGES))  # fmt: skip
 _OTHER_COMMANDS = {
-    "fail": "a failure is not made up here", "delete": "crm configure delete",
+    "fail": "a failure is not made up here; crm resource restart, or crm node fence",
+    "delete": "crm configure delete",
     "validate": "crm ra validate",
+    "digests": "the hashes that a start was recorded with are op-digest in cibadmin --query; crm simulate shows "
+    "whether parameters have changed since",
 }  # fmt: skip
 
 _SETTLE_MS = 3_600_000
@@ -85,6 +90,8 @@ def _managed(context: Context, call: ToolCall, given: Given, *, is_xml: bool) ->
     refused += [instead for name, instead in _NOT_DONE.items() if name in given and action in _CHANGES]
     if refused:
         raise ToolUsageError(f"not done here: {refused[0]}")
+    if "expired" in given and "clear" not in given:
+        raise ToolUsageError("--expired requires --clear or -U")
     if "wait" in given:
         return _settled(context, given)
     asked = given.any_of(*installed_agents.QUESTIONS)
@@ -95,7 +102,7 @@ def _managed(context: Context, call: ToolCall, given: Given, *, is_xml: bool) ->
     if action in ("list", "list_raw", "operations", "cts"):
         return _listed(context, call, given, action, is_xml=is_xml)
     name = ResourceId(given.text("resource"))
-    if not name and action not in ("why", "cleanup", "refresh"):
+    if not name and action not in ("why", "cleanup", "refresh") and not (action == "clear" and "expired" in given):
         raise ToolUsageError("Must supply a resource id with -r")
     return _about(context, call, given, action, name, is_xml=is_xml)
 
@@ -106,7 +113,7 @@ def _about(
     """Answer or change something of one resource; of all, for some commands."""
     known = context.cib.configuration.resources
     found = name if name in known else base_of(name)
-    if name and found not in known:
+    if name and (found not in known or (found != name and not _is_instance(context, name))):
         return not_found(call, f"Resource '{name}' not found\nError performing operation: No such object")
     if action in _QUESTIONS:
         return _QUESTIONS[action](context, call, given, found, is_xml)
@@ -140,15 +147,16 @@ def _listed(context: Context, call: ToolCall, given: Given, action: str, *, is_x
 
 
 def _locate(context: Context, _call: ToolCall, given: Given, name: ResourceId, is_xml: bool) -> Outcome[ToolOutput]:
-    parts = tuple(_parts(Rows(context), name))
-    found = dict.fromkeys(sorted(
-        ((node, row.role == "Promoted") for row in parts for node in row.nodes), key=lambda each: (each[1], each[0])
-    ))  # fmt: skip
+    """Say where a resource runs: a clone's instances with the highest number first, or the one that is asked for."""
+    asked = ResourceId(given.text("resource"))
+    parts = tuple(_parts(Rows(context), asked)) or tuple(_parts(Rows(context), name))
+    found = dict.fromkeys((node, row.role == "Promoted") for row in reversed(parts) for node in sorted(row.nodes))
+    name = asked
     if is_xml:
         lines = [line for node, is_promoted in found for line in
                  element("node", {"state": "promoted" if is_promoted else None}, text=node)]  # fmt: skip
         return _lines(element("nodes", {"resource": name}, lines))
-    if not found:
+    if "quiet" not in given and not found:
         return printed(f"resource {name} is NOT running\n")
     if "quiet" in given:
         return _lines(dict.fromkeys(node for node, _ in found))
@@ -162,7 +170,22 @@ def _parts(rows: Rows, name: ResourceId) -> Iterator[PrimitiveRow]:
     if top is not None:
         yield from primitives_in(top)
         return
-    yield from (each for each in rows.primitives() if each.id == name)
+    yield from (part for row in rows.resources for names, part in _numbered(row) if name in (part.id, *names))
+
+
+def _numbered(row: Row) -> Iterator[tuple[tuple[str, ...], PrimitiveRow]]:
+    """Yield the primitives in a row with the names of their instance, if it is one."""
+    if isinstance(row, CloneRow):
+        for number, each in enumerate(row.instances):
+            group = (each.id,) if isinstance(each, GroupRow) else ()
+            yield from (((f"{part.id}:{number}", *group), part) for part in primitives_in(each))
+    else:
+        yield from (((), part) for part in primitives_in(row))
+
+
+def _is_instance(context: Context, name: str) -> bool:
+    """Tell whether a clone has an instance of that name (`web:0`)."""
+    return any(name in names for row in Rows(context).resources for names, _ in _numbered(row))
 
 
 def _query(context: Context, _call: ToolCall, given: Given, name: ResourceId, is_xml: bool) -> Outcome[ToolOutput]:
@@ -207,7 +230,7 @@ def _get(context: Context, _call: ToolCall, given: Given, name: ResourceId, is_x
     else:
         whole = expanded(owner, context.cib.in_force) if isinstance(owner, Primitive) else owner
         value = effective(getattr(whole, _SECTIONS[section], ())).get(wanted)
-    problem = f"Attribute '{wanted}' not found for '{name}'\n"
+    problem = f"Attribute '{wanted}' not found for '{given.text('resource')}'\n"
     if is_xml:
         lines = [] if value is None else listed("attributes", [value], name=wanted)
         return printed("".join(f"{each}\n" for each in lines), "" if lines else problem)
@@ -254,8 +277,17 @@ def _put(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> O
     is_put = given.any_of("put", "take") == "put"
     section, parameter = _section(given), given.text("put") or given.text("take")
     if is_put and "value" not in given:
-        raise ToolUsageError("the value is missing (-v)")
-    owner = context.cib.configuration.resources[name]
+        raise ToolUsageError("You need to supply a value with the -v option")
+    configuration = context.cib.configuration
+    parent = configuration.resources.get(configuration.parents().get(name, name))
+    said = ""
+    if section == "meta" and isinstance(parent, Clone):
+        if "force" in given:
+            raise ToolUsageError(f"--force: leave it out, for {parent.id}; for {name} alone: crm configure edit {name}")
+        did, asked = "update" if is_put else "delete", given.text("resource")
+        said = f"Performing {did} of '{parameter}' on '{parent.id}', the parent of '{asked}'\n"
+        name = parent.id
+    owner = configuration.resources[name]
     blocks = getattr(owner, _SECTIONS[section], ())
     block = next((each.id for each in blocks), f"{name}-{_BLOCKS[section]}")
     if given.text("set", block) != block or given.text("id", f"{block}-{parameter}") != f"{block}-{parameter}":
@@ -263,10 +295,12 @@ def _put(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> O
     option = f"id={block}-{parameter}"
     if is_put:
         value = given.text("value")
-        out = f"Set '{name}' option: {option} set={block} name={parameter} value={value}\n"
+        new = "" if parameter in effective(blocks) else f" set={block}"
+        out = f"{said}Set '{name}' option: {option}{new} name={parameter} value={value}\n"
         more: dict[str, Json] = {"action": "set", "value": value}
     else:
         out = f"Deleted '{name}' option: {option} name={parameter}\n" if parameter in effective(blocks) else ""
+        out = said + out
         more = {"action": "delete"}
     arguments: dict[str, Json] = {"resource": name, "section": section, "name": parameter, **more}
     return carry_out(context, _VERBS["resource.setting"], arguments, out)
@@ -283,6 +317,8 @@ def _moved(context: Context, call: ToolCall, given: Given, action: str, name: Re
         outcome = carry_out(context, _VERBS["resource.restart"], {"resource": name})
         return awaited(outcome, limit_of(given, _SETTLE_MS))
     if action == "clear":
+        if "expired" in given:
+            return _without_ended(context, name, NodeName(node))
         return carry_out(context, _VERBS["resource.clear"], arguments)
     configuration = context.cib.configuration
     is_of_clone = isinstance(configuration.resources[outermost(configuration, name)], Clone | Bundle)
@@ -294,13 +330,31 @@ def _moved(context: Context, call: ToolCall, given: Given, action: str, name: Re
         arguments = _banned(context, arguments, name)
         outcome = carry_out(forced, _VERBS["resource.ban"], arguments)
         banned = outermost(configuration, name)
-        return outcome if "quiet" in given else outcome.showing(output("", _BAN.format(banned, arguments["node"])))
+        what = "being promoted" if arguments["role"] == "Promoted" else "running"
+        said = _BAN.format(banned, arguments["node"], what)
+        return outcome if "quiet" in given else outcome.showing(output("", said))
     return carry_out(forced, _VERBS["resource.move"], {**arguments, "constraint": True})
+
+
+def _without_ended(context: Context, name: ResourceId, node: NodeName) -> Outcome[ToolOutput]:
+    """Take away the bans and moves whose time is over, before the DC does it; of one resource or node, or of all."""
+    configuration = context.cib.configuration
+    ended = {key for key, end in lifetimes.ends(configuration).items() if end <= context.now}
+    named = {name, outermost(configuration, name)} if name else set[ResourceId]()
+    gone = [
+        each.id for each in lifetimes.moves(configuration)
+        if each.id in ended and (not name or each.resource in named) and node in ("", lifetimes.node_of(each))
+    ]  # fmt: skip
+    if not gone:
+        return printed()
+    kept = {key: each for key, each in configuration.constraints.items() if key not in gone}
+    made = change(context, replace(configuration, constraints=kept), done=f"removed {', '.join(gone)}")
+    return made.showing(output("".join(f"Removing constraint: {each}\n" for each in gone)))
 
 
 _BAN = (
     "WARNING: Creating rsc_location constraint 'cli-ban-{0}-on-{1}' with a score of -INFINITY for resource {0} on {1}."
-    "\n\tThis will prevent {0} from running on {1} until the constraint is removed using the clear option or by "
+    "\n\tThis will prevent {0} from {2} on {1} until the constraint is removed using the clear option or by "
     "editing the CIB with an appropriate tool\n\tThis will be the case even if {1} is the last node in the cluster\n"
 )
 
@@ -313,7 +367,10 @@ def _banned(context: Context, arguments: dict[str, Json], name: ResourceId) -> d
     promoted = [row for row in rows if row.role == "Promoted"]
     nodes = {node for row in promoted or rows for node in row.nodes}
     if len(nodes) != 1:
-        raise ToolUsageError(f"{name} runs on {len(nodes)} nodes: say from which it is banned (-N)")
+        raise ToolUsageError(
+            f"Resource '{name}' not moved: active in {len(nodes)} locations.\n"
+            f"To prevent '{name}' from running on a specific location, specify a node."
+        )
     return {**arguments, "node": nodes.pop()}
 
 
@@ -326,7 +383,7 @@ TOOLS = {
         "resource": "r: resource:", "node": "N: H: node: host-uname:", "quiet": "Q quiet", "force": "f force",
         "ban": "B ban", "clear": "U clear", "move": "M move", "cleanup": "C cleanup", "refresh": "R P refresh reprobe",
         "restart": "restart", "operations": "O o list-all-operations list-operations", "why": "Y why",
-        "cts": "c list-cts",
+        "cts": "c list-cts", "expired": "e expired", "digests": "digests",
         "fail": "F fail", "delete": "D delete", "lifetime": "u: lifetime:", "promoted": "promoted master",
         "wait": "wait", "validate": "validate force-check force-start force-stop",
         "resource_type": "t: resource-type:", "timeout": "T: timeout:", "set": "s: set-name:", "id": "i: nvpair:",

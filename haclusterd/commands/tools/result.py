@@ -10,7 +10,7 @@ from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.wire.xml_text import escape
 
 _ENDS = {0: "OK", 1: "Error occurred", 3: "Unimplemented", 4: "Insufficient privileges", USAGE: "Incorrect usage",
-         NO_SUCH_OBJECT: "No such object", 110: "Requested item has expired",
+         78: "Invalid configuration", NO_SUCH_OBJECT: "No such object", 110: "Requested item has expired",
          111: "Requested item is not yet in effect", 124: "Timeout occurred"}  # fmt: skip
 """What an exit status is called (`crm_error --exit`)."""
 OUTPUT = {"output": "output-as:", "destination": "output-to:", "fancy": "text-fancy"}

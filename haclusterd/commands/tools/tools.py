@@ -76,7 +76,8 @@ def _cost(arguments: Mapping[str, Json]) -> Cost:
     if arguments.get("tool") == "crm_resource" and "wait" in given:
         return Cost.LIGHT  # What takes long is to look whether the cluster has settled, which is done apart.
     if tool.only_asks(given):
-        return tool.cost
+        is_whole = arguments.get("tool") == "crm_attribute" and ("pattern" in given or "name" not in given)
+        return Cost.WHOLE if is_whole and "promotion" not in given else tool.cost
     is_transient = arguments.get("tool") in _LIGHT or given.text("lifetime") in ("reboot", "status")
     return Cost.LIGHT if is_transient and "utilization" not in given and given.text("lifetime") != "forever" else (
         Cost.LONG if given.any_of("move", "restart") or tool.cost is Cost.LONG else Cost.WHOLE

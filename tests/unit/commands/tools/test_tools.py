@@ -429,7 +429,7 @@ def test_the_configuration_is_changed_as_xml() -> None:
         ("cibadmin -Q -S -U root", 64),
         ("cibadmin -Q -U alice", 64),
         ("cibadmin -Q --xpath 'count(//node)'", 64),
-        ("cibadmin -Q --xpath '//node/@id'", 64),
+        ("cibadmin -Q --xpath '//node/@id[1]'", 64),
         ("cibadmin -Q --xpath \"//node[ancestor::nodes]\"", 64),
         ("cibadmin -Q --xpath //node/../node", 64),
         ("cibadmin -Q --xpath '//node['", 64),
@@ -540,7 +540,7 @@ def test_a_plan_is_shown() -> None:
 def test_a_plan_is_shown_with_what_was_asked_for_and_nothing_is_ignored() -> None:
     cluster = running()
     cluster.configure("primitive extra ocf:haclusterd:dummy\nlocation l extra 7: n2")
-    plain, asked = (run(cluster, f"crm_simulate -L {flags}")[1] for flags in ("-Q", "-Q -s -S"))
+    plain, asked = (run(cluster, f"crm_simulate -L {flags}")[1] for flags in ("-Q -R", "-Q -s -S"))
     assert plain.startswith("Transition Summary:\n")
     assert "scores" not in plain.lower()
     assert "  * pcmk__primitive_assign: extra allocation score on n1: 0\n" in asked
@@ -611,3 +611,80 @@ def test_each_level_words_when_a_node_was_fenced() -> None:
 def test_pacemakers_tools_may_change_what_is_queried() -> None:
     """They discard each change of a CIB whose feature set is above that of Pacemaker 2.1.5, which is 3.16.1."""
     assert 'crm_feature_set="3.16.1"' in run(formed(), "cibadmin -Q")[1]
+
+
+def test_force_is_obeyed_where_a_change_takes_something_away() -> None:
+    cluster = running()
+    assert run(cluster, "cibadmin -D -X '<primitive id=\"db\"/>'")[0] == 107
+    assert run(cluster, "cibadmin -D --force -X '<primitive id=\"db\"/>'") == (0, "", "")
+    assert ResourceId("db") not in cluster.cib.configuration.resources
+
+
+@pytest.mark.parametrize(
+    "words", ["-C -X '<x/>'", "-C -X '<rsc_location id=\"l\" rsc=\"db\" node=\"n1\" score=\"1\"/>'"]
+)
+def test_nothing_is_created_in_no_section(words: str) -> None:
+    """It went beside the sections, where nothing reads it, with exit status 0."""
+    cluster = running()
+    assert run(cluster, f"cibadmin {words}") == (105, "", "Call failed: No such device or address\n")
+
+
+def test_the_text_of_an_empty_cib_is_a_cib() -> None:
+    code, out, _ = run(running(), "cibadmin --empty")
+    assert (code, [each.tag for each in ET.fromstring(out)]) == (0, ["configuration", "status"])
+
+
+def ended() -> Cluster:
+    cluster = running()
+    cluster.configure(
+        "location cli-ban-db-on-n1 db rule $id=r1 -inf: #uname eq n1 and date lt 2020-01-01\n"
+        "location cli-ban-db-on-n3 db rule $id=r3 -inf: #uname eq n3 and date lt 2040-01-01\n"
+        "location cli-ban-web-on-n3 web rule $id=r4 -inf: #uname eq n3 and date lt 2020-01-01\n"
+    )
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("words", "gone"),
+    [
+        ("", ["cli-ban-db-on-n1", "cli-ban-web-on-n3"]), ("-r db", ["cli-ban-db-on-n1"]), ("-r db -N n3", []),
+        ("-N n3", ["cli-ban-web-on-n3"]),
+    ],
+)  # fmt: skip
+def test_bans_that_have_ended_are_cleared(words: str, gone: list[str]) -> None:
+    cluster = ended()
+    before = set(cluster.cib.configuration.constraints)
+    assert run(cluster, f"crm_resource --clear --expired {words}") == (
+        0, "".join(f"Removing constraint: {each}\n" for each in gone), "")  # fmt: skip
+    assert before - set(cluster.cib.configuration.constraints) == set(gone)
+
+
+def test_a_meta_attribute_of_what_is_cloned_is_set_for_the_clone() -> None:
+    cluster = busy()
+    said = "Performing update of 'is-managed' on 'pgc', the parent of 'pg:0'\n"
+    option = "id=pgc-meta_attributes-is-managed set=pgc-meta_attributes name=is-managed value=false"
+    out = f"{said}Set 'pgc' option: {option}\n"
+    assert run(cluster, "crm_resource -m -p is-managed -v false -r pg:0") == (0, out, "")
+    resources = cluster.cib.configuration.resources
+    assert [effective(resources[ResourceId(name)].meta).get("is-managed") for name in ("pg", "pgc")] == [None, "false"]
+    assert run(cluster, "crm_resource -m -p priority -v 7 -r pg --force")[0] == 64
+
+
+def test_a_pattern_changes_one_attribute_and_names_several() -> None:
+    cluster = busy()
+    assert run(cluster, "crm_attribute -P ing -N n3 -l reboot -v 7") == (0, "", "")
+    assert run(cluster, "crm_attribute -n pingd -N n3 -l reboot -G -q")[1] == "7\n"
+    code, out, err = run(cluster, "crm_attribute -P '^[ap]' -N n3 -l reboot -v 7")
+    assert (code, out, "a-b, pingd" in err) == (64, "", True)
+    assert run(cluster, "crm_attribute -P x -N n3 -v 7")[0] == 64
+    assert run(cluster, "crm_attribute -P '[' -N n3 -G")[0] == 64
+
+
+def test_a_file_that_refers_to_nothing_is_no_valid_configuration() -> None:
+    text = run(running(), "cibadmin -Q")[1].replace('rsc="db"', 'rsc="dbb"')
+    code, out, err = run(running(), "crm_verify -x file.xml", text)
+    assert (code, out) == (78, "")
+    assert "there is no resource dbb" in err
+    code, out, _ = run(running(), "crm_verify -x file.xml --output-as=xml", text)
+    assert (code, '<status code="78" message="Invalid configuration"/>' in out) == (78, True)
+    assert run(running(), "crm_verify -L --save-xml=x")[0] == 64
