@@ -8,9 +8,11 @@
     python -m tests.mutants --list                     what there is, without running anything
     python -m tests.mutants --write-noticed            and write down which test noticed which mutant
 
-A mutant that the unit tests notice is not shown to the scenarios, nor one of these to the property tests; the swarm is
-asked about each, since it is judged by itself. The test that `noticed.txt` names for a mutant is asked before all
-others: when it still notices, the others are not asked. Answers are kept in build/mutants.json for as long as no file
+The test that `noticed.txt` names for a mutant is asked before all others: when it still notices, the others are not
+asked. Then those that run the mutated function, as a run of all tests before has shown (`reaching.py`): unit tests,
+then scenarios, then property tests, the quickest first; then all tests, so that no mutant survives unseen. One that the
+unit tests notice is not shown to the scenarios, nor one of these to the property tests; the swarm is asked about each,
+since it is judged by itself. Answers are kept in build/mutants.json for as long as no file
 of the program or its tests changes, so that a run that was ended goes on where it was. The last line is `RESULT
 key=value ...`; the exit code is 1 when less than 95 % of the curated list were noticed by these tests, or, of a swarm
 of ten minutes or more, less than 50 %.
@@ -25,7 +27,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from fnmatch import fnmatch
@@ -37,6 +39,7 @@ from haclusterd.model.records import dataclass, field
 from tests.mutants.curated import CURATED
 from tests.mutants.generated import sample
 from tests.mutants.noticing import CHECKOUT, Judgement, Level, Verdict, Workplace, files_for
+from tests.mutants.reaching import Reached, function_key, in_portions
 from tests.mutants.sites import MissingCodeError, Mutant, Place, find, mutated
 
 TESTS = (Level.UNITS, Level.SCENARIOS, Level.PROPERTIES)
@@ -195,14 +198,35 @@ def noticing(case: Case, answers: Answers) -> Noticing | None:
     return None
 
 
-def _ask_first(case: Case, place: Workplace, answers: Answers, known: Noticing | None) -> bool:
+def _ask_known(case: Case, place: Workplace, answers: Answers, known: Noticing | None) -> bool:
     """Ask the test that noticed a mutant before; return whether it still does."""
-    if known is None or any(answers.of(case, level) for level in TESTS):
-        return False
-    judgement = place.asks(known.test)
+    return known is not None and _ask(case, place, answers, known.level, [known.test])
+
+
+def _ask(case: Case, place: Workplace, answers: Answers, level: Level, tests: Sequence[str]) -> bool:
+    """Ask some tests of a level; return whether one notices, which is kept: that none did says nothing of the level."""
+    judgement = place.asks(tests)
     if judgement.verdict is Verdict.NOTICED:
-        answers.keep(case, known.level, judgement)
+        answers.keep(case, level, judgement)
     return judgement.verdict is Verdict.NOTICED
+
+
+PORTIONS_S = (2, 10, 60)
+"""Of the tests that run a mutated function, so many seconds are asked at a time: beginning to ask costs seconds too."""
+
+
+def _ask_reaching(
+    case: Case, place: Workplace, answers: Answers, reached: Reached, near: Callable[[Level], Sequence[str]]
+) -> bool:
+    """Ask the tests that run the mutated function, those that noticed its neighbours first; return whether one does."""
+    for level in TESTS:
+        files = {file for group in files_for(case.place.path, level) for file in group}
+        tests = [each for each in reached.by(case.place) if each.test.partition("::")[0] in files]
+        first = near(level)
+        tests.sort(key=lambda each: each.test not in first)
+        if any(_ask(case, place, answers, level, portion) for portion in in_portions(tests, PORTIONS_S)):
+            return True
+    return False
 
 
 NEIGHBOURS_MAX = 8
@@ -223,13 +247,18 @@ def judge(
     cases: Sequence[Case],
     answers: Answers,
     known: Noticing | None,
+    reached: Reached,
     options: argparse.Namespace,
 ) -> Case:
     """Ask the levels about a mutant, one of `cases`; what they say is kept."""
     place = free.get()
     try:
         with place.with_mutant(case.place, case.after):
-            for level in () if _ask_first(case, place, answers, known) else TESTS:
+            is_settled = not any(answers.of(case, level) for level in TESTS) and (
+                _ask_known(case, place, answers, known)
+                or _ask_reaching(case, place, answers, reached, lambda level: neighbours(case, level, cases, answers))
+            )
+            for level in () if is_settled else TESTS:
                 judgement = answers.of(case, level)
                 if judgement is None:
                     first = neighbours(case, level, cases, answers)
@@ -274,6 +303,32 @@ def is_unmutated_green(options: argparse.Namespace, cases: Sequence[Case]) -> bo
     return True
 
 
+REACHED_MIN = 12
+"""So many mutants of which nothing is known make it worth while to run all tests once to see what they run."""
+
+
+def reached_of(cases: Sequence[Case], free: "SimpleQueue[Workplace]", answers: Path) -> Reached:
+    """Return which tests run the functions of the cases, from a run of them; it is kept beside the answers."""
+    keys = sorted({function_key(case.place) for case in cases})
+    file = answers.with_name("mutants-reached.json")
+    kept = json.loads(file.read_text()) if file.exists() else {}
+    if kept.get("tree") != tree_digest() or not set(keys) <= set(kept["keys"]):
+        if len(cases) < REACHED_MIN:
+            return Reached({})
+        print(f"running the tests as they are, to see which of them run the {len(keys)} functions", flush=True)
+        paths = {case.place.path for case in cases}
+        files = {file for path in paths for level in TESTS for file in _set_of(path, level)}
+        place = free.get()
+        try:
+            rows = place.reach(keys, sorted(files)).as_rows()
+        finally:
+            free.put(place)
+        kept = {"tree": tree_digest(), "keys": keys, "rows": rows}
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps(kept))
+    return Reached.from_rows(kept["rows"])
+
+
 def _set_of(path: Path, level: Level) -> list[str]:
     return sorted(file for group in files_for(path, level) for file in group) if level is not Level.SWARM else []
 
@@ -289,9 +344,12 @@ def run(options: argparse.Namespace) -> int:
     answers = load_answers(options.answers)
     if not options.trust and not is_unmutated_green(options, cases):
         return 2
+    noticed = load_noticed(NOTICED)
     with workplaces(options.jobs) as free, ThreadPoolExecutor(options.jobs) as pool:
-        noticed = load_noticed(NOTICED)
-        waiting = [pool.submit(judge, case, free, cases, answers, noticed.get(case.name), options) for case in cases]
+        reached = reached_of([case for case in cases if case.name not in noticed], free, options.answers)
+        waiting = [
+            pool.submit(judge, case, free, cases, answers, noticed.get(case.name), reached, options) for case in cases
+        ]
         for number, future in enumerate(as_completed(waiting), start=1):
             case = future.result()
             by = ", ".join(noticed_by(case, answers, options)) or "SURVIVED"

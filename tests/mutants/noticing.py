@@ -1,5 +1,6 @@
 """Who notices a mutant: unit tests, directed scenarios, property tests, the swarm; each in a copy of the checkout."""
 
+import json
 import math
 import os
 import resource
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from haclusterd.model.records import dataclass
+from tests.mutants.reaching import ASKED, WRITTEN, Reached, load_reached
 from tests.mutants.sites import PACKAGE, Place, mutated, source_of
 
 CHECKOUT = PACKAGE.parent
@@ -142,13 +144,27 @@ class Workplace:
         finally:
             file.write_bytes(source_of(place.path))
 
-    def asks(self, test: str) -> Judgement:
-        """Ask one test, by its pytest id, about what is in the copy; one that is not there any more says nothing."""
+    def asks(self, tests: Sequence[str]) -> Judgement:
+        """Ask tests, by their pytest ids, about what is in the copy; when one is not there any more, none is asked."""
         began = time.monotonic()
-        code, output = self._run((*_PYTEST, test), LIMIT_S)
+        code, output = self._run((*_PYTEST, *tests), LIMIT_S)
         says_nothing = code in (0, *_NOTHING_WAS_ASKED)
         verdict = Verdict.SURVIVED if says_nothing else Verdict.NOTICED
         return Judgement(verdict, time.monotonic() - began, "" if says_nothing else _words(output, code))
+
+    def reach(self, keys: Sequence[str], files: Sequence[str]) -> Reached:
+        """Run test files as they are, and return which of them run which of these functions (`function_key`)."""
+        with tempfile.TemporaryDirectory() as directory:
+            asked = Path(directory) / "asked.json"
+            asked.write_text(json.dumps(keys))
+            environment = {ASKED: str(asked), WRITTEN: directory}
+            workers = str(len(os.sched_getaffinity(0)))
+            command = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.mutants.reaching",
+                       "-m", "not processes", "-n", workers, "-o", f"timeout={STANDSTILL_S}", *files)  # fmt: skip
+            code, output = self._run(command, STANDSTILL_S, environment)
+            if code != 0:
+                raise RuntimeError(f"the tests do not pass as they are: {output[-2000:]}")
+            return load_reached(Path(directory))
 
     def judge(
         self, path: Path, level: Level, *, seed: int, swarm_seconds: int, first: Sequence[str] = ()

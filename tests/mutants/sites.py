@@ -91,6 +91,11 @@ def functions() -> Iterator[tuple[Path, str, Function]]:
             yield relative, name, function
 
 
+def first_line(function: Function) -> int:
+    """Return the line at which Python has a function begin: that of its first decorator, if it has one."""
+    return min(node.lineno for node in (function, *function.decorator_list))
+
+
 @cache
 def source_of(path: Path) -> bytes:
     """Return a file of the package, by its relative path."""

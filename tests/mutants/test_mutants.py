@@ -1,10 +1,12 @@
 """The list of mutants follows the code, and the tool tells a test that fails from one that passes."""
 
 import ast
+import json
 import os
 import signal
 import textwrap
 from pathlib import Path
+from types import CodeType
 
 import pytest
 
@@ -21,7 +23,8 @@ from tests.mutants.__main__ import (
 from tests.mutants.curated import CURATED
 from tests.mutants.generated import all_generated, sample
 from tests.mutants.noticing import CHECKOUT, Judgement, Level, Verdict, files_for, run_limited
-from tests.mutants.sites import MissingCodeError, Mutant, find, source_of
+from tests.mutants.reaching import ASKED, WRITTEN, Reached, Reaching, function_key, in_portions, load_reached
+from tests.mutants.sites import MissingCodeError, Mutant, find, functions, place_of, source_of
 
 LISTED_MIN = 80
 
@@ -118,6 +121,62 @@ def test_what_noticed_mutants_of_the_same_file_is_asked_first(tmp_path: Path) ->
 def test_what_never_ends_is_ended_after_its_processor_time(tmp_path: Path) -> None:
     code, output = run_limited(("-c", "print('begun', flush=True)\nwhile True: pass"), tmp_path, 1, os.environ)
     assert (code, output) == (-signal.SIGXCPU, "begun\n")
+
+
+def test_a_function_is_where_python_has_it_begin() -> None:
+    for path in {find(each).path for each in CURATED}:
+        codes = [compile(source_of(path), str(path), "exec")]
+        lines = set()
+        for code in codes:
+            lines.add(code.co_firstlineno)
+            codes += [each for each in code.co_consts if isinstance(each, CodeType)]
+        keys = {function_key(find(each)) for each in CURATED if find(each).path == path}
+        assert keys <= {f"{path}:{line}" for line in lines}
+
+
+def test_tests_that_run_a_function_are_found(tmp_path: Path) -> None:
+    """Also in a thread and in a fixture; what a test before has run is not counted for the next one."""
+    (tmp_path / "test_some.py").write_text(
+        textwrap.dedent(
+            """
+            import threading
+            import pytest
+            from haclusterd.model.durations import render
+
+            @pytest.fixture
+            def named():
+                render(1000)
+
+            def test_with_a_fixture(named): pass
+            def test_without(): pass
+            @pytest.mark.parametrize("text", [1000, 2000])
+            def test_in_a_thread(text):
+                thread = threading.Thread(target=render, args=(text,))
+                thread.start()
+                thread.join()
+            """
+        )
+    )
+    asked = "durations", "render"
+    place = next(place_of(path, node) for path, name, node in functions() if (path.stem, name) == asked)
+    (tmp_path / "asked").write_text(json.dumps([function_key(place)]))
+    environment = {**os.environ, ASKED: str(tmp_path / "asked"), WRITTEN: str(tmp_path)}
+    command = ("-m", "pytest", "-q", "-c", os.devnull, "--rootdir", str(tmp_path), "-p", "no:cacheprovider")
+    code, output = run_limited((*command, "-p", "tests.mutants.reaching", str(tmp_path)), CHECKOUT, 60, environment)
+    assert code == 0, output
+    reached = load_reached(tmp_path)
+    assert {each.test for each in reached.by(place)} == {
+        "test_some.py::test_with_a_fixture",
+        "test_some.py::test_in_a_thread",
+    }
+    assert Reached.from_rows(reached.as_rows()) == reached
+
+
+def test_the_quickest_tests_are_asked_first_and_all_of_them_in_the_end() -> None:
+    tests = [Reaching(f"test_{seconds}", seconds) for seconds in (0.5, 1, 1, 4, 30)]
+    assert in_portions(tests, (2, 10)) == [["test_0.5", "test_1"], ["test_1", "test_4"], ["test_30"]]
+    assert in_portions(tests[-1:], (2,)) == [["test_30"]]
+    assert in_portions([], (2,)) == []
 
 
 @pytest.mark.slow
