@@ -19,6 +19,7 @@ from haclusterd.reports.suggestions import did_you_mean
 from haclusterd.verbs.arguments import Argument, Kind
 from haclusterd.verbs.table import VERBS
 from haclusterd.verbs.verb import Verb
+from haclusterd.wire.json_members import NamedTwiceError, members
 
 PREFIX = "/v1"
 OPTIONS_OF_CHANGES = ("dry_run", "force", "wait", "reason", "consistent", "no_validate")
@@ -156,7 +157,11 @@ def read_body(body: bytes, content_type: str) -> dict[str, Json]:
     if sum(map(outline.count, (b",", b"[", b"{"))) > STRUCTURES_MAX:
         raise RefusedError(report(Code.TOO_LARGE, what="the body", limit=f"{STRUCTURES_MAX} values"), status=413)
     try:
-        document = json.loads(body.decode(), parse_float=_refuse, parse_constant=_refuse)
+        document = json.loads(
+            body.decode(), parse_float=_refuse, parse_constant=_refuse, object_pairs_hook=members
+        )
+    except NamedTwiceError as error:
+        raise bad("body", str(error)) from None
     except (ValueError, RecursionError) as error:
         raise bad("body", f"is not JSON of whole numbers: {str(error)[:100]}") from None
     if not isinstance(document, dict):

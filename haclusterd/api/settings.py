@@ -16,6 +16,7 @@ from haclusterd.model.addresses import Address, read_address
 from haclusterd.model.records import dataclass
 from haclusterd.model.requests import ORIGIN
 from haclusterd.protocol.control import DEFAULT_SOCKET
+from haclusterd.wire import plain_yaml
 
 CONFIGURATION_FILE = Path("/etc/haclusterd/api.yaml")
 DEFAULT_LISTEN = ("127.0.0.1:7443", "[::1]:7443")
@@ -50,7 +51,7 @@ class ApiSettings:
 def load(path: Path) -> ApiSettings:
     """Read the file; without one, the defaults hold. Raise ApiSettingsError."""
     try:
-        document = yaml.safe_load(path.read_text())
+        document = plain_yaml.load(path.read_text())
     except FileNotFoundError:
         document = None
     except OSError as error:

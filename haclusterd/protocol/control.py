@@ -16,6 +16,7 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.records import dataclass
 from haclusterd.model.requests import ORIGIN, Basis, Options, Progress, Request, Response, ShownReport
 from haclusterd.wire.framing import HEADER_BYTES, framed
+from haclusterd.wire.json_members import NamedTwiceError, members
 
 if TYPE_CHECKING:
     from haclusterd.reports.items import ReportItem
@@ -131,7 +132,14 @@ def decode(payload: bytes) -> Message | Malformed:
         return fractions[-1]
 
     try:
-        document = json.loads(payload.decode("utf-8"), parse_float=take_fraction, parse_constant=take_fraction)
+        document = json.loads(
+            payload.decode("utf-8"),
+            parse_float=take_fraction,
+            parse_constant=take_fraction,
+            object_pairs_hook=members,
+        )
+    except NamedTwiceError as error:
+        return Malformed(str(error))
     except (ValueError, RecursionError) as error:
         return Malformed(f"not JSON: {str(error)[:200]}")
     try:

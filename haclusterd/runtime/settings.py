@@ -18,6 +18,7 @@ from haclusterd.model.records import dataclass, field
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.timing import DEFAULT_NODE_TIMEOUT_MS, Timing, derive
 from haclusterd.model.watchdog import DEFAULT_TIMEOUT_MS, PanicAction, WatchdogSettings
+from haclusterd.wire import plain_yaml
 
 CONFIGURATION_FILE = "haclusterd.yaml"
 LEAST_NODE_TIMEOUT_MS = 500
@@ -120,7 +121,7 @@ def render(installation: Installation) -> str:
 def load(path: Path) -> Installation:
     """Read the configuration file; raises SettingsError, which names the problem and the remedy."""
     try:
-        document = yaml.safe_load(path.read_text())
+        document = plain_yaml.load(path.read_text())
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror} (make it with `crm cluster setup`)") from error
     except yaml.YAMLError as error:

@@ -87,6 +87,7 @@ def test_no_body_is_too_strange(body: bytes) -> None:
         (b"[1]", "application/json", None),
         (b'{"a":1.5}', "application/json", None),
         (b'{"a":NaN}', "application/json", None),
+        (b'{"a":1,"a":2}', "application/json", None),
         (b"[" * 40_000, "application/json", None),
         (b'{"a":[' + b"[]," * 60_000 + b"1]}", "application/json", 413),
     ],

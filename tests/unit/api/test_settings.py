@@ -39,3 +39,9 @@ def test_another_address_needs_a_certificate() -> None:
 def test_what_cannot_be_is_refused_by_name(document: object, named: str) -> None:
     with pytest.raises(ApiSettingsError, match=named):
         read(FILE, document)
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "api.yaml").write_text("listen: ['127.0.0.1:1']\nlisten: ['127.0.0.1:2']\n")
+    with pytest.raises(ApiSettingsError, match="'listen' stands twice"):
+        load(tmp_path / "api.yaml")

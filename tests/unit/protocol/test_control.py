@@ -97,6 +97,7 @@ def nested(depth: int) -> object:
         (b"0.1", "message: 0.1 is not a whole number"),
         (request(arguments={"limits": [1, {"a score": 1e3}]}), "arguments.limits[1].a score: 1000.0 is not"),
         (request(options={"wait_ms": 1.5}), "options.wait_ms: 1.5 is not a whole number"),
+        (b'{"v":1,"options":{"force":false,"force":true}}', "'force' stands twice"),
         (b"[]", "message must be an object"),
         (request(v=2), "speaks version 1"),
         (request(v=True), "speaks version 1"),

@@ -84,6 +84,8 @@ def with_address(address: object) -> dict[str, Any]:
     ("document", "place"),
     [
         ("a: [", "not YAML"),
+        ("node: n1\nnode: n2", "'node' stands twice"),
+        ("members:\n  n1: {}\n  n2: {}\n  n1: {}", "line 4, column 3"),
         ("", "expected a mapping"),
         ("- n1", "expected a mapping"),
         ({**WHOLE, "nodes": 3}, "nodes: unknown key"),
