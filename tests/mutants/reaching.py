@@ -22,7 +22,7 @@ from typing import Self
 import pytest
 
 from haclusterd.model.records import dataclass
-from tests.mutants.sites import PACKAGE, Place, first_line, functions, source_of
+from tests.mutants.sites import PACKAGE, Place, first_line, functions_in, source_of
 
 ASKED = "MUTANTS_ASKED"
 """In the environment of a run: the file that names the functions, as a list in JSON."""
@@ -67,7 +67,7 @@ class Reached:
 def function_key(place: Place) -> str:
     """Return the innermost function around a place as `path:line`; of what is in no function, the path alone."""
     line = source_of(place.path)[: place.begin].count(b"\n") + 1
-    around = [node for path, _, node in functions() if path == place.path and _has(node, line)]
+    around = [node for _, node in functions_in(place.path) if _has(node, line)]
     return f"{place.path}:{first_line(around[-1])}" if around else str(place.path)
 
 

@@ -87,7 +87,7 @@ def functions() -> Iterator[tuple[Path, str, Function]]:
     """Yield every function of the package with its file and its qualified name."""
     for path in sorted(PACKAGE.rglob("*.py")):
         relative = path.relative_to(PACKAGE)
-        for name, function in _functions_in(relative):
+        for name, function in functions_in(relative):
             yield relative, name, function
 
 
@@ -108,7 +108,8 @@ def _tree_of(path: Path) -> ast.Module:
 
 
 @cache
-def _functions_in(path: Path) -> tuple[tuple[str, Function], ...]:
+def functions_in(path: Path) -> tuple[tuple[str, Function], ...]:
+    """Return the functions of a file, by its relative path, with their qualified names: the outer ones first."""
     return tuple(_below(_tree_of(path), ""))
 
 

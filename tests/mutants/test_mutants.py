@@ -124,13 +124,14 @@ def test_what_never_ends_is_ended_after_its_processor_time(tmp_path: Path) -> No
 
 
 def test_a_function_is_where_python_has_it_begin() -> None:
-    for path in {find(each).path for each in CURATED}:
+    places = [find(each) for each in CURATED]
+    for path in {place.path for place in places}:
         codes = [compile(source_of(path), str(path), "exec")]
         lines = set()
         for code in codes:
             lines.add(code.co_firstlineno)
             codes += [each for each in code.co_consts if isinstance(each, CodeType)]
-        keys = {function_key(find(each)) for each in CURATED if find(each).path == path}
+        keys = {function_key(place) for place in places if place.path == path}
         assert keys <= {f"{path}:{line}" for line in lines}
 
 
