@@ -6,31 +6,23 @@ happens (`disturb`): a node dies, an action fails, somebody edits the configurat
 
 import random
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from haclusterd.model.records import dataclass, field
+from tests.fuzzing.drafts import Draft, Event, add_pairs, empty_cib, forget, part, set_meta, set_transient
 
 SCORES = ("INFINITY", "-INFINITY", "100", "500", "-100", "10", "1000")
-Event = Callable[[ET.Element, random.Random], None]
-"""Something that happens to a cluster; it changes its CIB in place."""
 
 
 @dataclass(slots=True)
-class Recipe:
-    """A configuration in the making."""
+class Recipe(Draft):
+    """A draft of what real clusters use."""
 
-    chance: random.Random
-    nodes: list[str] = field(default_factory=list)
     primitives: list[str] = field(default_factory=list)
     """Ids by which constraints may name them."""
-    tops: list[str] = field(default_factory=list)
-    promotables: list[str] = field(default_factory=list)
     cloned: list[str] = field(default_factory=list)
     """Primitives inside clones."""
     has_utilization: bool = False
-
-    def is_likely(self, probability: float) -> bool:
-        return self.chance.random() < probability
 
     def top(self) -> str:
         return self.chance.choice(self.tops)
@@ -41,47 +33,24 @@ class Recipe:
 
 def generate(seed: int) -> ET.Element:
     """Return a CIB without any history."""
-    recipe = Recipe(random.Random(seed))
+    recipe = Recipe(random.Random(seed), empty_cib("pacemaker-3.7"))
     chance = recipe.chance
     recipe.nodes = [f"n{index}" for index in range(1, chance.choice((2, 3, 3, 4)) + 1)]
     recipe.has_utilization = recipe.is_likely(0.12)
-    cib = ET.fromstring(
-        '<cib crm_feature_set="3.16.1" validate-with="pacemaker-3.7" epoch="1" num_updates="0" admin_epoch="0" '
-        'have-quorum="1" dc-uuid="1" execution-date="1700000000"><configuration><crm_config/><nodes/><resources/>'
-        "<constraints/></configuration><status/></cib>"
-    )
-    configuration = cib.find("configuration")
-    assert configuration is not None
-    resources = _part(configuration, "resources")
+    configuration = recipe.part("configuration")
+    resources = part(configuration, "resources")
     if recipe.is_likely(0.6):
         _primitive(recipe, resources, "fence", standard="stonith")
     for index in range(1, chance.randint(1, 5) + 1):
         _resource(recipe, resources, index)
-    _properties(recipe, _part(configuration, "crm_config"))
-    _nodes(recipe, _part(configuration, "nodes"))
+    _properties(recipe, part(configuration, "crm_config"))
+    _nodes(recipe)
     for index in range(chance.choice((0, 1, 1, 2, 2, 3, 4))):
-        _constraint(recipe, _part(configuration, "constraints"), index)
-    _lifetimes(seed, _part(configuration, "constraints"))
+        _constraint(recipe, part(configuration, "constraints"), index)
+    _lifetimes(seed, part(configuration, "constraints"))
     _defaults(recipe, configuration)
-    _status(recipe, _part(cib, "status"))
-    return cib
-
-
-def _part(parent: ET.Element, tag: str) -> ET.Element:
-    found = parent.find(tag)
-    assert found is not None
-    return found
-
-
-def _pairs(owner: ET.Element, tag: str, name: str, pairs: Mapping[str, str]) -> ET.Element:
-    block = ET.SubElement(owner, tag, id=name)
-    for key, value in pairs.items():
-        ET.SubElement(block, "nvpair", id=f"{name}-{key.strip('#')}", name=key, value=value)
-    return block
-
-
-def _chosen(recipe: Recipe, table: Sequence[tuple[float, str, Sequence[str]]]) -> dict[str, str]:
-    return {name: recipe.chance.choice(values) for likely, name, values in table if recipe.is_likely(likely)}
+    _status(recipe)
+    return recipe.cib
 
 
 def _properties(recipe: Recipe, section: ET.Element) -> None:
@@ -97,17 +66,16 @@ def _properties(recipe: Recipe, section: ET.Element) -> None:
         (0.05, "shutdown-lock", ("true",)),
         (0.08, "priority-fencing-delay", ("30s",)),
     )
-    pairs = {"stonith-enabled": "true" if "fence" in recipe.primitives else "false", **_chosen(recipe, table)}
+    pairs = {"stonith-enabled": "true" if "fence" in recipe.primitives else "false", **recipe.chosen(table)}
     if recipe.has_utilization:
         pairs["placement-strategy"] = recipe.chance.choice(("utilization", "minimal", "balanced"))
-    _pairs(section, "cluster_property_set", "cib-bootstrap-options", pairs)
+    add_pairs(section, "cluster_property_set", "cib-bootstrap-options", pairs)
 
 
-def _nodes(recipe: Recipe, section: ET.Element) -> None:
+def _nodes(recipe: Recipe) -> None:
     for number, name in enumerate(recipe.nodes, start=1):
-        node = ET.SubElement(section, "node", id=str(number), uname=name)
-        pairs = _chosen(
-            recipe,
+        node = recipe.add_node(number, name)
+        pairs = recipe.chosen(
             (
                 (0.06, "standby", ("on",)),
                 (0.04, "maintenance", ("true",)),
@@ -115,10 +83,9 @@ def _nodes(recipe: Recipe, section: ET.Element) -> None:
                 (0.08, "#health-disk", ("red", "yellow", "green")),
             ),
         )
-        if pairs:
-            _pairs(node, "instance_attributes", f"nodes-{number}", pairs)
+        add_pairs(node, "instance_attributes", f"nodes-{number}", pairs)
         if recipe.has_utilization:
-            _pairs(
+            add_pairs(
                 node,
                 "utilization",
                 f"nodes-{number}-utilization",
@@ -127,8 +94,7 @@ def _nodes(recipe: Recipe, section: ET.Element) -> None:
 
 
 def _meta(recipe: Recipe) -> dict[str, str]:
-    return _chosen(
-        recipe,
+    return recipe.chosen(
         (
             (0.20, "resource-stickiness", ("0", "1", "100", "INFINITY")),
             (0.15, "priority", ("5", "10", "-5")),
@@ -153,10 +119,9 @@ def _primitive(recipe: Recipe, parent: ET.Element, name: str, standard: str = "o
         agent = {"id": name, "class": "ocf", "provider": "pacemaker", "type": kind}
         element = ET.SubElement(parent, "primitive", agent)
         meta = _meta(recipe) if recipe.is_likely(0.6) else {}
-        if meta:
-            _pairs(element, "meta_attributes", f"{name}-meta", meta)
+        add_pairs(element, "meta_attributes", f"{name}-meta", meta)
         if recipe.has_utilization and recipe.is_likely(0.7):
-            _pairs(element, "utilization", f"{name}-utilization", {"memory": str(recipe.chance.randint(1, 4))})
+            add_pairs(element, "utilization", f"{name}-utilization", {"memory": str(recipe.chance.randint(1, 4))})
     operations = ET.SubElement(element, "operations")
     _operations(recipe, operations, name, role=role)
     recipe.primitives.append(name)
@@ -196,8 +161,7 @@ def _resource(recipe: Recipe, section: ET.Element, index: int) -> None:
 
 def _group(recipe: Recipe, parent: ET.Element, name: str, *, role: bool = False) -> None:
     group = ET.SubElement(parent, "group", id=name)
-    meta = _chosen(
-        recipe,
+    meta = recipe.chosen(
         (
             (0.08, "target-role", ("Stopped",)),
             (0.1, "resource-stickiness", ("50",)),
@@ -207,16 +171,14 @@ def _group(recipe: Recipe, parent: ET.Element, name: str, *, role: bool = False)
             (0.1, "priority", ("7",)),
         ),
     )
-    if meta:
-        _pairs(group, "meta_attributes", f"{name}-meta", meta)
+    add_pairs(group, "meta_attributes", f"{name}-meta", meta)
     for member in range(1, recipe.chance.choice((1, 2, 2, 3)) + 1):
         _primitive(recipe, group, f"{name}m{member}", role=role)
 
 
 def _clone(recipe: Recipe, section: ET.Element, name: str, *, is_promotable: bool) -> None:
     clone = ET.SubElement(section, "clone", id=name)
-    meta = _chosen(
-        recipe,
+    meta = recipe.chosen(
         (
             (0.30, "interleave", ("true",)),
             (0.25, "clone-max", ("1", "2", "3")),
@@ -231,11 +193,11 @@ def _clone(recipe: Recipe, section: ET.Element, name: str, *, is_promotable: boo
     if not is_promotable and recipe.is_likely(0.12):
         meta |= {"globally-unique": "true", "clone-node-max": recipe.chance.choice(("1", "2"))}
     if is_promotable:
-        meta |= {"promotable": "true"} | _chosen(recipe, ((0.2, "promoted-max", ("2",)),))
+        meta |= {"promotable": "true"} | recipe.chosen(((0.2, "promoted-max", ("2",)),))
         if recipe.is_likely(0.05):
             meta["target-role"] = recipe.chance.choice(("Slave", "Master"))
         recipe.promotables.append(name)
-    _pairs(clone, "meta_attributes", f"{name}-meta", meta)
+    add_pairs(clone, "meta_attributes", f"{name}-meta", meta)
     before = len(recipe.primitives)
     if recipe.is_likely(0.2):
         _group(recipe, clone, f"{name}g", role=is_promotable)
@@ -310,11 +272,11 @@ def _colocation(recipe: Recipe, section: ET.Element, name: str) -> None:
 
 def _sets(recipe: Recipe, constraint: ET.Element, name: str) -> None:
     members = recipe.chance.sample(recipe.tops, min(len(recipe.tops), recipe.chance.choice((3, 4))))
-    for number, part in enumerate((members[:2], members[2:])):
+    for number, half in enumerate((members[:2], members[2:])):
         each = ET.SubElement(constraint, "resource_set", id=f"{name}-set{number}")
         if recipe.is_likely(0.6):
             each.set("sequential", recipe.chance.choice(("true", "false")))
-        for member in part:
+        for member in half:
             ET.SubElement(each, "resource_ref", id=member)
 
 
@@ -342,7 +304,7 @@ def _order(recipe: Recipe, section: ET.Element, name: str) -> None:
         constraint = ET.SubElement(section, "rsc_order", id=name, kind=kind)
         _sets(recipe, constraint, name)
         if kind == "Mandatory" and recipe.is_likely(0.3):
-            _part(constraint, "resource_set").set("require-all", "false")
+            part(constraint, "resource_set").set("require-all", "false")
         return
     order = ET.SubElement(section, "rsc_order", id=name, first=ends[0], then=ends[1], kind=kind)
     if ends[0] in recipe.promotables and recipe.is_likely(0.6):
@@ -358,26 +320,25 @@ def _order(recipe: Recipe, section: ET.Element, name: str) -> None:
 def _defaults(recipe: Recipe, configuration: ET.Element) -> None:
     if recipe.is_likely(0.4):
         pairs = {"resource-stickiness": recipe.chance.choice(("1", "100", "0"))}
-        _pairs(ET.SubElement(configuration, "rsc_defaults"), "meta_attributes", "rsc-options", pairs)
+        add_pairs(ET.SubElement(configuration, "rsc_defaults"), "meta_attributes", "rsc-options", pairs)
 
 
-def _status(recipe: Recipe, status: ET.Element) -> None:
+def _status(recipe: Recipe) -> None:
     granted = "true" if recipe.is_likely(0.7) else "false"
     for number, name in enumerate(recipe.nodes, start=1):
-        attributes = {"id": str(number), "uname": name, "in_ccm": "true", "crmd": "online", "join": "member"}
-        state = ET.SubElement(status, "node_state", {**attributes, "expected": "member"})
+        state = recipe.add_state(number, name)
         pairs = {}
         for promotable in recipe.promotables:
             if recipe.is_likely(0.6):
                 pairs[f"master-{promotable}p"] = recipe.chance.choice(("5", "10", "10", "100"))
         if pairs:
-            _pairs(
+            add_pairs(
                 ET.SubElement(state, "transient_attributes", id=str(number)),
                 "instance_attributes",
                 f"status-{number}",
                 pairs,
             )
-    tickets = ET.SubElement(status, "tickets")
+    tickets = ET.SubElement(recipe.part("status"), "tickets")
     ET.SubElement(tickets, "ticket_state", id="t1", granted=granted, standby="false")
 
 
@@ -407,20 +368,7 @@ def _fail_node(cib: ET.Element, chance: random.Random) -> None:
 def _leave(cib: ET.Element, chance: random.Random) -> None:
     state = _any(chance, cib.findall("status/node_state"))
     if state is not None and state.get("crmd") == "online":
-        _set_transient(state, "shutdown", "1699999000")
-
-
-def _set_transient(state: ET.Element, name: str, value: str) -> None:
-    node = state.get("id", "")
-    block = state.find("transient_attributes/instance_attributes")
-    if block is None:
-        holder = state.find("transient_attributes")
-        holder = holder if holder is not None else ET.SubElement(state, "transient_attributes", id=node)
-        block = ET.SubElement(holder, "instance_attributes", id=f"status-{node}")
-    for pair in block.findall("nvpair"):
-        if pair.get("name") == name:
-            block.remove(pair)
-    ET.SubElement(block, "nvpair", id=f"status-{node}-{name.strip('#')}".replace("#", "."), name=name, value=value)
+        set_transient(state, "shutdown", "1699999000")
 
 
 def _fail_operation(cib: ET.Element, chance: random.Random) -> None:
@@ -439,8 +387,8 @@ def _fail_operation(cib: ET.Element, chance: random.Random) -> None:
     if chance.random() < 0.8:
         name = resource.get("id", "")
         suffix = f"{name}#{operation.get('operation')}_{operation.get('interval', '0')}"
-        _set_transient(state, f"fail-count-{suffix}", "INFINITY" if operation.get("operation") == "start" else "1")
-        _set_transient(state, f"last-failure-{suffix}", operation.get("last-rc-change", ""))
+        set_transient(state, f"fail-count-{suffix}", "INFINITY" if operation.get("operation") == "start" else "1")
+        set_transient(state, f"last-failure-{suffix}", operation.get("last-rc-change", ""))
 
 
 def _edit_meta(cib: ET.Element, chance: random.Random) -> None:
@@ -449,10 +397,6 @@ def _edit_meta(cib: ET.Element, chance: random.Random) -> None:
     )
     if resource is None or resource.get("class") == "stonith":
         return
-    block = resource.find("meta_attributes")
-    if block is None:
-        block = ET.Element("meta_attributes", id=f"{resource.get('id')}-meta")
-        resource.insert(0, block)
     name, value = chance.choice(
         (
             ("target-role", "Stopped"),
@@ -463,36 +407,22 @@ def _edit_meta(cib: ET.Element, chance: random.Random) -> None:
             ("maintenance", "true"),
         )
     )
-    for pair in block.findall("nvpair"):
-        if pair.get("name") == name:
-            block.remove(pair)
-    ET.SubElement(block, "nvpair", id=f"{block.get('id')}-{name}", name=name, value=value)
+    set_meta(resource, name, value)
 
 
 def _standby(cib: ET.Element, chance: random.Random) -> None:
     state = _any(chance, cib.findall("status/node_state"))
     if state is not None:
-        _set_transient(state, chance.choice(("standby", "standby", "#health-cpu")), chance.choice(("on", "red")))
+        set_transient(state, chance.choice(("standby", "standby", "#health-cpu")), chance.choice(("on", "red")))
 
 
 def _remove(cib: ET.Element, chance: random.Random) -> None:
-    resources = cib.find("configuration/resources")
-    assert resources is not None
+    resources = part(cib, "configuration/resources")
     chosen = _any(chance, [each for each in resources if each.get("class") != "stonith"])
     if chosen is None or len(resources) < 2:
         return
-    gone = {each.get("id") for each in chosen.iter() if each.tag in ("primitive", "group", "clone")}
     resources.remove(chosen)
-    constraints = cib.find("configuration/constraints")
-    assert constraints is not None
-    for constraint in list(constraints):
-        named = {each.get(key) for each in constraint.iter() for key in ("rsc", "with-rsc", "first", "then", "id")}
-        if named & gone:
-            constraints.remove(constraint)
-    for tag in cib.findall("configuration/tags/tag"):
-        for reference in tag.findall("obj_ref"):
-            if reference.get("id") in gone:
-                tag.remove(reference)
+    forget(cib, chosen)
 
 
 def _edit_constraint(cib: ET.Element, chance: random.Random) -> None:

@@ -9,10 +9,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
-from haclusterd.model.records import dataclass, field
+from tests.fuzzing.drafts import Draft, Event, Table, add_pairs, empty_cib, forget, set_transient
 
-Table = Sequence[tuple[float, str, Sequence[str]]]
-"""Each pair with how likely it is, and its values."""
 DEVICE = ("stonith", "", "fence_dummy")
 DUMMY = ("ocf", "pacemaker", "Dummy")
 STATEFUL = ("ocf", "pacemaker", "Stateful")
@@ -32,49 +30,13 @@ META: Table = (
 )
 
 
-@dataclass(slots=True)
-class Draft:
-    """A CIB in the making, and what constraints may name in it."""
-
-    chance: Random
-    cib: ET.Element
-    nodes: list[str]
-    tops: list[str] = field(default_factory=list)
-    promotables: list[str] = field(default_factory=list)
-    properties: dict[str, str] = field(default_factory=dict)
-
-    def is_likely(self, probability: float) -> bool:
-        return self.chance.random() < probability
-
-    def chosen(self, table: Table) -> dict[str, str]:
-        return {name: self.chance.choice(values) for likely, name, values in table if self.is_likely(likely)}
-
-    def part(self, path: str) -> ET.Element:
-        found = self.cib.find(path)
-        assert found is not None
-        return found
-
-
-def _pairs(owner: ET.Element, tag: str, name: str, pairs: Mapping[str, str]) -> None:
-    if pairs:
-        block = ET.SubElement(owner, tag, id=name)
-        for key, value in pairs.items():
-            ET.SubElement(block, "nvpair", id=f"{name}-{key.strip('#')}", name=key, value=value)
-
-
 def _draft(chance: Random, nodes: Sequence[int] = (2, 3, 3, 4)) -> Draft:
-    cib = ET.fromstring(
-        '<cib crm_feature_set="3.16.1" validate-with="pacemaker-3.7" epoch="1" num_updates="0" admin_epoch="0" '
-        'have-quorum="1" dc-uuid="1" execution-date="1700000000"><configuration><crm_config/><nodes/><resources/>'
-        "<constraints/></configuration><status/></cib>"
-    )
-    draft = Draft(chance, cib, [f"n{index}" for index in range(1, chance.choice(nodes) + 1)])
+    draft = Draft(chance, empty_cib("pacemaker-3.7"), [f"n{index}" for index in range(1, chance.choice(nodes) + 1)])
     for number, name in enumerate(draft.nodes, start=1):
-        node = ET.SubElement(draft.part("configuration/nodes"), "node", id=str(number), uname=name)
+        node = draft.add_node(number, name)
         pairs = draft.chosen(((0.04, "standby", ("on",)), (0.03, "maintenance", ("true",)), (0.2, "rack", ("1", "2"))))
-        _pairs(node, "instance_attributes", f"nodes-{number}", pairs)
-        state = {"id": str(number), "uname": name, "in_ccm": "true", "crmd": "online", "join": "member"}
-        ET.SubElement(draft.part("status"), "node_state", {**state, "expected": "member"})
+        add_pairs(node, "instance_attributes", f"nodes-{number}", pairs)
+        draft.add_state(number, name)
     return draft
 
 
@@ -92,8 +54,8 @@ def _primitive(
     names = {"id": name, "class": standard} | ({"provider": provider} if provider else {}) | {"type": kind}
     resources = draft.part("configuration/resources")
     element = ET.SubElement(resources if parent is None else parent, "primitive", names)
-    _pairs(element, "meta_attributes", f"{name}-meta", draft.chosen(meta) | dict(fixed or {}))
-    _pairs(element, "instance_attributes", f"{name}-attributes", attributes or {})
+    add_pairs(element, "meta_attributes", f"{name}-meta", draft.chosen(meta) | dict(fixed or {}))
+    add_pairs(element, "instance_attributes", f"{name}-attributes", attributes or {})
     _operations(draft, ET.SubElement(element, "operations"), name, has_roles=agent == STATEFUL)
     return element
 
@@ -134,7 +96,7 @@ def _resources(draft: Draft, count: Sequence[int] = (1, 2, 2, 3), more: Table = 
             pairs = draft.chosen(((0.4, "interleave", ("true",)), (0.15, "clone-max", ("1", "2"))))
             pairs |= {"promotable": "true"} if is_promotable else {}
             pairs |= draft.chosen(((0.1, "notify", ("true",)),))
-            _pairs(clone, "meta_attributes", f"{name}-meta", pairs)
+            add_pairs(clone, "meta_attributes", f"{name}-meta", pairs)
             _primitive(draft, f"{name}p", STATEFUL if is_promotable else DUMMY, parent=clone, meta=more)
             if is_promotable:
                 draft.promotables.append(name)
@@ -168,7 +130,7 @@ def _promotion_scores(draft: Draft) -> None:
     for state in draft.part("status").findall("node_state"):
         for name in draft.promotables:
             if draft.is_likely(0.7):
-                _set_transient(state, f"master-{name}p", draft.chance.choice(("5", "10")))
+                set_transient(state, f"master-{name}p", draft.chance.choice(("5", "10")))
 
 
 def _finished(draft: Draft) -> ET.Element:
@@ -182,7 +144,7 @@ def _finished(draft: Draft) -> ET.Element:
         (0.05, "startup-fencing", ("false",)),
     )
     pairs = draft.chosen(table) | draft.properties
-    _pairs(draft.part("configuration/crm_config"), "cluster_property_set", "cib-bootstrap-options", pairs)
+    add_pairs(draft.part("configuration/crm_config"), "cluster_property_set", "cib-bootstrap-options", pairs)
     return draft.cib
 
 
@@ -249,7 +211,7 @@ def unfence(chance: Random) -> ET.Element:
         _remotes(draft)
     for state in draft.part("status").findall("node_state"):
         if draft.is_likely(0.6):
-            _set_transient(state, "#node-unfenced", chance.choice(("1699999000", "0")))
+            set_transient(state, "#node-unfenced", chance.choice(("1699999000", "0")))
     return _finished(draft)
 
 
@@ -305,7 +267,7 @@ def _bundles(draft: Draft) -> None:
         if draft.is_likely(0.85):
             agent = STATEFUL if "promoted-max" in container else DUMMY
             _primitive(draft, f"{name}p", agent, parent=element, meta=META[:3])
-        _pairs(element, "meta_attributes", f"{name}-meta", draft.chosen(META[:5]))
+        add_pairs(element, "meta_attributes", f"{name}-meta", draft.chosen(META[:5]))
         draft.tops.append(name)
         draft.promotables += [name] if "promoted-max" in container else []
 
@@ -394,7 +356,7 @@ def health(chance: Random) -> ET.Element:
     for state in draft.part("status").findall("node_state"):
         for name in ("#health-disk", "#health-cpu"):
             if draft.is_likely(0.4):
-                _set_transient(state, name, chance.choice(("red", "yellow", "green", "green", "-5")))
+                set_transient(state, name, chance.choice(("red", "yellow", "green", "green", "-5")))
     return _finished(draft)
 
 
@@ -467,29 +429,14 @@ def mixed(chance: Random) -> ET.Element:
         if draft.is_likely(0.15):
             chance.choice((_arrive, _leave))(state, chance)
         if draft.is_likely(0.15):
-            _set_transient(state, "#health-disk", chance.choice(("red", "yellow", "green")))
+            set_transient(state, "#health-disk", chance.choice(("red", "yellow", "green")))
     return _finished(draft)
-
-
-def _set_transient(state: ET.Element, name: str, value: str) -> None:
-    node = state.get("id", "")
-    holder = state.find("transient_attributes")
-    if holder is None:
-        holder = ET.SubElement(state, "transient_attributes", id=node)
-    block = holder.find("instance_attributes")
-    if block is None:
-        block = ET.SubElement(holder, "instance_attributes", id=f"status-{node}")
-    for pair in block.findall("nvpair"):
-        if pair.get("name") == name:
-            block.remove(pair)
-    identity = f"status-{node}-{name}".replace("#", ".").replace(":", ".")
-    ET.SubElement(block, "nvpair", id=identity, name=name, value=value)
 
 
 def _leave(state: ET.Element, chance: Random) -> None:
     """Ask for the shutdown of a node, or let it have left."""
     if chance.random() < 0.5:
-        _set_transient(state, "shutdown", chance.choice(("1699999000", "1699900000")))
+        set_transient(state, "shutdown", chance.choice(("1699999000", "1699900000")))
         return
     for name, value in (("in_ccm", "false"), ("crmd", "offline"), ("join", "down"), ("expected", "down")):
         state.set(name, value)
@@ -660,7 +607,7 @@ def _remote_is_lost(cib: ET.Element, chance: Random) -> None:
         if chance.random() < 0.5:
             state.set("in_ccm", "false")
         else:
-            _set_transient(state, chance.choice(("shutdown", "standby")), chance.choice(("1699999000", "on")))
+            set_transient(state, chance.choice(("shutdown", "standby")), chance.choice(("1699999000", "on")))
 
 
 LIVES: tuple[tuple[tuple[str, int, str], ...], ...] = (
@@ -718,7 +665,8 @@ def histories(chance: Random) -> ET.Element:
                 _life(draft, lrm, resource)
     for resource in list(resources):
         if draft.is_likely(0.1):
-            _forget(draft, resource)
+            resources.remove(resource)
+            forget(draft.cib, resource)
     return _finished(draft)
 
 
@@ -732,17 +680,7 @@ def _life(draft: Draft, owner: ET.Element, resource: ET.Element) -> None:
         _record(history, task, number, code, {}, interval)
 
 
-def _forget(draft: Draft, resource: ET.Element) -> None:
-    """Remove a resource from the configuration, and what names it."""
-    names = {each.get("id") for each in resource.iter()}
-    draft.part("configuration/resources").remove(resource)
-    constraints = draft.part("configuration/constraints")
-    for each in list(constraints):
-        if names & {each.get(key) for key in ("rsc", "with-rsc", "first", "then")}:
-            constraints.remove(each)
-
-
-EVENTS: tuple[Callable[[ET.Element, Random], None], ...] = (
+EVENTS: tuple[Event, ...] = (
     _node_arrives,
     _node_leaves,
     _connection_fails,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from haclusterd.model.records import dataclass, field
-from tests.fuzzing.random_cibs import Event
+from tests.fuzzing.drafts import Draft, Event, add_pairs, empty_cib, forget, part, set_meta
 
 SCORES = ("INFINITY", "INFINITY", "-INFINITY", "100", "-100", "10", "2000", "-50")
 ROLES = ("Promoted", "Unpromoted", "Started")
@@ -18,45 +18,24 @@ ON_FAIL = ("ignore", "block", "stop", "restart", "standby", "demote", "fence")
 
 
 @dataclass(slots=True)
-class Draft:
-    """A CIB in the making."""
+class ServiceDraft(Draft):
+    """A draft that counts what is in it, and knows more of its resources."""
 
-    chance: Random
-    cib: ET.Element
-    nodes: list[str] = field(default_factory=list)
-    tops: list[str] = field(default_factory=list)
     members: list[str] = field(default_factory=list)
     """Members of groups that are not cloned."""
     clones: list[str] = field(default_factory=list)
-    promotables: list[str] = field(default_factory=list)
     scored: list[str] = field(default_factory=list)
     """Primitives whose agent sets promotion scores."""
     count: int = 0
-
-    def is_likely(self, probability: float) -> bool:
-        return self.chance.random() < probability
 
     def name(self, stem: str) -> str:
         self.count += 1
         return f"{stem}{self.count}"
 
-    def part(self, path: str) -> ET.Element:
-        found = self.cib.find(path)
-        assert found is not None
-        return found
 
-    def chosen(self, *table: tuple[float, str, Sequence[str]]) -> dict[str, str]:
-        return {name: self.chance.choice(values) for likely, name, values in table if self.is_likely(likely)}
-
-
-def _draft(chance: Random, nodes: int = 0) -> Draft:
-    cib = ET.fromstring(
-        '<cib crm_feature_set="3.16.1" validate-with="pacemaker-3.9" epoch="1" num_updates="0" admin_epoch="0" '
-        'have-quorum="1" dc-uuid="1" execution-date="1700000000"><configuration><crm_config/><nodes/><resources/>'
-        "<constraints/></configuration><status/></cib>"
-    )
-    draft = Draft(chance, cib)
-    draft.nodes = [f"n{number}" for number in range(1, (nodes or chance.choice((2, 3, 3, 4))) + 1)]
+def _draft(chance: Random) -> ServiceDraft:
+    nodes = [f"n{number}" for number in range(1, chance.choice((2, 3, 3, 4)) + 1)]
+    draft = ServiceDraft(chance, empty_cib("pacemaker-3.9"), nodes)
     if draft.is_likely(0.5):
         resources = draft.part("configuration/resources")
         fence = ET.SubElement(resources, "primitive", {"id": "fence", "class": "stonith", "type": "fence_dummy"})
@@ -64,52 +43,41 @@ def _draft(chance: Random, nodes: int = 0) -> Draft:
     return draft
 
 
-def _finished(draft: Draft, **properties: str) -> ET.Element:
+def _finished(draft: ServiceDraft, **properties: str) -> ET.Element:
     """Add properties, nodes and their states, with promotion scores where agents set them."""
     fences = draft.cib.find(".//primitive[@class='stonith']") is not None
     drawn = draft.chosen(
-        (0.06, "symmetric-cluster", ("false",)),
-        (0.05, "maintenance-mode", ("true",)),
-        (0.1, "no-quorum-policy", ("stop", "freeze", "ignore", "demote")),
-        (0.05, "start-failure-is-fatal", ("false",)),
-        (0.05, "stop-orphan-resources", ("false",)),
-        (0.05, "stop-orphan-actions", ("false",)),
-        (0.05, "stop-all-resources", ("true",)),
-        (0.05, "enable-startup-probes", ("false",)),
+        (
+            (0.06, "symmetric-cluster", ("false",)),
+            (0.05, "maintenance-mode", ("true",)),
+            (0.1, "no-quorum-policy", ("stop", "freeze", "ignore", "demote")),
+            (0.05, "start-failure-is-fatal", ("false",)),
+            (0.05, "stop-orphan-resources", ("false",)),
+            (0.05, "stop-orphan-actions", ("false",)),
+            (0.05, "stop-all-resources", ("true",)),
+            (0.05, "enable-startup-probes", ("false",)),
+        )
     )
     pairs = {"stonith-enabled": "true" if fences else "false", **drawn, **properties}
-    _pairs(draft.part("configuration/crm_config"), "cluster_property_set", "cib-bootstrap-options", pairs)
+    add_pairs(draft.part("configuration/crm_config"), "cluster_property_set", "cib-bootstrap-options", pairs)
     if draft.is_likely(0.4):
         defaults = ET.SubElement(draft.part("configuration"), "rsc_defaults")
-        _pairs(defaults, "meta_attributes", "rsc-options", {"resource-stickiness": draft.chance.choice(("1", "100"))})
-    for number, name in enumerate(draft.nodes, start=1):
-        node = ET.SubElement(draft.part("configuration/nodes"), "node", id=str(number), uname=name)
-        if draft.is_likely(0.06):
-            _pairs(
-                node,
-                "instance_attributes",
-                f"nodes-{number}",
-                {draft.chance.choice(("standby", "maintenance")): "true"},
-            )
-        state = ET.SubElement(
-            draft.part("status"),
-            "node_state",
-            {
-                "id": str(number),
-                "uname": name,
-                "in_ccm": "true",
-                "crmd": "online",
-                "join": "member",
-                "expected": "member",
-            },
+        add_pairs(
+            defaults, "meta_attributes", "rsc-options", {"resource-stickiness": draft.chance.choice(("1", "100"))}
         )
+    for number, name in enumerate(draft.nodes, start=1):
+        node = draft.add_node(number, name)
+        if draft.is_likely(0.06):
+            pairs = {draft.chance.choice(("standby", "maintenance")): "true"}
+            add_pairs(node, "instance_attributes", f"nodes-{number}", pairs)
+        state = draft.add_state(number, name)
         scores = {
             f"master-{each}": draft.chance.choice(("5", "10", "10", "100", "-5", "INFINITY"))
             for each in draft.scored
             if draft.is_likely(0.7)
         }
         if scores:
-            _pairs(
+            add_pairs(
                 ET.SubElement(state, "transient_attributes", id=str(number)),
                 "instance_attributes",
                 f"status-{number}",
@@ -118,29 +86,24 @@ def _finished(draft: Draft, **properties: str) -> ET.Element:
     return draft.cib
 
 
-def _pairs(owner: ET.Element, tag: str, name: str, pairs: Mapping[str, str]) -> None:
-    block = ET.SubElement(owner, tag, id=name)
-    for key, value in pairs.items():
-        ET.SubElement(block, "nvpair", id=f"{name}-{key}", name=key, value=value)
-
-
 def _meta(element: ET.Element, pairs: Mapping[str, str]) -> None:
-    if pairs:
-        _pairs(element, "meta_attributes", f"{element.get('id')}-meta", pairs)
+    add_pairs(element, "meta_attributes", f"{element.get('id')}-meta", pairs)
 
 
-def _primitive(draft: Draft, parent: ET.Element, name: str, *, role: bool = False, **meta: str) -> ET.Element:
+def _primitive(draft: ServiceDraft, parent: ET.Element, name: str, *, role: bool = False, **meta: str) -> ET.Element:
     kind = "Stateful" if role else "Dummy"
     element = ET.SubElement(parent, "primitive", {"id": name, "class": "ocf", "provider": "pacemaker", "type": kind})
     drawn = draft.chosen(
-        (0.08, "resource-stickiness", ("0", "1", "100", "INFINITY")),
-        (0.06, "priority", ("5", "10", "-5")),
-        (0.06, "target-role", ("Stopped", "Started")),
-        (0.04, "is-managed", ("false",)),
-        (0.05, "migration-threshold", ("1", "2")),
-        (0.05, "multiple-active", ("block", "stop_only", "stop_unexpected")),
-        (0.06, "allow-migrate", ("true",)),
-        (0.04, "critical", ("false",)),
+        (
+            (0.08, "resource-stickiness", ("0", "1", "100", "INFINITY")),
+            (0.06, "priority", ("5", "10", "-5")),
+            (0.06, "target-role", ("Stopped", "Started")),
+            (0.04, "is-managed", ("false",)),
+            (0.05, "migration-threshold", ("1", "2")),
+            (0.05, "multiple-active", ("block", "stop_only", "stop_unexpected")),
+            (0.06, "allow-migrate", ("true",)),
+            (0.04, "critical", ("false",)),
+        )
     )
     _meta(element, {**drawn, **meta})
     operations = ET.SubElement(element, "operations")
@@ -158,18 +121,18 @@ def _operation(operations: ET.Element, name: str, task: str, interval: str, **mo
     ET.SubElement(operations, "op", {"id": f"{name}-{task}-{interval}", "name": task, "interval": interval, **named})
 
 
-def _group(draft: Draft, parent: ET.Element, name: str, *, role: bool = False, size: int = 0) -> ET.Element:
+def _group(draft: ServiceDraft, parent: ET.Element, name: str, *, role: bool = False, size: int = 0) -> ET.Element:
     group = ET.SubElement(parent, "group", id=name)
     _meta(
         group,
-        draft.chosen((0.05, "target-role", ("Stopped",)), (0.08, "ordered", ("false",)), (0.08, "priority", ("7",))),
+        draft.chosen(((0.05, "target-role", ("Stopped",)), (0.08, "ordered", ("false",)), (0.08, "priority", ("7",)))),
     )
     for member in range(1, (size or draft.chance.choice((1, 2, 2, 3))) + 1):
         _primitive(draft, group, f"{name}m{member}", role=role)
     return group
 
 
-def _plain(draft: Draft, *, count: int = 1) -> None:
+def _plain(draft: ServiceDraft, *, count: int = 1) -> None:
     """Add primitives and groups beside the subject."""
     resources = draft.part("configuration/resources")
     for _ in range(count):
@@ -184,25 +147,27 @@ def _plain(draft: Draft, *, count: int = 1) -> None:
 
 
 def _clone(
-    draft: Draft, *, is_promotable: bool = False, is_unique: bool = False, is_of_group: bool = False, **meta: str
+    draft: ServiceDraft, *, is_promotable: bool = False, is_unique: bool = False, is_of_group: bool = False, **meta: str
 ) -> str:
     name = draft.name("c")
     clone = ET.SubElement(draft.part("configuration/resources"), "clone", id=name)
     drawn = draft.chosen(
-        (0.4, "interleave", ("true",)),
-        (0.3, "clone-max", ("1", "2", "3", "4")),
-        (0.2, "ordered", ("true",)),
-        (0.15, "notify", ("true",)),
-        (0.15, "clone-min", ("1", "2")),
-        (0.05, "target-role", ("Stopped", "Started", "Unpromoted") if is_promotable else ("Stopped", "Started")),
-        (0.04, "is-managed", ("false",)),
-        (0.1, "resource-stickiness", ("0", "100")),
+        (
+            (0.4, "interleave", ("true",)),
+            (0.3, "clone-max", ("1", "2", "3", "4")),
+            (0.2, "ordered", ("true",)),
+            (0.15, "notify", ("true",)),
+            (0.15, "clone-min", ("1", "2")),
+            (0.05, "target-role", ("Stopped", "Started", "Unpromoted") if is_promotable else ("Stopped", "Started")),
+            (0.04, "is-managed", ("false",)),
+            (0.1, "resource-stickiness", ("0", "100")),
+        )
     )
     if is_unique:
         drawn |= {"globally-unique": "true", "clone-node-max": draft.chance.choice(("1", "2", "2", "3"))}
     if is_promotable:
         drawn |= {"promotable": "true"} | draft.chosen(
-            (0.5, "promoted-max", ("2", "3")), (0.15, "promoted-node-max", ("2",))
+            ((0.5, "promoted-max", ("2", "3")), (0.15, "promoted-node-max", ("2",)))
         )
         draft.promotables.append(name)
     _meta(clone, {**drawn, **meta})
@@ -215,7 +180,7 @@ def _clone(
     return name
 
 
-def _ends(draft: Draft, prefers: Sequence[str] = ()) -> tuple[str, str] | None:
+def _ends(draft: ServiceDraft, prefers: Sequence[str] = ()) -> tuple[str, str] | None:
     names = [*draft.tops, *draft.tops, *draft.members]
     first = draft.chance.choice(prefers) if prefers and draft.is_likely(0.6) else draft.chance.choice(names)
     others = [each for each in names if not each.startswith(first) and not first.startswith(each)]
@@ -225,7 +190,7 @@ def _ends(draft: Draft, prefers: Sequence[str] = ()) -> tuple[str, str] | None:
     return (first, second) if draft.is_likely(0.5) else (second, first)
 
 
-def _colocation(draft: Draft, prefers: Sequence[str] = (), *, roles: float = 0.5) -> None:
+def _colocation(draft: ServiceDraft, prefers: Sequence[str] = (), *, roles: float = 0.5) -> None:
     ends = _ends(draft, prefers)
     if ends is None:
         return
@@ -238,7 +203,7 @@ def _colocation(draft: Draft, prefers: Sequence[str] = (), *, roles: float = 0.5
     ET.SubElement(draft.part("configuration/constraints"), "rsc_colocation", {"id": draft.name("col"), **pairs})
 
 
-def _order(draft: Draft, prefers: Sequence[str] = (), *, actions: float = 0.5) -> None:
+def _order(draft: ServiceDraft, prefers: Sequence[str] = (), *, actions: float = 0.5) -> None:
     ends = _ends(draft, prefers)
     if ends is None:
         return
@@ -254,7 +219,7 @@ def _order(draft: Draft, prefers: Sequence[str] = (), *, actions: float = 0.5) -
     ET.SubElement(draft.part("configuration/constraints"), "rsc_order", {"id": draft.name("ord"), **pairs})
 
 
-def _location(draft: Draft, prefers: Sequence[str] = (), **more: str) -> None:
+def _location(draft: ServiceDraft, prefers: Sequence[str] = (), **more: str) -> None:
     target = draft.chance.choice(prefers or draft.tops)
     pairs = {"rsc": target, "node": draft.chance.choice(draft.nodes), "score": draft.chance.choice(SCORES), **more}
     if target in draft.promotables and draft.is_likely(0.3):
@@ -262,7 +227,7 @@ def _location(draft: Draft, prefers: Sequence[str] = (), **more: str) -> None:
     ET.SubElement(draft.part("configuration/constraints"), "rsc_location", {"id": draft.name("loc"), **pairs})
 
 
-def _constraints(draft: Draft, prefers: Sequence[str] = (), *, count: Sequence[int] = (0, 1, 1, 2, 3)) -> None:
+def _constraints(draft: ServiceDraft, prefers: Sequence[str] = (), *, count: Sequence[int] = (0, 1, 1, 2, 3)) -> None:
     for _ in range(draft.chance.choice(count)):
         draft.chance.choice((_colocation, _colocation, _order, _order, _location))(draft, prefers)
 
@@ -343,9 +308,11 @@ def templates_and_tags(chance: Random) -> ET.Element:
     resources = draft.part("configuration/resources")
     template = ET.Element("template", {"id": "tpl", "class": "ocf", "provider": "pacemaker", "type": "Dummy"})
     resources.insert(0, template)
-    _meta(template, draft.chosen((0.3, "resource-stickiness", ("10", "200")), (0.2, "migration-threshold", ("1", "2"))))
+    _meta(
+        template, draft.chosen(((0.3, "resource-stickiness", ("10", "200")), (0.2, "migration-threshold", ("1", "2"))))
+    )
     operations = ET.SubElement(template, "operations")
-    _operation(operations, "tpl", "monitor", "15s", **draft.chosen((0.3, "on_fail", ON_FAIL)))
+    _operation(operations, "tpl", "monitor", "15s", **draft.chosen(((0.3, "on_fail", ON_FAIL),)))
     _plain(draft, count=chance.choice((2, 3)))
     for _ in range(chance.choice((0, 1, 1))):
         _clone(draft, is_of_group=draft.is_likely(0.3))
@@ -400,9 +367,7 @@ def resource_sets(chance: Random) -> ET.Element:
             if not taken:
                 break
             each = ET.SubElement(constraint, "resource_set", id=f"{name}-{number}")
-            for key, value in draft.chosen(
-                (0.6, "sequential", ("true", "false")),
-            ).items():
+            for key, value in draft.chosen(((0.6, "sequential", ("true", "false")),)).items():
                 each.set(key, value)
             if tag == "rsc_order" and draft.is_likely(0.3):
                 each.set("require-all", "false")
@@ -423,11 +388,11 @@ def utilization(chance: Random) -> ET.Element:
         _clone(draft, is_promotable=draft.is_likely(0.3), is_of_group=draft.is_likely(0.3))
     for primitive in draft.part("configuration/resources").findall(".//primitive[@class='ocf']"):
         if draft.is_likely(0.8):
-            _pairs(primitive, "utilization", f"{primitive.get('id')}-use", {"memory": str(chance.randint(1, 4))})
+            add_pairs(primitive, "utilization", f"{primitive.get('id')}-use", {"memory": str(chance.randint(1, 4))})
     _constraints(draft)
     cib = _finished(draft, **{"placement-strategy": chance.choice(("utilization", "minimal", "balanced"))})
     for node in cib.findall("configuration/nodes/node"):
-        _pairs(node, "utilization", f"nodes-{node.get('id')}-use", {"memory": str(chance.randint(2, 8))})
+        add_pairs(node, "utilization", f"nodes-{node.get('id')}-use", {"memory": str(chance.randint(2, 8))})
     return cib
 
 
@@ -476,7 +441,7 @@ def failures(chance: Random) -> ET.Element:
             if draft.is_likely(0.2) and (task in ("start", "stop") or primitive.get("type") == "Stateful"):
                 _operation(operations, name, task, "0", on_fail=chance.choice(kinds))
         drawn = draft.chosen(
-            (0.5, "migration-threshold", ("1", "2", "3")), (0.4, "failure-timeout", ("60s", "5s", "1d"))
+            ((0.5, "migration-threshold", ("1", "2", "3")), (0.4, "failure-timeout", ("60s", "5s", "1d")))
         )
         block = primitive.find("meta_attributes")
         if block is None and drawn:
@@ -493,24 +458,9 @@ def _services(cib: ET.Element) -> list[ET.Element]:
     ]
 
 
-def _forget(cib: ET.Element, names: set[str | None]) -> None:
-    """Remove every constraint that names what is gone, and its place in tags."""
-    constraints = cib.find("configuration/constraints")
-    assert constraints is not None
-    for constraint in list(constraints):
-        named = {each.get(key) for each in constraint.iter() for key in ("rsc", "with-rsc", "first", "then", "id")}
-        if named & names:
-            constraints.remove(constraint)
-    for tag in cib.findall("configuration/tags/tag"):
-        for reference in tag.findall("obj_ref"):
-            if reference.get("id") in names:
-                tag.remove(reference)
-
-
 def _remove(cib: ET.Element, chance: Random) -> None:
     parents = [each for each in cib.findall("configuration/resources//group") if len(each.findall("primitive")) > 1]
-    resources = cib.find("configuration/resources")
-    assert resources is not None
+    resources = part(cib, "configuration/resources")
     services = _services(cib)
     if parents and chance.random() < 0.5:
         parent = chance.choice(parents)
@@ -520,25 +470,24 @@ def _remove(cib: ET.Element, chance: Random) -> None:
     else:
         return
     parent.remove(gone)
-    _forget(cib, {each.get("id") for each in gone.iter() if each.tag in ("primitive", "group", "clone")})
+    forget(cib, gone)
 
 
 def _rename(cib: ET.Element, chance: Random) -> None:
     primitives = [each for each in cib.findall("configuration/resources//primitive") if each.get("class") != "stonith"]
     if primitives:
         renamed = chance.choice(primitives)
-        _forget(cib, {renamed.get("id")})
+        forget(cib, renamed)
         renamed.set("id", f"{renamed.get('id')}x")
 
 
 def _into_clone(cib: ET.Element, chance: Random) -> None:
     inside = [each for each in _services(cib) if each.tag in ("primitive", "group")]
-    resources = cib.find("configuration/resources")
-    assert resources is not None
+    resources = part(cib, "configuration/resources")
     if inside:
         chosen = chance.choice(inside)
         resources.remove(chosen)
-        _forget(cib, {chosen.get("id"), *(each.get("id") for each in chosen.iter("primitive"))})
+        forget(cib, chosen)
         clone = ET.SubElement(resources, "clone", id=f"{chosen.get('id')}-clone")
         if chance.random() < 0.3:
             _meta(clone, {"globally-unique": "true", "clone-node-max": chance.choice(("1", "2"))})
@@ -548,13 +497,12 @@ def _into_clone(cib: ET.Element, chance: Random) -> None:
 def _into_group(cib: ET.Element, chance: Random) -> None:
     groups = [each for each in _services(cib) if each.tag == "group"]
     primitives = [each for each in _services(cib) if each.tag == "primitive"]
-    resources = cib.find("configuration/resources")
-    assert resources is not None
+    resources = part(cib, "configuration/resources")
     if not primitives:
         return
     chosen = chance.choice(primitives)
     resources.remove(chosen)
-    _forget(cib, {chosen.get("id")})
+    forget(cib, chosen)
     group = chance.choice(groups) if groups else ET.SubElement(resources, "group", id="gx")
     places = [index for index, each in enumerate(group) if each.tag == "primitive"]
     group.insert(chance.choice(places) if places and chance.random() < 0.5 else len(group), chosen)
@@ -562,8 +510,7 @@ def _into_group(cib: ET.Element, chance: Random) -> None:
 
 def _out_of_group(cib: ET.Element, chance: Random) -> None:
     groups = [each for each in cib.findall("configuration/resources//group") if len(each.findall("primitive")) > 1]
-    resources = cib.find("configuration/resources")
-    assert resources is not None
+    resources = part(cib, "configuration/resources")
     if groups:
         group = chance.choice(groups)
         chosen = chance.choice(group.findall("primitive"))
@@ -587,16 +534,9 @@ def _change_clone(cib: ET.Element, chance: Random) -> None:
     if not clones:
         return
     clone = chance.choice(clones)
-    block = clone.find("meta_attributes")
-    if block is None:
-        block = ET.Element("meta_attributes", id=f"{clone.get('id')}-meta")
-        clone.insert(0, block)
     pairs = (("clone-max", "1"), ("clone-max", "2"), ("clone-node-max", "1"), ("globally-unique", "true"))
     name, value = chance.choice((*pairs, ("globally-unique", "false"), ("promotable", "false"), ("promoted-max", "1")))
-    for pair in block.findall("nvpair"):
-        if pair.get("name") == name:
-            block.remove(pair)
-    ET.SubElement(block, "nvpair", id=f"{block.get('id')}-{name}", name=name, value=value)
+    set_meta(clone, name, value)
 
 
 EVENTS: tuple[Event, ...] = (

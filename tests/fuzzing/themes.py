@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 
 from haclusterd.model.records import dataclass
 from tests.fuzzing import rare_nodes, rare_resources
-from tests.fuzzing.random_cibs import Event
+from tests.fuzzing.drafts import Event
 
 COMMON = "common"
 
