@@ -6,56 +6,45 @@
     cluster.until(lambda: cluster.runs_once("db"), within_ms=6000)
 
 Every method that changes something acts at the present virtual instant; only `run_for` and `until` let time pass. A
-rule that is broken on the way raises `ViolationError`.
+rule that is broken on the way raises `ViolationError`. What may be asked of a cluster is in `facts.py`.
 """
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 from haclusterd.cib import codec
-from haclusterd.cib.codec import FEATURE_LEVEL
 from haclusterd.cib.commands import ChangeConfiguration, ChangeMembers, Command, Edit, Envelope
 from haclusterd.cib.recovery import asking_what_runs, folded, status_of_the_one_left
-from haclusterd.model.cluster import Cib, Member, NodeState
+from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.configuration import Configuration
-from haclusterd.model.fencing import FenceAction
-from haclusterd.model.graph import Plan
 from haclusterd.model.ids import Incarnation, NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.records import dataclass, replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
-from haclusterd.model.timing import Timing, derive
-from haclusterd.ports.agents import AgentCall
-from haclusterd.protocol.pacer_page import PacerPage
+from haclusterd.model.timing import derive
 from haclusterd.raft.identity import adopt_machine, create_identity, require_identity
 from haclusterd.raft.recovery import INITIAL_INDEX, LogRead, begin_log, read_log
-from haclusterd.scheduler.model.plan_cache import PlanCache
-from haclusterd.scheduler.schedule import schedule
 from haclusterd.simulator.brain import BrainProcess, Surroundings
-from haclusterd.simulator.checks import expectations
-from haclusterd.simulator.checks.activities import Activities, Activity, Begun, activity_of
+from haclusterd.simulator.checks.activities import Activities, Activity, Begun
 from haclusterd.simulator.checks.checker import Checker, ViolationError
-from haclusterd.simulator.checks.checkers import Checkers
 from haclusterd.simulator.checks.checkers_of_alerts import AlertsArriveInOrder
 from haclusterd.simulator.checks.checkers_of_copies import NeverTwoActive
-from haclusterd.simulator.checks.checkers_of_devices import judges_of_devices, unequal_claims
+from haclusterd.simulator.checks.checkers_of_devices import judges_of_devices
 from haclusterd.simulator.checks.checkers_of_notifications import InstancesAreNotified
 from haclusterd.simulator.checks.checkers_of_the_dead import FenceAgentsActInTime, TheDeadAreFencedFirst
 from haclusterd.simulator.checks.coverage import Coverage
 from haclusterd.simulator.checks.folding import SharedFolding
-from haclusterd.simulator.disabled_rules import seen_by
+from haclusterd.simulator.facts import ClusterFacts
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import AgentFates, HostAgents, Manners
+from haclusterd.simulator.hosts.agents import Manners
 from haclusterd.simulator.hosts.alert_agents import AlertFates, DeliveredAlert
 from haclusterd.simulator.hosts.clocks import EPOCH_MS
 from haclusterd.simulator.hosts.fence_devices import PowerSwitch
 from haclusterd.simulator.hosts.hosts import Boot, Host
-from haclusterd.simulator.hosts.network import Datagrams, Network, Streams
+from haclusterd.simulator.hosts.network import Datagrams, Streams
 from haclusterd.simulator.hosts.pacers import PacerProcess
-from haclusterd.simulator.hosts.planner import PlannerManners, Scheduler
-from haclusterd.simulator.hosts.truth import Truth, maker
+from haclusterd.simulator.hosts.planner import PlannerManners
 from haclusterd.simulator.hosts.world import MS, Life, World
 
 CLUSTER_UUID = "5f3c1e0a-0000-4000-8000-000000000001"
@@ -107,27 +96,23 @@ def successor_of(cib: Cib) -> Cib:
     return Cib(configuration=asking_what_runs(cib.configuration), version=version)
 
 
-class Cluster:
+class Cluster(ClusterFacts):
     """A simulated cluster with every checker looking on."""
 
     def __init__(self, seed: int = 1, shape: Shape = Shape(), rules: SafetyRules = ALL_RULES) -> None:
-        self.world = World(seed)
+        names = tuple(NodeName(f"n{number + 1}") for number in range(shape.nodes))
+        timing = derive(shape.node_timeout_ms, shape.brain_timeout_ms)
+        super().__init__(World(seed), names, timing, links=shape.links, rules=rules)
         self.shape = shape
-        self.rules = rules
-        self.names = tuple(NodeName(f"n{number + 1}") for number in range(shape.nodes))
-        self.witnesses = self.names[shape.nodes - shape.witnesses :]
-        self.timing: Timing = derive(shape.node_timeout_ms, shape.brain_timeout_ms)
-        self.truth = Truth(self.world)
-        self.network = Network(self.world, shape.links)
+        self.witnesses = names[shape.nodes - shape.witnesses :]
         self.datagrams = Datagrams(self.network)
         self.streams = Streams(self.network, silence_ms=4 * self.timing.election_min_ms)
-        self.fates = AgentFates(self.world.chance("agents"))
         self.usual_manners = Manners()
         """How agents behave where no fault has them behave otherwise."""
         drifts = self.world.chance("drift")
-        self.hosts = {name: Host(self.world, self.truth, name, drift_ppm=shape.drift(drifts)) for name in self.names}
+        for name in names:
+            self.hosts[name] = Host(self.world, self.truth, name, drift_ppm=shape.drift(drifts))
         self.switch = PowerSwitch(self.world, self.hosts)
-        self.checkers = Checkers(self)
         self.truth.show_to(self.checkers)
         self.coverage = Coverage(self, log := self.checkers.log)
         """What this run exercises."""
@@ -135,26 +120,14 @@ class Cluster:
         """What begins, for faults that wait for it."""
         self.alerts_judge = AlertsArriveInOrder(self, log)
         self.checkers.add(self.coverage, self.activities, self.alerts_judge, *self._judges())
-        self.installing: set[NodeName] = set()
-        """Nodes that read a snapshot which another node has sent."""
-        self._asked: set[RequestId] = set()
-        """Changes of the configuration or the members that an administrator waits for."""
-        self.scheduler: Scheduler = partial(schedule, cache=PlanCache())
-        """What the controllers plan with; a scenario may put a worse one in its place."""
         self.planners = PlannerManners()
         """How long the controllers' plans take, and whether they come at all."""
         self.may_crash: Callable[[NodeName, Exception], bool] = lambda _node, _error: False
         """Whether the scenario expects a daemon to crash."""
-        self.feature_levels: dict[NodeName, int] = {}
-        """What is installed on a node, as the level that it reads, where that is older than the newest."""
-        self._keeps_all_rules = rules == ALL_RULES
         self._requests = self._clusters = 0
         self.is_being_repaired = False
         """A person is at work on what is left of it."""
         self._read_from: Configuration | None = None
-        self.fastest = self.slowest = self.timing
-        """With the least and the greatest node-timeout that was in force up to now."""
-        self._plan_asked, self._plan_was_empty = (0, 0), False
         self._surroundings = Surroundings(
             world=self.world,
             members=self._first_members(),
@@ -166,7 +139,7 @@ class Cluster:
             truth=self.truth,
             checkers=self.checkers,
             alert_fates=AlertFates(self.world.chance("alert agents")),
-            scheduler=self._schedule,
+            scheduler=self.plan,
             planners=self.planners,
             folding=SharedFolding(),
             may_crash=self._may_crash,
@@ -322,17 +295,10 @@ class Cluster:
             return PacerProcess(host, boot, self.datagrams, self.rules, self._lease_published)
 
         def start_brain(boot: Boot) -> BrainProcess:
-            return BrainProcess(around, host, boot, self._agents_of(host, boot))
+            return BrainProcess(around, host, boot, self.agents_of(host, boot))
 
         host.pacer.start = start_pacer
         host.brain.start = start_brain
-
-    def _schedule(self, cib: Cib, now: WallTime) -> Plan:
-        cib = cib.as_in_force()
-        return self.scheduler(cib if self._keeps_all_rules else seen_by(self.rules, cib), now)
-
-    def _agents_of(self, host: Host, boot: Boot) -> HostAgents:
-        return HostAgents(self.world, self.truth, self.fates, host.name, boot)
 
     def _may_crash(self, node: NodeName, error: Exception) -> bool:
         return self.may_crash(node, error)
@@ -366,7 +332,7 @@ class Cluster:
     def until_settled(self, within_ms: int, what: str) -> int:
         """Let time pass until nothing is left to be done, looking ten times in a second; return after how many ms."""
         began_us = self.world.now_us
-        while (objection := self.objection()) or not self._is_plan_empty():
+        while (objection := self.objection()) or not self.is_plan_empty():
             if self.world.now_us - began_us >= within_ms * MS:
                 raise NotReachedError(f"{what} ({objection or 'the plan is not empty'})", within_ms)
             self.world.run_until(self.world.now_us + LOOK_US)
@@ -409,12 +375,12 @@ class Cluster:
         wall = WallTime(EPOCH_MS + self.world.now_ms)
         envelope = Envelope(RequestId(f"administrator-{self._requests}"), ADMINISTRATOR, wall, command)
         if isinstance(command, ChangeConfiguration | ChangeMembers):
-            self._asked.add(envelope.request)
+            self.awaited.add(envelope.request)
         self._propose(envelope)
 
     def _propose(self, envelope: Envelope) -> None:
         if envelope.request in self.cib.requests.get(ADMINISTRATOR, ()):
-            self._asked.discard(envelope.request)
+            self.awaited.discard(envelope.request)
             return
         for name in self.names:
             process = self.hosts[name].brain.process
@@ -569,7 +535,7 @@ class Cluster:
 
     def upgrade(self, node: NodeName) -> None:
         """Install on a node a version that reads what the cluster uses, where it has an older one."""
-        if self._reads_less(node):
+        if self.reads_less(node):
             self.feature_levels[node] = self.cib.feature_level
             self.reload_brain(node)
 
@@ -577,203 +543,3 @@ class Cluster:
         """Let a service die where it runs."""
         for node in self.truth.active_nodes(ResourceId(resource)):
             self.truth.service_ends(node, ResourceId(resource))
-
-    # -- what is the case -------------------------------------------------------------------------------------------
-
-    @property
-    def cib(self) -> Cib:
-        """Return the newest CIB that was applied anywhere."""
-        return self.checkers.log.newest
-
-    def brain_of(self, node: str) -> BrainProcess:
-        """Return the process that is a node's daemon now."""
-        process = self.hosts[NodeName(node)].brain.process
-        assert isinstance(process, BrainProcess), f"{node} has no brain"
-        return process
-
-    def state(self, node: str) -> NodeState:
-        """Return what the cluster last decided about a node."""
-        return self.cib.status.nodes[NodeName(node)].state
-
-    def states(self) -> dict[NodeName, NodeState]:
-        """Return what the cluster last decided about each node."""
-        return {name: status.state for name, status in self.cib.status.nodes.items()}
-
-    def all_online(self) -> bool:
-        """Tell whether the CIB has every node online."""
-        return len(self.cib.status.nodes) == len(self.names) and set(self.states().values()) == {NodeState.ONLINE}
-
-    def dc(self) -> NodeName:
-        """Return the designated controller."""
-        controller = self.cib.status.controller
-        assert controller is not None, "there is no DC yet"
-        return controller.node
-
-    def others(self, *nodes: str) -> list[NodeName]:
-        """Return the nodes that are not these."""
-        return [name for name in self.names if name not in nodes]
-
-    def node_of(self, resource: str) -> NodeName:
-        """Return where a service runs; it must run on one node."""
-        (node,) = self.truth.active_nodes(ResourceId(resource))
-        return node
-
-    def runs_once(self, *resources: str) -> bool:
-        """Tell whether these services run on one node each."""
-        return all(len(self.truth.active_nodes(ResourceId(resource))) == 1 for resource in resources)
-
-    def has_open_orders(self) -> bool:
-        """Tell whether anything is ordered and not yet answered."""
-        status = self.cib.status
-        return bool(status.fence_orders) or any(node.orders for node in status.nodes.values())
-
-    def is_up_to_date(self, node: NodeName) -> bool:
-        """Tell whether a daemon runs there, knows all that was ever applied, and has joined."""
-        process = self.hosts[node].brain.process
-        if not isinstance(process, BrainProcess) or not process.life.is_running or process.shown is None:
-            return False
-        is_joined = self.cib.status.nodes[node].incarnation == process.incarnation
-        return is_joined and process.shown.index == self.cib.index
-
-    def is_settled(self) -> bool:
-        """Tell whether nothing is left to be done: all is online, nothing ordered, and the scheduler's plan empty."""
-        return not self.objection() and self._is_plan_empty()
-
-    def objection(self) -> str:
-        """Say what is not yet as it should be, by the facts of the hosts and the configuration; empty when all is."""
-        if not self.all_online():
-            return f"not all online: {({name: str(state) for name, state in self.states().items()})}"
-        if self.has_open_orders():
-            return "something is ordered and not yet answered"
-        for name in self.names:
-            if not self.is_up_to_date(name):
-                return f"{name} is not up to date"
-        unfree = unequal_claims(self.cib, self.truth.devices)
-        return unfree or expectations.objection(self.cib, self.truth)
-
-    def under_way(self) -> dict[Activity, list[Begun]]:
-        """Return everything that takes a while and is in the middle of it now."""
-        found: dict[Activity, list[Begun]] = {}
-        for begun in (*self._agents_under_way(), *self._changes_under_way()):
-            found.setdefault(begun.activity, []).append(begun)
-        return found
-
-    def _agents_under_way(self) -> Iterator[Begun]:
-        for name in self.names:
-            host = self.hosts[name]
-            for running in () if host.boot is None else self._agents_of(host, host.boot).records():
-                activity = None if running.is_ended else activity_of(running.call, self.checkers.log)
-                if activity is not None:
-                    yield Begun(activity, name)
-
-    def _changes_under_way(self) -> Iterator[Begun]:
-        for order in self.cib.status.fence_orders.values():
-            activity = Activity.UNFENCE if order.action is FenceAction.ON else Activity.FENCE
-            yield Begun(activity, order.executor, order.target)
-        controller = self.cib.status.controller
-        where = self.names[0] if controller is None else controller.node
-        if self._asked:
-            yield Begun(Activity.CONFIGURATION, where)
-        for name in sorted(self.installing):
-            yield Begun(Activity.SNAPSHOT, name)
-        for name, status in self.cib.status.nodes.items():
-            if name in self.names and self.incarnation_at(name) not in (None, status.incarnation):
-                yield Begun(Activity.JOIN, name)
-            if status.membership < self.cib.membership.version and status.state is NodeState.ONLINE:
-                yield Begun(Activity.MEMBERS, name)
-
-    def _wall_of_controller(self) -> WallTime:
-        """Return the time at which the DC plans: failures expire by its clock, right or wrong."""
-        controller = self.cib.status.controller
-        if controller is None:
-            return WallTime(EPOCH_MS + self.world.now_ms)
-        return self.hosts[controller.node].wall.now()
-
-    def _is_plan_empty(self) -> bool:
-        """Ask the scheduler, at most once for each CIB and half second."""
-        asked = (self.cib.index, self.world.now_ms // 500)
-        if self._plan_asked != asked:
-            self._plan_asked = asked
-            plan = self._schedule(self.cib, self._wall_of_controller())
-            self._plan_was_empty = not plan.graph.actions
-        return self._plan_was_empty
-
-    def is_well(self, node: NodeName) -> bool:
-        """Tell whether a node is well, hears a majority of the voters, and is heard by one that hears everybody.
-
-        Then there is no reason to declare it lost. What members without a vote hear counts for nothing (safety.md §4).
-        The one that hears everybody has to be online: a voter whose join is held cannot be the DC.
-        """
-        long_us = (self.slowest.one_way_ms + 2000) * MS
-        short_us = self.fastest.node_timeout_ms * MS
-        hosts, network = self.hosts, self.network
-        is_disk_hanging = hosts[node].disk.sync_us[1] >= self.timing.brain_timeout_ms * MS
-        if hosts[node].calm_us() < long_us or is_disk_hanging or self._reads_less(node):
-            return False
-        voters = self.cib.voters()
-        heard = [
-            voter
-            for voter in voters
-            if voter != node and min(hosts[voter].calm_us(), network.calm_us(node, voter)) >= long_us
-        ]
-        if 2 * (len(heard) + (node in voters)) <= len(voters):
-            return False
-        for voter in heard:
-            if self.cib.status.nodes[voter].state is not NodeState.ONLINE:
-                continue
-            rest = [name for name in self.names if name not in (node, voter)]
-            calm = {name: min(hosts[name].calm_us(), network.calm_us(name, voter)) for name in rest}
-            if all(span >= long_us or 0 <= span < short_us for span in calm.values()):
-                return True
-        return False
-
-    def _reads_less(self, node: NodeName) -> bool:
-        """Tell whether the version that is installed on a node may not join."""
-        return self.feature_levels.get(node, FEATURE_LEVEL) < self.cib.feature_level
-
-    # -- what checkers ask ------------------------------------------------------------------------------------------
-
-    def incarnation_at(self, node: NodeName) -> Incarnation | None:
-        """See `Scene.incarnation_at`."""
-        process = self.hosts[node].brain.process
-        return process.incarnation if isinstance(process, BrainProcess) and process.life.is_alive else None
-
-    def applied_at(self, node: NodeName) -> Cib | None:
-        """See `Scene.applied_at`."""
-        process = self.hosts[node].brain.process
-        return process.shown if isinstance(process, BrainProcess) else None
-
-    def lease_left_ms(self, node: NodeName) -> int:
-        """See `Scene.lease_left_ms`."""
-        boot, incarnation = self.hosts[node].boot, self.incarnation_at(node)
-        if boot is None or incarnation is None:
-            return -1
-        return PacerPage(boot.page).lease_until(incarnation.token) - boot.clock.now()
-
-    def is_at_work(self, node: NodeName) -> bool:
-        """See `Scene.is_at_work`."""
-        process = self.hosts[node].brain.process
-        return process is not None and process.is_at_work
-
-    def is_hidden_from(self, node: NodeName, call: AgentCall) -> bool:
-        """See `Scene.is_hidden_from`."""
-        resource = call.resource
-        return self.truth.is_active(node, resource) and not self.truth.is_known_to(maker(call), node, resource)
-
-    def services_on(self, node: NodeName) -> tuple[ResourceId, ...]:
-        """See `Scene.services_on`."""
-        return self.truth.services_on(node)
-
-    def agents_at_work(self, node: NodeName, resource: ResourceId) -> tuple[AgentCall, ...]:
-        """See `Scene.agents_at_work`."""
-        host = self.hosts[node]
-        return () if host.boot is None else self._agents_of(host, host.boot).at_work(resource)
-
-    def stood_us(self, node: NodeName, since_us: int) -> int:
-        """See `Scene.stood_us`."""
-        return self.hosts[node].stood_us(since_us)
-
-    def boot_runs(self, node: NodeName, boot_id: str) -> bool:
-        """See `Scene.boot_runs`."""
-        boot = self.hosts[node].boot
-        return boot is not None and boot.boot_id == boot_id
