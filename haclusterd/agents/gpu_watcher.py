@@ -288,8 +288,8 @@ class Watcher:
             self.sweep.take(item)
 
     def _take_event(self, item: dict[str, Any]) -> None:
-        is_deaf = "deaf" in item
-        self.events_due = NEVER if is_deaf else time.monotonic() + self.settings["events_timeout_s"]
+        has_ended = "ended" in item
+        self.events_due = NEVER if has_ended else time.monotonic() + self.settings["events_timeout_s"]
         if "xid" in item:
             at = time.clock_gettime(time.CLOCK_MONOTONIC)
             self._take_xids([kernel_log.Xid(kernel_log.bus_of(item["bus"]), item["xid"], at, "")])

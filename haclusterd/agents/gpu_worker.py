@@ -10,7 +10,7 @@ questions come as lines of standard input, until that ends, and each answer ends
 
 With `--serve` a thread of it waits for the driver's events: {"events": {"ready": N}} when it listens to N devices,
 {"events": {"bus": ..., "xid": ...}} for each error as it happens, {"events": {}} every few seconds, so that its silence
-is seen, and {"events": {"deaf": CODE}} when it has ended. One process for both, because the library alone takes 20 MB
+is seen, and {"events": {"ended": CODE}} when it has ended. One process for both, because the library alone takes 20 MB
 of each. A device whose events cannot be had is left out: the kernel log says the same.
 
 It names each device before it touches it, because a call into a wedged driver takes 45 s or never returns. It writes
@@ -367,7 +367,7 @@ class Events:
                 except nvml.NVMLError as error:
                     if error.value != TIMEOUT:
                         # A lost device ends the set; the next sweep begins another one.
-                        tell(events={"deaf": int(error.value)})
+                        tell(events={"ended": int(error.value)})
                         break
                     waits += 1
                     if waits % EVENTS_WAITS == 0:

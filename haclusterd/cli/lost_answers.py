@@ -2,7 +2,7 @@
 
 What was proposed may be committed without it. So the daemon is asked once it is back, or another one behind the same
 socket: which versions of the configuration the same person has made since. A majority confirms that the answer is the
-newest. Waiting ends after PATIENCE_S, and then it is not known.
+newest. Waiting ends after TIMEOUT_S, and then it is not known.
 """
 
 import time
@@ -19,7 +19,7 @@ from haclusterd.verbs.verb import Permission
 
 LOST = ("DISCONNECTED", "OUTCOME_UNKNOWN")
 _NOT_YET = ("DISCONNECTED", "NOT_RUNNING", "TRY_AGAIN", "NO_QUORUM")
-PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
 PAUSE_S = 0.25
 NEWEST = 20
 """Versions that are looked through."""
@@ -64,8 +64,8 @@ def _others(response: Response) -> tuple[ShownReport, ...]:
 def _asked(
     client: CommandClient, verb: str, arguments: Mapping[str, Json], sleep: Callable[[float], None]
 ) -> Json:
-    """Ask until somebody answers, or the patience is over."""
-    left_s = PATIENCE_S
+    """Ask until somebody answers, or the time is over."""
+    left_s = TIMEOUT_S
     while True:
         answer = client.call(Request("lost", verb, arguments, Options(is_consistent=True)), lambda _: None)
         if not any(each.code in _NOT_YET for each in answer.reports):

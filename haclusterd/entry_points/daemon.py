@@ -129,7 +129,7 @@ RUNTIME_FILES_EVERY_S = 1.0
 RAFT_SILENT_S = 2.0
 """A Raft thread that shows no life for so long is not vouched for."""
 WATCH_VARIABLE = "HACLUSTERD_GPU_WATCH"
-"""Settings of the watcher of GPUs as JSON, in development only: the lab has its own kernel log, and no patience."""
+"""Settings of the watcher of GPUs as JSON, in development only: the lab has its own kernel log, and shorter times."""
 WATCHDOG_VARIABLE = "WATCHDOG_USEC"
 WHILE_NOBODY_FEEDS_US = 120_000_000
 """The service manager's watchdog while a new image starts, or this process ends."""

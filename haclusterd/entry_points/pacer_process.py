@@ -84,7 +84,7 @@ def say(line: str, priority: int = syslog.LOG_INFO) -> None:
 
 
 class PacerProcess:
-    """The machine and its hands. `directory` is locked by the caller."""
+    """The machine with its sockets, its page and the watchdog device. `directory` is locked by the caller."""
 
     def __init__(
         self, directory: Path, *, is_first: bool, device: WatchdogDevice | None = None,

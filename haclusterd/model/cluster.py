@@ -215,7 +215,7 @@ class StagedPart:
 
 @dataclass(frozen=True, slots=True)
 class HistoryMark:
-    """Where the long memory of all nodes stands (`model.history_chain`)."""
+    """How far the history of all nodes goes (`model.history_chain`)."""
 
     digest: str = ""
     """The newest link of the chain."""

@@ -1,4 +1,4 @@
-"""The chained digest of the long memory: what two nodes compare to know that they remember the same.
+"""The chained digest of the history: what two nodes compare to know that theirs are the same.
 
 Each log entry that left rows has a link: the digest of the link before it and of what its rows say. Who knows one link
 therefore knows whether everything before it is right, no matter who hands it over. The newest link is in the CIB,

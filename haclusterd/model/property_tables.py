@@ -21,8 +21,8 @@ CLUSTER_PROPERTIES: tuple[Row, ...] = (
     Row("maintenance-mode", ValueType.BOOLEAN, "false", "Leave all resources alone."),
     Row("start-failure-is-fatal", ValueType.BOOLEAN, "true", "One failed start bans the resource from the node."),
     Row("enable-startup-probes", ValueType.BOOLEAN, "true",
-        "Ask every node that joins what already runs there. With false nobody looks for what other hands started; what "
-        "the cluster itself may have left running is asked about all the same.", since=3),
+        "Ask every node that joins what already runs there. With false nobody looks for what was started without the "
+        "cluster; what the cluster itself may have left running is asked about all the same.", since=3),
     Row("stop-all-resources", ValueType.BOOLEAN, "false", "Stop everything."),
     Row("stop-removed-resources", ValueType.BOOLEAN, "true", "Stop resources that are no longer configured.",
         aliases=("stop-orphan-resources",)),

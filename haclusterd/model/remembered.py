@@ -1,4 +1,4 @@
-"""What is remembered of the past: rows, versions, and what one node's long memory holds of them.
+"""What is remembered of the past: rows, versions, and what one node's history holds of them.
 
 The rows of one log entry are what its changes were; equal on every node. (`model.history` is another thing: what is
 known of operations that ran, for deciding what to do next.)

@@ -1,4 +1,4 @@
-"""The long memory of one node: what happened, by log index, for people (safety.md §7, "History").
+"""The history of one node: what happened, by log index, for people (safety.md §7, "History").
 
 Contract:
 

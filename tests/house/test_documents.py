@@ -38,6 +38,15 @@ def test_links_lead_somewhere(path: Path) -> None:
     assert [link for link in links if not (path.parent / link).exists()] == []
 
 
+def test_every_page_is_linked_from_another_one() -> None:
+    linked = set()
+    for path in SHOWING:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose(path)):
+            target = (path.parent / link).resolve()
+            linked |= {target} if target != path else set()
+    assert [named(path) for path in SHOWING if path not in linked] == ["README.md"]
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=named)
 def test_files_that_are_named_exist(path: Path) -> None:
     quoted = re.findall(rf"`((?:{'|'.join(ROOMS)})/[\w./-]+)`", prose(path))

@@ -1,7 +1,7 @@
 """A line from a person at a terminal, by prompt_toolkit: menus of what may come next, history, several lines.
 
-This is the only door to that library, and it is opened for an interactive terminal alone: it takes longer to import
-than all the rest of `crm`.
+Nothing else imports that library, and this module is imported for an interactive terminal alone: it takes longer to
+import than all the rest of `crm`.
 """
 
 from collections.abc import Callable, Iterable

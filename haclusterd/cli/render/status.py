@@ -229,7 +229,7 @@ def state_cell(resource: ShownResource) -> Cell:
 
 
 def management_note(resource: ShownResource) -> str:
-    """Say what keeps the cluster's hands off a resource; empty: nothing."""
+    """Say why the cluster leaves a resource alone; empty when it does not."""
     notes = []
     if not resource.is_managed:
         notes.append("unmanaged")

@@ -26,7 +26,7 @@ class InstanceState(StrEnum):
     STARTING = "starting"
     STOPPING = "stopping"
     FAILED = "failed"
-    """Its newest result is a failure; what it does is anybody's guess."""
+    """Its newest result is a failure; what it does is not known."""
     BLOCKED = "blocked"
     """Its stop failed and the node was not fenced."""
     UNVERIFIED = "unverified"

@@ -1,4 +1,4 @@
-"""Which resources the administrator has taken out of the cluster's hands on one node.
+"""Which resources the administrator has taken out of the cluster's control on one node.
 
 Source: Pacemaker Explained, "Resource Meta-Attributes" (`is-managed`, `maintenance`), "Cluster Options"
 (`maintenance-mode`), "Node attributes" (`maintenance`). The answer is the scheduler's: a caller that must decide

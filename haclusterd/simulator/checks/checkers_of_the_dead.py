@@ -1,7 +1,7 @@
 """What hosts that died had on them, by the hosts' own facts: nobody starts it before the death is in the log.
 
-`NoRecoveryBeforeFence` asks the CIB what a lost node may hold, and is as blind as the CIB is: what the CIB forgets, it
-does not miss. Here the hosts say what ran on them, or was being started, when they died.
+`NoRecoveryBeforeFence` asks the CIB what a lost node may hold, so it does not see what the CIB forgets. Here the hosts
+say what ran on them, or was being started, when they died.
 """
 
 from haclusterd.cib.commands import Fenced, IssueFence, Join, Leaving, Lost

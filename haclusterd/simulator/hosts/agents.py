@@ -36,11 +36,11 @@ ACTIONS = ("start", "stop", "monitor", "promote", "demote", "migrate_to", "migra
 FIXED = ("size", CALLED)
 """Parameters that change by a restart alone, also where agents can reload."""
 EXIT_NOTICE_US = 300
+"""From a process's exit to the daemon's event."""
 JOBS = ("start", "stop")
 """Actions of units that outlive the process that asked for them."""
 UNIT_LOOK_US = 20 * MS
 """Between two looks at a unit that is not at rest."""
-"""From a process's exit to the daemon's event."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ REPOSITORY = Path(__file__).parents[3]
 ALL = [(level, command) for level in (ROOT, *LEVELS) for command in level.commands]
 IDS = [f"{level.name}.{command.name}" for level, command in ALL]
 ADDED: dict[str, tuple[str, ...]] = {"file": ("text", "source"), "target": (), "cib": ("text", "source"), "follow": ()}
+"""Words that `crm` turns into other arguments."""
 OF_CRM: dict[str, dict[str, tuple[str, ...]]] = {
     "filter": {"program": ()}, "graph": {"language": (), "picture": ()}, "simulate": {"words": ()},
     "wait_for_startup": {"timeout": ()}, "transition": {"action": (), "words": ()}, "show": {"status": ()},
@@ -34,7 +35,6 @@ OF_CRM: dict[str, dict[str, tuple[str, ...]]] = {
 """Words that are for `crm` itself."""
 OF_TOKENS = {"action": ("digest",)}
 """Which of the verbs about tokens is meant; `crm` makes the token, and sends its digest."""
-"""Words that `crm` turns into other arguments."""
 
 
 @pytest.mark.parametrize(("level", "command"), ALL, ids=IDS)

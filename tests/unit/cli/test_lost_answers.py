@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from haclusterd.cli.lost_answers import PATIENCE_S, PAUSE_S, found_out, is_lost
+from haclusterd.cli.lost_answers import TIMEOUT_S, PAUSE_S, found_out, is_lost
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import dataclass, field
 from haclusterd.model.requests import Options, Progress, Request, Response, ShownReport
@@ -44,7 +44,7 @@ def outcome(daemon: Daemon) -> tuple[int, list[str], str]:
     slept: list[float] = []
     lost = refused("DISCONNECTED")
     found = found_out(daemon, lost, SENT_AT, io.StringIO(), slept.append)
-    assert sum(slept) <= 2 * PATIENCE_S
+    assert sum(slept) <= 2 * TIMEOUT_S
     return found.exit, [each.code for each in found.reports], " ".join(each.message for each in found.reports)
 
 
@@ -66,7 +66,7 @@ def test_what_did_not_happen_is_said_not_to_have() -> None:
 def test_where_nobody_answers_it_is_not_known() -> None:
     daemon = Daemon(versions(), away=10_000)
     assert outcome(daemon)[:2] == (102, ["OUTCOME_UNKNOWN"])
-    assert len(daemon.asked) <= PATIENCE_S / PAUSE_S + 2
+    assert len(daemon.asked) <= TIMEOUT_S / PAUSE_S + 2
 
 
 @pytest.mark.parametrize(
