@@ -57,7 +57,7 @@ from haclusterd.simulator.hosts.fence_devices import PowerSwitch, SimulatedFence
 from haclusterd.simulator.hosts.hosts import Boot, Host
 from haclusterd.simulator.hosts.network import Streams
 from haclusterd.simulator.hosts.pacers import SimulatedPacer
-from haclusterd.simulator.hosts.planner import PlannerManners, Scheduler, SimulatedPlanner
+from haclusterd.simulator.hosts.planner import PlannerBehaviour, Scheduler, SimulatedPlanner
 from haclusterd.simulator.hosts.raft import SimulatedRaft
 from haclusterd.simulator.hosts.secrets import SimulatedKeeper
 from haclusterd.simulator.hosts.truth import Truth
@@ -89,7 +89,7 @@ class Surroundings:
     checkers: Checkers
     alert_fates: AlertFates
     scheduler: Scheduler
-    planners: PlannerManners
+    planners: PlannerBehaviour
     folding: SharedFolding
     may_crash: Callable[[NodeName, Exception], bool]
     """Whether a scenario expects a daemon to crash of this."""

@@ -21,7 +21,7 @@ from haclusterd.model.configuration import (
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.model.records import dataclass, replace
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Manners
+from haclusterd.simulator.hosts.agents import AgentBehaviour
 from haclusterd.simulator.hosts.alert_agents import AlertFates
 from haclusterd.simulator.hosts.devices import DeviceTruth
 from haclusterd.simulator.hosts.fence_devices import PLUGIN
@@ -53,7 +53,7 @@ class Beginning:
 
     edits: tuple[Edit, ...]
     """After those of the usual configuration."""
-    manners: Manners
+    behaviour: AgentBehaviour
     """How agents behave where no fault has them behave otherwise."""
     text: str
 
@@ -93,14 +93,14 @@ def draw(
         edits += [configurations.primitive(name, start_timeout_ms=LONG_TIMEOUT_MS, meta={"failure-timeout": "10s"})
                   for name in configurations.SERVICES]  # fmt: skip
     edits += _start_delays(chance, drawn_texts, start_timeout_ms=timeout_ms)
-    manners = _manners(chance, slow=slow)
-    manners = replace(manners, reloads=manners.reloads or is_reloading)
-    drawn_texts.append(f"starts {manners.start_ms}, promotes {manners.promote_ms}")
-    if manners.units:
+    behaviour = _behaviour(chance, slow=slow)
+    behaviour = replace(behaviour, reloads=behaviour.reloads or is_reloading)
+    drawn_texts.append(f"starts {behaviour.start_ms}, promotes {behaviour.promote_ms}")
+    if behaviour.units:
         drawn_texts.append("units")
-    if manners.reloads:
+    if behaviour.reloads:
         drawn_texts.append("reloads")
-    return Beginning(tuple(edits), manners, "; ".join(drawn_texts))
+    return Beginning(tuple(edits), behaviour, "; ".join(drawn_texts))
 
 
 def equip(chance: random.Random, truth: DeviceTruth, nodes: Sequence[NodeName]) -> None:
@@ -192,8 +192,8 @@ def _how_much_at_once(chance: random.Random) -> dict[str, str]:
     return drawn
 
 
-def _manners(chance: random.Random, *, slow: bool) -> Manners:
-    usual = Manners()
+def _behaviour(chance: random.Random, *, slow: bool) -> AgentBehaviour:
+    usual = AgentBehaviour()
     starts, promotes = (chance.choice(SPANS_MS), chance.choice(SPANS_MS)) if slow else (usual.start_ms, (5, 200))
     demotes = chance.choice(SPANS_MS[:3])
     # From a copy of the generator, so that whatever else a seed draws stays what it is.
@@ -229,7 +229,7 @@ def alert_tests(seed: int, within_ms: int) -> list[tuple[int, tuple[str, ...]]]:
             for _ in range(3 if keys else 0)]  # fmt: skip
 
 
-def alert_manners(seed: int, fates: AlertFates) -> None:
+def alert_behaviour(seed: int, fates: AlertFates) -> None:
     """Draw how alerts' agents behave."""
     chance = random.Random(f"alert-manners/{seed}")
     fates.longest_ms = chance.choice((50, 500, 3_000))

@@ -43,7 +43,7 @@ def begin_again(cluster: Cluster, settles_within_ms: int) -> None:
     if chance.random() < SECRET_SHARE:
         _make_secret(cluster, ResourceId(chance.choice(SERVICES)), settles_within_ms)
     secrets = _values_of_secrets(cluster)
-    cluster.fates.manners = replace(cluster.usual_manners, start_ms=(20, chance.choice((200, 3000, 12_000))))
+    cluster.fates.behaviour = replace(cluster.usual_behaviour, start_ms=(20, chance.choice((200, 3000, 12_000))))
     for service in chance.sample(SERVICES, 2):
         cluster.kill_service(service)
     cluster.run_for(chance.randint(*MOMENT_MS))
@@ -79,7 +79,7 @@ def begin_again(cluster: Cluster, settles_within_ms: int) -> None:
         node = chance.choice(cluster.names)
         cluster.world.after(chance.randint(*BLOW_MS) * MS, partial(strike, node))
     cluster.run_for(BLOW_MS[1])
-    cluster.fates.manners = cluster.usual_manners
+    cluster.fates.behaviour = cluster.usual_behaviour
     cluster.until_settled(settles_within_ms, "settled as another cluster")
 
 

@@ -37,14 +37,14 @@ from haclusterd.simulator.checks.coverage import Coverage
 from haclusterd.simulator.checks.folding import SharedFolding
 from haclusterd.simulator.facts import ClusterFacts
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Manners
+from haclusterd.simulator.hosts.agents import AgentBehaviour
 from haclusterd.simulator.hosts.alert_agents import AlertFates, DeliveredAlert
 from haclusterd.simulator.hosts.clocks import EPOCH_MS
 from haclusterd.simulator.hosts.fence_devices import PowerSwitch
 from haclusterd.simulator.hosts.hosts import Boot, Host
 from haclusterd.simulator.hosts.network import Datagrams, Streams
 from haclusterd.simulator.hosts.pacers import PacerProcess
-from haclusterd.simulator.hosts.planner import PlannerManners
+from haclusterd.simulator.hosts.planner import PlannerBehaviour
 from haclusterd.simulator.hosts.world import MS, Life, World
 
 CLUSTER_UUID = "5f3c1e0a-0000-4000-8000-000000000001"
@@ -107,7 +107,7 @@ class Cluster(ClusterFacts):
         self.witnesses = names[shape.nodes - shape.witnesses :]
         self.datagrams = Datagrams(self.network)
         self.streams = Streams(self.network, silence_ms=4 * self.timing.election_min_ms)
-        self.usual_manners = Manners()
+        self.usual_behaviour = AgentBehaviour()
         """How agents behave where no fault has them behave otherwise."""
         drifts = self.world.chance("drift")
         for name in names:
@@ -120,7 +120,7 @@ class Cluster(ClusterFacts):
         """What begins, for faults that wait for it."""
         self.alerts_judge = AlertsArriveInOrder(self, log)
         self.checkers.add(self.coverage, self.activities, self.alerts_judge, *self._judges())
-        self.planners = PlannerManners()
+        self.planners = PlannerBehaviour()
         """How long the controllers' plans take, and whether they come at all."""
         self.may_crash: Callable[[NodeName, Exception], bool] = lambda _node, _error: False
         """Whether the scenario expects a daemon to crash."""
@@ -517,9 +517,9 @@ class Cluster(ClusterFacts):
     def heal(self) -> None:
         """End every fault there is, and bring every host and process back, except those that were given away."""
         self.network.restore_all()
-        self.network.set_weather(type(self.network.weather)())
+        self.network.set_conditions(type(self.network.conditions)())
         self.fates.forget()
-        self.fates.manners = self.usual_manners = Manners(units=self.usual_manners.units)
+        self.fates.behaviour = self.usual_behaviour = AgentBehaviour(units=self.usual_behaviour.units)
         self.switch.repair()
         self.truth.devices.heal()
         for host in (self.hosts[name] for name in self.names):

@@ -431,17 +431,17 @@ def _begin(cluster: Cluster, seed: int) -> None:
             is_reloading=dwells_on.meets(Activity.RELOAD),
         )
         edits = drawn_configurations.asked_for_hosts(cluster.world.chance("host checks"), beginning.edits)
-        cluster.fates.manners = cluster.usual_manners = beginning.manners
+        cluster.fates.behaviour = cluster.usual_behaviour = beginning.behaviour
         cluster.world.record(f"begins with: {drawn}; {beginning.text}; {dwells_on}")
     if mode_of(seed) is Mode.DEVICES:
-        longest_start_ms = cluster.usual_manners.start_ms[1]
+        longest_start_ms = cluster.usual_behaviour.start_ms[1]
         edits = (*edits, *drawn_configurations.claiming(cluster.world.chance("claims"), longest_start_ms))
     if dwells_on.subject is Subject.TICKETS:
         cluster.administer(SetTicket(drawn_configurations.TICKET, TicketChange.GRANT, "swarm"))
         edits = (*edits, *drawn_configurations.tickets(chance))
     drawn_alerts = drawn_configurations.alerts(seed)
     if drawn_alerts:
-        drawn_configurations.alert_manners(seed, cluster.alert_fates)
+        drawn_configurations.alert_behaviour(seed, cluster.alert_fates)
         edits = (*edits, *map(PutAlert, drawn_alerts))
     if edits:
         cluster.configure(edits)

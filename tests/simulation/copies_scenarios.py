@@ -9,7 +9,7 @@ from haclusterd.model.ocf import ActionName
 from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import OTHER, RELOAD, SERVICE, Fate, Manners
+from haclusterd.simulator.hosts.agents import OTHER, RELOAD, SERVICE, AgentBehaviour, Fate
 from haclusterd.simulator.hosts.truth import CALLED, PIDFILE, Maker, promoted
 from haclusterd.simulator.scenario import Cluster
 
@@ -176,7 +176,7 @@ def parameter_is_changed(rules: SafetyRules) -> None:
 def reload_outlives_its_daemon(rules: SafetyRules) -> None:
     """n1's daemon dies while db takes another pidfile over; db is wanted on n2, and is found by the newer one only."""
     cluster = Cluster(3, rules=rules)
-    cluster.fates.manners = cluster.usual_manners = Manners(reloads=True)
+    cluster.fates.behaviour = cluster.usual_behaviour = AgentBehaviour(reloads=True)
     cluster.form()
     cluster.fates.write(DB, RELOAD, Fate(duration_ms=3000, effect_at_percent=10), times=1)
     change_db(cluster, CHANGED[1])

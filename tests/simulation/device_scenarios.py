@@ -7,7 +7,7 @@ from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.checks.checkers_of_orders import OneControllerPerTerm
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.devices import DeviceManners
+from haclusterd.simulator.hosts.devices import DeviceBehaviour
 from haclusterd.simulator.scenario import Cluster, Shape
 
 SOON_MS = 20_000
@@ -53,7 +53,7 @@ def given_twice(rules: SafetyRules) -> None:
 def stopped_and_not_free(rules: SafetyRules) -> None:
     """llm is stopped, its process hangs in the driver, and another service waits for its device."""
     cluster = formed(rules)
-    cluster.truth.devices.manners = DeviceManners(hanging_share=1.0)
+    cluster.truth.devices.behaviour = DeviceBehaviour(hanging_share=1.0)
     cluster.configure([
         configurations.with_devices("llm", 1, {"target-role": "Stopped"}),
         configurations.with_devices("next", 1, {"failure-timeout": "10s"}),
@@ -68,7 +68,7 @@ def stopped_and_not_free(rules: SafetyRules) -> None:
 def older_life_hangs(rules: SafetyRules) -> None:
     """llm dies, and its process hangs in the driver: it may not start on that device again before that is gone."""
     cluster = formed(rules)
-    cluster.truth.devices.manners = DeviceManners(hanging_share=1.0)
+    cluster.truth.devices.behaviour = DeviceBehaviour(hanging_share=1.0)
     cluster.kill_service("llm")
     cluster.run_for(20_000)
     assert not cluster.truth.active_nodes(ResourceId("llm"))
@@ -144,7 +144,7 @@ def policy_resets_what_has_failed(rules: SafetyRules) -> None:
     by_policy = {"gpu_recovery_reset": "auto", "gpu_burn_in": "/usr/local/bin/burn-in"}
     cluster.configure([configurations.properties(**{**configurations.USUAL_PROPERTIES, **by_policy})])
     truth = cluster.truth.devices
-    truth.manners = DeviceManners(helping_share=1.0, failing_share=0.0)
+    truth.behaviour = DeviceBehaviour(helping_share=1.0, failing_share=0.0)
     held = device_of(cluster)
     assert held is not None
     truth.set_state(held, DeviceState.DRAIN, "reset")
@@ -184,7 +184,7 @@ def gang_takes_a_device_and_its_old_one_is_reset(rules: SafetyRules) -> None:
     cluster.until_settled(SOON_MS, "settled")
     assert cluster.runs_once("llm")
     truth = cluster.truth.devices
-    truth.manners = DeviceManners(helping_share=1.0, failing_share=0.0)
+    truth.behaviour = DeviceBehaviour(helping_share=1.0, failing_share=0.0)
     node = cluster.truth.copies_of(ResourceId("peer"))[0]
     [lost] = truth.devices_of(node)
     truth.set_state(lost, DeviceState.FAILED, "reset")

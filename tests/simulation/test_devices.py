@@ -10,7 +10,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES
 from haclusterd.simulator.hosts import configurations, devices
-from haclusterd.simulator.hosts.devices import DeviceManners
+from haclusterd.simulator.hosts.devices import DeviceBehaviour
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.scenario import Cluster
 from tests.simulation.device_scenarios import SOON_MS, device_hangs_and_its_node_is_booted, device_of, formed
@@ -60,7 +60,7 @@ def test_a_device_that_was_replaced_while_its_node_was_off_is_claimed_by_nobody(
 @pytest.mark.parametrize("moment_ms", [0, 50, 150, 400, 900])
 def test_a_daemon_that_dies_in_the_middle_of_a_release_ends_it_in_its_next_life(moment_ms: int) -> None:
     cluster = formed()
-    cluster.truth.devices.manners = DeviceManners(usual_ms=(700, 700), slow_share=0)
+    cluster.truth.devices.behaviour = DeviceBehaviour(usual_ms=(700, 700), slow_share=0)
     cluster.edit([configurations.with_devices("llm", 1, {"target-role": "Stopped"})])
     cluster.until(lambda: not cluster.truth.active_nodes(LLM), 5_000, "llm stopped")
     cluster.run_for(moment_ms)
@@ -72,7 +72,7 @@ def test_a_daemon_that_dies_in_the_middle_of_a_release_ends_it_in_its_next_life(
 @pytest.mark.parametrize("moment_ms", [0, 100, 400])
 def test_a_daemon_that_dies_while_a_start_waits_for_its_device_starts_it_in_its_next_life(moment_ms: int) -> None:
     cluster = formed()
-    cluster.truth.devices.manners = DeviceManners(usual_ms=(1500, 1500), slow_share=0)
+    cluster.truth.devices.behaviour = DeviceBehaviour(usual_ms=(1500, 1500), slow_share=0)
     cluster.kill_service("llm")
     cluster.run_for(1200 + moment_ms)
     cluster.kill_brain("n1")
@@ -106,7 +106,7 @@ def test_a_node_that_loses_power_loses_its_claims_with_its_boot() -> None:
 
 def test_nobody_is_given_what_hangs_on_though_it_was_stopped_and_status_says_who() -> None:
     cluster = formed()
-    cluster.truth.devices.manners = DeviceManners(hanging_share=1.0)
+    cluster.truth.devices.behaviour = DeviceBehaviour(hanging_share=1.0)
     cluster.configure([configurations.with_devices("llm", 1, {"target-role": "Stopped"})])
     cluster.run_for(20_000)
     assert claims(cluster) == [("llm", True)]

@@ -9,7 +9,7 @@ import pytest
 
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import RELOAD, SERVICE, Fate, Manners
+from haclusterd.simulator.hosts.agents import RELOAD, SERVICE, AgentBehaviour, Fate
 from haclusterd.simulator.hosts.truth import Maker
 from haclusterd.simulator.scenario import Cluster, Shape
 from tests.simulation import copies_scenarios as copies
@@ -23,7 +23,7 @@ def reloading(fate: Fate, shape: Shape | None = None) -> Cluster:
     """Return a cluster in which db is being reloaded on n1, which takes 3 s."""
     shape = shape or Shape()
     cluster = Cluster(3, shape)
-    cluster.fates.manners = cluster.usual_manners = Manners(reloads=True)
+    cluster.fates.behaviour = cluster.usual_behaviour = AgentBehaviour(reloads=True)
     if shape.watchdog_ms:
         cluster.form(configurations.watched(cluster.names))
     else:

@@ -16,8 +16,8 @@ LATE = Fate(duration_ms=20_000, effect_at_percent=90)
 
 def units(*, hasty: bool = False) -> Cluster:
     cluster = formed(ALL_RULES)
-    manners = replace(cluster.fates.manners, units=True, hasty_units=hasty)
-    cluster.fates.manners = cluster.usual_manners = manners
+    behaviour = replace(cluster.fates.behaviour, units=True, hasty_units=hasty)
+    cluster.fates.behaviour = cluster.usual_behaviour = behaviour
     return cluster
 
 

@@ -7,19 +7,19 @@ import pytest
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate, Manners
+from haclusterd.simulator.hosts.agents import AgentBehaviour, Fate
 from haclusterd.simulator.hosts.fence_devices import FaultMode
-from haclusterd.simulator.hosts.network import Weather
+from haclusterd.simulator.hosts.network import NetworkConditions
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
 
 DB = ResourceId("db")
-QUICK = Manners(start_ms=(40, 80), stop_ms=(20, 40))
+QUICK = AgentBehaviour(start_ms=(40, 80), stop_ms=(20, 40))
 
 
 def formed(seed: int = 1) -> Cluster:
     cluster = Cluster(seed)
-    cluster.fates.manners = QUICK
+    cluster.fates.behaviour = QUICK
     return cluster.form()
 
 
@@ -92,9 +92,9 @@ def set_wall_clocks(cluster: Cluster) -> None:
 
 
 def lose_five_percent(cluster: Cluster) -> None:
-    cluster.network.set_weather(Weather(loss=0.05))
+    cluster.network.set_conditions(NetworkConditions(loss=0.05))
     cluster.run_for(60_000)
-    cluster.network.set_weather(Weather())
+    cluster.network.set_conditions(NetworkConditions())
 
 
 def load_every_disk(cluster: Cluster) -> None:

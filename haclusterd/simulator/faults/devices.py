@@ -9,7 +9,7 @@ from haclusterd.model.devices import DeviceId, DeviceState, NodeDevices, Rung
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.devices import DeviceManners
+from haclusterd.simulator.hosts.devices import DeviceBehaviour
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
 
@@ -155,21 +155,21 @@ def _kill_brain(cluster: Cluster, node: NodeName) -> None:
 
 def leftovers(chance: Chance, _nodes: Nodes) -> Fault:
     """What has ended uses its devices for long, or for good."""
-    manners = DeviceManners(
+    behaviour = DeviceBehaviour(
         slow_ms=(500, chance.choice((3_000, 20_000))),
         slow_share=chance.choice((0.3, 1.0)),
         hanging_share=chance.choice((0.0, 0.2)),
     )
 
     def begin(cluster: Cluster) -> End:
-        cluster.truth.devices.manners = manners
+        cluster.truth.devices.behaviour = behaviour
 
         def end() -> None:
-            cluster.truth.devices.manners = DeviceManners()
+            cluster.truth.devices.behaviour = DeviceBehaviour()
 
         return end
 
-    return Drawn(f"processes linger: {manners}", begin, chance.randint(2_000, 20_000))
+    return Drawn(f"processes linger: {behaviour}", begin, chance.randint(2_000, 20_000))
 
 
 def kill_claimant(chance: Chance, _nodes: Nodes) -> Fault:

@@ -142,7 +142,7 @@ def _possible(cluster: Cluster, drawn: Activity) -> Activity:
         return INSTEAD["promotion"]
     if drawn in OF_MIGRATION and GUEST not in resources:
         return INSTEAD["migration"]
-    if drawn is Activity.RELOAD and not cluster.usual_manners.reloads:
+    if drawn is Activity.RELOAD and not cluster.usual_behaviour.reloads:
         return INSTEAD["reload"]
     is_unfencing = any(
         effective(resource.meta).get("provides") == "unfencing"

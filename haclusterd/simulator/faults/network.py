@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.faults.base import Drawn, End, Kind
-from haclusterd.simulator.hosts.network import Weather
+from haclusterd.simulator.hosts.network import NetworkConditions
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
 
@@ -150,9 +150,9 @@ def filter_one_kind(chance: Chance, nodes: Nodes) -> Fault:
     return Drawn(f"{what} between {one} and {whom} is dropped, {how}", begin, chance.randint(1_000, 30_000))
 
 
-def bad_weather(chance: Chance, _nodes: Nodes) -> Fault:
+def bad_network(chance: Chance, _nodes: Nodes) -> Fault:
     """Delay, loss, repetition and reordering, everywhere."""
-    weather = Weather(
+    conditions = NetworkConditions(
         delay_us=(100, chance.choice((600, 5 * MS, 60 * MS))),
         loss=chance.choice((0.0, 0.02, 0.1, 0.3)),
         duplication=chance.choice((0.0, 0.1)),
@@ -160,10 +160,10 @@ def bad_weather(chance: Chance, _nodes: Nodes) -> Fault:
     )
 
     def begin(cluster: Cluster) -> End:
-        cluster.network.set_weather(weather)
-        return lambda: cluster.network.set_weather(Weather())
+        cluster.network.set_conditions(conditions)
+        return lambda: cluster.network.set_conditions(NetworkConditions())
 
-    return Drawn(f"bad weather ({weather})", begin, chance.randint(500, 15_000))
+    return Drawn(f"bad network ({conditions})", begin, chance.randint(500, 15_000))
 
 
 KINDS: tuple[Kind[Cluster], ...] = (
@@ -177,5 +177,5 @@ KINDS: tuple[Kind[Cluster], ...] = (
     Kind("break sessions", 2, break_sessions),
     Kind("drop datagrams", 2, drop_datagrams),
     Kind("filter TCP or UDP", 5, filter_one_kind),
-    Kind("bad weather", 4, bad_weather),
+    Kind("bad network", 4, bad_network),
 )

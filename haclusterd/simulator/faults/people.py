@@ -10,9 +10,9 @@ from haclusterd.model.ocf import ExitCode
 from haclusterd.model.records import replace
 from haclusterd.simulator.faults.base import Drawn, End, Kind, Steps
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate, Manners
+from haclusterd.simulator.hosts.agents import AgentBehaviour, Fate
 from haclusterd.simulator.hosts.fence_devices import FaultMode
-from haclusterd.simulator.hosts.planner import PlannerManners
+from haclusterd.simulator.hosts.planner import PlannerBehaviour
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.members import MemberChanges
 from haclusterd.simulator.people import ask
@@ -29,9 +29,9 @@ def kill_service(chance: Chance, _nodes: Nodes) -> Fault:
     return Drawn(f"the service {resource} dies", lambda cluster: cluster.kill_service(resource))
 
 
-def bad_manners(chance: Chance, _nodes: Nodes) -> Fault:
+def bad_agents(chance: Chance, _nodes: Nodes) -> Fault:
     """Agents are slow, fail and hang."""
-    manners = Manners(
+    behaviour = AgentBehaviour(
         start_ms=(20, chance.choice((200, 3000))),
         stop_ms=(10, chance.choice((150, 2000))),
         failure=chance.choice((0.0, 0.05, 0.3)),
@@ -39,14 +39,14 @@ def bad_manners(chance: Chance, _nodes: Nodes) -> Fault:
     )
 
     def begin(cluster: Cluster) -> End:
-        cluster.fates.manners = replace(manners, units=cluster.usual_manners.units)
+        cluster.fates.behaviour = replace(behaviour, units=cluster.usual_behaviour.units)
 
         def end() -> None:
-            cluster.fates.manners = cluster.usual_manners
+            cluster.fates.behaviour = cluster.usual_behaviour
 
         return end
 
-    return Drawn(f"bad agents ({manners})", begin, chance.randint(500, 15_000))
+    return Drawn(f"bad agents ({behaviour})", begin, chance.randint(500, 15_000))
 
 
 def take_program_away(chance: Chance, nodes: Nodes) -> Fault:
@@ -100,16 +100,16 @@ def clean_up_blindly(chance: Chance, nodes: Nodes) -> Fault:
 
 def bad_planners(chance: Chance, _nodes: Nodes) -> Fault:
     """Planning workers are slow, and die."""
-    manners = PlannerManners((20, chance.choice((300, 3000))), chance.choice((0.0, 0.5)))
+    behaviour = PlannerBehaviour((20, chance.choice((300, 3000))), chance.choice((0.0, 0.5)))
 
     def begin(cluster: Cluster) -> End:
-        def behave(how: PlannerManners) -> None:
+        def behave(how: PlannerBehaviour) -> None:
             cluster.planners.delay_ms, cluster.planners.failure = how.delay_ms, how.failure
 
-        behave(manners)
-        return lambda: behave(PlannerManners())
+        behave(behaviour)
+        return lambda: behave(PlannerBehaviour())
 
-    return Drawn(f"bad planners: {manners}", begin, chance.randint(500, 15_000))
+    return Drawn(f"bad planners: {behaviour}", begin, chance.randint(500, 15_000))
 
 
 def bad_switch(chance: Chance, nodes: Nodes) -> Fault:
@@ -216,7 +216,7 @@ def _may_be_dropped(name: NodeName, cib: Cib) -> bool:
 
 OF_SERVICES: tuple[Kind[Cluster], ...] = (
     Kind("kill a service", 5, kill_service),
-    Kind("bad agents", 4, bad_manners),
+    Kind("bad agents", 4, bad_agents),
     Kind("take a program away", 2, take_program_away),
     Kind("bad planners", 2, bad_planners),
     Kind("change the configuration", 3, change_configuration),

@@ -6,9 +6,9 @@ on the target from then on, if the target's boot has not ended meanwhile.
 An agent is a child of its host, not of the daemon's memory: it runs on when the daemon is killed or stopped, and ends
 with the boot. How it will fare is drawn at its beginning; a scenario may write it down beforehand.
 
-Services may be units of the host's systemd instead (`Manners.units`). Then a start or stop is a job that no kill ends:
-such an agent runs on after its time limit too. A stop takes the place of a job that is not done, a start waits for a
-stop that is not, and a monitor says nothing while there is either (safety.md §8).
+Services may be units of the host's systemd instead (`AgentBehaviour.units`). Then a start or stop is a job that no kill
+ends: such an agent runs on after its time limit too. A stop takes the place of a job that is not done, a start waits
+for a stop that is not, and a monitor says nothing while there is either (safety.md §8).
 """
 
 import random
@@ -61,8 +61,8 @@ class Fate:
 
 
 @dataclass(slots=True)
-class Manners:
-    """How agents behave when no scenario has said otherwise; durations in ms."""
+class AgentBehaviour:
+    """How agents behave where no scenario says otherwise; durations in ms."""
 
     start_ms: tuple[int, int] = (40, 200)
     stop_ms: tuple[int, int] = (20, 120)
@@ -111,7 +111,7 @@ class AgentFates:
     """Decides how each run goes."""
 
     def __init__(self, chance: random.Random) -> None:
-        self.manners = Manners()
+        self.behaviour = AgentBehaviour()
         self._chance = chance
         self._written: list[_Written] = []
 
@@ -138,15 +138,15 @@ class AgentFates:
         return self._usual(call.action)
 
     def _usual(self, action: str) -> Fate:
-        manners, chance = self.manners, self._chance
-        duration_ms = chance.randint(*manners.span_ms(action))
+        behaviour, chance = self.behaviour, self._chance
+        duration_ms = chance.randint(*behaviour.span_ms(action))
         percent = chance.randint(5, 95)
         fate = Fate(duration_ms, effect_at_percent=percent)
         if action == "migrate_to":
             fate = replace(fate, is_arrival_seen=chance.random() < 0.5)
-        if manners.hang and chance.random() < manners.hang:
+        if behaviour.hang and chance.random() < behaviour.hang:
             return replace(fate, hangs=True, has_effect=chance.random() < 0.5)
-        if manners.failure and chance.random() < manners.failure:
+        if behaviour.failure and chance.random() < behaviour.failure:
             return replace(fate, exit_code=ExitCode.ERROR, has_effect=chance.random() < 0.5)
         return fate
 
@@ -185,7 +185,7 @@ class HostAgents:
     @property
     def can_reload(self) -> bool:
         """Whether agents take another pidfile over while their service runs."""
-        return self._fates.manners.reloads
+        return self._fates.behaviour.reloads
 
     def begin(self, call: AgentCall, at_end: Callable[[ExecutionStatus, int], None]) -> None:
         """Execute an agent; `at_end(status, exit code)` is called in the host's boot when it ends."""
@@ -194,7 +194,7 @@ class HostAgents:
         running = _Running(call, deadline, at_end=at_end)
         self._boot.runtime[call.key] = running
         self._truth.agent_begins(self.node, call)
-        if self._fates.manners.units and call.action in (*JOBS, "monitor"):
+        if self._fates.behaviour.units and call.action in (*JOBS, "monitor"):
             self._begin_unit(running, fate)
         else:
             self._set_going(running, fate)
@@ -204,7 +204,7 @@ class HostAgents:
         call = running.call
         records = [each for each in self.records() if each.call.resource == call.resource]
         jobs = [each for each in records if each.is_job and not each.is_ended]
-        if jobs and call.action != "stop" and not (call.action == "monitor" and self._fates.manners.hasty_units):
+        if jobs and call.action != "stop" and not (call.action == "monitor" and self._fates.behaviour.hasty_units):
             again = self._boot.life.after(UNIT_LOOK_US, lambda: self._begin_unit(running, fate))
             running.events.append(again)
             return

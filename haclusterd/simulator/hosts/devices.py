@@ -63,7 +63,7 @@ class Recovering:
 
 
 @dataclass(slots=True)
-class DeviceManners:
+class DeviceBehaviour:
     """How long what has ended uses its device, in ms."""
 
     usual_ms: tuple[int, int] = (20, 150)
@@ -89,7 +89,7 @@ class DeviceTruth:
         """Those of `_hung` that have not answered for long."""
         self._missing: set[DeviceId] = set()
         self.processes: list[DeviceProcess] = []
-        self.manners = DeviceManners()
+        self.behaviour = DeviceBehaviour()
         self.when_changed: list[Callable[[NodeName], None]] = []
         self.recovering: list[Recovering] = []
         self.when_struck: list[Callable[[Recovering], None]] = []
@@ -174,8 +174,8 @@ class DeviceTruth:
         self.recovering.append(made)
         self._world.record(f"{node} {rung} of {device} begins")
         span_us = chance.randint(*RECOVERY_US)
-        helps = chance.random() < self.manners.helping_share
-        is_done = chance.random() >= self.manners.failing_share
+        helps = chance.random() < self.behaviour.helping_share
+        is_done = chance.random() >= self.behaviour.failing_share
         self._world.after(chance.randint(0, span_us), lambda: self._strike(made, helps=helps))
         self._world.after(span_us, lambda: self._recovered(made))
         return span_us, RecoveryAnswer(is_done, "simulated")
@@ -206,7 +206,7 @@ class DeviceTruth:
         process.tester = tester
         span_us = self._chance.randint(*TEST_US)
         self._world.after(span_us, lambda: self.end(process))
-        return span_us, RecoveryAnswer(self._chance.random() >= self.manners.failing_share, "simulated")
+        return span_us, RecoveryAnswer(self._chance.random() >= self.behaviour.failing_share, "simulated")
 
     # -- processes --------------------------------------------------------------------------------------------------
 
@@ -238,12 +238,12 @@ class DeviceTruth:
                 self._linger(process)
 
     def _linger(self, process: DeviceProcess) -> None:
-        manners, chance = self.manners, self._chance
+        behaviour, chance = self.behaviour, self._chance
         process.is_bare = chance.random() < 0.3
-        if chance.random() < manners.hanging_share:
+        if chance.random() < behaviour.hanging_share:
             self._world.record(f"{process.node} {process.number} hangs on {process.device}")
             return
-        span_ms = manners.slow_ms if chance.random() < manners.slow_share else manners.usual_ms
+        span_ms = behaviour.slow_ms if chance.random() < behaviour.slow_share else behaviour.usual_ms
         self._world.after(chance.randint(*span_ms) * MS, lambda: self.end(process))
 
     def end(self, process: DeviceProcess) -> None:
@@ -267,7 +267,7 @@ class DeviceTruth:
 
     def heal(self) -> None:
         """Let every device be well, and end what has no right to be on one."""
-        self.manners = DeviceManners()
+        self.behaviour = DeviceBehaviour()
         for name in sorted(self._hung):
             self.hang(name, is_hung=False)
         for name in sorted(self._missing):

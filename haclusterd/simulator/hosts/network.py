@@ -22,7 +22,7 @@ from haclusterd.simulator.hosts.world import MS, Life, World, between
 
 
 @dataclass(slots=True)
-class Weather:
+class NetworkConditions:
     """How the network treats what is sent where nothing is cut: delays, loss, repetition, reordering."""
 
     delay_us: tuple[int, int] = (100, 600)
@@ -34,13 +34,13 @@ class Weather:
 
 
 class Network:
-    """Cuts and weather; every part of the network asks here whether something passes."""
+    """Cuts, and the conditions where nothing is cut; every part of the network asks here whether something passes."""
 
     def __init__(self, world: World, links: int = 1) -> None:
         self.world = world
         self.links = links
         """How many networks connect the hosts."""
-        self.weather = Weather()
+        self.conditions = NetworkConditions()
         self.chance: random.Random = world.chance("network")
         self._cut: set[tuple[NodeName, NodeName]] = set()
         self._deaf: set[tuple[NodeName, NodeName]] = set()
@@ -55,7 +55,7 @@ class Network:
         """When that changed last."""
         self._changed_us: dict[tuple[NodeName, NodeName], int] = {}
         self._link_changed_us: dict[tuple[NodeName, NodeName, int], int] = {}
-        self._weather_us = 0
+        self._conditions_us = 0
         self._watchers: list[Callable[[], None]] = []
 
     def when_changed(self, call: Callable[[], None]) -> None:
@@ -156,17 +156,17 @@ class Network:
 
     def delay_us(self, link: int = 0) -> int:
         """Draw how long something travels."""
-        return between(self.chance, self.weather.delay_us) + self._slow_links_us.get(link, 0)
+        return between(self.chance, self.conditions.delay_us) + self._slow_links_us.get(link, 0)
 
-    def set_weather(self, weather: Weather) -> None:
+    def set_conditions(self, conditions: NetworkConditions) -> None:
         """Treat what is sent in another way from now on."""
-        self.world.record(f"weather {weather}")
-        self.weather = weather
-        self._weather_us = self.world.now_us
+        self.world.record(f"conditions {conditions}")
+        self.conditions = conditions
+        self._conditions_us = self.world.now_us
 
     def calm_us(self, one: NodeName, other: NodeName) -> int:
-        """Return for how long a network has been open both ways in good weather; negative when none is."""
-        is_bad = self.weather.loss or self.weather.reordering or self.weather.delay_us[1] > 5 * MS
+        """Return for how long a network has been open both ways in good conditions; negative when none is."""
+        is_bad = self.conditions.loss or self.conditions.reordering or self.conditions.delay_us[1] > 5 * MS
         if is_bad or self.extra_us(one, other) or self.extra_us(other, one):
             return -1
         return max(self._calm_link_us(one, other, link) for link in range(self.links))
@@ -178,7 +178,7 @@ class Network:
             return -1
         changed = [self._changed_us.get(way, 0) for way in ways]
         changed += [self._link_changed_us.get((*way, link), 0) for way in ways]
-        return self.world.now_us - max(*changed, self._slowed_us.get(link, 0), self._weather_us)
+        return self.world.now_us - max(*changed, self._slowed_us.get(link, 0), self._conditions_us)
 
     def _link_changed(self, source: NodeName, target: NodeName, link: int) -> None:
         state = "open" if (source, target, link) not in self._cut_links else "cut"
@@ -209,14 +209,14 @@ class Datagrams:
 
     def send(self, source: NodeName, target: NodeName, datagram: Sealed, link: int = 0) -> None:
         """Send on one network; it arrives never, once or twice."""
-        network, weather, chance = self._network, self._network.weather, self._network.chance
-        copies = 2 if weather.duplication and chance.random() < weather.duplication else 1
+        network, conditions, chance = self._network, self._network.conditions, self._network.chance
+        copies = 2 if conditions.duplication and chance.random() < conditions.duplication else 1
         for _ in range(copies):
-            if weather.loss and chance.random() < weather.loss:
+            if conditions.loss and chance.random() < conditions.loss:
                 continue
             delay_us = network.delay_us(link) + network.extra_us(source, target)
-            if weather.reordering and chance.random() < weather.reordering:
-                delay_us += chance.randint(0, weather.late_us)
+            if conditions.reordering and chance.random() < conditions.reordering:
+                delay_us += chance.randint(0, conditions.late_us)
             network.world.after(delay_us, lambda: self._arrive(source, target, datagram, link))
 
     def _arrive(self, source: NodeName, target: NodeName, datagram: Sealed, link: int) -> None:
@@ -316,7 +316,7 @@ class _Session:
         if direction.queue or not self._passes(direction):
             return
         world = self.streams.network.world
-        travels_us = between(chance, self.streams.network.weather.delay_us)
+        travels_us = between(chance, self.streams.network.conditions.delay_us)
         target = self.ends[direction.target]
         world.after(travels_us, lambda: target.life.do(lambda: self._hand_over(direction, data)))
 

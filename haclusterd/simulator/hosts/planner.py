@@ -20,7 +20,7 @@ Scheduler = Callable[[Cib, WallTime], Plan]
 
 
 @dataclass(slots=True)
-class PlannerManners:
+class PlannerBehaviour:
     """How planners behave."""
 
     delay_ms: tuple[int, int] = (1, 30)
@@ -31,11 +31,11 @@ class PlannerManners:
 class SimulatedPlanner:
     """The `Planner` of one daemon."""
 
-    def __init__(self, life: Life, chance: random.Random, scheduler: Scheduler, manners: PlannerManners) -> None:
+    def __init__(self, life: Life, chance: random.Random, scheduler: Scheduler, behaviour: PlannerBehaviour) -> None:
         self._life = life
         self._chance = chance
         self._scheduler = scheduler
-        self._manners = manners
+        self._behaviour = behaviour
         self._answered: Callable[[PlanAnswer], None] = _nobody
         self._due: list[Event] = []
 
@@ -51,8 +51,8 @@ class SimulatedPlanner:
 
     def ask(self, number: int, cib: Cib, now: WallTime) -> None:
         """See `Planner.ask`."""
-        is_failing = self._chance.random() < self._manners.failure
-        delay_us = self._chance.randint(*self._manners.delay_ms) * MS
+        is_failing = self._chance.random() < self._behaviour.failure
+        delay_us = self._chance.randint(*self._behaviour.delay_ms) * MS
         self._due = [event for event in self._due if event.call is not None]
         # Computed when it is due: an answer that nobody waits for any more costs nothing.
         answer = partial(self._answer, number, cib, now, is_failing=is_failing)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from haclusterd.cli.lost_answers import TIMEOUT_S, PAUSE_S, found_out, is_lost
+from haclusterd.cli.lost_answers import PAUSE_S, TIMEOUT_S, found_out, is_lost
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import dataclass, field
 from haclusterd.model.requests import Options, Progress, Request, Response, ShownReport

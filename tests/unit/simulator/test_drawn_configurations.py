@@ -25,5 +25,5 @@ def test_every_service_can_start_within_its_timeout(seed: int) -> None:
         if operation.name == "start"
     }
     assert {"pg", "vip", "vm"} <= set(starts)
-    longest_ms = drawn.manners.start_ms[1]
+    longest_ms = drawn.behaviour.start_ms[1]
     assert {name: timeout for name, timeout in starts.items() if timeout is None or timeout <= longest_ms} == {}
