@@ -216,7 +216,6 @@ class PacerProcess:
 
     def _tick(self) -> None:
         now = boottime()
-        self._page.stamp_pacer(now)
         self._sockets.turn(now)
         if now - self._looked_at >= LONGEST_WAIT_MS:
             self._look_around(now)

@@ -25,8 +25,7 @@ _LEASE_UNTIL = 1
 """Pacer."""
 _LEASE_TOKEN = 2
 """Pacer: the incarnation that holds the lease."""
-_PACER_STAMP = 3
-"""Pacer."""
+# Word 3 is free: an older pacer writes there when it last ticked, and nothing reads it.
 _MAIN_STAMP = 4
 """Daemon, main loop."""
 _RAFT_STAMP = 5
@@ -110,14 +109,6 @@ class PacerPage:
         """Return the lease last published and whose it is; None when there never was one."""
         token = _token(self._words[_LEASE_TOKEN])
         return None if token is None else HeldLease(token, Instant(self._words[_LEASE_UNTIL]))
-
-    def stamp_pacer(self, now: Instant) -> None:
-        """Say that the pacer is alive."""
-        self._words[_PACER_STAMP] = now
-
-    def pacer_stamped_at(self) -> Instant:
-        """Return when the pacer was last alive; 0 for never."""
-        return Instant(self._words[_PACER_STAMP])
 
     def read(self, nodes: Iterable[NodeName]) -> PageReading:
         """Return what the daemon says; of `nodes`, which are withdrawn. Call it after reading the clock.

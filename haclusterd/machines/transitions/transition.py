@@ -147,7 +147,6 @@ class TransitionMachine:
         self._seen_orders: dict[NodeName | None, Mapping[OrderKey, Order]] = {}
         """The open orders of each node at the last step: the same object has not changed."""
         self._state = TransitionState.RUNNING
-        self._abort_reason = ""
         self._batches = 0
         self._deadline = NEVER
         self._foreign = frozenset(_activating(planned_for))
@@ -163,11 +162,6 @@ class TransitionMachine:
     def number(self) -> int:
         """The number of the transition within its DC's term."""
         return self._number
-
-    @property
-    def abort_reason(self) -> str:
-        """Why it was aborted."""
-        return self._abort_reason
 
     def wanted_unfencings(self, cib: Cib) -> Mapping[NodeName, str]:
         """Return the nodes that their devices must unfence before the plan continues, and why.
@@ -382,7 +376,6 @@ class TransitionMachine:
         other starts wait for devices of their own, and would have to start their wait again.
         """
         self._state = TRANSITIONS.after(self._state, TransitionEvent.ABORT)
-        self._abort_reason = reason
         self._fences = []
         self._pseudo = [tracked for tracked in self._pseudo if closes(tracked.action)]
         for ready in self._by_node.ready.values():

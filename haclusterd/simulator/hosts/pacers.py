@@ -86,7 +86,6 @@ class PacerProcess:
     def _tick(self) -> None:
         self._timer_at = NEVER
         now = self._boot.clock.now()
-        self.page.stamp_pacer(now)
         self._perform(self._machine.tick(self.page.read(self._nodes), now))
 
     def _perform(self, effects: Sequence[Effect]) -> None:

@@ -8,7 +8,7 @@ from haclusterd.cib import commands
 from haclusterd.cib.changes import Change, ChangeKind
 from haclusterd.cib.codec import encode_envelope
 from haclusterd.cib.commands import Envelope
-from haclusterd.machines.effects import Effect
+from haclusterd.machines.effects import Effect, Note
 from haclusterd.machines.transitions.admission import MONITORS_WAIT_MS
 from haclusterd.machines.transitions.order_commands import order_key
 from haclusterd.machines.transitions.transition import TransitionMachine, TransitionState
@@ -239,9 +239,10 @@ def test_an_order_that_another_hand_voided_ends_the_walk() -> None:
 def test_a_refused_batch_ends_the_walk() -> None:
     walk = Walk(act(1, ActionName.START), act(2, ActionName.START, WEB, after=[1]))
     walk.machine.step(walk.cluster.cib, (), moment(1000))
-    walk.machine.refused(walk.cluster.cib, "db is being started on n3")
+    effects = walk.machine.refused(walk.cluster.cib, "db is being started on n3")
     assert walk.machine.state is TransitionState.ABORTED
-    assert walk.machine.abort_reason == "db is being started on n3"
+    (note,) = (each.text for each in effects if isinstance(each, Note))
+    assert note.endswith(": db is being started on n3")
 
 
 # -- what stands in the log already ----------------------------------------------------------------------------------
