@@ -30,8 +30,9 @@ PROGRAMS = {
 }
 SECTION = "8"
 AGENTS_SECTION = "7"
-AGENTS = Path(__file__).parents[1] / "resource_agents"
-ALERT_AGENTS = Path(__file__).parents[1] / "alert_agents"
+CHECKOUT = Path(__file__).parents[1]
+AGENTS = CHECKOUT / "resource_agents"
+ALERT_AGENTS = CHECKOUT / "alert_agents"
 ALERTS = {"mail": "send alerts by e-mail", "webhook": "post alerts as JSON"}
 ENVIRONMENT = (
     ("HACLUSTERD_SOCKET", "the daemon's socket; else /run/haclusterd/control.sock"),
@@ -120,7 +121,7 @@ def _command(level: Level, command: Command) -> Iterator[str]:
 def _of_daemon(name: str) -> str:
     printed = subprocess.run(
         [Path(sys.executable).parent / name, "--help"], check=True, capture_output=True, text=True,
-        env={"COLUMNS": _WIDE},
+        env={"COLUMNS": _WIDE, "PYTHONPATH": str(CHECKOUT)},
     ).stdout  # fmt: skip
     sections = [(title, _body(title, lines)) for title, lines in _sections(printed.splitlines())]
     return _page(name, SECTION, PROGRAMS[name], sections, [each for each in PROGRAMS if each != name])

@@ -327,7 +327,7 @@ class PacerProcess:
         if client is self._brain:
             self._brain = None
             self._machine.brain_gone(boottime())
-            say("brain gone; heartbeats continue", syslog.LOG_NOTICE)
+            say("the daemon has gone; heartbeats continue", syslog.LOG_NOTICE)
 
     # Effects
 
@@ -471,7 +471,7 @@ def main(arguments: list[str] | None = None) -> int:
         type=Path,
         default=Path("/run/haclusterd"),
         metavar="DIR",
-        help="where the brain finds its socket and its page (default: %(default)s)",
+        help="where the daemon finds its socket and its page (default: %(default)s)",
     )
     parser.add_argument(
         CHECK, action="store_true", help="end at once: the program is whole as far as it is needed for its work"

@@ -302,7 +302,7 @@ class PacerLink:
                 self._has_answered = True
             case pacer_socket.Refusal(reason):
                 old = self._report or PacerReport(reported_at=self._clock.now(), stalled_at=None, nodes=())
-                self._report = replace(old, errors=(f"brain and pacer do not understand each other: {reason}",))
+                self._report = replace(old, errors=(f"daemon and pacer do not understand each other: {reason}",))
             case PacerSettings():
                 return False
         return True
