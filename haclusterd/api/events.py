@@ -4,7 +4,7 @@ One request at a time follows the daemon's history for all streams; what it brin
 reads there from its own position. A stream that is behind the ring asks the daemon with its own token until it has
 caught up.
 
-Invariants: a client that continues from the last id gets every event behind it once, except what an event `missing`
+Invariants: a client that continues from the last id gets every event after it once, except what an event `missing`
 names; a client that reads slowly costs a position and one piece of bytes, never a queue; a token that is revoked is
 found out within JUDGE_EVERY_S, and its streams end.
 """
@@ -66,7 +66,7 @@ STREAMS_RESTRICTED: Final = 8
 ASK_EVERY_S: Final = 2.0
 """How often such a stream asks for what comes next."""
 PARAMETERS: Final = {
-    "after": "The id of an event: what comes behind it. `Last-Event-ID` says the same, and wins.",
+    "after": "The id of an event: what comes after it. `Last-Event-ID` says the same, and wins.",
     "since": "Without an id: how far back, or from when; left out: from now on.",
     "node": "Only of this node.",
     "resources": "Only of these resources; once for each.",
@@ -130,7 +130,7 @@ class _Ring:
     size: int = 0
 
     def take(self, items: Sequence[_Item], head: Position) -> None:
-        """Append what came behind the head."""
+        """Append what came after the head."""
         self.items += items
         self.size += sum(len(each.block) for each in items)
         self.head = head
@@ -302,7 +302,7 @@ class _Stream:
         self._reader = reader
         self._conditions = conditions
         self._position = Position(0)
-        """Behind what was sent, or did not fit."""
+        """After what was sent, or did not fit."""
         self._last_state = 0.0
         """When a stream that asks by itself was sent `state` last."""
         self._is_placed = False

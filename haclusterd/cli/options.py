@@ -75,7 +75,7 @@ HELP = (
     ("--socket PATH", "the daemon's (or: environment HACLUSTERD_SOCKET)"),
     ("-f, --file FILE", "run the commands in FILE, - for standard input"),
     ("-D plain|color", "colours (or: environment NO_COLOR)"),
-    ("-h, --help", "help, also behind every command"),
+    ("-h, --help", "help, also after every command"),
 )
 
 

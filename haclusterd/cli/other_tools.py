@@ -315,13 +315,13 @@ is about a command that is here and takes its words in another order."""
 def instead_of(level: str, word: str, following: Sequence[str] = ()) -> str:
     """Return what to type here for another tool's command; empty for a word that none of them has.
 
-    `following` are the words behind it: the first that says more decides.
+    `following` are the words after it: the first that says more decides.
     """
     known = OTHER_TOOLS.get(level, {}).get(word, "")
     return (known and deeper(level, word, following)) or known
 
 
 def deeper(level: str, word: str, following: Sequence[str]) -> str:
-    """Return what to type for what the words behind another tool's command say; empty when they say nothing more."""
+    """Return what to type for what the words after another tool's command say; empty when they say nothing more."""
     known = DEEPER.get(f"{level} {word}", {})
     return next((known[each] for each in following if each in known), "")

@@ -37,7 +37,7 @@ def find_level(word: str) -> Level | None:
 def find_command(level: Level, word: str, following: Sequence[str] = ()) -> Command:
     """Return the command of this name, alias or unique prefix; no prefix is what another tool has as a word.
 
-    `following` are the words behind it: of another tool's command they say what is meant.
+    `following` are the words after it: of another tool's command they say what is meant.
     """
     names = {name: command for command in level.commands for name in (command.name, *command.aliases)}
     if word in names:

@@ -172,7 +172,7 @@ class Followed:
     """What came after a position in the answering node's history; as `model.remembered.FollowAnswer`."""
 
     events: tuple[tuple[Position, Event], ...]
-    """Oldest first, each with the position behind it."""
+    """Oldest first, each with the position after it."""
     next: Position
     missing: Missing | None = None
     has_more: bool = False

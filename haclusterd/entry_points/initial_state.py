@@ -1,7 +1,7 @@
 """The state with which all nodes of a new cluster begin, when it is made from a backup or from a lost cluster's data.
 
 It is a file beside the node's certificates, in the form of a backup, the same for every node. Set-up turns it into the
-snapshot of a log that begins behind it: every node begins with it, or, where the file is missing, is sent it.
+snapshot of a log that begins after it: every node begins with it, or, where the file is missing, is sent it.
 
 Invariant: everything is probed, and only of the node from which a cluster is recovered is it known what may run. The
 file must never be put into a directory that belongs to a node already.
@@ -73,7 +73,7 @@ def write_initial_state(bundle: Path, backup: Backup) -> None:
 
 
 def install_initial_state(installation: Installation, files: FilesDirectory, term: Term) -> bool:
-    """Let the empty state directory begin with the initial state, behind a term; return whether there is one.
+    """Let the empty state directory begin with the initial state, after a term; return whether there is one.
 
     Raises StoreRefusedError when the directory belongs to a node, StoreDamagedError when the file is not whole,
     OSError.

@@ -77,7 +77,7 @@ class AlertingMachine:
         """By recipient whose group is being collected: the first event, and the end of the collection."""
         self._tests: dict[str, AlertTest] = {}
         """Results of tests that are not recorded yet, also of a term before: a later call, which was under way at the
-        election, records a position behind the test when it ends."""
+        election, records a position after the test when it ends."""
         self._dropped: Mapping[str, int] = {}
         self._record_at = Instant(0)
         self._is_unrecorded = False

@@ -141,7 +141,7 @@ class _Compiler:
         self.steps.append(step)
 
     def _alternatives(self) -> None:
-        """`a|b`: after each alternative but the last, continue behind all of them."""
+        """`a|b`: after each alternative but the last, continue after all of them."""
         start = len(self.steps)
         exits: list[_Step] = []
         self._sequence()

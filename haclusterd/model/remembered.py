@@ -107,11 +107,11 @@ _POSITION: Final = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?(?:-([0-9a-f]{1,
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in the history, behind a row or behind a whole log entry; it means the same on every node."""
+    """A place in the history, after a row or after a whole log entry; it means the same on every node."""
 
     index: int
     n: int | None = None
-    """The row's number in its entry; None: behind everything that the entry did."""
+    """The row's number in its entry; None: after everything that the entry did."""
     link: str = ""
     """The first digits of the chain's link at this entry, by which another history is known; empty: not checked."""
 
@@ -132,7 +132,7 @@ def read_position(text: str) -> Position | None:
 
 @dataclass(frozen=True, slots=True)
 class FollowQuery:
-    """What is asked for: the oldest `limit` rows behind a position that fit; an absent condition always holds."""
+    """What is asked for: the oldest `limit` rows after a position that fit; an absent condition always holds."""
 
     limit: int
     after: Position | None = None
@@ -168,7 +168,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class FollowedRow:
-    """A row, and the position behind it."""
+    """A row, and the position after it."""
 
     row: HistoryRow
     position: Position
@@ -184,7 +184,7 @@ class FollowAnswer:
     missing: Missing | None = None
     """It lies before `next`; then there are no rows."""
     has_more: bool = False
-    """Whether there is something behind `next` already."""
+    """Whether there is something after `next` already."""
     is_incomplete: bool = False
     """Whether peers are being asked for what comes next."""
     is_behind: bool = False

@@ -201,7 +201,7 @@ class StateMachine(Protocol):
     def restore(self, state: object) -> object:
         """Replace the state by one that was read; return an immutable outcome for the main loop.
 
-        Whatever `appended` showed before counts no more; entries that are kept behind the snapshot are shown again.
+        Whatever `appended` showed before counts no more; entries that are kept after the snapshot are shown again.
         """
         ...
 

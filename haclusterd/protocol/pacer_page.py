@@ -43,7 +43,7 @@ _IS_FOLLOWER = _IS_CONDEMNED + 1
 """Daemon, main loop; 0 in an older daemon's page, which may lead."""
 _FIRST_LINK = _IS_FOLLOWER + 1
 LINK_SLOTS = 64
-"""Daemon, main loop: keys of the peers with which it has sessions, 0 behind the last one."""
+"""Daemon, main loop: keys of the peers with which it has sessions, 0 after the last one."""
 _PAGE_WORDS = PAGE_SIZE // WORD_SIZE
 _FREE_SLOTS = bytes(WORD_SIZE * WITHDRAWN_SLOTS)
 _NO_LINKS = (0,) * LINK_SLOTS

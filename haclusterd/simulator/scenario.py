@@ -240,7 +240,7 @@ class Cluster(ClusterFacts):
     def begin_again(self, nodes: Sequence[str], state: Cib, term: Term) -> None:
         """Make another cluster of these nodes, whose daemons are stopped; all other machines must be off for good.
 
-        It begins with a state of which no node knows what runs, behind a term.
+        It begins with a state of which no node knows what runs, after a term.
         """
         names = tuple(map(NodeName, nodes))
         assert not any(self.hosts[name].brain.is_running for name in names)

@@ -15,7 +15,7 @@ STATUS_FORMS: Mapping[str, tuple[str, ...]] = {
     "quiet": ("-Q",), "tickets": ("-c",), "noheaders": ("-D",), "detail": ("-R",), "brief": ("-b",),
     "xml": ("--output-as=xml",),
 }  # fmt: skip
-"""Words behind `crm status`, as crmsh has them, with the options of crm_mon that they stand for."""
+"""Words after `crm status`, as crmsh has them, with the options of crm_mon that they stand for."""
 
 ROOT = Family("", "", (
     Verb("status", Permission.READ, "Show the state of the cluster; the first line is a verdict", (

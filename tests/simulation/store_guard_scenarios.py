@@ -124,7 +124,7 @@ def entries_that_will_never_be_committed() -> None:
 
 
 def all_restart_behind_a_snapshot() -> None:
-    """Entries lie behind the newest snapshot when all nodes lose power."""
+    """Entries follow the newest snapshot when all nodes lose power."""
     world = World(4, snapshot_every=30)
     leader = world.wait_for_leader()
     write(world, leader, 45, b"kept")

@@ -35,7 +35,7 @@ class StoreGuards:
     commit_follows_comparison: bool = True
     """A commit index counts only as far as the same message compared the log; that of a snapshot not at all (S1)."""
     journal_is_aligned: bool = True
-    """At start the journal is aligned with the snapshot, and what lies behind it is kept (S2)."""
+    """At start the journal is aligned with the snapshot, and what comes after it is kept (S2)."""
     rewrite_is_atomic: bool = True
     """Compaction writes a new file and renames it (S3)."""
     entries_are_synced: bool = True

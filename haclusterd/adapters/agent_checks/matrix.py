@@ -510,7 +510,7 @@ CHECKS = (
     Check("killed", "monitor sees that all processes were killed", _killed),
     Check("main-killed", "stop cleans up when the first process was killed", _main_killed),
     Check("hung", "stop ends processes that hang", _hung),
-    Check("interrupted", "stop cleans up behind a start that was killed", _interrupted),
+    Check("interrupted", "stop cleans up after a start that was killed", _interrupted),
     Check("port-taken", "start fails while its port is taken, and stop cleans up", _port_taken),
     Check("required", "start without a required parameter says 6", _required),
     Check("missing-program", "a program that is missing is 5, and stop works", _missing_program),

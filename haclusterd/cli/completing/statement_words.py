@@ -72,7 +72,7 @@ def _of_rows(rows: Iterable[Row], after: str) -> list[Offer]:
 
 
 def _pairs(rows: Sequence[Row], given: Sequence[str], current: str) -> list[Offer]:
-    """Return the attributes that are not given yet; behind `NAME=`, the values of that one."""
+    """Return the attributes that are not given yet; after `NAME=`, the values of that one."""
     name, has_value, _ = current.partition("=")
     if has_value:
         row = next((each for each in rows if name in (each.name, *each.aliases)), None)

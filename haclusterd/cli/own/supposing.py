@@ -149,7 +149,7 @@ def _shown_if_planned(session: Session, before: dict[str, list[str]]) -> Respons
 
 
 def _operation(session: Session, arguments: Mapping[str, Json]) -> Response:
-    """Read `op ACTION RESOURCE CODE [STATUS] [NODE]`; the words behind the resource are in any order."""
+    """Read `op ACTION RESOURCE CODE [STATUS] [NODE]`; the words after the resource are in any order."""
     code, node = None, ""
     given = arguments["words"]
     for word in map(str, given) if isinstance(given, Sequence) else ():

@@ -50,5 +50,5 @@ def _name(service: ServiceAvailability) -> str:
 
 
 def percent(ppm: int | None) -> str:
-    """Write millionths as a percentage with four digits behind the point; they are never rounded up."""
+    """Write millionths as a percentage with four digits after the point; they are never rounded up."""
     return "-" if ppm is None else f"{ppm // 10_000}.{ppm % 10_000:04d}%"

@@ -215,7 +215,7 @@ def _coloured(screen: Screen, line: str) -> str:
 
 
 def _painted(screen: Screen, word: str, is_constraint: bool) -> str:
-    """Colour a word behind the id: keywords, names and values, scores, references."""
+    """Colour a word after the id: keywords, names and values, scores, references."""
     name, equals, value = word.partition("=")
     if equals and name:
         return f"{screen.paint_as(name, 2)}={screen.paint_as(value, 3)}"

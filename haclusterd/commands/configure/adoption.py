@@ -48,7 +48,7 @@ def _over(base: Configuration, new: Configuration) -> Configuration:
 
 
 def _merged(base: tuple[AttributeSet, ...], new: Iterable[AttributeSet]) -> tuple[AttributeSet, ...]:
-    """Set the names of blocks that the base has, too; put the other blocks behind them."""
+    """Set the names of blocks that the base has, too; put the other blocks after them."""
     blocks = {block.id: block for block in base}
     for block in new:
         before = blocks.get(block.id)

@@ -25,7 +25,7 @@ from haclusterd.reports.places import Places
 
 _EDITS = ("delete", "rm", "rename", "modgroup", "set", "unset", "erase", "default-timeouts", "default_timeouts")
 ALONE = "alone"
-"""Behind `erase nodes`: nothing but them is removed, as crmsh does it."""
+"""After `erase nodes`: nothing but them is removed, as crmsh does it."""
 AS_CRMSH = "--as-crmsh"
 _FORCE = ("-f", "-F", "--force")
 

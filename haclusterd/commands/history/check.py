@@ -62,7 +62,7 @@ def _problems(found: Comparison) -> Iterator[ReportItem]:
 
 def _differences(one: HistorySummary, other: HistorySummary) -> Iterator[ReportItem]:
     if one.forgotten != other.forgotten:
-        yield _differs(other.node, f"begins behind entry {other.forgotten}, that of {one.node} behind {one.forgotten}")
+        yield _differs(other.node, f"begins after entry {other.forgotten}, that of {one.node} after {one.forgotten}")
     end = min((each.blocks[-1][0] for each in (one, other) if each.blocks), default=0)
     if other.last < one.last and not other.gaps:
         yield _differs(other.node, f"ends at entry {other.last}, that of {one.node} at {one.last}")

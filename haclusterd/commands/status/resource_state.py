@@ -75,7 +75,7 @@ def instances(cib: Cib, resource: ResourceId) -> tuple[Instance, ...]:
 
 
 def base_of(name: ResourceId) -> ResourceId:
-    """Return the primitive that something is recorded for: an instance of a unique clone has a number behind it."""
+    """Return the primitive that something is recorded for: an instance of a unique clone has a number after it."""
     return ResourceId(name.partition(":")[0])
 
 

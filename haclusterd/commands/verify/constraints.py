@@ -237,7 +237,7 @@ def _stated(
         return
     for each in constraint.sets:
         kind, action = KINDS.get((each.kind or "").lower(), own), each.action or "start"
-        # Serialized, each comes before all behind it; a chain says as much about circles.
+        # Serialized, each comes before all after it; a chain says as much about circles.
         if kind is OrderingKind.SERIALIZE or each.is_sequential is not False:
             for one, other in pairwise(_tagged(configuration, each.members)):
                 yield _Step(action, (one,)), _Step(action, (other,)), kind

@@ -171,7 +171,7 @@ class _Merge:
             last = here.get(key, last)
 
     def _beginning(self, element: ET.Element) -> int:
-        """Return the place of what comes first: behind comments that describe the whole."""
+        """Return the place of what comes first: after comments that describe the whole."""
         children = list(element)
         return next((number for number, each in enumerate(children) if _is_element(each)), len(children))
 

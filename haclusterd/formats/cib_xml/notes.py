@@ -124,7 +124,7 @@ class Notes:
     def duration_ms(self, element: Element, name: str, *, is_timeout: bool = False) -> int | None:
         """Read a duration attribute; None when there is none, or none that can be read: Pacemaker ignores it then.
 
-        Of a fraction Pacemaker drops what is behind the point; it reads ISO 8601 where an interval stands, and not
+        Of a fraction Pacemaker drops what is after the point; it reads ISO 8601 where an interval stands, and not
         where a timeout does (seen with crm_simulate 2.1.5 and 3.0.0).
         """
         text = element.get(name)

@@ -124,7 +124,7 @@ def _description(cursor: Cursor) -> str:
 
 
 def _account(cursor: Cursor, kind: str, expected: str) -> tuple[str, str]:
-    """Read an id, and maybe `name=NAME` behind it."""
+    """Read an id, and maybe `name=NAME` after it."""
     token = cursor.take(expected)
     if not ACCOUNT.match(token.text):
         raise cursor.refuse(Code.BAD_ID, token, id=token.text, remedy=f"write the name of {expected}")

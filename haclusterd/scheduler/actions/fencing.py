@@ -173,7 +173,7 @@ _WAITING = (START, PROMOTE, MIGRATE_TO, MIGRATE_FROM)
 
 
 def order_fencing(fence: Action, node: Node, inventory: Inventory, table: ActionTable, settings: Settings) -> None:
-    """Put behind a fencing what must not be done before it, and make the stops that it stands for pseudo-actions."""
+    """Order after a fencing what must not be done before it, and make the stops that it stands for pseudo-actions."""
     for leaf in inventory.primitives():
         if leaf.is_managed:
             _order_starts(fence, leaf, node, table)

@@ -95,7 +95,7 @@ def at_least(mark: Action, count: int, firsts: Iterable[Resource], task: str, id
 
 
 def after_mark(mark: Action, then: Resource, task: str, flags: int, identifier: str) -> Template:
-    """Put a task behind a mark, without which it cannot be done."""
+    """Order a task after a mark, without which it cannot be done."""
     return Template(None, "", then, task, flags | UNRUNNABLE_FIRST_BLOCKS, identifier, first_action=mark)
 
 

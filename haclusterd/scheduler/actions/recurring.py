@@ -36,7 +36,7 @@ def cancel_monitors(cancellations: Iterable[Cancellation], table: ActionTable) -
 
 
 def order_cancellations(cancellations: Iterable[Cancellation], table: ActionTable) -> None:
-    """Put those cancellations behind the stops of their resources, also behind those on other nodes."""
+    """Order those cancellations after the stops of their resources, also after those on other nodes."""
     for item in cancellations:
         cancel = table.find(item.resource, CANCEL, item.node, item.interval_ms)
         for stop in item.resource.actions.get((STOP, 0), ()):

@@ -96,7 +96,7 @@ def _not_held(
     in_flight: set[int],
     begun: set[tuple[Resource, str]],
 ) -> list[Action]:
-    """Return the actions that are neither held nor under way, nor behind such ones."""
+    """Return the actions that are neither held nor under way, nor after such ones."""
     behind, chosen = set(held), []
     for action in in_order:
         is_behind = any(before.id in behind for before in inputs[action.id])

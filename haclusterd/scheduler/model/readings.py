@@ -39,7 +39,7 @@ _TIMEOUT = re.compile(r"\s*([0-9]+)(?:\.[0-9]*)?\s*([a-zA-Z]*)")
 def pacemakers_timeout_ms(text: str) -> int:
     """Read a timeout of a CIB that Pacemaker reads, in ms; 0 when it is none there.
 
-    What counts is the number with which it begins, without a fraction, and the unit behind that; ISO 8601, which counts
+    What counts is the number with which it begins, without a fraction, and the unit after that; ISO 8601, which counts
     where an interval stands, is none (seen with crm_simulate 2.1.5).
     """
     found = _TIMEOUT.match(text)

@@ -1,7 +1,7 @@
 """Phase: the order of actions that resources imply by themselves, collectives around what they contain.
 
 Source: Pacemaker Explained, "Groups", "Clones", "Bundles". What is not managed implies nothing.
-Members of a group start in order and stop in reverse; a member that fails restarts itself and those behind it.
+Members of a group start in order and stop in reverse; a member that fails restarts itself and those after it.
 """
 
 from collections.abc import Iterator

@@ -13,7 +13,7 @@ from haclusterd.scheduler.model.tasks import DEMOTE, MIGRATE_FROM, MIGRATE_TO, P
 
 
 def with_migrations(templates: Iterable[Template]) -> Iterator[Template]:
-    """Yield each template, and behind it what it means for migrations."""
+    """Yield each template, and after it what it means for migrations."""
     for template in templates:
         yield template
         first, then = template.first, template.then

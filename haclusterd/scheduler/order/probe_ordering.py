@@ -31,7 +31,7 @@ _KEPT = IF_FIRST_UNMIGRATABLE | IF_ON_SAME_NODE
 
 
 def order_own_after_probes(probes: Probes, table: ActionTable) -> None:
-    """Put a resource's own start behind its probes; what is unverified is left wholly alone until then."""
+    """Order a resource's own start after its probes; what is unverified is left wholly alone until then."""
     for resource, asked in probes.by_resource.items():
         top = resource.top
         starting = top if top.variant is Variant.CLONE else resource
@@ -66,7 +66,7 @@ def _order_promotions(probe: Action, clone: Resource, table: ActionTable) -> Non
 def order_others_after_probes(
     probes: Probes, templates: Iterable[Template], table: ActionTable, settings: Settings
 ) -> None:
-    """Put what others do behind the probes, once all orders among resources are known."""
+    """Order what others do after the probes, once all orders among resources are known."""
     by_resource = probes.by_resource
     if not by_resource:
         return

@@ -15,7 +15,7 @@ from haclusterd.simulator.checks.checker import Accepted, Checker, Log, Scene, o
 from haclusterd.simulator.hosts.devices import DeviceProcess, DeviceTruth, Recovering
 
 STRANGER_US = 3_000_000
-"""Who begins to use a device shortly before a start does so behind its proof: nothing can know of that."""
+"""Who begins to use a device shortly before a start does so after its proof: nothing can know of that."""
 
 STRUCK_US = 5_000_000
 """The same of a recovery, which takes some seconds."""

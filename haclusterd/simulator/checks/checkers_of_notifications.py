@@ -109,7 +109,7 @@ class InstancesAreNotified(Checker):
         known.add(order.node)
         if kind == "pre":
             if self._acting.get(occasion):
-                self.object_to(f"{what} behind the {action} that it announces")
+                self.object_to(f"{what} after the {action} that it announces")
             if any(each.action == action for each in _open(after, order.resource)):
                 self.object_to(f"{what} while a {action} is under way")
         elif any(each.action == action and _is_of(each, occasion) for each in _open(after, order.resource)):

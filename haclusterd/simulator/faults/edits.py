@@ -220,7 +220,7 @@ def rename_service(chance: Chance, _nodes: Nodes) -> Fault:
         def rename(_is_done: bool) -> None:
             cluster.world.after(wait_ms * MS, lambda: ask(cluster, *_renaming(old, new)))
 
-        # A load that is asked for once more, behind the rename, would make a second service of the same parameters.
+        # A load that is asked for once more, after the rename, would make a second service of the same parameters.
         ask(cluster, *_loading(text), answered=rename)
         return lambda: ask(cluster, *_renaming(new, last))
 

@@ -130,7 +130,7 @@ def may_be_absent(each: "Field[Any]") -> bool:
 
 
 def wire_name(name: str) -> str:
-    """Return a field's name in JSON: one that is a word of Python's has a line behind it here."""
+    """Return a field's name in JSON: one that is a word of Python's has an underscore after it here."""
     return name.removesuffix("_")
 
 

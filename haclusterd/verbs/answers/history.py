@@ -44,7 +44,7 @@ class Events(Answer):
     left_out: int
     events: tuple[ShownEvent, ...]
     next: str
-    """The position behind the last one, for `history.follow`."""
+    """The position after the last one, for `history.follow`."""
 
 
 @dataclass(frozen=True, slots=True)

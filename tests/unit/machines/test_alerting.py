@@ -222,7 +222,7 @@ def test_a_test_goes_to_whom_it_is_for_and_how_it_ended_is_recorded(result: Aler
 
 
 def test_how_a_test_ended_is_recorded_also_when_an_election_came_before_the_record() -> None:
-    """The end of the next call, under way at the election, records a position behind the test: nobody repeats that."""
+    """The end of the next call, under way at the election, records a position after the test: nobody repeats that."""
     alerting, state = machine(), with_test("r2")
     controller = state.status.controller
     assert controller is not None

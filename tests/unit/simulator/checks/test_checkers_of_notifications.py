@@ -124,7 +124,7 @@ def test_a_group_is_notified_when_all_that_was_announced_of_it_has_happened() ->
     [
         ((PRE, PRE[:1]), "a second time"),
         (((*PRE, PROMOTE),), "is notified"),
-        ((PRE[:2], (PROMOTE,), PRE[2:]), "behind the promote"),
+        ((PRE[:2], (PROMOTE,), PRE[2:]), "after the promote"),
         ((PRE, (PROMOTE, POST[0])), "that it announces is under way"),
         ((PRE, (PROMOTE,), (MEANWHILE,)), "while a promote is under way"),
         ((PRE, (PROMOTE,), POST[:2]), "n3 was never notified after"),
