@@ -23,8 +23,8 @@ LONGEST_ANSWER = 8 * 1024 * 1024
 LONGEST_TEXT = 4 * 1024 * 1024
 USAGE, DISCONNECTED, TIMED_OUT, NO_INPUT = 64, 102, 124, 66
 VERSION = "Pacemaker 2.1.5\nWritten for the tools of haclusterd\n"
-READERS = ("cibadmin", "crm_verify", "crm_simulate")
-"""Tools that take XML as a file (-x) or on standard input (-p)."""
+READERS = ("cibadmin", "crm_verify", "crm_simulate", "crm_diff")
+"""Tools that take XML as a file (-x) or on standard input (-p); crm_diff takes two files."""
 
 
 class ToolError(Exception):
@@ -54,11 +54,23 @@ def main(tool: str, words: "Sequence[str]") -> int:
     try:
         if tool == "pacemakerd" and list(words) in (["-$"], ["--version"]):
             return _print(VERSION, "", 0)
+        _refuse_files(tool)
         if tool == "crm_node" and acting_for and list(words) in (["-n"], ["--name"]):
             return _print(f"{acting_for}\n", "", 0)
         return _answer(tool, words, acting_for)
     except ToolError as problem:
         return _print("", f"{tool}: {problem}\n", problem.status)
+
+
+def _refuse_files(tool: str) -> None:
+    """Refuse a call that is to ask or change a file: here it would ask and change the cluster.
+
+    Agents' crm_mon with what another tool prints (`CIB_file=<(cibadmin -Q) crm_mon -1`) means the cluster.
+    """
+    for name in ("CIB_file", "CIB_shadow"):
+        value = _variable(name)
+        if value and not (tool == "crm_mon" and value.startswith("/dev/fd/")):
+            raise ToolError(f"{name} is set, but the cluster itself is asked here: unset it; for files: crm cib", USAGE)
 
 
 def _variable(name: str) -> str:
@@ -71,7 +83,7 @@ def _answer(tool: str, words: "Sequence[str]", acting_for: str) -> int:
         f'"tool":{quoted(tool)}', f'"words":[{",".join(map(quoted, words))}]',
         *([f'"instance":{quoted(instance)}'] if instance else []),
         *([f'"node":{quoted(acting_for)}'] if acting_for else []),
-        *([f'"text":{quoted(text)}'] if tool in READERS and (text := _text(words)) else []),
+        *([f'"{name}":{quoted(text)}' for name, text in _texts(tool, words) if text] if tool in READERS else []),
     ]  # fmt: skip
     request = f'{{"v":1,"kind":"request","id":"1","verb":"tool.run","arguments":{{{",".join(pairs)}}},"options":{{}}}}'
     for answer in _answers(request.encode()):
@@ -135,17 +147,27 @@ def _receive(connection: socket, size: int) -> bytes:
     return data
 
 
-def _text(words: "Sequence[str]") -> str:
-    """Return the XML that a call brings along in a file or on standard input; empty when it brings none."""
+def _texts(tool: str, words: "Sequence[str]") -> "Iterator[tuple[str, str]]":
+    """Yield the XML that a call brings along in files or on standard input, by the names of the arguments."""
+    if tool == "crm_diff":
+        yield "text", _text(words, ("-o", "--original"))
+        yield "other", _text(words, ("-n", "--new")) or _text(words, ("-p", "--patch"))
+    elif "-p" in words or "--xml-pipe" in words:
+        yield "text", _read(0, "standard input")
+    else:
+        yield "text", _text(words, ("-x", "--xml-file"))
+
+
+def _text(words: "Sequence[str]", options: "tuple[str, str]") -> str:
+    """Return what is in the file that an option names; empty when it is not given."""
+    short, long = options
     for at, word in enumerate(words):
-        if word in ("-p", "--xml-pipe"):
-            return _read(0, "standard input")
         name = ""
-        if word in ("-x", "--xml-file") and at + 1 < len(words):
+        if word in options and at + 1 < len(words):
             name = words[at + 1]
-        elif word.startswith("--xml-file="):
+        elif word.startswith(f"{long}="):
             name = word.partition("=")[2]
-        elif word.startswith("-x") and len(word) > 2:
+        elif word.startswith(short) and len(word) > 2:
             name = word[2:]
         if name:
             try:

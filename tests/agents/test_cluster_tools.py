@@ -145,6 +145,57 @@ def test_what_is_refused(command: str, code: int, daemon: AnsweringDaemon) -> No
     assert err.startswith(f"{command.split(maxsplit=1)[0]}: ")
 
 
+@pytest.mark.parametrize("name", ["CIB_file", "CIB_shadow"])
+@pytest.mark.parametrize("command", ["crm_mon -1", "crm_attribute -n x -v 1", "cibadmin -Q", "crm_node -n"])
+def test_a_call_for_a_file_does_not_reach_the_cluster(name: str, command: str, daemon: AnsweringDaemon) -> None:
+    code, out, err = run(daemon, command, **{name: "/tmp/cib.xml"})
+    assert (code, out, f"{name} is set" in err) == (64, "", True)
+
+
+def test_an_agents_state_of_what_another_tool_prints_is_the_clusters(daemon: AnsweringDaemon) -> None:
+    assert run(daemon, "crm_mon -1", CIB_file="/dev/fd/63")[0] == 0
+
+
+def test_two_files_are_compared(daemon: AnsweringDaemon, tmp_path: Path) -> None:
+    old, new, patch = (tmp_path / name for name in ("old", "new", "patch"))
+    old.write_text('<cib epoch="1"><a id="1"/></cib>')
+    new.write_text('<cib epoch="2"><a id="1" x="2"/></cib>')
+    code, out, err = run(daemon, f"crm_diff --original={old} -n {new}")
+    assert (code, '<change operation="modify" path="/cib/a[@id=&apos;1&apos;]">' in out, err) == (1, True, "")
+    patch.write_text(out)
+    assert run(daemon, f"crm_diff -o {old} -p{patch}")[:2] == (0, '<cib epoch="2">\n  <a id="1" x="2"/>\n</cib>\n')
+    assert run(daemon, f"crm_diff -o {old} -n {old}") == (0, "", "")
+    assert run(daemon, f"crm_diff -o {old} -n {tmp_path}/no")[0] == 66
+
+
+def test_dates_are_read_as_the_cluster_reads_them(daemon: AnsweringDaemon) -> None:
+    assert run(daemon, "iso8601 -d 2024-060 -D P1D")[1].splitlines()[-1] == "Duration ends at: 2024-03-01 00:00:00Z"
+    assert run(daemon, "iso8601 -d now -L")[0] == 64
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "out"),
+    [
+        ("-X 105", 0, "No such object"), ("-n -X 64", 0, "CRM_EX_USAGE - Incorrect usage"),
+        ("-X 1 4", 0, "Error occurred\nInsufficient privileges"), ("6", 0, "No such device or address"),
+        ("-n -- -62", 0, "ETIME - Timer expired"), ("-X 99", 0, "Unknown exit status"),
+        ("0", 0, "OK"), ("nonsense", 64, ""), ("-l", 64, ""), ("--nothing", 64, ""), ("--output-as=html 1", 64, ""),
+        ("--output-to=x 1", 64, ""), ("--version", 0, "Pacemaker 2.1.5"),
+    ],
+)  # fmt: skip
+def test_codes_are_explained_without_a_daemon(words: str, code: int, out: str) -> None:
+    found, text, _ = run(None, f"crm_error {words}")
+    assert (found, text.rstrip("\n")) == (code, out)
+
+
+def test_codes_are_listed_and_written_as_xml() -> None:
+    listed = run(None, "crm_error -l -X -n")[1].splitlines()
+    assert (len(listed), listed[-1]) == (43, "  193: CRM_EX_NONE                 No exit status available")
+    assert run(None, "crm_error -X 105 --output-as=xml")[1].splitlines()[1:] == [
+        '  <result-code code="105" description="No such object"/>', '  <status code="0" message="OK"/>',
+        "</pacemaker-result>"]  # fmt: skip
+
+
 def test_a_promotion_score_needs_a_resource(daemon: AnsweringDaemon) -> None:
     assert run(daemon, "crm_master -v 5", OCF_RESOURCE_INSTANCE="")[0] == 64
 

@@ -276,12 +276,66 @@ RELATED_CALLS = [
         "--output-as=xml --include=none,bans", "-L -R")),
 ]  # fmt: skip
 
+OFFLINE_CALLS = """
+iso8601 -d '2024-02-29 12:00:00Z'
+iso8601 -d 2024-02-29T12:00:00Z -O
+iso8601 -d 2024-02-29T12:00:00Z -W
+iso8601 -d 2024-12-30 -W
+iso8601 -d 2024-02-29T12:00:00Z -s
+iso8601 -d 2024-02-29T12:00:00Z -S
+iso8601 -d '2024-02-29 12:00:00 +02:00'
+iso8601 -d 2024-060
+iso8601 -d 2024-W09-4
+iso8601 -d epoch
+iso8601 -d '20240229 120000'
+iso8601 -d 2024-02-29T24:00:00Z
+iso8601 -d 2024-01-31T00:00:00Z -E '2024-01-31 00:00:00Z'
+iso8601 -d 2024-01-31T00:00:00Z -E '2024-01-31'
+iso8601 -d 2024-01-31 -D P1M
+iso8601 -d 2024-02-29 -D P1D -E '2024-03-01 00:00:00Z'
+iso8601 -p 2024-01-01/2024-02-01
+iso8601 -p '2024-01-01 00:00:00Z/P1M' -O
+iso8601 -p P1D/2020-01-01
+iso8601 -p 2020-01-01
+iso8601 -p nonsense
+iso8601 -D P1Y2M3DT4H5M6S
+iso8601 -D PT90M
+iso8601 -D PT25H
+iso8601 -D PT61S
+iso8601 -D P1YT1S
+iso8601 -D P1W2D
+iso8601 -D PT0S
+iso8601 -D nonsense
+iso8601 -D P
+iso8601 -d nonsense
+iso8601 -d 1700000000
+iso8601
+crm_diff -o OLD -n OLD
+crm_diff -o OLD -n NEW
+crm_diff -o NEW -n OLD
+crm_diff -u -o OLD -n NEW
+crm_diff -o OLD -p PATCH
+crm_diff -o OLD
+crm_diff
+"""
+OLD = """<cib crm_feature_set="3.16.1" validate-with="pacemaker-3.9" epoch="1" num_updates="0" admin_epoch="0">
+<configuration><crm_config/><nodes/><resources>
+<primitive id="a" class="ocf"/><group id="g"><primitive id="b"/><primitive id="c" x="it's" y="2"/></group>
+<primitive id="d"><operations/></primitive><primitive id="e"/></resources><constraints/></configuration><status/></cib>
+"""
+NEW = """<cib crm_feature_set="3.16.1" validate-with="pacemaker-3.9" epoch="2" num_updates="0" admin_epoch="0">
+<configuration><crm_config/><nodes/><resources>
+<primitive id="e"/><group id="g"><primitive id="c" z="&lt;3" y="2"/></group><primitive id="f"><operations/></primitive>
+<primitive id="a" class="lsb"><operations><op id="o"/></operations></primitive><primitive id="d"/></resources>
+<tags/></configuration><status/></cib>
+"""
 
-def ours(cluster: Cluster, line: str) -> str:
+
+def ours(cluster: Cluster, line: str, **texts: str) -> str:
     """Return what our tool answers."""
     tool, *words = shlex.split(line)
     context = Context(cluster.cib, NOW, "root@n1", live=cluster.live)
-    outcome = registry.run("tool.run", {"tool": tool, "words": words, "node": "n1"}, context)
+    outcome = registry.run("tool.run", {"tool": tool, "words": words, "node": "n1", **texts}, context)
     assert isinstance(outcome.data, dict), outcome.reports
     return f"{outcome.data['out']}{outcome.data['err']}[{outcome.exit_status}]\n"
 
@@ -362,3 +416,19 @@ def test_the_tools_print_what_pacemakers_print(name: str, tmp_path: Path) -> Non
 
 def test_what_is_chosen_of_the_state(tmp_path: Path) -> None:
     _compared(busy(), MONITOR_CALLS.strip().splitlines(), FILES / "chosen.txt", tmp_path)
+
+
+def test_dates_and_differences_need_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines, path = OFFLINE_CALLS.strip().splitlines(), FILES / "offline.txt"
+    patch = ours(formed(), "crm_diff -o OLD -n NEW", text=OLD, other=NEW).removesuffix("[1]\n")
+    files = {"OLD": OLD, "NEW": NEW, "PATCH": patch}
+    for name, text in files.items():
+        Path(name).write_text(text)
+    if os.environ.get("RECORD"):
+        path.write_text("".join(f"$ {line}\n{theirs(formed(), line, tmp_path)}\n" for line in lines))
+    answers = []
+    for line in lines:
+        given = [files[word] for word in line.split() if word in files]
+        answers.append(ours(formed(), line, **dict(zip(("text", "other"), given, strict=False))))
+    assert "".join(f"$ {line}\n{answer}\n" for line, answer in zip(lines, answers, strict=True)) == path.read_text()

@@ -41,6 +41,8 @@ class ToolCall:
     """The node that an agent acts for, else the one it runs on."""
     text: str = ""
     """What was given on standard input or as a file."""
+    other: str = ""
+    """What was given as a second file (crm_diff)."""
 
 
 class ToolUsageError(Exception):

@@ -6,7 +6,6 @@ asterisks keep the secrets that they stand for. XPath is what access control lis
 with `/..` at its end; more is refused by name.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree as ET
 
@@ -26,13 +25,13 @@ from haclusterd.commands.tools.call import (
     carry_out,
     printed,
 )
+from haclusterd.commands.tools.differences import PatchError, patch
+from haclusterd.commands.tools.documents import parsed, path_of, select, written
 from haclusterd.commands.tools.monitor_text import cluster_lines, instances_in
 from haclusterd.commands.tools.monitor_xml import sections_as_xml
 from haclusterd.commands.tools.result import OUTPUT, document, wants_xml
 from haclusterd.formats.cib_xml.status_writer import FEATURE_SET
-from haclusterd.formats.cib_xml.tree import Element
 from haclusterd.formats.cib_xml.writer import WRITTEN, write_cib, write_configuration
-from haclusterd.formats.cib_xml.xpath import Budget, TooMuchError, Tree, XPathError, parse_xpath
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
@@ -51,12 +50,15 @@ _SECTIONS = {
     "op_defaults": "configuration/op_defaults", "fencing-topology": "configuration/fencing-topology",
     "tags": "configuration/tags", "alerts": "configuration/alerts", "acls": "configuration/acls", "status": "status",
 }  # fmt: skip
-_CHANGES = frozenset({"create", "modify", "replace", "delete"})
-_DEEPEST = 64
+_CHANGES = frozenset({"create", "modify", "replace", "delete", "patch"})
 _EMPTY = f"""<cib crm_feature_set="{FEATURE_SET}" validate-with="{WRITTEN}" epoch="1" num_updates="0" admin_epoch="0">
 <configuration><crm_config/><nodes/><resources/><constraints/></configuration><status/></cib>"""
-CONFIGURATION_ERROR, UNSAFE, EXISTS = 78, 107, 108
-_FAILED = {NO_SUCH_OBJECT: "Call failed: No such device or address\n", EXISTS: "Call failed: File exists\n"}
+CONFIGURATION_ERROR, OLD, UNSAFE, EXISTS, NOT_APPLIED = 78, 103, 107, 108, 1
+_FAILED = {
+    NO_SUCH_OBJECT: "Call failed: No such device or address\n", EXISTS: "Call failed: File exists\n",
+    OLD: "Call failed: Update was older than existing configuration\n",
+    NOT_APPLIED: "Call failed: Application of update diff failed, requesting full refresh\n",
+}  # fmt: skip
 _DANGEROUS = (
     "The supplied command is considered dangerous.  To prevent accidental destruction of the cluster, the --force "
     "flag is required in order to proceed.\n"
@@ -80,7 +82,7 @@ def administer(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOu
     if action == "upgrade":
         return printed()
     if action == "empty":
-        return printed(_written(_parsed(_EMPTY)))
+        return printed(written(parsed(_EMPTY)))
     if action == "query":
         return _queried(context, given)
     return _changed(context, call, given, action)
@@ -94,15 +96,15 @@ def _queried(context: Context, given: Given) -> Outcome[ToolOutput]:
     wanted = given.text("section")
     if wanted in ("", "all") and "xpath" not in given and "shallow" not in given:
         return printed(text)
-    root = _parsed(text)
+    root = parsed(text)
     found = list(_found(root, given))
     if not found:
         return printed(err="Call cib_query failed (-6): No such device or address\n", status=NO_SUCH_OBJECT)
     if "node_path" in given:
-        return printed("".join(f"{_path(root, each)}\n" for each in found))
+        return printed("".join(f"{path_of(root, each)}\n" for each in found))
     if "shallow" in given:
         found = [_Element(each.tag, each.attrib) for each in found]
-    shown = "".join(_written(each) for each in found)
+    shown = "".join(written(each) for each in found)
     if len(found) > 1:
         lines = "".join(f"  {line}\n" for line in shown.splitlines())
         shown = f"<xpath-query>\n{lines}</xpath-query>\n"
@@ -127,7 +129,7 @@ def whole(context: Context) -> str:
 
 def _found(root: _Element, given: Given) -> Iterator[_Element]:
     if "xpath" in given:
-        yield from _select(root, given.text("xpath"))
+        yield from select(root, given.text("xpath"))
         return
     section = given.text("section") or "all"
     path = _SECTIONS.get(section)
@@ -136,122 +138,19 @@ def _found(root: _Element, given: Given) -> Iterator[_Element]:
     yield from (root,) if path == "." else root.findall(path)
 
 
-def _select(root: _Element, xpath: str) -> list[_Element]:
-    """Return what an XPath names, in bounded time. Raises ToolUsageError for one that is not understood."""
-    path = xpath if xpath.startswith("/") else f"//{xpath}"
-    for axis, instead in _DOWNWARD:
-        path = path.replace(axis, instead)
-    steps: list[tuple[str, str]] = []
-    while (last := _LAST_STEP.search(path)) is not None:
-        axis, name = (last[1], last[2]) if last[1] else ("@", last[3]) if last[3] else ("parent", "*")
-        steps.insert(0, (axis, name))
-        path = path[: last.start()]
-    twins: dict[int, _Element] = {}
-    budget = Budget()
-    try:
-        found = parse_xpath(path).select(Tree(_twin(root, twins)), budget)
-        chosen = [twins[id(each)] for each in found]
-        for axis, name in steps:
-            chosen = list(_along(root, chosen, axis, name, budget))
-    except XPathError as error:
-        raise ToolUsageError(f"this XPath is not understood here: {xpath[:200]} ({error})") from None
-    except TooMuchError:
-        raise ToolUsageError(f"this XPath looks at too many elements; write a narrower one: {xpath[:200]}") from None
-    places = {each: at for at, each in enumerate(root.iter())}
-    return sorted(dict.fromkeys(chosen), key=places.__getitem__)
-
-
-_DOWNWARD = (("child::", ""), ("/descendant-or-self::node()/", "//"), ("/descendant::", "//"), ("attribute::", "@"))
-"""Axes by which a path may be written longer than need be."""
-_LAST_STEP = re.compile(
-    r"/(?:\.\.|(parent|ancestor|ancestor-or-self|following-sibling|preceding-sibling|self)::([\w*.-]+)|@([\w.*-]+))$"
-)
-"""Steps that are understood at the end of a path: what is upwards or beside, and an attribute, which stands for the
-element that has it."""
-
-
-def _along(root: _Element, chosen: list[_Element], axis: str, name: str, budget: Budget) -> Iterator[_Element]:
-    """Yield what is reached from elements by one of the last steps, each once."""
-    parents = {child: parent for parent in root.iter() for child in parent}
-    seen: set[_Element] = set()
-    for start in chosen:
-        for each in _reached(start, axis, name, parents):
-            budget.take(1)
-            if each in seen:
-                if axis.startswith("ancestor"):
-                    break  # What is above it was seen, too.
-                continue
-            seen.add(each)
-            if axis == "@" or name in ("*", each.tag):
-                yield each
-
-
-def _reached(start: _Element, axis: str, name: str, parents: dict[_Element, _Element]) -> Iterator[_Element]:
-    parent = parents.get(start)
-    has_attribute = axis == "@" and (bool(start.attrib) if name == "*" else name in start.attrib)
-    if has_attribute or axis in ("self", "ancestor-or-self"):
-        yield start
-    if axis == "parent" and parent is not None:
-        yield parent
-    elif axis.startswith("ancestor"):
-        while parent is not None:
-            yield parent
-            parent = parents.get(parent)
-    elif axis.endswith("sibling") and parent is not None:
-        place = list(parent).index(start)
-        yield from parent[place + 1 :] if axis.startswith("following") else parent[:place]
-
-
-def _twin(element: _Element, twins: dict[int, _Element]) -> Element:
-    """Return an element as `formats.cib_xml` knows it; note which one each stands for, by `id`."""
-    made = Element(element.tag, dict(element.attrib), 0, [_twin(child, twins) for child in element])
-    twins[id(made)] = element
-    return made
-
-
-def _path(root: _Element, wanted: _Element) -> str:
-    parents = {child: parent for parent in root.iter() for child in parent}
-    steps = []
-    step: _Element | None = wanted
-    while step is not None:
-        identity = f"[@id='{step.get('id')}']" if step.get("id") else ""
-        steps.append(f"/{step.tag}{identity}")
-        step = parents.get(step)
-    return "".join(reversed(steps))
-
-
-def _parsed(text: str) -> _Element:
-    """Read XML that a user gave. Raises ToolUsageError; a document type, which could grow without bound, is refused."""
-    if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise ToolUsageError("XML with a document type is not read")
-    try:
-        root = ET.fromstring(text)
-    except ET.ParseError as error:
-        raise ToolUsageError(f"this is no XML: {error}") from None
-    pending = [(root, 1)]
-    while pending:
-        element, depth = pending.pop()
-        if depth > _DEEPEST:
-            raise ToolUsageError(f"XML is nested deeper than {_DEEPEST}")
-        pending += ((child, depth + 1) for child in element)
-    return root
-
-
-def _written(element: _Element) -> str:
-    element.tail = None
-    ET.indent(element)
-    return ET.tostring(element, encoding="unicode", short_empty_elements=True).replace(" />", "/>") + "\n"
-
-
 # Changes
 
 
 def _changed(context: Context, call: ToolCall, given: Given, action: str) -> Outcome[ToolOutput]:
-    root = _parsed(write_configuration(masked(context.cib.configuration, context.agents)))
+    root = parsed(write_configuration(masked(context.cib.configuration, context.agents)))
     given_text = given.text("text") or call.text
-    wanted = _parsed(given_text) if given_text.strip() else None
-    if action == "delete" and "xpath" in given:
-        _delete(root, _select(root, given.text("xpath")))
+    wanted = parsed(given_text) if given_text.strip() else None
+    if action == "patch":
+        status = _patched(root, parsed(seen(context)), wanted)
+        if status:
+            return printed(err=_FAILED[status], status=status)
+    elif action == "delete" and "xpath" in given:
+        _delete(root, select(root, given.text("xpath")))
     elif wanted is None:
         raise ToolUsageError("the XML is missing: -X TEXT, -x FILE or -p")
     elif given.text("section") == "status" or wanted.tag == "status":
@@ -275,10 +174,30 @@ def _changed(context: Context, call: ToolCall, given: Given, action: str) -> Out
     return carry_out(forced, _VERBS["configure.load"], arguments)
 
 
+def _patched(root: _Element, now: _Element, diff: _Element | None) -> int:
+    """Apply a patch of the configuration; return an exit status. The version is counted here, whatever it says."""
+    if diff is None:
+        raise ToolUsageError("the XML is missing: -X TEXT, -x FILE or -p")
+    source = diff.find("version/source")
+    if source is not None and any(source.get(name) != now.get(name) for name in ("admin_epoch", "epoch")):
+        newer = [int(each.get(name, "0")) for each in (source, now) for name in ("admin_epoch", "epoch")]
+        return OLD if newer[:2] < newer[2:] else NOT_APPLIED
+    for change in diff.findall("change"):
+        if change.get("path") == "/cib":
+            diff.remove(change)
+        elif change.get("path", "").startswith("/cib/status"):
+            raise ToolUsageError("the status is not written from outside: crm_attribute, crm_resource --cleanup")
+    try:
+        patch(root, diff)
+    except PatchError as problem:
+        raise ToolUsageError(f"the patch is not applied: {problem}") from None
+    return 0
+
+
 def _place(root: _Element, given: Given, wanted: _Element, action: str) -> _Element | None:
     """Return the section that a change is made in; None: there is none for it. Raises ToolUsageError."""
     if "xpath" in given:
-        found = _select(root, given.text("xpath"))
+        found = select(root, given.text("xpath"))
         if not found:
             return None
         if len(found) != 1:
@@ -475,6 +394,7 @@ def _planned(change: PlannedChange) -> str:
 TOOLS = {
     "cibadmin": Tool(administer, {
         "query": "Q query", "create": "C create", "modify": "M modify", "replace": "R replace", "delete": "D delete",
+        "patch": "P patch",
         "upgrade": "u upgrade", "bump": "B bump", "erase": "E erase", "empty": "a empty", "md5": "5 6 md5-sum",
         "section": "o: scope:", "xpath": "A: xpath:", "text": "X: xml-text:", "file": "x: xml-file:",
         "pipe": "p xml-pipe", "local": "l local", "shallow": "n no-children", "node_path": "e node-path",

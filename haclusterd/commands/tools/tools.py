@@ -11,6 +11,8 @@ from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.tools import attributes as tool_attributes
 from haclusterd.commands.tools import cib as tool_cib
+from haclusterd.commands.tools import dates as tool_dates
+from haclusterd.commands.tools import differences as tool_differences
 from haclusterd.commands.tools import membership as tool_membership
 from haclusterd.commands.tools import monitor as tool_monitor
 from haclusterd.commands.tools import resources as tool_resources
@@ -26,7 +28,7 @@ from haclusterd.verbs.verb import Cost
 
 TOOLS: Mapping[str, Tool] = {
     **tool_attributes.TOOLS, **tool_membership.TOOLS, **tool_monitor.TOOLS, **tool_resources.TOOLS, **tool_cib.TOOLS,
-    **tool_tickets.TOOLS, **tool_rules.TOOLS,
+    **tool_tickets.TOOLS, **tool_rules.TOOLS, **tool_differences.TOOLS, **tool_dates.TOOLS,
 }  # fmt: skip
 _LIGHT = frozenset({"attrd_updater", "crm_master"})
 """Tools that may write only what is light: attributes until reboot."""
@@ -35,7 +37,7 @@ _LIGHT = frozenset({"attrd_updater", "crm_master"})
 def run(context: Context, arguments: Arguments) -> Outcome[ToolOutput]:
     """Answer a tool's call with what to print and its exit status (schema `haclusterd.tool/1`)."""
     word = arguments.word
-    call = ToolCall(word("tool"), arguments.words("words"), word("instance"), word("node"), word("text"))
+    call = ToolCall(word("tool"), arguments.words("words"), word("instance"), word("node"), word("text"), word("other"))
     tool = TOOLS[call.tool]
     try:
         given = tool.read(call.words)

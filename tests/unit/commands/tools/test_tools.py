@@ -1,7 +1,6 @@
 """What Pacemaker's tools change here, and what they refuse; tests/golden/test_tools.py compares what they print."""
 
 import re
-import shlex
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -18,36 +17,21 @@ from haclusterd.model.configuration import Location, effective
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import AgentReference, FenceKey, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
-from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
-from haclusterd.model.requests import Request
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost, Permission
 from tests.administered_clusters import (
     NOW,
     Cluster,
-    ClusterClient,
     fence_order,
     fencing_record,
     formed,
     running,
 )
 from tests.golden.busy_cluster import busy
+from tests.unit.commands.tools.tool_calls import arguments, run
 
 RUN = registry.VERBS["tool.run"]
-
-
-def arguments(line: str, text: str = "") -> dict[str, Json]:
-    tool, *words = shlex.split(line)
-    return {"tool": tool, "words": words, "node": "n1", "instance": "db:0", **({"text": text} if text else {})}
-
-
-def run(cluster: Cluster, line: str, text: str = "") -> tuple[int, str, str]:
-    """Call a tool and apply what it proposes; return its exit status and what it prints."""
-    answer = ClusterClient(cluster).call(Request("1", "tool.run", arguments(line, text)), lambda _: None)
-    if not isinstance(answer.data, dict):
-        return answer.exit, "", "; ".join(each.message for each in answer.reports if each.severity == "error")
-    return answer.exit, str(answer.data["out"]), str(answer.data["err"])
 
 
 DIALOGUES = {
