@@ -155,35 +155,6 @@ def unique_instances_have_other_numbers(cib: ET.Element, details: Sequence[str])
     return is_about_them and placed[0] == placed[1]
 
 
-def members_are_apart(cib: ET.Element, details: Sequence[str]) -> bool:
-    """Where the members of a cloned group with collocated=false go; as many of each run (design/0007, seed 506)."""
-    apart = {
-        primitive.get("id")
-        for group in cib.iterfind(".//clone/group")
-        if any(each.get("name") == "collocated" for each in cib.iterfind(".//clone//nvpair"))
-        for primitive in group.iter("primitive")
-    }
-    active = _active(details)
-    return _is_only_placed_otherwise(active) and all(name.partition(":")[0] in apart for _, name, _ in active)
-
-
-def instances_share_a_node(cib: ET.Element, details: Sequence[str]) -> bool:
-    """Pacemaker starts several instances of a cloned group with collocated=false on one node, whatever clone-node-max.
-
-    Such a group as a whole is on no node, so nothing counts there. It shows by the starts of members that only
-    Pacemaker would do; where else they are placed, and what finds no room beside them, follows (design/0007).
-    """
-    apart = {
-        primitive.get("id")
-        for group in cib.iterfind(".//clone/group")
-        if any(_is_any(each, "collocated", "false") for each in group.iterfind("meta_attributes"))
-        for primitive in group.iter("primitive")
-    }
-    starts = [resource for side, what, resource in _entries(details, "L2") if (side, what) == ("-", "start")]
-    is_fencing_equal = not any("'fence'" in line for line in details if line.startswith("L3"))
-    return bool(starts) and is_fencing_equal and all(name.partition(":")[0] in apart for name in starts)
-
-
 def a_start_in_maintenance_is_announced(cib: ET.Element, details: Sequence[str]) -> bool:
     """Pacemaker notifies of the restart of what failed on a node in maintenance, although nobody restarts it there."""
     is_kept = any(_is_any(node, "maintenance", "true") for node in cib.iterfind("configuration/nodes/node"))
@@ -248,8 +219,6 @@ KNOWN: tuple[Judge, ...] = (
     fencing_is_serialized,
     an_expired_start_said_promoted,
     unique_instances_have_other_numbers,
-    members_are_apart,
-    instances_share_a_node,
     a_start_in_maintenance_is_announced,
     capacities_are_in_no_order,
 )

@@ -92,12 +92,6 @@ BALANCED = (
     '<resources><primitive id="r1"/></resources></configuration></cib>'
 )
 OTHER_NODE = ["L1 - ('r1', 'n1', 'active')", "L1 + ('r1', 'n2', 'active')"]
-CLONED_GROUP = (
-    '<cib><configuration><resources><clone id="c"><group id="g"><meta_attributes><nvpair name="collocated"'
-    ' value="{}"/></meta_attributes><primitive id="m"/></group></clone><primitive id="r"/></resources>'
-    "</configuration></cib>"
-)
-SECOND_COPY = ["L2 - ('start', 'm', '', '', 'n1', '')", "L3 - ('resource', 'start', 'm', 'n1', 0, '')"]
 NOTIFIED = (
     '<cib><configuration><nodes><node id="1" uname="n1"><instance_attributes><nvpair name="maintenance" value="{}"/>'
     '</instance_attributes></node></nodes><resources><clone id="c"><meta_attributes>'
@@ -115,11 +109,6 @@ SERIAL = "L4 - (('fence', 'reboot', '', 'n2', 0, ''), ('fence', 'reboot', '', 'n
         (BALANCED.format("utilization"), OTHER_NODE, True),
         (BALANCED.format("default"), OTHER_NODE, False),
         (BALANCED.format("balanced"), OTHER_NODE[1:], False),
-        (CLONED_GROUP.format("false"), SECOND_COPY, True),
-        (CLONED_GROUP.format("true"), SECOND_COPY, False),
-        (CLONED_GROUP.format("false"), ["L2 + ('start', 'm', '', '', 'n1', '')"], False),
-        (CLONED_GROUP.format("false"), [*SECOND_COPY, "L2 - ('start', 'r', '', '', 'n1', '')"], False),
-        (CLONED_GROUP.format("false"), [*SECOND_COPY, "L3 - ('fence', 'reboot', '', 'n2', 0, '')"], False),
         (NOTIFIED.format("true"), NOTICES, True),
         (NOTIFIED.format("false"), NOTICES, False),
         (NOTIFIED.format("true"), [NOTICES[0].replace("start", "stop")], False),

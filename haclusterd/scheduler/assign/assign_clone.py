@@ -93,7 +93,7 @@ class Instances:
         for _ in range(free):
             yield from self._assign(instance, node, is_trial=True)
             chosen = instance.assignment.node
-            if chosen is node:
+            if chosen is node or (chosen is None and self._is_left_nowhere(instance)):
                 break
             self._placing.unassign(instance)
             before.undo()
@@ -102,6 +102,15 @@ class Instances:
         self._collective.assignment.counts = counts
         if instance.assignment.node is node:
             counts[node.name] = counts.get(node.name, 0) + 1
+
+    def _is_left_nowhere(self, instance: Resource) -> bool:
+        """Tell whether a trial that found no node for an instance, as it must not stay, counts at once.
+
+        In Pacemaker it does for groups: as many other instances as there are other nodes get these, so the group stops
+        and they start. As a whole a group whose members may be apart has no node, so its members keep those of the
+        first trial, which nothing counts (docs/design/0007).
+        """
+        return instance.variant is Variant.GROUP and self._placing.settings.options.is_pacemaker_compatible
 
     def _assign(self, instance: Resource, prefer: Node | None, *, is_trial: bool) -> Steps:
         self._ban(instance)
@@ -116,7 +125,8 @@ class Instances:
             words = self._objection(instance, name)
             if words:
                 _forbid(instance, name, words)
-        if instance.variant is Variant.GROUP and not instance.definition.is_collocated:
+        is_apart = instance.variant is Variant.GROUP and not instance.definition.is_collocated
+        if is_apart and not self._placing.settings.options.is_pacemaker_compatible:
             self._keep_members_apart(instance)
 
     def _keep_members_apart(self, group: Resource) -> None:

@@ -70,7 +70,7 @@ def _weigh(clone: Resource, instance: Resource, placing: Placing, effects: Coloc
     if instance.present_role is Role.STARTED:
         take_as_unpromoted(instance)
     assignment = instance.assignment
-    node = assignment.node
+    node = instance.place()
     assignment.promotion_addends = []
     if node is not None:
         _begin(instance, node, placing)
@@ -88,6 +88,8 @@ def _begin(instance: Resource, node: Node, placing: Placing) -> None:
         score = promotion_score(instance, node, placing)
         instance.assignment.priority = 0
         add_to_promotion(instance, -1 if score is None else score, _score_words(score, node))
+        if score is not None and score > INFINITY:  # the sum of a group's members in a plan for a CIB of Pacemaker
+            instance.assignment.priority = score
     elif wanted is not Role.PROMOTED:
         instance.assignment.priority = 0
         add_to_promotion(instance, -INFINITY, f"target-role={wanted}")
@@ -108,10 +110,10 @@ def _score_words(score: int | None, node: Node) -> str:
 
 def _sort(clone: Resource, placing: Placing) -> None:
     allowed = clone.assignment.allowed
-    for assignment in [instance.assignment for instance in clone.children]:
-        if assignment.node is not None and assignment.promotion_priority >= 0:
-            name = assignment.node.name
-            allowed[name] = add(allowed.get(name, 0), assignment.promotion_priority)
+    for instance in clone.children:
+        node = instance.place()
+        if node is not None and instance.assignment.promotion_priority >= 0:
+            allowed[node.name] = add(allowed.get(node.name, 0), instance.assignment.promotion_priority)
     promoted = [item for item in with_this(clone) if item.primary_role is Role.PROMOTED]
     add_scores_of_dependents(clone, promoted, placing, is_nonnegative=True)
     for use in clone.scores.ticket_uses:
@@ -121,8 +123,9 @@ def _sort(clone: Resource, placing: Placing) -> None:
     for instance in clone.children:
         assignment = instance.assignment
         assignment.promotion_priority = _final_priority(clone, instance)
-        if addends is not None and assignment.node is not None and assignment.promotion_priority >= 0:
-            assignment.promotion_addends += addends.get(assignment.node.name, [])
+        node = instance.place()
+        if addends is not None and node is not None and assignment.promotion_priority >= 0:
+            assignment.promotion_addends += addends.get(node.name, [])
     order = InstanceOrder(placing)
 
     def compare(left: Resource, right: Resource) -> int:

@@ -7,7 +7,7 @@ or where no instance is and one was looked for.
 
 from functools import reduce
 
-from haclusterd.model.scores import INFINITY, add
+from haclusterd.model.scores import add
 from haclusterd.scheduler.assign.placing import Placing
 from haclusterd.scheduler.model.definition import Variant
 from haclusterd.scheduler.model.entities import Node, Resource
@@ -34,15 +34,12 @@ def promotion_score(instance: Resource, node: Node, placing: Placing) -> int | N
     """Return an instance's promotion score on a node, of a group the sum of its members'; None: there is none.
 
     Of members that say INFINITY and -INFINITY the latter counts, as of all scores; Pacemaker (2.1.5 and 3.0.0) adds
-    them as numbers, and so do plans for its CIBs.
+    them as numbers, also to more than INFINITY, and so do plans for its CIBs.
     """
     if instance.variant is Variant.GROUP:
         members = (promotion_score(member, node, placing) for member in instance.children)
         scores = [each for each in members if each is not None]
-        if placing.settings.options.is_pacemaker_compatible:
-            total = max(-INFINITY, min(INFINITY, sum(scores)))
-        else:
-            total = reduce(add, scores, 0)
+        total = sum(scores) if placing.settings.options.is_pacemaker_compatible else reduce(add, scores, 0)
         return total if scores else None
     if not _is_its_own(instance, node):
         return None

@@ -183,9 +183,21 @@ def _instance(resource: Resource | None) -> Resource | None:
 def _note_undone(resource: Resource, following: Iterable[Action], found: dict[int, Action]) -> None:
     for then in following:
         owner = then.resource
-        if owner is not None and owner.variant is Variant.PRIMITIVE and owner is not resource:
+        is_other = owner is not None and owner is not resource
+        if owner is not None and is_other and owner.variant is Variant.PRIMITIVE and not _stops_anyway(owner, resource):
             undone = owner.actions.get((_UNDOING.get(then.task, ""), 0), ())
             found.update((item.id, item) for item in undone if not item.is_pseudo)
+
+
+def _stops_anyway(owner: Resource, resource: Resource) -> bool:
+    """Tell whether something gets no node, so that it stops whatever a probe of another resource finds out.
+
+    Members of a group that is not cloned wait for those of the same group, and containers for those of the same bundle,
+    all the same, as in Pacemaker.
+    """
+    outermost = owner.outermost
+    is_beside = outermost is resource.outermost and outermost.variant is not Variant.CLONE
+    return owner.assignment.node is None and not is_beside
 
 
 def _following(action: Action, resource: Resource) -> tuple[list[Action], list[Action]]:
