@@ -108,9 +108,11 @@ class ColocationEffects:
         """Tell whether a colocation of a clone with a bundle's role keeps an instance from where no container is.
 
         In Pacemaker (2.1.5 and 3.0.0) it does not while the highest role in the bundle is another one, so that the
-        clone runs everywhere. In a running cluster it does.
+        clone runs everywhere, unless no container has a node. In a running cluster it does.
         """
         if colocation.primary_role is Role.UNKNOWN or not self._placing.settings.options.is_pacemaker_compatible:
+            return True
+        if all(replica.container.assignment.node is None for replica in bundle.replicas):
             return True
         roles = [for_role(replica.container).assignment.next_role for replica in bundle.replicas]
         return max(roles, key=lambda role: role.value, default=Role.UNKNOWN) is colocation.primary_role

@@ -10,6 +10,7 @@ empties the node says so (`model.orders.LOCKS`).
 from collections.abc import Iterable, Iterator
 
 from haclusterd.model.cluster import Cib
+from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import WallTime
 from haclusterd.model.records import dataclass, field
 from haclusterd.model.scores import INFINITY, render
@@ -72,12 +73,24 @@ def begin_scores(resources: Iterable[Resource]) -> None:
         base, scores = resource.base_scores, resource.scores
         scores.begin(base)
         scores.discovery = dict(base.discovery)
+        begin_scores(resource.children)
         for name, value, source in resource.found.scores:
             if name is None:
                 scores.ban_everywhere(source)
             else:
                 scores.add(name, value, source)
-        begin_scores(resource.children)
+                if resource.variant is Variant.CLONE and resource.parent is None:
+                    _add_inside(resource, name, value, source)
+
+
+def _add_inside(collective: Resource, name: NodeName, value: int, source: str) -> None:
+    """Ban the instances of a banned clone: with a promotion score they would be drawn to where they cannot go.
+
+    Not inside a bundle, where each container is a node for its instance only.
+    """
+    for child in collective.children:
+        child.scores.add(name, value, source)
+        _add_inside(child, name, value, source)
 
 
 def ban_after_failures(inventory: Inventory, failures: Failures) -> None:
@@ -101,8 +114,10 @@ def ban_after_failures(inventory: Inventory, failures: Failures) -> None:
                 banned = to_ban(resource)
                 why = _failure_words(resource, node, failures, count)
                 banned.scores.add(node.name, -INFINITY, why)
-                if banned is not resource and banned.parent is not None:
+                if banned.parent is not None and banned is not resource:
                     resource.scores.add(node.name, -INFINITY, why)
+                elif banned is not resource:
+                    _add_inside(banned, node.name, -INFINITY, why)
 
 
 def _failure_words(resource: Resource, node: Node, failures: Failures, count: int) -> str:

@@ -172,7 +172,8 @@ class Failures:
 
     def _judge_parameters(self, resource: Resource, node: Node, record: OperationRecord) -> None:
         """A start or monitor that failed with parameters that are no longer configured says nothing any more."""
-        if record.operation not in (START, MONITOR) or resource.found.is_removed:
+        is_skipped = resource.found.is_removed and not self._settings.options.is_pacemaker_compatible
+        if record.operation not in (START, MONITOR) or is_skipped:
             return
         if depends_on_placement(resource):
             self._late.append((resource, node, record))

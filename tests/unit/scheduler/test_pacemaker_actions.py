@@ -18,7 +18,7 @@ from tests.pacemaker_plans import (
     word,
 )
 from tests.unpacked_cibs import meta, primitive
-from tests.written_cibs import cib, pair
+from tests.written_cibs import NOTHING, cib, pair
 
 STOPPED_MONITOR = '<operations><op id="o" name="monitor" interval="20s" role="Stopped"/></operations>'
 OF_B = STOPPED_MONITOR.replace('"o"', '"p"')
@@ -37,7 +37,21 @@ def kept(resource: str, *what: str) -> str:
     return ran(resource, *what).replace("<lrm_resource ", f"<lrm_resource {LOCK} ")
 
 
+def failed(resource: str) -> str:
+    return ran(resource, "start=1").replace("_last_0", "_last_failure_0")
+
+
 CASES = (
+    Case(
+        "of what is not configured any more, failures with parameters that nobody knows are forgotten, others are not",
+        cib(
+            properties=pair("stonith-enabled", "false"),
+            resources=primitive("a"),
+            status=member(1, ran("a", "start"), failed("b").replace(NOTHING, "0" * 32), failed("d"))
+            + member(2, ran("a", "monitor=7")),
+        ),
+        ("cluster clear_failcount b@n1", "stop b@n1", "stop d@n1"),
+    ),
     Case(
         "a monitor that nobody wants on one node is cancelled when the stop on the other one is done",
         cib(

@@ -253,6 +253,22 @@ def test_a_clone_that_must_be_with_the_role_of_a_bundle_runs_everywhere_while_th
     assert [f"{each.resource}@{each.node}" for each in actions if word(each).startswith("stop a")] == stops
 
 
+@pytest.mark.parametrize("role", ["", "Promoted", "Unpromoted"])
+def test_a_clone_that_must_be_with_a_bundle_is_nowhere_while_no_container_is_anywhere(role: str) -> None:
+    """Nothing of it would start, were the bundle there, so no start of it is said to be blocked."""
+    with_role = f' with-rsc-role="{role}"' if role else ""
+    text = cib(
+        nodes='<node id="1" uname="n1"/>',
+        properties=NO_FENCING,
+        resources=f'<clone id="c">{primitive("a")}</clone>' + bundle(1),
+        constraints=f'<rsc_colocation id="k" rsc="c" with-rsc="b" score="INFINITY"{with_role}/>'
+        '<rsc_location id="l" rsc="b" node="n1" score="-INFINITY"/>',
+        status=member(1),
+    )
+    options = ScheduleOptions(has_quorum=True, is_pacemaker_compatible=True)
+    assert schedule(read(text).cib, NOW, options=options).changes == ()
+
+
 ACTIONS = (
     PlanCase(
         "a fence device that is not configured any more is one all the same: resources are managed",

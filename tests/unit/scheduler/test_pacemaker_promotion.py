@@ -123,6 +123,16 @@ CASES = (
         ("promote a@n1", "start a@n1", "start a@n2", "start b@n1"),
     ),
     Case(
+        "the score of a node where the clone cannot run draws no instance there",
+        cib(
+            properties=NO_FENCING,
+            resources=promotable(stateful("a")),
+            status=member(1, **{"master-a": "5"})
+            + member(2, ran("a", "monitor=5", agent=STATEFUL), **{"master-a": "INFINITY"}),
+        ),
+        ("monitor a@n1", "promote a@n1", "start a@n1"),
+    ),
+    Case(
         "what would rather be promoted beside it is",
         unpromoted_beside("100", "Promoted"),
         ("promote a@n1", "promote b@n1", *BOTH_START),
