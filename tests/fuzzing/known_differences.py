@@ -169,6 +169,16 @@ def a_start_in_maintenance_is_announced(cib: ET.Element, details: Sequence[str])
     return is_kept and bool(details) and is_announced
 
 
+def what_ran_on_a_fenced_guest_is_printed(cib: ET.Element, details: Sequence[str]) -> bool:
+    """crm_simulate prints what ran on a guest node that was fenced, as if it still ran.
+
+    It shows where the plans are equal, and only what is active afterwards differs.
+    """
+    guests = {pair.get("value") for pair in cib.iterfind("configuration//nvpair[@name='remote-node']")}
+    active = _active(details)
+    return len(active) == len(details) > 0 and all(side == "-" and node in guests for side, _, node in active)
+
+
 def capacities_are_in_no_order(cib: ET.Element, details: Sequence[str]) -> bool:
     """Each of two nodes has more of something, so which has most left depends on who is asked first.
 
@@ -220,6 +230,7 @@ KNOWN: tuple[Judge, ...] = (
     an_expired_start_said_promoted,
     unique_instances_have_other_numbers,
     a_start_in_maintenance_is_announced,
+    what_ran_on_a_fenced_guest_is_printed,
     capacities_are_in_no_order,
 )
 

@@ -99,6 +99,11 @@ NOTIFIED = (
     "</resources></configuration></cib>"
 )
 NOTICES = [f"L3 - ('resource', 'notify', 'm', 'n2', 0, '{when}-start')" for when in ("pre", "post")]
+GUEST = (
+    '<cib><configuration><resources><primitive id="v"><meta_attributes><nvpair name="remote-node" value="{}"/>'
+    "</meta_attributes></primitive></resources></configuration></cib>"
+)
+ON_GUEST = "L1 - ('r', 'g1', 'active')"
 SERIAL = "L4 - (('fence', 'reboot', '', 'n2', 0, ''), ('fence', 'reboot', '', 'n3', 0, ''))"
 
 
@@ -114,6 +119,9 @@ SERIAL = "L4 - (('fence', 'reboot', '', 'n2', 0, ''), ('fence', 'reboot', '', 'n
         (NOTIFIED.format("true"), [NOTICES[0].replace("start", "stop")], False),
         (NOTIFIED.format("true"), [NOTICES[0].replace("L3 -", "L3 +")], False),
         (NOTIFIED.format("true"), [*NOTICES, "L3 - ('resource', 'start', 'm', 'n2', 0, '')"], False),
+        (GUEST.format("g1"), [ON_GUEST], True),
+        (GUEST.format("g2"), [ON_GUEST], False),
+        (GUEST.format("g1"), [ON_GUEST, "L3 - ('fence', 'off', '', 'g1', 0, '')"], False),
         (BALANCED.format("utilization"), [SERIAL], True),
         (BALANCED.format("utilization"), [SERIAL.replace("L4 -", "L4 +")], False),
     ],
