@@ -23,6 +23,7 @@ ACCOUNTING = Path("/sys/fs/cgroup/cpuacct/haclusterd-lab")
 BLOCK_IO = Path("/sys/fs/cgroup/blkio/haclusterd-lab")
 MEMORY = Path("/sys/fs/cgroup/memory/haclusterd-lab")
 GROUPS = (FREEZER, ACCOUNTING, BLOCK_IO, MEMORY)
+FREEZE_S = 5.0
 DISK_BYTES = 48 * 1024 * 1024
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
@@ -190,13 +191,26 @@ class Machine:
     def stop_all(self) -> None:
         """Stop every process at one instant, its kernel not: that still answers ARP, and to accept connections."""
         state = self._freezer / "freezer.state"
-        state.write_text("FROZEN")
-        while state.read_text().strip() != "FROZEN":
-            time.sleep(0.0005)
+        self._freeze(state)
         for pid in self.pids():
             _signal(pid, signal.SIGSTOP)
         state.write_text("THAWED")
         self.is_stopped = True
+
+    def _freeze(self, state: Path) -> None:
+        """Freeze it: a thread that waits for a `vfork` cannot be frozen after its child, so both go on for a moment."""
+        deadline = time.monotonic() + FREEZE_S
+        while True:
+            state.write_text("FROZEN")
+            again = time.monotonic() + 0.05
+            while time.monotonic() < again:
+                if state.read_text().strip() == "FROZEN":
+                    return
+                time.sleep(0.0005)
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{state}: not frozen in {FREEZE_S} s")
+            state.write_text("THAWED")
+            time.sleep(0.001)
 
     def continue_all(self) -> None:
         for pid in self.pids():
