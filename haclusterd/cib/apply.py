@@ -169,6 +169,9 @@ NODES_OWN = (MemoryError, RecursionError, OSError, SystemError)
 def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:
     try:
         verdict = _HANDLERS[type(command)](cib, command, entry)
+        if verdict.refusal is not None:
+            # Whatever was prepared before the objection was found.
+            return Verdict(cib, (), verdict.refusal)
         verdict = apply_devices.with_claims_over(cib, verdict, entry.rules)
         if verdict.changes:
             verdict = apply_restarts.with_restarts_ended(verdict)

@@ -31,6 +31,7 @@ from haclusterd.ports.history import (
     HistoryQuery,
     HistoryRow,
     Horizon,
+    KeptVersion,
     NewVersion,
     Position,
     VersionAnswer,
@@ -160,24 +161,32 @@ class StoryLog:
         return True
 
 
-class NoHistory:
-    """A `History` that keeps nothing: the story has it all."""
+class VersionsAlone:
+    """A `History` that keeps the versions of the configuration, and no rows: the story has them all."""
+
+    def __init__(self, versions: dict[int, NewVersion]) -> None:
+        self._versions = versions
+        """On the host's disk, by number."""
 
     def start(self, failed: Callable[[str], None]) -> None:
         """See `History.start`."""
 
     def record(
         self,
-        index: int,
-        rows: tuple[HistoryRow, ...],
-        before: HistoryMark,
-        after: HistoryMark,
+        index: int,  # noqa: ARG002 (the port has it)
+        rows: tuple[HistoryRow, ...],  # noqa: ARG002
+        before: HistoryMark,  # noqa: ARG002
+        after: HistoryMark,  # noqa: ARG002
         version: NewVersion | None = None,
     ) -> None:
         """See `History.record`."""
+        if version is not None:
+            self._versions[version.number] = version
 
-    def restored(self, index: int, mark: HistoryMark, version: NewVersion | None = None) -> None:
+    def restored(self, index: int, mark: HistoryMark, version: NewVersion | None = None) -> None:  # noqa: ARG002
         """See `History.restored`."""
+        if version is not None:
+            self._versions.setdefault(version.number, version)
 
     def compare(self, peers: tuple[NodeName, ...], done: Callable[[Comparison], None]) -> None:
         """See `History.compare`."""
@@ -195,9 +204,13 @@ class NoHistory:
         """See `History.follow`."""
         done(FollowAnswer((), query.after or Position(0)))
 
-    def versions(self, query: VersionQuery, done: Callable[[VersionAnswer], None]) -> None:  # noqa: ARG002 (the port has it)
+    def versions(self, query: VersionQuery, done: Callable[[VersionAnswer], None]) -> None:
         """See `History.versions`."""
-        done(VersionAnswer((), {}, self.problem()))
+        known = self._versions
+        listed = tuple(KeptVersion(each.number, each.at, each.author, each.reason, "")
+                       for _, each in sorted(known.items()))  # fmt: skip
+        contents = {number: known[number].encode() for number in query.contents if number in known}
+        done(VersionAnswer(listed, contents, self.problem()))
 
     def problem(self) -> str:
         """See `History.problem`."""
@@ -285,7 +298,7 @@ class BrainProcess:
             fence_agents=SimulatedFenceAgents(world, around.switch, boot, self.main_life, host.name),
             alerts=SimulatedAlertAgents(host, boot, self.main_life, around.alert_fates, around.alert_begins),
             log=StoryLog(world, host.name),
-            history=NoHistory(),
+            history=VersionsAlone(host.versions),
             planner=SimulatedPlanner(
                 self.main_life, world.chance(f"planner/{name}"), around.scheduler, around.planners
             ),

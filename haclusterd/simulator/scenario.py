@@ -109,6 +109,8 @@ class Cluster(ClusterFacts):
         self.streams = Streams(self.network, silence_ms=4 * self.timing.election_min_ms)
         self.usual_behaviour = AgentBehaviour()
         """How agents behave where no fault has them behave otherwise."""
+        self.begins_with = 1
+        """The version of the configuration before anybody changes what the seed began with."""
         drifts = self.world.chance("drift")
         for name in names:
             self.hosts[name] = Host(self.world, self.truth, name, drift_ppm=shape.drift(drifts))

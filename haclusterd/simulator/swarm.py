@@ -16,7 +16,7 @@ from haclusterd.cib.changes import ChangeKind
 from haclusterd.cib.commands import PutAlert, RecoveryOutcome, RequestAlertTest, SetTicket, TicketChange
 from haclusterd.model.alerts import targets
 from haclusterd.model.devices import Rung
-from haclusterd.model.records import dataclass
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.runtime.dc_bulletins import SHOWN_MS
 from haclusterd.runtime.requests.live_view import known_of_the_dc
@@ -56,6 +56,10 @@ MIGRATION_EVERY = 3
 """Every so many have a service that migrates live."""
 RECOVERED_EVERY = 4
 """Every so many end with a cluster that is recovered or restored."""
+ROLLED_BACK_EVERY = 4
+"""In every so many the configuration is rolled back, with what clients have written in it."""
+ROLLBACKS_MS = (1_000, 20_000)
+"""Between two of these."""
 LONG_EVERY = 5
 LONGER = 5
 """Some seeds with a switch take so many times as long."""
@@ -225,6 +229,11 @@ def begins_again(seed: int) -> bool:
     return seed % RECOVERED_EVERY == 0 and mode_of(seed) not in ALONE
 
 
+def is_rolled_back(seed: int) -> bool:
+    """Tell whether people roll the configuration back in a seed."""
+    return seed % ROLLED_BACK_EVERY == ROLLED_BACK_EVERY // 2 and mode_of(seed) not in ALONE
+
+
 def is_long(seed: int) -> bool:
     """Tell whether a seed takes so long that what lasts for minutes has room."""
     return seed % LONG_EVERY == 0 and mode_of(seed) is Mode.SWITCH
@@ -257,7 +266,17 @@ def plan_of(cluster: Cluster, safety_ms: int) -> tuple[Fault[Cluster], ...]:
         always, safety_ms = (*always, *faults_of_people.OF_LONG_SEEDS), safety_ms * LONGER
     paces_ms = faults_of_disks.PACES_MS if mode in (Mode.DISKS, Mode.COPIES) else PACES_MS
     chance = cluster.world.chance("faults")
-    return draw_plan(chance, KINDS[mode], cluster.names, safety_ms, always=always, paces_ms=paces_ms)
+    plan = draw_plan(chance, KINDS[mode], cluster.names, safety_ms, always=always, paces_ms=paces_ms)
+    return (*plan, *_rollbacks(cluster, len(plan), safety_ms))
+
+
+def _rollbacks(cluster: Cluster, number: int, safety_ms: int) -> tuple[Fault[Cluster], ...]:
+    """Return when the configuration is rolled back; drawn apart, so that what else a seed draws stays what it is."""
+    if not is_rolled_back(cluster.world.seed):
+        return ()
+    chance, kinds = cluster.world.chance("rollbacks"), faults_of_edits.OF_ROLLBACKS
+    plan = draw_plan(chance, kinds, cluster.names, safety_ms, paces_ms=(ROLLBACKS_MS,))
+    return tuple(replace(fault, number=number + fault.number) for fault in plan)
 
 
 def _kinds_of(dwells_on: Emphasis, mode: Mode) -> tuple[Kind[Cluster], ...]:
@@ -317,7 +336,7 @@ def _look_at(cluster: Cluster, fault: Fault[Cluster]) -> None:
 def sections() -> tuple[coverage.Section, ...]:
     """Return everything that a whole campaign should have exercised."""
     faults = [kind.name for mode in Mode for kind in (*KINDS[mode], *ALWAYS[mode])]
-    faults += [kind.name for kind in faults_of_people.OF_LONG_SEEDS]
+    faults += [kind.name for kind in (*faults_of_people.OF_LONG_SEEDS, *faults_of_edits.OF_ROLLBACKS)]
     faults += [kind.name for kinds in OF_SUBJECTS.values() for kind in kinds]
     forgetting = coverage.Section("forgetting", faults_of_disks.OUTCOMES, {})
     copies = coverage.Section("copy", faults_of_copies.OUTCOMES, {})
@@ -396,7 +415,7 @@ def _act(cluster: Cluster, faults: FaultRun[Cluster], seed: int, safety_ms: int)
     _judge_digests(cluster)
     cluster.until(partial(_show_the_same, cluster), SHOWN_MS, "all nodes show what the DC knows")
     _judge_alerts(cluster)
-    tally = clients.judge()
+    tally = Tally() if is_rolled_back(seed) else clients.judge()
     if begins_again(seed):
         recovery.begin_again(cluster, BEGINNING_MS)
         _judge_digests(cluster)
@@ -446,6 +465,7 @@ def _begin(cluster: Cluster, seed: int) -> None:
     if edits:
         cluster.configure(edits)
         cluster.until_settled(BEGINNING_MS, "the beginning settled")
+    cluster.begins_with = cluster.cib.version.epoch
     if is_promotable and cluster.world.chance("writing").random() < WRITING_SHARE:
         cluster.world.record("agents write attributes while they promote and demote")
         cluster.checkers.add(WritingAgents(cluster))

@@ -492,6 +492,12 @@ ACTIVITY = (
 
 APPLY = (
     Mutant(
+        "apply:_verdict",
+        "if verdict.refusal is not None",
+        "False",
+        "a Join that is held ends the wait for its node's watchdog each time: what ran there is not recovered",
+    ),
+    Mutant(
         "_in_the_same_role",
         "not history_says_promoted(history)",
         "True",

@@ -53,6 +53,12 @@ def test_a_part_of_the_faults_is_a_run_of_its_own() -> None:
     assert not part.problem
 
 
+def test_in_some_seeds_the_configuration_is_rolled_back() -> None:
+    outcome = swarm.run(2, safety_ms=15_000)
+    assert not outcome.problem
+    assert dict(outcome.coverage)["verb", "configure.rollback"] > 1
+
+
 def test_a_seed_is_one_run_in_every_process() -> None:
     environment = {**os.environ, "PYTHONHASHSEED": "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"}
     command = [sys.executable, "-c", TRACE.format(seed=17)]

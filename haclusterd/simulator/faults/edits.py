@@ -541,6 +541,22 @@ def use_token(chance: Chance, _nodes: Nodes) -> Fault:
     return _drawn(chance, f"a token for {name}", ("api.token_add", arguments), ("api.token_revoke", {"name": name}))
 
 
+def roll_back(chance: Chance, _nodes: Nodes) -> Fault:
+    """The configuration becomes what it was some versions ago, mostly for a while: many things change at once.
+
+    What the seed began with stays: other faults count on it.
+    """
+    back, is_undone = chance.choice((1, 1, 2, 3, 5, 10)), chance.random() < UNDONE_SHARE
+
+    def begin(cluster: Cluster) -> End | None:
+        present = cluster.cib.version.epoch
+        ask(cluster, "configure.rollback", {"version": max(cluster.begins_with, present - back)})
+        return (lambda: ask(cluster, "configure.rollback", {"version": present})) if is_undone else None
+
+    lasts_ms = chance.randint(*LASTS_MS)
+    return Drawn(f"the configuration is rolled back by {back}", begin, lasts_ms)
+
+
 def probe_again(chance: Chance, nodes: Nodes) -> Fault:
     """Failures are forgotten, or the whole history, of one resource or of all."""
     arguments: dict[str, Json] = {"reprobe": chance.random() < 0.6}
@@ -634,6 +650,7 @@ OF_TIMEOUTS: tuple[Kind[Cluster], ...] = _kinds(
     ("set by the clock", 2, set_by_the_clock),
 )
 OF_TICKETS: tuple[Kind[Cluster], ...] = _kinds(("ticket", 8, use_ticket),)
+OF_ROLLBACKS: tuple[Kind[Cluster], ...] = _kinds(("roll back", 1, roll_back),)
 OF_MOVES: tuple[Kind[Cluster], ...] = _kinds(
     ("promotion score", 4, set_score),
     ("move", 2, move),

@@ -10,6 +10,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.machine_load import MachineLoad
 from haclusterd.model.machine_marks import MachineMark
 from haclusterd.ports.crashes import CrashRecord
+from haclusterd.ports.history import NewVersion
 from haclusterd.protocol.pacer_page import PacerPage
 from haclusterd.simulator.hosts.clocks import BootClock, WallClock
 from haclusterd.simulator.hosts.disks import Disk
@@ -187,6 +188,8 @@ class Host:
         self.load_percent = 0
         """How busy its processors are."""
         self.disk = Disk(world, name)
+        self.versions: dict[int, NewVersion] = {}
+        """Of the configuration, in its history."""
         self.wall = WallClock(world)
         self.boot: Boot | None = None
         self.boots = 0

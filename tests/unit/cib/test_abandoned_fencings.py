@@ -6,10 +6,11 @@ from haclusterd.cib import commands
 from haclusterd.cib.changes import RefusalCode
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet
-from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome
+from haclusterd.model.fencing import FailedOperation, FenceAction, FenceOrder, FenceOutcome
 from haclusterd.model.ids import FenceKey, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.records import replace
+from haclusterd.model.watchdog import WATCHDOG
 from tests.unit.situations import N1, N2, N3, TERM, Cluster, life, primitive
 
 FIVE = tuple(NodeName(f"n{number}") for number in range(1, 6))
@@ -120,3 +121,32 @@ def test_an_agent_that_may_let_a_node_in_holds_only_devices_that_leave_it_alive(
     cluster.lose(N2)
     refusal = cluster.put(ordered("off", N2, N1, FenceAction.OFF, device)).refusal
     assert (refusal is not None) == is_held
+
+
+def test_a_join_that_is_held_ends_no_wait_for_the_nodes_watchdog() -> None:
+    # The wait would begin again with each Join that is asked for, each would count as a fencing, and what ran on the
+    # node would not be recovered.
+    cluster = Cluster(FIVE, FIVE)
+    cluster.lose(N2)
+    cluster.must(ordered("by-device", N2, N3, FenceAction.OFF))
+    cluster.lose(N3)
+    cluster.must(commands.RecordFenceFailure(FenceKey("by-device"), FenceOutcome.UNKNOWN, "n3 is gone"))
+    cluster.must(ordered("by-watchdog", N2, N1, FenceAction.OFF, WATCHDOG))
+    status = cluster.cib.status
+    refusal = cluster.put(commands.Join(N2, life(N2, boot=2))).refusal
+    assert refusal is not None
+    assert refusal.code is RefusalCode.HELD_FENCING_IN_FLIGHT
+    assert cluster.cib.status == status
+    cluster.must(commands.Fenced(N2, life(N2), FenceKey("by-watchdog"), FenceOutcome.FENCED, ""))
+
+
+def test_a_loss_that_is_refused_leaves_a_fenced_node_fenced() -> None:
+    cluster = Cluster()
+    cluster.lose(N2)
+    cluster.must(commands.Fenced(N2, life(N2), None, FenceOutcome.CONFIRMED, ""))
+    cluster.lose(N3)
+    failed = FailedOperation(ResourceId("db"), "stop", "timeout")
+    refusal = cluster.put(commands.Lost(N2, life(N2), TERM, "a stop failed", causes=(failed,))).refusal
+    assert refusal is not None
+    assert refusal.code is RefusalCode.ENDS_QUORUM
+    assert cluster.status(N2).state is NodeState.FENCED
