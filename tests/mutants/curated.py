@@ -2687,6 +2687,18 @@ AGENTS = (
         "an agent that was killed before its process was known runs on, beside the one that follows it",
     ),
     Mutant(
+        "Units._left_over",
+        "error.name in FORGOTTEN",
+        "True",
+        "systemd does not say what a failed unit has left: it counts as stopped, and starts on another node beside that",
+    ),
+    Mutant(
+        "systemd_units:_has_pids",
+        "error.errno in (errno.ENOENT, errno.ENODEV)",
+        "True",
+        "a control group that cannot be read counts as empty: its unit starts on another node beside its processes",
+    ),
+    Mutant(
         "Units._put_drop_in",
         "state.is_outdated or str(path) not in state.drop_ins",
         "str(path) not in state.drop_ins",

@@ -15,6 +15,7 @@ systemd has read by itself needs none.
 """
 
 import asyncio
+import errno
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -50,6 +51,7 @@ UNUSABLE: Final = {
     "error": "unit {unit} cannot be read (systemctl status {unit})",
 }
 NO_SUCH_UNIT: Final = frozenset({f"org.freedesktop.systemd1.{name}" for name in ("NoSuchUnit", "LoadFailed")})
+FORGOTTEN: Final = NO_SUCH_UNIT | {"org.freedesktop.DBus.Error.UnknownObject"}
 MASKED: Final = "org.freedesktop.systemd1.UnitMasked"
 BAD_NAME: Final = frozenset({"org.freedesktop.DBus.Error.InvalidArgs", "org.freedesktop.systemd1.InvalidName"})
 PAUSES_MS: Final = (20, 500)
@@ -414,15 +416,21 @@ class Units:
         task.add_done_callback(self._tidying.discard)
 
     async def _left_over(self, state: UnitState) -> str:
-        """Return the processes that a unit left and that could not be stopped, as text; empty: there are none."""
+        """Return the processes that a unit left and that could not be stopped, as text; empty: there are none.
+
+        Where that cannot be found out, there may be some. systemd forgets a unit only when its control group is empty.
+        """
         if state.active != "failed" or not state.id.endswith(".service"):
             return ""
-        group = ""
-        with suppress(BusError):
+        try:
             group = str(await self._bus.property(unit_path(state.id), SERVICE, "ControlGroup"))
-        if not group or not _is_populated(self._control_groups / group.lstrip("/")):
-            return ""
-        return f"{state}, and its control group {group} still has processes"
+        except BusError as error:
+            return "" if error.name in FORGOTTEN else f"{state}, and systemd does not say its control group: {error}"
+        try:
+            is_populated = bool(group) and _is_populated(self._control_groups / group.lstrip("/"))
+        except OSError as error:
+            return f"{state}, and its control group {group} cannot be read: {error.strerror}"
+        return f"{state}, and its control group {group} still has processes" if is_populated else ""
 
     async def _why_not(self, state: UnitState, result: str) -> str:
         """Return why a unit is not in the requested state."""
@@ -470,15 +478,22 @@ def _milliseconds(microseconds: int) -> int | None:
 
 
 def _is_populated(group: Path) -> bool:
-    try:
-        events = (group / "cgroup.events").read_text()
-    except OSError:
-        return any(_has_pids(Path(directory)) for directory, _, _ in os.walk(group))
-    return "populated 1" in events
+    """Return whether there are processes in a control group. Raises OSError when that cannot be found out."""
+    with suppress(FileNotFoundError):
+        return "populated 1" in (group / "cgroup.events").read_text()
+    # There is no such group, or it is in the first version's hierarchy.
+    return any(_has_pids(Path(directory)) for directory, _, _ in os.walk(group, onerror=_raise))
+
+
+def _raise(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _has_pids(group: Path) -> bool:
     try:
         return bool((group / "cgroup.procs").read_text().strip())
-    except OSError:
-        return False
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENODEV):  # It was removed meanwhile.
+            return False
+        raise

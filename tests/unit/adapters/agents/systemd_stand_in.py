@@ -262,6 +262,8 @@ class StandIn:
                 if unit.active == "inactive" and not unit.is_kept:
                     unit.read = present
                 values = unit.shown_service() if body[0].endswith(".Service") else unit.shown(present)
+                if member == "Get" and isinstance(values[body[1]], RefusalError):
+                    raise values[body[1]]
                 return ("a{sv}", [values]) if member == "GetAll" else ("v", [values[body[1]]])
         raise RefusalError("org.freedesktop.DBus.Error.UnknownMethod", f"Unknown method {member}")
 

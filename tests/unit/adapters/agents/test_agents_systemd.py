@@ -18,7 +18,14 @@ from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.model.ids import AgentReference, Incarnation, ResourceId
 from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.ports.agents import AgentCall, AgentResult
-from tests.unit.adapters.agents.systemd_stand_in import HAS_BUS_DAEMON, MANAGER_PATH, SYSTEMD, PrivateBus, StandIn
+from tests.unit.adapters.agents.systemd_stand_in import (
+    HAS_BUS_DAEMON,
+    MANAGER_PATH,
+    SYSTEMD,
+    PrivateBus,
+    RefusalError,
+    StandIn,
+)
 from tests.unit.adapters.recorded_actions import recorded_in
 
 pytestmark = pytest.mark.skipif(not HAS_BUS_DAEMON, reason="there is no dbus-daemon here (Debian: dbus-daemon)")
@@ -337,6 +344,35 @@ async def test_what_a_failed_unit_left_behind_counts(bench: Bench) -> None:
         assert result.exit_code == 1
         assert "its control group /system.slice/web.service still has processes" in result.exit_reason
     (group / "cgroup.events").write_text("populated 0\nfrozen 0\n")
+    assert [await bench.code(action) for action in ("monitor", "stop")] == [7, 0]
+
+
+async def test_what_cannot_be_found_out_of_a_failed_unit_is_not_taken_for_nothing(bench: Bench) -> None:
+    refusal = RefusalError("org.freedesktop.DBus.Error.NoReply", "Did not receive a reply")
+    unit = bench.manager.add("web.service", active="failed", properties={"ControlGroup": refusal})
+    for action in ("monitor", "stop"):
+        result = await bench.run(action)
+        assert (result.exit_code, result.exit_reason) == (
+            1, "web.service is failed (dead), and systemd does not say its control group: Did not receive a reply"
+        )  # fmt: skip
+    group = bench.directory / "groups" / "system.slice" / "web.service"
+    group.mkdir(parents=True)
+    (group / "cgroup.events").symlink_to(group / "cgroup.events")
+    unit.properties = {"ControlGroup": Variant("s", "/system.slice/web.service")}
+    for action in ("monitor", "stop"):
+        result = await bench.run(action)
+        assert result.exit_code == 1
+        assert "its control group /system.slice/web.service cannot be read: Too many levels" in result.exit_reason
+    (group / "cgroup.events").unlink()
+    (group / "cgroup.procs").symlink_to(group / "cgroup.procs")
+    assert await bench.code("stop") == 1
+    (group / "cgroup.procs").unlink()
+    assert [await bench.code(action) for action in ("monitor", "stop")] == [7, 0]
+
+
+async def test_a_unit_that_systemd_forgets_meanwhile_has_left_nothing(bench: Bench) -> None:
+    refusal = RefusalError("org.freedesktop.DBus.Error.UnknownObject", "Unknown object")
+    bench.manager.add("web.service", active="failed", properties={"ControlGroup": refusal})
     assert [await bench.code(action) for action in ("monitor", "stop")] == [7, 0]
 
 
