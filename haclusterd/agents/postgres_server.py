@@ -83,12 +83,15 @@ class Server:
     # Processes
 
     def members(self) -> list[int]:
-        """Return the ids of its processes."""
+        """Return the ids of its processes.
+
+        Those of a directory that is gone, or whose disk no longer answers, are known by its name.
+        """
         try:
             place = os.stat(self.directory)
         except OSError:
-            return []
-        return [pid for pid in list_pids() if _works_in(pid, place)]
+            return [pid for pid in list_pids() if _is_said_to_work_in(pid, self.directory)]
+        return [pid for pid in list_pids() if _works_in(pid, self.directory, place)]
 
     def main_process(self, members: Sequence[int]) -> int:
         """Return that of its processes which the others are children of; 0 when it is gone."""
@@ -266,16 +269,33 @@ def primary_copy(session: Session, server: Server) -> Copy:
     return Copy(timeline, read_lsn(row[0]), server.forks(timeline))
 
 
-def _works_in(pid: int, place: os.stat_result) -> bool:
+def _works_in(pid: int, directory: str, place: os.stat_result) -> bool:
+    if not _is_at_work(pid):
+        return False
     try:
-        program = os.readlink(f"/proc/{pid}/exe")
-        if os.path.basename(program[: -len(DELETED)] if program.endswith(DELETED) else program) != PROGRAM:
-            return False
         here = os.stat(f"/proc/{pid}/cwd")
     except OSError:
+        return _is_said_to_work_in(pid, directory)
+    return (here.st_dev, here.st_ino) == (place.st_dev, place.st_ino)
+
+
+def _is_said_to_work_in(pid: int, directory: str) -> bool:
+    """Tell the same by the directory's name, in this agent's view of the file systems: a container has its own."""
+    try:
+        is_in_view = os.readlink(f"/proc/{pid}/ns/mnt") == os.readlink("/proc/self/ns/mnt")
+        return is_in_view and os.readlink(f"/proc/{pid}/cwd").removesuffix(DELETED) == directory and _is_at_work(pid)
+    except OSError:
         return False
-    stat = read_stat(pid)
-    return (here.st_dev, here.st_ino) == (place.st_dev, place.st_ino) and stat is not None and not stat.is_dead
+
+
+def _is_at_work(pid: int) -> bool:
+    """Tell whether it is a process of the server's program that is not dead."""
+    try:
+        program = os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return False
+    stat = read_stat(pid) if os.path.basename(program.removesuffix(DELETED)) == PROGRAM else None
+    return stat is not None and not stat.is_dead
 
 
 def _send(pid: int, number: int) -> None:

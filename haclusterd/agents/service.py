@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 from haclusterd.agents import claim
 from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, LIBRARY_VARIABLE, SOCKET_VARIABLE
 from haclusterd.agents.ocf import ActionError, Agent, ConfigurationError, NodeError, NotRunningError, Parameter
-from haclusterd.agents.process_table import ORDER_MARK, boot_id, is_running, list_pids, read_marks, read_stat
+from haclusterd.agents.process_table import ORDER_MARK, boot_id, list_pids, look_at, read_marks, read_stat
 
 SERVICE_MARK = "HACLUSTERD_SERVICE"
 """In the environment of a service and all that it starts: which start of which instance it is, and where recorded."""
@@ -78,8 +79,9 @@ class Identity:
 
     @property
     def is_alive(self) -> bool:
-        """Tell whether the main process runs."""
-        return is_running(self.pid, self.start_time)
+        """Tell whether the main process runs. Raises OSError when that cannot be found out."""
+        stat = look_at(self.pid)
+        return stat is not None and stat.start_time == self.start_time and not stat.is_dead
 
 
 class ServiceAgent(Agent):
@@ -140,12 +142,14 @@ class ServiceAgent(Agent):
         return self.text("pidfile") or os.path.join(self.state_directory, name)
 
     def _identity(self) -> Identity | None:
-        """Return what is recorded of the service, or what its own processes say when no record is there."""
-        return self._read_identity() or self._find_identity()
+        """Return what is recorded of the service, or what its own processes say when no record can be read."""
+        try:
+            return self._read_identity()
+        except (OSError, ValueError):
+            # It was taken away, is on a disk that no longer answers, or the service writes a file of its own there.
+            return self._find_identity()
 
     def _find_identity(self) -> Identity | None:
-        if os.path.exists(self._identity_path):
-            return None  # Of an earlier boot, or unreadable: nothing was taken away.
         found = []
         for pid in list_pids():
             marks = read_marks(pid)
@@ -155,7 +159,8 @@ class ServiceAgent(Agent):
         if not found:
             return None
         _, start_time, pid, mark = min(found)
-        self._record(pid, start_time, mark)
+        with suppress(OSError):
+            self._record(pid, start_time, mark)
         return Identity(pid, start_time, mark, boot_id())
 
     def _is_own(self, marks: dict[str, str]) -> bool:
@@ -167,12 +172,10 @@ class ServiceAgent(Agent):
         return f"{self.instance}@{self._identity_path}/".replace(" ", "_")
 
     def _read_identity(self) -> Identity | None:
-        try:
-            with open(self._identity_path, encoding="utf-8") as stream:
-                pid, start_time, mark, boot = stream.read().split()
-                identity = Identity(int(pid), int(start_time), mark, boot)
-        except (OSError, ValueError):
-            return None
+        """Return what is recorded in this boot. Raises OSError, and ValueError for anything but a record."""
+        with open(self._identity_path, encoding="utf-8") as stream:
+            pid, start_time, mark, boot = stream.read().split()
+        identity = Identity(int(pid), int(start_time), mark, boot)
         return identity if identity.boot == boot_id() else None
 
     def _write_identity(self, mark: str) -> None:
@@ -221,7 +224,7 @@ class ServiceAgent(Agent):
             os.waitpid(pid, 0)
             self._forget()
             raise NodeError(problem_text)
-        identity = self._read_identity()
+        identity = self._identity()
         if identity is None:
             raise ActionError(f"{self._identity_path} was taken away")
         return identity

@@ -284,6 +284,26 @@ def test_output_goes_to_the_log_and_its_end_explains_a_failed_start(
 
 
 @agents_with_process
+@pytest.mark.parametrize("how", ["unreadable", "another program's"])
+def test_a_service_whose_identity_cannot_be_read_is_found_by_its_mark(agent: AgentUnderTest, how: str) -> None:
+    assert agent.code("start") == OK
+    path, pid = next(agent.state.glob("*.pid")), agent.pid()
+    path.unlink()
+    if how == "unreadable":
+        path.symlink_to(path)
+    else:
+        path.write_text(f"{pid}\n")
+    assert agent.code("monitor") == OK
+    if how == "unreadable":
+        path.unlink(missing_ok=True)
+        path.symlink_to(path)
+    assert agent.code("stop") == OK
+    assert read_stat(pid) is None or read_stat(pid).is_dead
+    path.unlink(missing_ok=True)
+    assert agent.code("monitor") == NOT_RUNNING
+
+
+@agents_with_process
 def test_an_identity_of_another_process_is_not_believed(agent: AgentUnderTest) -> None:
     assert agent.code("start") == OK
     path = next(agent.state.glob("*.pid"))

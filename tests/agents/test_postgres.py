@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from haclusterd.agents.ocf import ActionError
+from haclusterd.agents.postgres_server import Account, Server
+from haclusterd.agents.process_table import read_stat
 from tests.agents import postgres_nodes
 from tests.agents.answering_daemon import AnsweringDaemon
 from tests.agents.conftest import AGENTS, AgentUnderTest
@@ -412,3 +414,31 @@ def test_alone_it_is_a_plain_server(lone: PostgresNode) -> None:
     assert node.agent.code("start") == OK
     assert node.numbers() == {1}
     assert node.agent.code("stop") == OK
+
+
+@pytest.mark.parametrize("how", ["moved", "covered"])
+def test_a_server_whose_directory_is_taken_away_is_not_said_to_be_gone(served: Copies, how: str) -> None:
+    node = served["n1"]
+    aside = node.directory / "aside"
+    main = int((node.data / "postmaster.pid").read_text().split()[0])
+    node.data.rename(aside)
+    if how == "covered":
+        node.data.mkdir()
+    done = node.agent.run("monitor")
+    assert (done.returncode, f"elsewhere: process {main}" in done.stderr) == (FAILED_PROMOTED, True), done.stderr
+    assert node.agent.code("stop") == OK
+    assert read_stat(main) is None or read_stat(main).is_dead
+    assert node.agent.code("monitor") == NOT_RUNNING
+
+
+def test_a_server_whose_directory_was_removed_is_known_by_its_name(lone: PostgresNode) -> None:
+    node = lone
+    node.agent.parameters.pop("node_list")
+    assert node.agent.code("start") == OK
+    server = Server(str(node.data), Account(postgres_nodes.USER))
+    before = server.members()
+    assert before
+    shutil.rmtree(node.data)
+    assert set(server.members()) & set(before)
+    server.end(0.1, 0.1, lambda: 20.0)
+    assert not server.members()

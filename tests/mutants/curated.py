@@ -2687,10 +2687,22 @@ AGENTS = (
         "an agent that was killed before its process was known runs on, beside the one that follows it",
     ),
     Mutant(
+        "ServiceAgent._identity",
+        "return self._find_identity()",
+        "return None",
+        "a service whose record cannot be read is said not to run: a second one starts, here or on another node",
+    ),
+    Mutant(
+        "Server.members",
+        "[pid for pid in list_pids() if _is_said_to_work_in(pid, self.directory)]",
+        "[]",
+        "the disk of a database is gone, and so is the database: another one is promoted while it has its clients",
+    ),
+    Mutant(
         "Units._left_over",
         "error.name in FORGOTTEN",
         "True",
-        "systemd does not say what a failed unit has left: it counts as stopped, and starts on another node beside that",
+        "systemd does not say what a failed unit has left: it counts as stopped, and starts on another node",
     ),
     Mutant(
         "systemd_units:_has_pids",
