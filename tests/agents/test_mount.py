@@ -139,6 +139,28 @@ def test_a_stop_ends_nobody_outside_of_containers_for_a_mount_of_their_own(
     assert agent.code("stop") == OK
 
 
+@pytest.mark.parametrize("is_anothers", [False, True])
+def test_a_disk_whose_name_is_gone_is_still_mounted_until_it_is_unmounted(
+    make_mount: MakeMount, place: MountNamespace, disk: str, is_anothers: bool
+) -> None:
+    """udev takes the links of a disk away that it cannot read, or gives them to another one; the mount stays."""
+    name = Path(f"/dev/haclusterd-{os.getpid()}")
+    name.symlink_to(disk)
+    try:
+        agent = make_mount(str(name))
+        assert agent.code("start") == OK
+        name.unlink()
+        if is_anothers:
+            name.symlink_to("/dev/loop-control")
+        assert agent.code("monitor") == OK
+        assert agent.code("monitor", CRM_meta_interval="10000") == OK
+        assert agent.code("stop") == OK
+        assert place.mounted == []
+        assert agent.code("monitor") == NOT_RUNNING
+    finally:
+        name.unlink(missing_ok=True)
+
+
 def test_what_is_mounted_below_goes_with_it(make_mount: MakeMount, place: MountNamespace, disk: str) -> None:
     agent = make_mount(disk)
     assert agent.code("start") == OK
