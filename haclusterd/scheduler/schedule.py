@@ -26,7 +26,7 @@ from haclusterd.scheduler.actions.probes import create_probes
 from haclusterd.scheduler.actions.recurring import order_cancellations
 from haclusterd.scheduler.actions.remote_actions import remote_templates, set_routers
 from haclusterd.scheduler.actions.resource_actions import create_resource_actions
-from haclusterd.scheduler.actions.unfencing import create_unfencing, unfencing_templates
+from haclusterd.scheduler.actions.unfencing import create_unfencing, unfenced_in_vain, unfencing_templates
 from haclusterd.scheduler.assign.assign import assign_all
 from haclusterd.scheduler.graph.explain import place_all
 from haclusterd.scheduler.graph.found_rows import FoundRow, found_rows
@@ -129,7 +129,8 @@ def _planned(cib: Cib, settings: Settings) -> Plan:
     set_routers(table)
 
     # the graph
-    selected = select_actions(table, cib.status.fence_orders, options)
+    not_let_in = frozenset() if options.is_pacemaker_compatible else unfenced_in_vain(cib, table, settings)
+    selected = select_actions(table, cib.status.fence_orders, options, not_let_in)
     graph = build_graph(selected, digests, settings)
     check_graph(graph, cib, settings)
     return Plan(

@@ -425,7 +425,7 @@ def test_a_server_whose_directory_is_taken_away_is_not_said_to_be_gone(served: C
     if how == "covered":
         node.data.mkdir()
     done = node.agent.run("monitor")
-    assert (done.returncode, f"elsewhere: process {main}" in done.stderr) == (FAILED_PROMOTED, True), done.stderr
+    assert (done.returncode, f"moved: process {main}" in done.stderr) == (FAILED_PROMOTED, True), done.stderr
     assert node.agent.code("stop") == OK
     assert read_stat(main) is None or read_stat(main).is_dead
     assert node.agent.code("monitor") == NOT_RUNNING

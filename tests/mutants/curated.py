@@ -8,6 +8,12 @@ from tests.mutants.sites import Mutant
 
 ACTIVITY = (
     Mutant(
+        "unfenced_in_vain",
+        "not unfencing_devices(cib.in_force, name) or _has_failed(cib, name)",
+        "False",
+        "a member that no device lets in is never probed, and every service that stops once on other nodes stays down",
+    ),
+    Mutant(
         "asking_what_runs",
         "name != STARTUP_PROBES",
         "True",

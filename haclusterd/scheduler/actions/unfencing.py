@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from haclusterd.model.cluster import Cib
+from haclusterd.model.fencing import FenceAction, FenceOutcome
+from haclusterd.model.ids import NodeName
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.ordering import Template
 from haclusterd.scheduler.model.digests import pacemaker_digest
@@ -26,6 +29,7 @@ from haclusterd.scheduler.model.relation_flags import (
 )
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.model.tasks import MONITOR, START, STOP
+from haclusterd.scheduler.unpack.fencing_capability import unfencing_devices
 
 UNFENCE = "on"
 _MARK = "#node-unfenced"
@@ -127,3 +131,24 @@ def unfencing_templates(inventory: Inventory, table: ActionTable, settings: Sett
             yield Template(leaf, STOP, None, "", ORDERED | THEN_IMPLIES_FIRST | IF_ON_SAME_NODE, then_action=unfence)
             flags = FIRST_IMPLIES_SAME_NODE_THEN | IF_ON_SAME_NODE
             yield Template(None, "", leaf, START, flags, first_action=unfence)
+
+
+def unfenced_in_vain(cib: Cib, table: ActionTable, settings: Settings) -> frozenset[NodeName]:
+    """Return the nodes that no device lets in, or where the newest attempt of this incarnation has failed.
+
+    It is tried again; but starts on other nodes wait for the probes there, and those must not wait for it.
+    """
+    if not settings.is_unfencing_used:
+        return frozenset()
+    names = [node.name for (_, task), each in table.fences.items()
+             if task == UNFENCE and each.is_required and (node := each.node) is not None]  # fmt: skip
+    return frozenset(name for name in names if not unfencing_devices(cib.in_force, name) or _has_failed(cib, name))
+
+
+def _has_failed(cib: Cib, name: NodeName) -> bool:
+    status = cib.status.nodes.get(name)
+    ended = [record for record in cib.status.fencing_history if record.target == name
+             and record.action is FenceAction.ON]  # fmt: skip
+    if status is None or not ended or ended[-1].target_incarnation != status.incarnation:
+        return False
+    return ended[-1].outcome is not FenceOutcome.UNFENCED

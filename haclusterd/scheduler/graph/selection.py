@@ -55,11 +55,15 @@ class Selected:
 
 
 def select_actions(
-    table: ActionTable, fence_orders: Mapping[FenceKey, FenceOrder], options: ScheduleOptions
+    table: ActionTable,
+    fence_orders: Mapping[FenceKey, FenceOrder],
+    options: ScheduleOptions,
+    not_let_in: Set[NodeName] = frozenset(),
 ) -> Selected:
     """Choose the actions of the graph and what each waits for.
 
-    Pacemaker's graph has what waits in vain as well (`Selected.held_back`).
+    `not_let_in`: nodes whose unfencing has failed, or cannot succeed; nothing on other nodes waits for it. Pacemaker's
+    graph has what waits in vain as well (`Selected.held_back`).
     """
     being_fenced = {order.target for order in fence_orders.values()}
     candidates = [action for action in table.actions if _is_addable(action)]
@@ -70,7 +74,9 @@ def select_actions(
     in_order, in_circles = _sort(candidates, inputs)
     held = {stop.id for start in in_circles for stop in _restarting_stops(start)}
     shut_out = [each for each in in_order if each.is_fence and _is_shut_out(each)]
-    _probe_without(shut_out, in_order, inputs)
+    in_vain = [each for each in in_order if each.task == UNFENCE and each.node is not None
+               and each.is_fence and each.node.name in not_let_in]  # fmt: skip
+    _probe_without([*shut_out, *in_vain], in_order, inputs)
     if not options.is_pacemaker_compatible:
         held |= _goes_on(shut_out, in_order, inputs)
     held |= {action.id for action in in_order if _lacks_devices(action)}

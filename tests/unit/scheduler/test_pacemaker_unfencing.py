@@ -5,6 +5,9 @@ import re
 import pytest
 
 from haclusterd.commands.planning.recorded_transition import executed
+from haclusterd.model.fencing import FenceAction, FenceOutcome, FencingRecord
+from haclusterd.model.ids import FenceKey, NodeName, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.scheduler.model.options import ScheduleOptions
 from haclusterd.scheduler.schedule import schedule
 from tests.pacemaker_plans import (
@@ -363,6 +366,49 @@ def test_a_node_that_cannot_be_let_in_is_probed_and_holds_back_no_other_node(is_
     )
     found = done(text, is_pacemaker_compatible=is_pacemaker_compatible)
     assert found == {"monitor a@n1", "monitor a@n2", "start a@n2"}
+
+
+def waits_for(text: str, then: str, first: str, *outcomes: FenceOutcome) -> bool:
+    """Tell whether an action of a DC's plan waits for another one, by whatever chain, after unfencings of n1."""
+    known = read(text).cib
+    life = known.status.nodes[NodeName("n1")].incarnation
+    history = tuple(
+        FencingRecord(FenceKey(str(number)), NodeName("n1"), life, FenceAction.ON, ResourceId("f"), NodeName("n2"),
+                      outcome, "", NOW, NOW, "")
+        for number, outcome in enumerate(outcomes)
+    )  # fmt: skip
+    known = replace(known, status=replace(known.status, fencing_history=history))
+    actions = schedule(known, NOW, options=ScheduleOptions(has_quorum=True)).graph.actions
+    waiting = [number for number, each in actions.items() if word(each) == then]
+    assert waiting
+    for number in waiting:
+        waiting += [before for before in actions[number].inputs if before not in waiting]
+    return first in {word(actions[number]) for number in waiting}
+
+
+@pytest.mark.parametrize(
+    ("hosts", "outcomes", "is_waited_for"),
+    [
+        ("n1 n2", (), True),
+        ("n2", (), False),
+        ("n1 n2", (FenceOutcome.FAILED,), False),
+        ("n1 n2", (FenceOutcome.FAILED, FenceOutcome.UNFENCED), True),
+    ],
+)
+def test_no_other_node_waits_for_an_unfencing_in_vain(
+    hosts: str, outcomes: tuple[FenceOutcome, ...], is_waited_for: bool
+) -> None:
+    # A member is added, and nobody has added it to the device; or the switch of the disks cannot be reached.
+    names = f'<nvpair id="i-h" name="pcmk_host_list" value="{hosts}"/>'
+    names = f'<instance_attributes id="i">{names}</instance_attributes>'
+    device = primitive("f", meta("f", provides="unfencing") + names, agent="stonith:fence_dummy")
+    text = cib(
+        resources=device + primitive("a"),
+        constraints='<rsc_location id="l" rsc="a" node="n2" score="1"/>',
+        status=member(1, FENCE_KNOWN) + member(2, FENCE_RUNS, **UNFENCED),
+    )
+    assert waits_for(text, "start a@n2", "monitor a@n1", *outcomes)
+    assert waits_for(text, "start a@n2", "fence on@n1", *outcomes) == is_waited_for
 
 
 def test_the_plan_says_what_keeps_a_node_from_being_let_in() -> None:
