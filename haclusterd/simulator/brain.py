@@ -174,16 +174,16 @@ class VersionsAlone:
     def record(
         self,
         index: int,  # noqa: ARG002 (the port has it)
-        rows: tuple[HistoryRow, ...],  # noqa: ARG002
-        before: HistoryMark,  # noqa: ARG002
-        after: HistoryMark,  # noqa: ARG002
+        rows: tuple[HistoryRow, ...],  # noqa: ARG002 (the port has it)
+        before: HistoryMark,  # noqa: ARG002 (the port has it)
+        after: HistoryMark,  # noqa: ARG002 (the port has it)
         version: NewVersion | None = None,
     ) -> None:
         """See `History.record`."""
         if version is not None:
             self._versions[version.number] = version
 
-    def restored(self, index: int, mark: HistoryMark, version: NewVersion | None = None) -> None:  # noqa: ARG002
+    def restored(self, index: int, mark: HistoryMark, version: NewVersion | None = None) -> None:  # noqa: ARG002 (the port has it)
         """See `History.restored`."""
         if version is not None:
             self._versions.setdefault(version.number, version)
