@@ -2049,10 +2049,16 @@ DEVICES = (
     Mutant("claim_objection", "own is None and device in known.holds", "False", "a drained device gets something new"),
     Mutant("claim_objection", "seen.is_partitioned", "False", "a GPU is claimed beside its instances"),
     Mutant(
-        "_tell_instances",
-        "occasion.confirmed_pre is not None and not options.is_pacemaker_compatible",
+        "_act_between",
+        "occasion.confirmed_pre is not None and not mark.is_runnable",
         "False",
         "an instance is demoted beside the notifications before it, where what has to stop before it is blocked",
+    ),
+    Mutant(
+        "_act_between",
+        "occasion.post is not None",
+        "False",
+        "an instance is notified of a demote that has not happened, where a member of its group is not demoted",
     ),
     Mutant(
         "_lacks_devices",

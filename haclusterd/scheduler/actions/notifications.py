@@ -127,22 +127,25 @@ def _tell_instances(clone: Resource, inventory: Inventory, table: ActionTable, o
         telling = _Telling(occasion, news, table)
         for instance in clone.leaves():
             telling.tell(instance)
-        if occasion.confirmed_pre is not None and not options.is_pacemaker_compatible:
-            _act_after(occasion.confirmed_pre, clone.actions[task, 0][-1], news.doing[task], table)
+        if not options.is_pacemaker_compatible:
+            _act_between(occasion, clone.actions[task, 0][-1], news.doing[task], table)
 
 
-def _act_after(confirmed: Action, mark: Action, members: Members, table: ActionTable) -> None:
-    """Let instances wait for the notifications also where their clone's own mark is not in the graph.
+def _act_between(occasion: _Occasion, mark: Action, members: Members, table: ActionTable) -> None:
+    """Let instances act between the notifications also where marks of their clone or group are not in the graph.
 
-    It is not where something has to stop before the clone does, and is blocked: the instances demote or stop all the
-    same, in Pacemaker 2.1.5 beside the notifications.
+    The clone's own is not where something has to stop before the clone does, and is blocked: the instances demote or
+    stop all the same, in Pacemaker 2.1.5 beside the notifications before it. That of a cloned group after it is not
+    where a member does not act with the others, as one that is unmanaged: all are notified once the others have acted.
     """
-    if mark.is_runnable:
-        return
     for leaf, node in members:
         for action in leaf.actions[mark.task, 0]:
-            if action.node is node:
-                table.relate(confirmed, action, ORDERED)
+            if action.node is not node:
+                continue
+            if occasion.confirmed_pre is not None and not mark.is_runnable:
+                table.relate(occasion.confirmed_pre, action, ORDERED)
+            if occasion.post is not None:
+                table.relate(action, occasion.post, ORDERED)
 
 
 def _found(clone: Resource, task: str) -> _Occasion | None:

@@ -167,9 +167,10 @@ class InstancesAreNotified(Checker):
 
         All members of a cloned group are notified together, when what was announced of all of them has happened.
         """
+        base, colon, number = occasion.resource.partition(":")
         groups = (each for each in cib.in_force.resources.values() if isinstance(each, Group))
-        fellows = {name for each in groups if occasion.resource in each.members for name in each.members}
-        together = (replace(occasion, resource=name) for name in fellows)
+        fellows = {name for each in groups if base in each.members for name in each.members}
+        together = (replace(occasion, resource=ResourceId(f"{name}{colon}{number}")) for name in fellows)
         return any(each not in self._done and each in self._seen and bool(self._seen[each].before) for each in together)
 
     def _judge(self, cib: Cib, occasion: Occasion, succeeded: _Succeeded) -> None:

@@ -1,7 +1,10 @@
 """Instances are notified before what they are notified of."""
 
+from collections.abc import Callable
+
 import pytest
 
+from haclusterd.model.configuration import Configuration
 from haclusterd.model.graph import GraphAction, TransitionGraph
 from haclusterd.model.ocf import ActionName, ExitCode
 from tests.scheduled_clusters import ScheduledCluster, configured
@@ -39,6 +42,58 @@ def test_all_are_notified_before_it_also_where_what_has_to_stop_before_is_blocke
     assert len(notified) == 3
     assert ends
     assert all(notified <= ancestors(graph, each) for each in ends)
+
+
+GROUP = """
+primitive power stonith:fence_local
+primitive ip ocf:haclusterd:stateful
+primitive web ocf:haclusterd:stateful meta is-managed={is_managed}
+group front ip web
+ms fronts front meta notify=true interleave=true clone-max={copies}
+location fronts-promoted fronts rule $role=Promoted {promotes}: #uname eq n1
+"""
+
+
+def group(*, is_managed: str = "true", copies: int = 3, promotes: str = "-INFINITY") -> Configuration:
+    """Return a cloned group of two members."""
+    return configured(GROUP.format(is_managed=is_managed, copies=copies, promotes=promotes))
+
+
+def with_an_unmanaged_member() -> ScheduledCluster:
+    """One instance runs, and more of them are wanted since a member is unmanaged."""
+    cluster = ScheduledCluster.of(["n1", "n2", "n3"])
+    cluster.configure(group(copies=1))
+    cluster.settle()
+    cluster.configure(group(is_managed="false"))
+    return cluster
+
+
+def with_half_a_promotion() -> ScheduledCluster:
+    """One member of the group is promoted, and none should be any more."""
+    cluster = ScheduledCluster.of(["n1", "n2", "n3"])
+    cluster.configure(group())
+    cluster.settle()
+    cluster.configure(group(promotes="100"))
+    actions = cluster.plan().graph.actions.values()
+    [promote] = [each for each in actions if (each.resource, each.name) == ("ip", "promote")]
+    cluster.perform(promote)
+    cluster.configure(group())
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("cluster", "action"), [(with_an_unmanaged_member, ActionName.START), (with_half_a_promotion, ActionName.DEMOTE)]
+)
+def test_all_are_notified_after_it_also_where_a_member_of_the_group_does_not_do_it(
+    cluster: Callable[[], ScheduledCluster], action: ActionName
+) -> None:
+    """The clone's own mark of it stands in the graph without that of the group, and does not wait for the others."""
+    graph = cluster().plan().graph
+    changes = {each.id for each in graph.actions.values() if each.is_named(action) and each.resource == "ip"}
+    notified = [each for each in graph.actions.values() if each.notification == f"post-{action}"]
+    assert changes
+    assert notified
+    assert all(changes <= ancestors(graph, each) for each in notified)
 
 
 def ancestors(graph: TransitionGraph, action: GraphAction) -> set[int]:
