@@ -27,7 +27,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from fnmatch import fnmatch
@@ -198,6 +198,12 @@ def noticing(case: Case, answers: Answers) -> Noticing | None:
     return None
 
 
+def is_noticed(case: Case, answers: Answers) -> bool:
+    """Tell whether a test has noticed a mutant."""
+    found = (answers.of(case, level) for level in TESTS)
+    return any(each is not None and each.verdict is Verdict.NOTICED for each in found)
+
+
 def _ask_known(case: Case, place: Workplace, answers: Answers, known: Noticing | None) -> bool:
     """Ask the test that noticed a mutant before; return whether it still does."""
     return known is not None and _ask(case, place, answers, known.level, [known.test])
@@ -216,13 +222,19 @@ PORTIONS_S = (2, 10, 60)
 
 
 def _ask_reaching(
-    case: Case, place: Workplace, answers: Answers, reached: Reached, near: Callable[[Level], Sequence[str]]
+    case: Case,
+    place: Workplace,
+    answers: Answers,
+    reached: Reached,
+    levels: Mapping[Level, Sequence[str]],
 ) -> bool:
-    """Ask the tests that run the mutated function, those that noticed its neighbours first; return whether one does."""
-    for level in TESTS:
+    """Ask the tests of some levels that run the mutated function, first those that are named; return whether one does.
+
+    `levels`: each with the tests that noticed other mutants near by.
+    """
+    for level, first in levels.items():
         files = {file for group in files_for(case.place.path, level) for file in group}
         tests = [each for each in reached.by(case.place) if each.test.partition("::")[0] in files]
-        first = near(level)
         tests.sort(key=lambda each: each.test not in first)
         if any(_ask(case, place, answers, level, portion) for portion in in_portions(tests, PORTIONS_S)):
             return True
@@ -241,22 +253,47 @@ def neighbours(case: Case, level: Level, cases: Sequence[Case], answers: Answers
     return [*tests][:NEIGHBOURS_MAX]
 
 
-def judge(
+SHOWN_EACH = 20
+QUICK = (Level.UNITS,)
+"""Asked about all mutants before any is shown to the others: a scenario takes as long as many unit tests."""
+
+
+def judge_quickly(
     case: Case,
     free: "SimpleQueue[Workplace]",
     cases: Sequence[Case],
     answers: Answers,
     known: Noticing | None,
     reached: Reached,
-    options: argparse.Namespace,
-) -> Case:
-    """Ask the levels about a mutant, one of `cases`; what they say is kept."""
+) -> None:
+    """Ask the test that noticed a mutant before, and the unit tests that run its function; who notices is kept."""
+    if any(answers.of(case, level) for level in TESTS):
+        return
     place = free.get()
     try:
         with place.with_mutant(case.place, case.after):
-            is_settled = not any(answers.of(case, level) for level in TESTS) and (
-                _ask_known(case, place, answers, known)
-                or _ask_reaching(case, place, answers, reached, lambda level: neighbours(case, level, cases, answers))
+            near = {level: neighbours(case, level, cases, answers) for level in QUICK}
+            _ = _ask_known(case, place, answers, known) or _ask_reaching(case, place, answers, reached, near)
+    finally:
+        free.put(place)
+
+
+def judge(
+    case: Case,
+    free: "SimpleQueue[Workplace]",
+    cases: Sequence[Case],
+    answers: Answers,
+    reached: Reached,
+    options: argparse.Namespace,
+) -> Case:
+    """Ask the levels about a mutant, one of `cases`, that `judge_quickly` has seen; what they say is kept."""
+    place = free.get()
+    try:
+        with place.with_mutant(case.place, case.after):
+            near = {level: neighbours(case, level, cases, answers) for level in TESTS if level not in QUICK}
+            is_settled = is_noticed(case, answers) or (
+                not any(answers.of(case, level) for level in TESTS)
+                and _ask_reaching(case, place, answers, reached, near)
             )
             for level in () if is_settled else TESTS:
                 judgement = answers.of(case, level)
@@ -347,9 +384,17 @@ def run(options: argparse.Namespace) -> int:
     noticed = load_noticed(NOTICED)
     with workplaces(options.jobs) as free, ThreadPoolExecutor(options.jobs) as pool:
         reached = reached_of([case for case in cases if case.name not in noticed], free, options.answers)
-        waiting = [
-            pool.submit(judge, case, free, cases, answers, noticed.get(case.name), reached, options) for case in cases
+        quick = [
+            pool.submit(judge_quickly, case, free, cases, answers, noticed.get(case.name), reached) for case in cases
         ]
+        for number, future in enumerate(as_completed(quick), start=1):
+            future.result()
+            if number % SHOWN_EACH == 0 or number == len(cases):
+                found = sum(is_noticed(each, answers) for each in cases)
+                print(f"[{number}/{len(cases)} {time.monotonic() - began:5.0f} s] noticed: {found}", flush=True)
+                if options.write_noticed:
+                    write_noticed(NOTICED, cases, answers)
+        waiting = [pool.submit(judge, case, free, cases, answers, reached, options) for case in cases]
         for number, future in enumerate(as_completed(waiting), start=1):
             case = future.result()
             by = ", ".join(noticed_by(case, answers, options)) or "SURVIVED"
