@@ -112,7 +112,8 @@ def test_pacemakers_tools_are_answered_by_every_daemon(running: Scenario) -> Non
     property_ = ("crm_attribute", "-n", "svc_STATE", "-s", "svc_replication")
     assert tool(running, second, *property_, "-v", first) == (0, "")
     assert tool(running, second, *property_, "-G", "-q") == (0, f"{first}\n")
-    assert tool(running, third, "crm_simulate", "-L")[1].endswith("Transition Summary:\n")
+    assert tool(running, third, "crm_simulate", "-L")[1].startswith("Current cluster status:\n")
+    assert tool(running, third, "crm_simulate", "-LS")[1].count("Transition Summary:\n") == 1
 
 
 def test_a_dry_run_changes_nothing(running: Scenario) -> None:

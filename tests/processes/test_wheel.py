@@ -10,6 +10,7 @@ import pytest
 
 CHECKOUT = Path(__file__).parents[2]
 TOOLS = sorted(path.name for path in (CHECKOUT / "shims").iterdir())
+WITHOUT_A_DAEMON = ("crm_error",)
 AGENTS = sorted(path for path in (CHECKOUT / "resource_agents").iterdir() if path.suffix != ".md")
 
 
@@ -84,7 +85,7 @@ def test_an_installed_agent_runs_alone(environment: Path, agent: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool not in WITHOUT_A_DAEMON])
 def test_an_installed_tool_of_agents_runs_alone(environment: Path, tool: str) -> None:
     installed = environment / "share/haclusterd/shims" / tool
     done = subprocess.run(
@@ -94,6 +95,17 @@ def test_an_installed_tool_of_agents_runs_alone(environment: Path, tool: str) ->
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (102, "")
     assert done.stderr.startswith(f"{tool}: /no/such/socket: ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tool", WITHOUT_A_DAEMON)
+def test_an_installed_tool_that_asks_no_daemon_runs_alone(environment: Path, tool: str) -> None:
+    installed = environment / "share/haclusterd/shims" / tool
+    done = subprocess.run(
+        [installed, "--frobnicate"], env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, timeout=30,
+        check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (64, "", f"{tool}: Unknown option --frobnicate\n")
 
 
 @pytest.mark.slow
