@@ -110,6 +110,7 @@ class _Recorder:
         self._package = f"{PACKAGE}{os.sep}"
         self._keys: dict[CodeType, str] = {}
         self._called: set[CodeType] = set()
+        self._has_failed = False
         threading.settrace(self._call)
 
     def _call(self, frame: FrameType, event: str, argument: object) -> None:
@@ -117,15 +118,21 @@ class _Recorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Look at the calls of one test and its fixtures."""
+        """Look at the calls of one test and its fixtures; one that fails as things are can notice nothing."""
         self._called.clear()
+        self._has_failed = False
         began = time.monotonic()
         sys.settrace(self._call)
         try:
             return (yield)
         finally:
             sys.settrace(None)
-            self._write(item.nodeid.partition("[")[0], time.monotonic() - began)
+            if not self._has_failed:
+                self._write(item.nodeid.partition("[")[0], time.monotonic() - began)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take note of a failure."""
+        self._has_failed |= report.failed
 
     def _write(self, test: str, seconds: float) -> None:
         keys = {self._key(code) for code in self._called.copy()} & self._asked

@@ -136,7 +136,7 @@ def test_a_function_is_where_python_has_it_begin() -> None:
 
 
 def test_tests_that_run_a_function_are_found(tmp_path: Path) -> None:
-    """Also in a thread and in a fixture; what a test before has run is not counted for the next one."""
+    """Also in a thread and in a fixture; what a test before has run is not counted, and no test that fails."""
     (tmp_path / "test_some.py").write_text(
         textwrap.dedent(
             """
@@ -150,6 +150,7 @@ def test_tests_that_run_a_function_are_found(tmp_path: Path) -> None:
 
             def test_with_a_fixture(named): pass
             def test_without(): pass
+            def test_that_fails(named): assert False
             @pytest.mark.parametrize("text", [1000, 2000])
             def test_in_a_thread(text):
                 thread = threading.Thread(target=render, args=(text,))
@@ -164,7 +165,7 @@ def test_tests_that_run_a_function_are_found(tmp_path: Path) -> None:
     environment = {**os.environ, ASKED: str(tmp_path / "asked"), WRITTEN: str(tmp_path)}
     command = ("-m", "pytest", "-q", "-c", os.devnull, "--rootdir", str(tmp_path), "-p", "no:cacheprovider")
     code, output = run_limited((*command, "-p", "tests.mutants.reaching", str(tmp_path)), CHECKOUT, 60, environment)
-    assert code == 0, output
+    assert code == pytest.ExitCode.TESTS_FAILED, output
     reached = load_reached(tmp_path)
     assert {each.test for each in reached.by(place)} == {
         "test_some.py::test_with_a_fixture",

@@ -1,7 +1,7 @@
 """iso8601: dates, periods and durations as the rules of this cluster read them.
 
-Options and output are those of iso8601(8) of Pacemaker 2.1.5. Without an offset a time is UTC, and so is what `--local`
-shows: every node reads the same.
+Options and output are those of iso8601(8) of Pacemaker 2.1.5. A time is UTC, so that every node reads the same, and
+`--local` is refused.
 """
 
 import re
