@@ -6,6 +6,7 @@ asterisks keep the secrets that they stand for. XPath is what access control lis
 with `/..` at its end; more is refused by name.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree as ET
 
@@ -51,6 +52,7 @@ _SECTIONS = {
     "tags": "configuration/tags", "alerts": "configuration/alerts", "acls": "configuration/acls", "status": "status",
 }  # fmt: skip
 _CHANGES = frozenset({"create", "modify", "replace", "delete", "patch"})
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _EMPTY = f"""<cib crm_feature_set="{FEATURE_SET}" validate-with="{WRITTEN}" epoch="1" num_updates="0" admin_epoch="0">
 <configuration><crm_config/><nodes/><resources/><constraints/></configuration><status/></cib>"""
 CONFIGURATION_ERROR, OLD, UNSAFE, EXISTS, NOT_APPLIED = 78, 103, 107, 108, 1
@@ -180,8 +182,7 @@ def _patched(root: _Element, now: _Element, diff: _Element | None) -> int:
         raise ToolUsageError("the XML is missing: -X TEXT, -x FILE or -p")
     source = diff.find("version/source")
     if source is not None and any(source.get(name) != now.get(name) for name in ("admin_epoch", "epoch")):
-        newer = [int(each.get(name, "0")) for each in (source, now) for name in ("admin_epoch", "epoch")]
-        return OLD if newer[:2] < newer[2:] else NOT_APPLIED
+        return OLD if _version_of(source) < _version_of(now) else NOT_APPLIED
     for change in diff.findall("change"):
         if change.get("path") == "/cib":
             diff.remove(change)
@@ -192,6 +193,15 @@ def _patched(root: _Element, now: _Element, diff: _Element | None) -> int:
     except PatchError as problem:
         raise ToolUsageError(f"the patch is not applied: {problem}") from None
     return 0
+
+
+def _version_of(element: _Element) -> tuple[int, ...]:
+    """Return admin_epoch and epoch. Raises ToolUsageError."""
+    texts = {name: element.get(name, "0") for name in ("admin_epoch", "epoch")}
+    for name, text in texts.items():
+        if _NUMBER.fullmatch(text) is None:
+            raise ToolUsageError(f"the patch's {name} is no number: {text[:20]!r}")
+    return tuple(int(text) for text in texts.values())
 
 
 def _place(root: _Element, given: Given, wanted: _Element, action: str) -> _Element | None:

@@ -20,6 +20,7 @@ from haclusterd.verbs.verb import Cost
 DIFFERENT, BAD_DATA = 1, 65
 _Element = ET.Element
 _VERSION = ("admin_epoch", "epoch", "num_updates")
+_POSITION = re.compile(r"[0-9]{1,9}")
 _STEP = re.compile(r"/([\w.-]+)(?:\[@id=(?:'([^']*)'|\"([^\"]*)\")\])?")
 
 
@@ -196,8 +197,8 @@ def _only(change: _Element, path: str) -> _Element:
 
 def _place(change: _Element) -> int:
     text = change.get("position", "")
-    if not text.isascii() or not text.isdigit():
-        raise PatchError(f"{change.get('path')}: no position: {text!r}")
+    if _POSITION.fullmatch(text) is None:
+        raise PatchError(f"{change.get('path')}: no position: {text[:20]!r}")
     return int(text)
 
 

@@ -49,6 +49,7 @@ def sorted_attributes(element: ET.Element) -> object:
         '<diff format="2"><change operation="delete" path="/cib"/></diff>',
         '<diff format="2"><change operation="delete" path="//a"/></diff>',
         '<diff format="2"><change operation="turn" path="/cib/a"/></diff>',
+        f'<diff format="2"><change operation="move" path="/cib/a" position="{"9" * 5000}"/></diff>',
         '<diff format="2"><change operation="modify" path="/cib/a"/></diff>',
         '<diff format="2"><change operation="create" path="/cib/a" position="0"/></diff>',
         '<diff format="2"><change operation="create" path="/cib/a" position="-1"><b/></change></diff>',
@@ -85,6 +86,13 @@ def test_a_patch_of_another_version_is_refused() -> None:
         103, "", "Call failed: Update was older than existing configuration\n")  # fmt: skip
     assert run(cluster, "cibadmin -P -p", patch_of(cluster, *change, epoch=999_999))[0] == 1
     assert run(cluster, "cibadmin -P -p")[0] == 64
+
+
+@pytest.mark.parametrize("epoch", ["x", "", "9" * 5000, "-1"])
+def test_a_patch_whose_version_is_no_number_is_refused(epoch: str) -> None:
+    text = f'<diff format="2"><version><source admin_epoch="0" epoch="{epoch}"/></version></diff>'
+    status, _, problem = run(running(), "cibadmin -P -p", text)
+    assert (status, "epoch" in problem) == (64, True)
 
 
 def test_a_patch_of_the_status_is_refused() -> None:
