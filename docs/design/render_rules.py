@@ -26,7 +26,7 @@ without being missed is either not implemented or not needed. So each rule is a 
 has no way to switch one off), and has a scenario in the simulator, which runs twice: with all rules it must end well,
 and without the rule a checker must object. Checkers know the truth of the simulated world, not what the nodes believe.
 
-| without the rule | this story | is caught by |
+| without the rule | this scenario | is caught by |
 |---|---|---|
 """
 
@@ -52,7 +52,7 @@ is replaced by what the library does as shipped, or by what a naive program woul
 equal indexes have equal entries, one node leads a term, and nothing acknowledged is ever missing; or the scenario does.
 That a raising `apply` is no end (S8) is the rule `raising_apply_is_a_refusal` above.
 
-| guard | meaning | without it, this story ends badly |
+| guard | meaning | without it, this scenario ends badly |
 |---|---|---|"""
 
 

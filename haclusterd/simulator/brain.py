@@ -51,7 +51,7 @@ from haclusterd.simulator.checks.coverage import Coverage
 from haclusterd.simulator.checks.folding import SharedFolding
 from haclusterd.simulator.checks.observed import ObservedMachine, ObservedRuntime, ObservedStore
 from haclusterd.simulator.hosts.agents import HostAgents, SimulatedAgents
-from haclusterd.simulator.hosts.alert_agents import AlertFates, DeliveredAlert, SimulatedAlertAgents
+from haclusterd.simulator.hosts.alert_agents import AlertBehaviour, DeliveredAlert, SimulatedAlertAgents
 from haclusterd.simulator.hosts.clocks import ProcessClock, SeededEntropy
 from haclusterd.simulator.hosts.devices import SimulatedDevices
 from haclusterd.simulator.hosts.fence_devices import PowerSwitch, SimulatedFenceAgents
@@ -88,7 +88,7 @@ class Surroundings:
     switch: PowerSwitch
     truth: Truth
     checkers: Checkers
-    alert_fates: AlertFates
+    alert_behaviour: AlertBehaviour
     scheduler: Scheduler
     planners: PlannerBehaviour
     folding: SharedFolding
@@ -141,8 +141,8 @@ class CrashesOfBoot:
         self._boot.crashes.append(record)
 
 
-class StoryLog:
-    """The `EventLog` of one daemon: its lines become part of the run's story."""
+class RecordedLog:
+    """The `EventLog` of one daemon: its lines become part of the run's record."""
 
     def __init__(self, world: World, node: NodeName) -> None:
         self._world = world
@@ -162,7 +162,7 @@ class StoryLog:
 
 
 class VersionsAlone:
-    """A `History` that keeps the versions of the configuration, and no rows: the story has them all."""
+    """A `History` that keeps the versions of the configuration, and no rows: the run's record has them all."""
 
     def __init__(self, versions: dict[int, NewVersion]) -> None:
         self._versions = versions
@@ -296,8 +296,8 @@ class BrainProcess:
             peer_messages=peer_messages,
             agents=SimulatedAgents(hosted, boot, self.main_life, around.truth),
             fence_agents=SimulatedFenceAgents(world, around.switch, boot, self.main_life, host.name),
-            alerts=SimulatedAlertAgents(host, boot, self.main_life, around.alert_fates, around.alert_begins),
-            log=StoryLog(world, host.name),
+            alerts=SimulatedAlertAgents(host, boot, self.main_life, around.alert_behaviour, around.alert_begins),
+            log=RecordedLog(world, host.name),
             history=VersionsAlone(host.versions),
             planner=SimulatedPlanner(
                 self.main_life, world.chance(f"planner/{name}"), around.scheduler, around.planners

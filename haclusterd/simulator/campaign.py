@@ -20,7 +20,7 @@ from haclusterd.simulator.swarm import Outcome
 
 RunSeed = Callable[[int, Sequence[int] | None], Outcome]
 """Runs a seed with all of its faults (None), or with those of these numbers only."""
-STORY_LINES = 25
+SHOWN_LINES = 25
 HOUR_MS = 3_600_000
 SEEDS_BETWEEN_COLLECTIONS = 8
 """Each leaves some 15 MiB."""
@@ -196,7 +196,7 @@ class Campaign:
         for line in shortest.faults or ("none at all",):
             print(f"  {line}")
         print("and then, at the end:")
-        for line in shortest.story[-STORY_LINES:]:
+        for line in shortest.recorded[-SHOWN_LINES:]:
             print(f"  {line}")
         print(f"  {shortest.problem.splitlines()[0] if shortest.problem else failure.problem}")
         only = ",".join(map(str, numbers)) or "none"

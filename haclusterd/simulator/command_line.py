@@ -4,7 +4,7 @@
     python -m MODULE swarm --hours 24                until 24 hours were simulated
     python -m MODULE swarm --only gpu                seeds of clusters whose hosts have devices
     python -m MODULE swarm --only shapes             seeds in which resources change their shape
-    python -m MODULE replay --seed 17                one seed, with its whole story
+    python -m MODULE replay --seed 17                one seed, with everything recorded
     python -m MODULE replay --seed 17 --faults 3,8   and with these of its faults only
 
 With `--without RULE` a rule of `SafetyRules` is not in force, so that a person sees it missed. Before the last line,
@@ -30,7 +30,7 @@ class Run(Protocol):
     """What is simulated."""
 
     def __call__(
-        self, seed: int, only: Collection[int] | None = None, *, safety_ms: int, whole_story: bool = False
+        self, seed: int, only: Collection[int] | None = None, *, safety_ms: int, whole_record: bool = False
     ) -> Outcome:
         """Run a seed, with all of its faults or with `only` these."""
         ...
@@ -65,9 +65,9 @@ def main(
     if without is not None and options.without is not None:
         run = without(options.without)
         again = f"{again} --without {options.without}"
-    logging.disable(logging.CRITICAL)  # what a simulated store says when it stops is part of the story
+    logging.disable(logging.CRITICAL)  # what a simulated store says when it stops is recorded anyway
     if options.verb == "replay":
-        return _tell(run(options.seed, options.faults, safety_ms=options.safety_ms, whole_story=True))
+        return _tell(run(options.seed, options.faults, safety_ms=options.safety_ms, whole_record=True))
     is_wanted, wanted = only.get(options.only, (_any, sections))
     campaign = Campaign(
         partial(run, safety_ms=options.safety_ms),
@@ -81,7 +81,7 @@ def main(
 
 
 def _tell(outcome: Outcome) -> int:
-    print("\n".join(outcome.story))
+    print("\n".join(outcome.recorded))
     if outcome.problem:
         print(outcome.problem)
     print(f"RESULT seed={outcome.seed} trace={outcome.trace} violations={int(bool(outcome.problem))}")
@@ -106,7 +106,7 @@ def _parser(module: str, safety_ms: int, rules: Sequence[str], only: Sequence[st
         swarming.add_argument("--only", choices=only, default=None, help="seeds of these clusters alone")
     else:
         swarming.set_defaults(only=None)
-    replaying = verbs.add_parser("replay", help="run one seed and print its story")
+    replaying = verbs.add_parser("replay", help="run one seed and print everything recorded")
     replaying.add_argument("--seed", type=int, required=True)
     replaying.add_argument("--faults", type=_numbers, default=None, help="their numbers, or none: leave out all others")
     for verb in (swarming, replaying):

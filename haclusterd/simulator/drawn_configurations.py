@@ -22,7 +22,7 @@ from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.model.records import dataclass, replace
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import AgentBehaviour
-from haclusterd.simulator.hosts.alert_agents import AlertFates
+from haclusterd.simulator.hosts.alert_agents import AlertBehaviour
 from haclusterd.simulator.hosts.devices import DeviceTruth
 from haclusterd.simulator.hosts.fence_devices import PLUGIN
 
@@ -229,11 +229,11 @@ def alert_tests(seed: int, within_ms: int) -> list[tuple[int, tuple[str, ...]]]:
             for _ in range(3 if keys else 0)]  # fmt: skip
 
 
-def alert_behaviour(seed: int, fates: AlertFates) -> None:
+def draw_alert_behaviour(seed: int, behaviour: AlertBehaviour) -> None:
     """Draw how alerts' agents behave."""
     chance = random.Random(f"alert-manners/{seed}")
-    fates.longest_ms = chance.choice((50, 500, 3_000))
-    fates.failing, fates.hanging = chance.choice((0.0, 0.2)), chance.choice((0.0, 0.0, 0.1, 0.5))
+    behaviour.longest_ms = chance.choice((50, 500, 3_000))
+    behaviour.failing, behaviour.hanging = chance.choice((0.0, 0.2)), chance.choice((0.0, 0.0, 0.1, 0.5))
 
 
 def tickets(chance: random.Random) -> tuple[Edit, ...]:

@@ -24,7 +24,7 @@ from haclusterd.simulator.checks.activities import Activity, Begun, activity_of
 from haclusterd.simulator.checks.checkers import Checkers
 from haclusterd.simulator.checks.checkers_of_devices import unequal_claims
 from haclusterd.simulator.disabled_rules import seen_by
-from haclusterd.simulator.hosts.agents import AgentFates, HostAgents
+from haclusterd.simulator.hosts.agents import AgentScript, HostAgents
 from haclusterd.simulator.hosts.clocks import EPOCH_MS
 from haclusterd.simulator.hosts.hosts import Boot, Host
 from haclusterd.simulator.hosts.network import Network
@@ -48,7 +48,7 @@ class ClusterFacts:
         self.rules = rules
         self.truth = Truth(world)
         self.network = Network(world, links)
-        self.fates = AgentFates(world.chance("agents"))
+        self.agent_script = AgentScript(world.chance("agents"))
         self.hosts: dict[NodeName, Host] = {}
         """By name, which for a copy of a node's machine is not the node's."""
         self.checkers = Checkers(self)
@@ -221,7 +221,7 @@ class ClusterFacts:
 
     def agents_of(self, host: Host, boot: Boot) -> HostAgents:
         """Return the agents that run, or can be run, in one boot of a host."""
-        return HostAgents(self.world, self.truth, self.fates, host.name, boot)
+        return HostAgents(self.world, self.truth, self.agent_script, host.name, boot)
 
     # -- what checkers ask ------------------------------------------------------------------------------------------
 

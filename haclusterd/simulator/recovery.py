@@ -28,8 +28,8 @@ MOMENT_MS = (0, 3000)
 ALONE_MS = (0, 0, 500, 4000, 15_000)
 """How long the daemon that is left continues without the others, before a person stops it."""
 PAUSES_MS = (0, 0, 300, 5000)
-BLOWS = 2
-BLOW_MS = (0, 8000)
+INTERRUPTIONS = 2
+INTERRUPTION_MS = (0, 8000)
 SECRET_SHARE = 0.25
 """Of the clusters: in which a service's pidfile is a secret when the nodes are lost."""
 SECRET = "pidfile"
@@ -38,12 +38,12 @@ SETS_MS = (0, 0, 2000, 20_000)
 
 
 def begin_again(cluster: Cluster, settles_within_ms: int) -> None:
-    """Lose a majority or all nodes, recover or restore, strike who begins, and wait until all is well again."""
+    """Lose a majority or all nodes, recover or restore, interrupt who begins, and wait until all is well again."""
     chance = cluster.world.chance("recovery")
     if chance.random() < SECRET_SHARE:
         _make_secret(cluster, ResourceId(chance.choice(SERVICES)), settles_within_ms)
     secrets = _values_of_secrets(cluster)
-    cluster.fates.behaviour = replace(cluster.usual_behaviour, start_ms=(20, chance.choice((200, 3000, 12_000))))
+    cluster.agent_script.behaviour = replace(cluster.usual_behaviour, start_ms=(20, chance.choice((200, 3000, 12_000))))
     for service in chance.sample(SERVICES, 2):
         cluster.kill_service(service)
     cluster.run_for(chance.randint(*MOMENT_MS))
@@ -74,12 +74,12 @@ def begin_again(cluster: Cluster, settles_within_ms: int) -> None:
         cluster.hosts[name].power_on()
         cluster.hosts[name].brain.enable()
     _set_again(cluster, secrets, chance)
-    for _ in range(chance.randint(0, BLOWS)):
-        strike = chance.choice((cluster.kill_brain, cluster.kill_pacer, cluster.reload_brain))
+    for _ in range(chance.randint(0, INTERRUPTIONS)):
+        interrupt = chance.choice((cluster.kill_brain, cluster.kill_pacer, cluster.reload_brain))
         node = chance.choice(cluster.names)
-        cluster.world.after(chance.randint(*BLOW_MS) * MS, partial(strike, node))
-    cluster.run_for(BLOW_MS[1])
-    cluster.fates.behaviour = cluster.usual_behaviour
+        cluster.world.after(chance.randint(*INTERRUPTION_MS) * MS, partial(interrupt, node))
+    cluster.run_for(INTERRUPTION_MS[1])
+    cluster.agent_script.behaviour = cluster.usual_behaviour
     cluster.until_settled(settles_within_ms, "settled as another cluster")
 
 

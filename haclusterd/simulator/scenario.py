@@ -38,7 +38,7 @@ from haclusterd.simulator.checks.folding import SharedFolding
 from haclusterd.simulator.facts import ClusterFacts
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import AgentBehaviour
-from haclusterd.simulator.hosts.alert_agents import AlertFates, DeliveredAlert
+from haclusterd.simulator.hosts.alert_agents import AlertBehaviour, DeliveredAlert
 from haclusterd.simulator.hosts.clocks import EPOCH_MS
 from haclusterd.simulator.hosts.fence_devices import PowerSwitch
 from haclusterd.simulator.hosts.hosts import Boot, Host
@@ -140,7 +140,7 @@ class Cluster(ClusterFacts):
             switch=self.switch,
             truth=self.truth,
             checkers=self.checkers,
-            alert_fates=AlertFates(self.world.chance("alert agents")),
+            alert_behaviour=AlertBehaviour(self.world.chance("alert agents")),
             scheduler=self.plan,
             planners=self.planners,
             folding=SharedFolding(),
@@ -157,9 +157,9 @@ class Cluster(ClusterFacts):
         self.world.after(LOOK_US, self._look)
 
     @property
-    def alert_fates(self) -> AlertFates:
+    def alert_behaviour(self) -> AlertBehaviour:
         """How calls of alert agents end."""
-        return self._surroundings.alert_fates
+        return self._surroundings.alert_behaviour
 
     def _judges(self) -> Iterator[Checker]:
         """Yield the checkers that ask more than the log and the scene."""
@@ -520,8 +520,8 @@ class Cluster(ClusterFacts):
         """End every fault there is, and bring every host and process back, except those that were given away."""
         self.network.restore_all()
         self.network.set_conditions(type(self.network.conditions)())
-        self.fates.forget()
-        self.fates.behaviour = self.usual_behaviour = AgentBehaviour(units=self.usual_behaviour.units)
+        self.agent_script.clear()
+        self.agent_script.behaviour = self.usual_behaviour = AgentBehaviour(units=self.usual_behaviour.units)
         self.switch.repair()
         self.truth.devices.heal()
         for host in (self.hosts[name] for name in self.names):

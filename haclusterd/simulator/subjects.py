@@ -59,9 +59,9 @@ def emphasis_of(number: int, *, has_switch: bool, is_heard: bool, has_members: b
     nobody is let in by one, and where no members come and go none change.
     """
     pairs = [
-        (blow, activity)
-        for blow, activity in PAIRS
-        if (not is_heard or blow in GENTLE)
+        (interruption, activity)
+        for interruption, activity in PAIRS
+        if (not is_heard or interruption in GENTLE)
         and (has_switch or activity is not Activity.UNFENCE)
         and (has_members or activity is not Activity.MEMBERS)
     ]

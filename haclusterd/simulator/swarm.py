@@ -103,7 +103,7 @@ class Mode(Enum):
     WATCHDOG = "watchdog"
     """No switch: what fences a node is its own watchdog device."""
     MOMENTS = "moments"
-    """A switch, a promotable clone and a service that migrates; somebody is struck in the middle of what they do."""
+    """A switch, a promotable clone and a service that migrates; nodes are interrupted in the middle of what they do."""
     EDGE = "edge"
     """The same, with clocks and devices that are as wrong as can be, and nodes driven to the edge of the wait."""
     LIAR = "liar"
@@ -159,7 +159,7 @@ MODES = (
 WATCHED = (Mode.WATCHDOG, Mode.EDGE)
 """Where every host has a watchdog device, and there is no switch."""
 ALONE = (Mode.EDGE, Mode.DISKS, Mode.COPIES)
-"""Whose stories need all the room there is: they dwell on nothing else."""
+"""Whose faults need the whole time of a run: they dwell on nothing else."""
 OF_SUBJECTS: dict[Subject, tuple[Kind[Cluster], ...]] = {
     Subject.NOTHING: (),
     Subject.LINKS: faults_of_links.OF_LINKS,
@@ -170,7 +170,7 @@ OF_SUBJECTS: dict[Subject, tuple[Kind[Cluster], ...]] = {
 }
 """Kinds that a seed draws from beside those of its mode."""
 DIRECTED_WEIGHT = 4
-"""Of each blow and the activity that a seed prefers: all together about a third of its faults."""
+"""Of each interruption with the activity that a seed prefers: all together about a third of its faults."""
 LINKS = (2, 2, 3)
 CLAIMS = ("alone", "shared", "gang", "gang is placed again", "preempted")
 RECOVERIES = (
@@ -203,7 +203,7 @@ class Outcome:
     """What is added up over all seeds, by name."""
     coverage: tuple[tuple[tuple[str, str], int], ...] = ()
     """What it exercised, and how often (`coverage`)."""
-    story: tuple[str, ...] = ()
+    recorded: tuple[str, ...] = ()
     """Every event, when it was asked for; the newest, when there was a problem."""
 
 
@@ -295,7 +295,7 @@ def run(
     *,
     rules: SafetyRules = ALL_RULES,
     safety_ms: int = SAFETY_PHASE_MS,
-    whole_story: bool = False,
+    whole_record: bool = False,
 ) -> Outcome:
     """Run one seed, with all of its faults or `only` with those of these numbers."""
     cluster = Cluster(seed, shape_of(seed), rules)
@@ -308,7 +308,7 @@ def run(
     tally = Tally()
     try:
         tally = _act(cluster, faults, seed, safety_ms)
-    except Exception as error:  # noqa: BLE001 (whatever it is, it is this seed's problem, with its story)
+    except Exception as error:  # noqa: BLE001 (whatever it is, it is this seed's problem, and is shown with its record)
         problem = _problem_of(error)
         rule = error.rule if isinstance(error, ViolationError) else type(error).__name__
     excuse = Forgetting.of(cluster).excuse or Copies.of(cluster).excuse
@@ -326,14 +326,14 @@ def run(
         begun=tuple(faults.begun),
         counts=(*_counts(cluster, tally, len(faults.begun)), ("excused", int(excused))),
         coverage=tuple(sorted(cluster.coverage.counts.items())),
-        story=tuple(cluster.world.story(None if whole_story else 60)) if whole_story or problem else (),
+        recorded=tuple(cluster.world.recorded(None if whole_record else 60)) if whole_record or problem else (),
     )
 
 
 def _look_at(cluster: Cluster, fault: Fault[Cluster]) -> None:
     """Count a fault that begins, with everything that is under way at this instant."""
     cluster.coverage.count("fault", fault.kind)
-    cluster.coverage.struck(fault.kind, cluster.under_way())
+    cluster.coverage.count_pairs(fault.kind, cluster.under_way())
 
 
 def sections() -> tuple[coverage.Section, ...]:
@@ -453,7 +453,7 @@ def _begin(cluster: Cluster, seed: int) -> None:
             is_reloading=dwells_on.meets(Activity.RELOAD),
         )
         edits = drawn_configurations.asked_for_hosts(cluster.world.chance("host checks"), beginning.edits)
-        cluster.fates.behaviour = cluster.usual_behaviour = beginning.behaviour
+        cluster.agent_script.behaviour = cluster.usual_behaviour = beginning.behaviour
         cluster.world.record(f"begins with: {drawn}; {beginning.text}; {dwells_on}")
     if mode_of(seed) is Mode.DEVICES:
         longest_start_ms = cluster.usual_behaviour.start_ms[1]
@@ -463,7 +463,7 @@ def _begin(cluster: Cluster, seed: int) -> None:
         edits = (*edits, *drawn_configurations.tickets(chance))
     drawn_alerts = drawn_configurations.alerts(seed)
     if drawn_alerts:
-        drawn_configurations.alert_behaviour(seed, cluster.alert_fates)
+        drawn_configurations.draw_alert_behaviour(seed, cluster.alert_behaviour)
         edits = (*edits, *map(PutAlert, drawn_alerts))
     if edits:
         cluster.configure(edits)
@@ -492,7 +492,7 @@ def _judge_alerts(cluster: Cluster) -> None:
     if cluster.cib.configuration.alerts:
         # Of one recipient one call is under way, and each may hang until its timeout.
         longest_ms = max(target.settings.timeout_ms for target in targets(cluster.cib.configuration))
-        calls_ms = len(cluster.cib.status.alerts.pending) * max(longest_ms, cluster.alert_fates.longest_ms)
+        calls_ms = len(cluster.cib.status.alerts.pending) * max(longest_ms, cluster.alert_behaviour.longest_ms)
         cluster.until(lambda: not cluster.cib.status.alerts.pending, ALERTS_MS + calls_ms, "alerts are delivered")
         cluster.alerts_judge.nothing_waits(cluster.cib)
 

@@ -1,4 +1,4 @@
-"""Hysteresis: a table of stories, and what holds for all of them."""
+"""Hysteresis: a table of sequences, and what holds for all of them."""
 
 import pytest
 from hypothesis import given
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from haclusterd.agents.hysteresis import begin, level_of, step
 
-STORIES = {
+SEQUENCES = {
     "one bad sample is nothing": ("0 2 0 0", "0 0 0 0"),
     "three in a row are": ("0 2 2 2 2", "0 0 0 2 2"),
     "it rises to the lowest of them": ("0 2 1 2 2 2 2", "0 0 0 1 1 1 2"),
@@ -17,9 +17,9 @@ STORIES = {
 }
 
 
-@pytest.mark.parametrize("name", STORIES)
+@pytest.mark.parametrize("name", SEQUENCES)
 def test_a_level_follows_its_samples(name: str) -> None:
-    samples, levels = (text.split() for text in STORIES[name])
+    samples, levels = (text.split() for text in SEQUENCES[name])
     track = begin(0)
     found = []
     for sample in samples:

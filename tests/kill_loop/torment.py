@@ -68,15 +68,15 @@ def torment(victims: Victims, chance: random.Random, seconds: float, *, gap_s: t
 
 
 def _once(victims: Victims, chance: random.Random, counts: Counts) -> None:
-    fate = chance.random()
+    drawn = chance.random()
     names = chance.sample(list(victims.names), _how_many(chance, len(victims.names)))
     full = victims.with_full_disk()
-    if fate < PAUSE:
+    if drawn < PAUSE:
         counts.pauses += 1
         victims.pause(names)
         time.sleep(chance.uniform(0.2, 2))
         victims.resume(names)
-    elif fate < FULL_DISK and full is not None:
+    elif drawn < FULL_DISK and full is not None:
         counts.full_disks += 1
         victims.suffer_full_disk(full)
     else:

@@ -108,7 +108,7 @@ def test_a_pacer_that_comes_back_keeps_its_node_and_a_hung_brain_ends_it(watched
 
     kill(watched.brain(holder).pid, signal.SIGSTOP)
     recovered_after_reset(watched, holder, LONG_NODE_TIMEOUT_MS)
-    watched.until("the story of it", lambda: bool(watched.events("node-fenced")))
+    watched.until("the record of its fencing", lambda: bool(watched.events("node-fenced")))
     assert "watchdog" in watched.events("node-fenced")[-1]["text"]
 
 

@@ -30,8 +30,8 @@ ANSWERS = {
 }
 
 
-class Story:
-    """What befalls n2, drawn step by step."""
+class RandomNode:
+    """The node n2 under random commands, step by step."""
 
     def __init__(self, draw: st.DataObject) -> None:
         self.draw = draw
@@ -129,11 +129,11 @@ class Story:
 @settings(max_examples=examples(150), deadline=None)
 @given(draw=st.data(), length=st.integers(1, 40))
 def test_claims_add_up_and_end_by_proof_or_a_boot_alone(draw: st.DataObject, length: int) -> None:
-    story = Story(draw)
+    node = RandomNode(draw)
     for _ in range(length):
-        before = story.cluster.cib.status.devices[N2].claims
-        what = story.step()
-        known, status = story.cluster.cib.status.devices[N2], story.cluster.status(N2)
+        before = node.cluster.cib.status.devices[N2].claims
+        what = node.step()
+        known, status = node.cluster.cib.status.devices[N2], node.cluster.status(N2)
         for name, claims in known.claims.items():
             assert len({claim.resource for claim in claims}) == len(claims)
             assert len(claims) == 1 or all(claim.memory_mib for claim in claims)
@@ -142,6 +142,6 @@ def test_claims_add_up_and_end_by_proof_or_a_boot_alone(draw: st.DataObject, len
                 assert claim.is_over or may_be_active_or_begin(status, claim.resource), "what ended is over"
         for name, claims in before.items():
             kept = {claim.resource for claim in known.claims.get(name, ())}
-            left = [each for each in claims if each.resource not in kept and not story.was_unused(name, each)]
+            left = [each for each in claims if each.resource not in kept and not node.was_unused(name, each)]
             assert what in ("release", "boot") or not left, "nothing but proof and a boot ends a claim"
             assert what == "boot" or all(claim.is_over for claim in left)

@@ -95,8 +95,8 @@ class Host:
         self.taken.clear()
 
 
-class Story:
-    """What befalls a cluster of three nodes whose names exchange services, which run once."""
+class RandomCluster:
+    """Random commands to a cluster of three nodes whose names exchange services, which run once."""
 
     names: tuple[str, ...] = ("x", "y", "z")
     actions: tuple[ActionName, ...] = ACTIONS
@@ -414,9 +414,9 @@ class Story:
 
     def outcome(self, host: Host, work: Work) -> tuple[ExecutionStatus, ExitCode]:
         """Return what an agent answers; it may fail before, in the middle of or after its effect."""
-        order, name, fate = work.order, self.named(work.order), self.chance.random()
+        order, name, drawn = work.order, self.named(work.order), self.chance.random()
         if order.action is MONITOR:
-            if fate < 0.12:
+            if drawn < 0.12:
                 return self.chance.choice((
                     (ExecutionStatus.NOT_INSTALLED, ExitCode.NOT_INSTALLED), (ERROR, ExitCode.NOT_CONFIGURED),
                     (ERROR, ExitCode.ERROR),
@@ -424,7 +424,7 @@ class Story:
             if name not in host.running:
                 return DONE, ExitCode.NOT_RUNNING
             return DONE, ExitCode.PROMOTED if host.running[name] else ExitCode.OK
-        if fate > 0.75:
+        if drawn > 0.75:
             return self.chance.choice((ERROR, ExecutionStatus.TIMEOUT)), ExitCode.ERROR
         self.affect(host, work)
         needs_it = order.action in (PROMOTE, DEMOTE, MIGRATE_FROM, RELOAD) and name not in host.running
@@ -449,7 +449,7 @@ class Story:
             self.put(host.results.pop(0 if is_first else self.chance.randrange(len(host.results))))
 
 
-class PromotableStory(Story):
+class RandomPromotableCluster(RandomCluster):
     """A promotable clone, one of whose two copies may be promoted."""
 
     names: tuple[str, ...] = ("x",)
@@ -469,7 +469,7 @@ class PromotableStory(Story):
         assert (len(running) <= 2, sum(running) <= 1) == (True, True)
 
 
-class ShapesStory(PromotableStory):
+class RandomShapesCluster(RandomPromotableCluster):
     """A primitive that becomes a clone or a unique clone, with other limits, and one again."""
 
     names: tuple[str, ...] = ("x", "x:0", "x:1", "x:2")
@@ -518,8 +518,8 @@ def whole(meta: tuple[tuple[str, str], ...]) -> commands.PutResource:
     return commands.PutResource(Clone(ResourceId("whole"), ResourceId("x"), meta=(AttributeSet("whole-meta", meta),)))
 
 
-@pytest.mark.parametrize("made", [Story, PromotableStory, ShapesStory])
+@pytest.mark.parametrize("made", [RandomCluster, RandomPromotableCluster, RandomShapesCluster])
 @settings(max_examples=examples(150), deadline=None)
 @given(seed=st.integers(0, 2**32))
-def test_no_order_that_the_log_accepts_makes_a_copy_too_many(made: type[Story], seed: int) -> None:
+def test_no_order_that_the_log_accepts_makes_a_copy_too_many(made: type[RandomCluster], seed: int) -> None:
     made(seed).run()

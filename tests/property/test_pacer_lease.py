@@ -42,7 +42,7 @@ class Node:
 
 
 class Cluster:
-    """Voters on a virtual clock; `seed` decides the fate of each datagram and what happens to the nodes."""
+    """Voters on a virtual clock; `seed` decides what becomes of each datagram and what happens to the nodes."""
 
     def __init__(self, seed: int, voter_count: int, rules: SafetyRules) -> None:
         self.chance = random.Random(seed)

@@ -9,16 +9,16 @@ from haclusterd.model.ocf import ActionName
 from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import OTHER, RELOAD, SERVICE, AgentBehaviour, Fate
+from haclusterd.simulator.hosts.agents import OTHER, RELOAD, SERVICE, AgentBehaviour, AgentRun
 from haclusterd.simulator.hosts.truth import CALLED, PIDFILE, Maker, promoted
 from haclusterd.simulator.scenario import Cluster
 
 SOURCE, TARGET, THIRD = NodeName("n1"), NodeName("n2"), NodeName("n3")
 DB, VM, PG = ResourceId("db"), ResourceId("vm"), ResourceId("pg")
 SETTLED_MS = 60_000
-MIGRATION = Fate(duration_ms=2000, effect_at_percent=60)
-DEMOTION = Fate(duration_ms=1500)
-PROMOTION = Fate(duration_ms=2500, effect_at_percent=60)
+MIGRATION = AgentRun(duration_ms=2000, effect_at_percent=60)
+DEMOTION = AgentRun(duration_ms=1500)
+PROMOTION = AgentRun(duration_ms=2500, effect_at_percent=60)
 
 
 def is_ordered(cluster: Cluster, node: str, resource: ResourceId, action: ActionName) -> bool:
@@ -43,7 +43,7 @@ def make_dc(cluster: Cluster, node: NodeName) -> None:
 
 
 def migrating(
-    rules: SafetyRules = ALL_RULES, *, fate: Fate = MIGRATION, has_run_there: bool = False
+    rules: SafetyRules = ALL_RULES, *, run: AgentRun = MIGRATION, has_run_there: bool = False
 ) -> Cluster:
     """Return a cluster in which a service is on its way from n1 to n2; n3 is DC.
 
@@ -59,9 +59,9 @@ def migrating(
         cluster.configure([configurations.prefers(VM, SOURCE)])
         cluster.until_settled(SETTLED_MS, "the service settled on n1")
     make_dc(cluster, THIRD)
-    cluster.fates.write(VM, "migrate_to", fate, times=1)
-    cluster.fates.write(VM, "migrate_from", Fate(duration_ms=1000), times=1)
-    cluster.fates.write(VM, "stop", Fate(duration_ms=600), node=SOURCE, times=1)
+    cluster.agent_script.write(VM, "migrate_to", run, times=1)
+    cluster.agent_script.write(VM, "migrate_from", AgentRun(duration_ms=1000), times=1)
+    cluster.agent_script.write(VM, "stop", AgentRun(duration_ms=600), node=SOURCE, times=1)
     cluster.edit([configurations.prefers(VM, TARGET, 300)])
     cluster.until(lambda: is_ordered(cluster, SOURCE, VM, ActionName.MIGRATE_TO), 5000, "migrate_to ordered")
     return cluster
@@ -79,7 +79,7 @@ def source_dies_after_the_hand_over(rules: SafetyRules) -> None:
 
 def migration_outlives_its_daemon(rules: SafetyRules) -> None:
     """n1's daemon is killed in mid-migration; the next incarnation joins, n2 is asked, and only then vm moves there."""
-    cluster = migrating(rules, fate=Fate(duration_ms=4000, effect_at_percent=90))
+    cluster = migrating(rules, run=AgentRun(duration_ms=4000, effect_at_percent=90))
     cluster.run_for(200)
     cluster.kill_brain(SOURCE)
     cluster.edit([configurations.prefers(VM, THIRD, 600)])
@@ -87,7 +87,7 @@ def migration_outlives_its_daemon(rules: SafetyRules) -> None:
     assert cluster.node_of(VM) == THIRD
 
 
-def promoting(rules: SafetyRules = ALL_RULES, *, is_notified: bool = False, demotion: Fate = DEMOTION) -> Cluster:
+def promoting(rules: SafetyRules = ALL_RULES, *, is_notified: bool = False, demotion: AgentRun = DEMOTION) -> Cluster:
     """Return a cluster in which n2's instance is being demoted, so that n1's can be promoted; n3 is DC."""
     cluster = Cluster(1, rules=rules).form()
     cluster.configure(configurations.promotable(list(cluster.names), is_notified=is_notified))
@@ -95,8 +95,8 @@ def promoting(rules: SafetyRules = ALL_RULES, *, is_notified: bool = False, demo
     cluster.until_settled(SETTLED_MS, "the clone settled")
     make_dc(cluster, THIRD)
     assert cluster.truth.active_nodes(promoted(PG)) == (TARGET,)
-    cluster.fates.write(PG, "promote", PROMOTION, node=SOURCE, times=1)
-    cluster.fates.write(PG, "demote", demotion, node=TARGET, times=1)
+    cluster.agent_script.write(PG, "promote", PROMOTION, node=SOURCE, times=1)
+    cluster.agent_script.write(PG, "demote", demotion, node=TARGET, times=1)
     cluster.edit([configurations.promotion_score(SOURCE, 1000)])
     cluster.until(lambda: is_ordered(cluster, TARGET, PG, ActionName.DEMOTE), 5000, "demote ordered")
     return cluster
@@ -176,9 +176,9 @@ def parameter_is_changed(rules: SafetyRules) -> None:
 def reload_outlives_its_daemon(rules: SafetyRules) -> None:
     """n1's daemon dies while db takes another pidfile over; db is wanted on n2, and is found by the newer one only."""
     cluster = Cluster(3, rules=rules)
-    cluster.fates.behaviour = cluster.usual_behaviour = AgentBehaviour(reloads=True)
+    cluster.agent_script.behaviour = cluster.usual_behaviour = AgentBehaviour(reloads=True)
     cluster.form()
-    cluster.fates.write(DB, RELOAD, Fate(duration_ms=3000, effect_at_percent=10), times=1)
+    cluster.agent_script.write(DB, RELOAD, AgentRun(duration_ms=3000, effect_at_percent=10), times=1)
     change_db(cluster, CHANGED[1])
     cluster.until(lambda: cluster.truth.is_known_to(CHANGED[1], SOURCE, DB), SETTLED_MS, "it was taken over")
     cluster.kill_brain(SOURCE)
@@ -193,7 +193,7 @@ def start_after_a_change_outlives_its_daemon(rules: SafetyRules) -> None:
     change_db(cluster, Maker(SERVICE), target_role="Stopped")
     cluster.until(lambda: not cluster.truth.active_nodes(DB), SETTLED_MS, "db is stopped")
     cluster.until_settled(SETTLED_MS, "settled")
-    cluster.fates.write(DB, "start", Fate(duration_ms=3000, effect_at_percent=30), times=1)
+    cluster.agent_script.write(DB, "start", AgentRun(duration_ms=3000, effect_at_percent=30), times=1)
     change_db(cluster, CHANGED[1])
     cluster.until(lambda: bool(cluster.truth.active_nodes(DB)), SETTLED_MS, "db runs")
     (node,) = cluster.truth.active_nodes(DB)

@@ -1,4 +1,4 @@
-"""Stories of devices: who may have one, and when it is free (safety.md §11)."""
+"""Scenarios of devices: who may have one, and when it is free (safety.md §11)."""
 
 from haclusterd.cib.commands import BeginRecovery, IssueOrders
 from haclusterd.model.devices import DeviceId, DeviceState, Rung
@@ -126,8 +126,8 @@ def daemon_dies_while_a_device_is_reset(rules: SafetyRules) -> None:
     cluster = formed(rules)
     cluster.configure([configurations.with_devices("llm", 1, {"target-role": "Stopped"})])
     cluster.until_settled(SOON_MS, "llm stopped")
-    truth, node, struck = cluster.truth.devices, NodeName("n1"), []
-    truth.when_struck.append(struck.append)
+    truth, node, hits = cluster.truth.devices, NodeName("n1"), []
+    truth.when_hit.append(hits.append)
     [device] = truth.devices_of(node)
     cluster.until(lambda: not cluster.cib.status.devices[node].claims, SOON_MS, "the device is free")
     cluster.administer(BeginRecovery(node, device, Rung.RESET, "root"))
@@ -135,7 +135,7 @@ def daemon_dies_while_a_device_is_reset(rules: SafetyRules) -> None:
     cluster.kill_brain(node)
     cluster.configure([configurations.with_devices("llm", 1, {"failure-timeout": "10s"})])
     cluster.until(lambda: cluster.runs_once("llm"), 60_000, "llm has its device again")
-    assert len(struck) == 1
+    assert len(hits) == 1
 
 
 def policy_resets_what_has_failed(rules: SafetyRules) -> None:

@@ -24,7 +24,7 @@ def everything_at_the_edge(rules: SafetyRules) -> None:
     """
     cluster = _at_the_edge(rules)
     cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != N1, W + 5000, "db on another node")
-    assert any("is reset by its watchdog" in line for line in cluster.world.story())
+    assert any("is reset by its watchdog" in line for line in cluster.world.recorded())
     cluster.heal()
     cluster.until_settled(40_000, "settled")
 

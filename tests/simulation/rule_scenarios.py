@@ -1,7 +1,7 @@
 """One scenario for each safety rule: what befalls the cluster when the rule is needed.
 
 Each runs with every rule in force, and must then end well; and once more without its rule, and must then be caught.
-The stories are those of docs/design/0004-rules-and-scenarios.md.
+The scenarios are those of docs/design/0004-rules-and-scenarios.md.
 """
 
 import pytest
@@ -20,12 +20,12 @@ from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.simulator.checks.checkers_of_losses import FencedNodesAreDead
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.scenario import Cluster, Shape
 
 USUAL = Shape()
-SLOW_START = Fate(duration_ms=3000)
+SLOW_START = AgentRun(duration_ms=3000)
 DB = ResourceId("db")
 
 
@@ -65,7 +65,7 @@ def _settle_with_extra_on(cluster: Cluster, node: NodeName) -> None:
 def replay_after_fencing(rules: SafetyRules) -> None:
     """n1 dies with an open order to start db on its disk; after its fencing it reboots and replays it."""
     cluster = formed(rules)
-    cluster.fates.write("db", "start", SLOW_START, node="n1")
+    cluster.agent_script.write("db", "start", SLOW_START, node="n1")
     cluster.kill_service("db")
     cluster.until(lambda: agent_at_work(cluster, "n1", "db", "start"), 5000, "db starting on n1")
     cluster.run_for(500)
@@ -81,7 +81,7 @@ def order_for_an_older_incarnation(rules: SafetyRules) -> None:
         dc = cluster.dc()
         target, third = cluster.others(dc)
         _take_to_sync(cluster, SLOW_SYNC_US)
-        cluster.fates.write("extra", "monitor", Fate(duration_ms=1500), node=third, times=1)
+        cluster.agent_script.write("extra", "monitor", AgentRun(duration_ms=1500), node=third, times=1)
         cluster.edit((configurations.primitive("extra"), configurations.prefers("extra", target)))
         cluster.until(lambda: agent_at_work(cluster, third, "extra", "monitor"), 5000, "extra probed")  # noqa: B023 (called at once)
         cluster.run_for(offset_ms)
@@ -104,7 +104,7 @@ def start_without_lease(rules: SafetyRules) -> None:
 def voided_while_queued(rules: SafetyRules) -> None:
     """An order waits for a free slot on n1; before one is free it is voided."""
     cluster = formed(rules, shape=Shape(actions_max=1))
-    cluster.fates.write("first", "start", SLOW_START)
+    cluster.agent_script.write("first", "start", SLOW_START)
     edits = [configurations.primitive(name) for name in ("first", "second")]
     cluster.configure([*edits, *(configurations.prefers(name, "n1", 1000) for name in ("first", "second"))])
     cluster.until(lambda: agent_at_work(cluster, "n1", "first", "start"), 5000, "first starting on n1")
@@ -117,7 +117,7 @@ def voided_while_queued(rules: SafetyRules) -> None:
 def begun_too_late(rules: SafetyRules) -> None:
     """An order waits for a free slot on n1 for longer than its deadline."""
     cluster = formed(rules, shape=Shape(actions_max=1))
-    cluster.fates.write("first", "start", Fate(duration_ms=14_000))
+    cluster.agent_script.write("first", "start", AgentRun(duration_ms=14_000))
     slow = configurations.primitive("first", start_timeout_ms=20_000)
     cluster.configure([
         slow,
@@ -130,7 +130,7 @@ def begun_too_late(rules: SafetyRules) -> None:
 def voided_order_races_begun_agent(rules: SafetyRules) -> None:
     """db's start on n1 is in flight when its place changes to n2."""
     cluster = formed(rules)
-    cluster.fates.write("db", "start", SLOW_START, node="n1")
+    cluster.agent_script.write("db", "start", SLOW_START, node="n1")
     cluster.kill_service("db")
     cluster.until(lambda: agent_at_work(cluster, "n1", "db", "start"), 5000, "db starting on n1")
     cluster.configure([configurations.prefers("db", "n1", -1_000_000)])
@@ -145,7 +145,7 @@ def dc_changes_with_agent_in_flight(rules: SafetyRules) -> None:
     cluster.configure([configurations.prefers("db", home, 1000)])
     cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") == home, 10_000, "db away from the DC")
     cluster.until(cluster.is_settled, 10_000, "settled")
-    cluster.fates.write("db", "start", SLOW_START, node=home)
+    cluster.agent_script.write("db", "start", SLOW_START, node=home)
     cluster.kill_service("db")
     cluster.until(lambda: agent_at_work(cluster, home, "db", "start"), 5000, "db starting")
     cluster.power_off(dc)
@@ -159,7 +159,7 @@ def order_of_an_aborted_plan(rules: SafetyRules) -> None:
         cluster = formed(rules)
         first, second = cluster.others(cluster.dc())
         _take_to_sync(cluster, SLOW_SYNC_US)
-        cluster.fates.write("other", "monitor", Fate(duration_ms=1500))
+        cluster.agent_script.write("other", "monitor", AgentRun(duration_ms=1500))
         cluster.edit((configurations.primitive("extra"), configurations.prefers("extra", first)))
         cluster.run_for(offset_ms)
         moved = configurations.prefers("extra", second, 1000)
@@ -239,7 +239,7 @@ def results_of_an_older_life(rules: SafetyRules) -> None:
 def restart_in_mid_start(rules: SafetyRules) -> None:
     """n1's daemon is killed while an agent starts db; the agent goes on and succeeds."""
     cluster = formed(rules)
-    cluster.fates.write("db", "start", SLOW_START, node="n1", times=1)
+    cluster.agent_script.write("db", "start", SLOW_START, node="n1", times=1)
     cluster.kill_service("db")
     cluster.until(lambda: agent_at_work(cluster, "n1", "db", "start"), 5000, "db starting on n1")
     cluster.run_for(300)
@@ -250,7 +250,7 @@ def restart_in_mid_start(rules: SafetyRules) -> None:
 def restart_in_mid_stop(rules: SafetyRules) -> None:
     """n1's daemon is killed while an agent stops db there; db is wanted on n2 by then."""
     cluster = formed(rules)
-    cluster.fates.write("db", "stop", Fate(duration_ms=3000, effect_at_percent=90), node="n1", times=1)
+    cluster.agent_script.write("db", "stop", AgentRun(duration_ms=3000, effect_at_percent=90), node="n1", times=1)
     cluster.configure([configurations.prefers("db", "n1", -1_000_000)])
     cluster.until(lambda: agent_at_work(cluster, "n1", "db", "stop"), 5000, "db stopping on n1")
     cluster.run_for(300)
@@ -262,7 +262,7 @@ def restart_in_mid_stop(rules: SafetyRules) -> None:
 def restart_hides_a_start(rules: SafetyRules) -> None:
     """As in mid-start, but db is wanted on another node when the new incarnation joins: a probe must come first."""
     cluster = formed(rules)
-    cluster.fates.write("db", "start", Fate(duration_ms=1500, effect_at_percent=90), node="n1", times=1)
+    cluster.agent_script.write("db", "start", AgentRun(duration_ms=1500, effect_at_percent=90), node="n1", times=1)
     cluster.kill_service("db")
     cluster.until(lambda: agent_at_work(cluster, "n1", "db", "start"), 5000, "db starting on n1")
     cluster.kill_brain("n1")
@@ -624,7 +624,7 @@ def poison_cib(rules: SafetyRules) -> None:
     assert cluster.runs_once(*configurations.SERVICES)
     assert not ended, "a service was interrupted"
     assert not cluster.switch.acted, "a node was reset"
-    crashes = sum("brain crashed" in line for line in cluster.world.story())
+    crashes = sum("brain crashed" in line for line in cluster.world.recorded())
     assert crashes <= 3 * len(cluster.names), f"{crashes} crashes are a loop"
 
 
@@ -640,6 +640,6 @@ def raising_apply(rules: SafetyRules) -> None:
         cluster.may_crash = lambda _node, error: "poison" in str(error)
         cluster.administer(SetTransientAttribute(NodeName("n1"), "a", "b"))
         cluster.run_for(10_000)
-        assert not any("brain crashed" in line for line in cluster.world.story())
+        assert not any("brain crashed" in line for line in cluster.world.recorded())
         assert cluster.runs_once(*configurations.SERVICES)
         assert not cluster.switch.acted

@@ -322,7 +322,7 @@ def leave_out_others(world: World) -> None:
 
 
 def run(
-    seed: int, only: Collection[int] | None = None, *, safety_ms: int = SAFETY_MS, whole_story: bool = False
+    seed: int, only: Collection[int] | None = None, *, safety_ms: int = SAFETY_MS, whole_record: bool = False
 ) -> Outcome:
     """Run a seed: three voters or five; members that change; frames that are lost, late, repeated and reordered."""
     chance = random.Random(f"{seed} shape")
@@ -343,8 +343,8 @@ def run(
         for fault in draw_plan(random.Random(f"{seed} faults"), KINDS, world.names, safety_ms)
         if only is None or fault.number in only
     ]
-    story: list[str] = []
-    faults = FaultRun(world, plan, after=world.after, tell=lambda line: story.append(f"{world.now_us} {line}"))
+    recorded: list[str] = []
+    faults = FaultRun(world, plan, after=world.after, tell=lambda line: recorded.append(f"{world.now_us} {line}"))
     problem = rule = ""
     try:
         storm(world, faults, safety_ms, pause_us, do_members_change=do_members_change)
@@ -353,10 +353,10 @@ def run(
     is_excused = bool(problem) and world.forgetful is not None
     if is_excused:
         # A disk that forgets is outside of what Raft can bear: it is recognised as a rule, and not always in time.
-        story.append(f"{world.now_us} excused, because {world.forgetful} forgot what it had promised: {problem}")
+        recorded.append(f"{world.now_us} excused, because {world.forgetful} forgot what it had promised: {problem}")
         problem = rule = ""
     versions = max(node.core.voter_set.version for node in world.nodes.values())
-    lines = [f"{when} {name} {event}"[:200] for when, name, event in world.events] if whole_story or problem else []
+    lines = [f"{when} {name} {event}"[:200] for when, name, event in world.events] if whole_record or problem else []
     return Outcome(
         seed=seed,
         problem=problem,
@@ -374,7 +374,7 @@ def run(
             ("recognised", sum(node.is_out for node in world.nodes.values())),
             ("excused", int(is_excused)),
         ),
-        story=tuple(sorted([*story, *lines], key=lambda line: int(line.split()[0]))),
+        recorded=tuple(sorted([*recorded, *lines], key=lambda line: int(line.split()[0]))),
     )
 
 

@@ -587,10 +587,10 @@ class World:
         node.core.stop()
         for job in node.jobs:
             # A write under way at the crash: not begun, finished but not acknowledged, or torn.
-            fate = self.chance.randrange(3)
-            if fate == 1:
+            drawn = self.chance.randrange(3)
+            if drawn == 1:
                 job[0]()
-            elif fate == 2:
+            elif drawn == 2:
                 node.disk.tearing = True
                 job[0]()
                 node.disk.tearing = False

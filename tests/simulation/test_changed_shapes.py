@@ -19,12 +19,12 @@ from haclusterd.simulator.checks.checker import ViolationError
 from haclusterd.simulator.faults import shapes
 from haclusterd.simulator.faults.shapes import Shape, edits_to
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.scenario import Cluster
 
 NAME = ResourceId("changeling")
 TWO = (("clone-max", "2"),)
-SLOW = Fate(duration_ms=2000, effect_at_percent=90)
+SLOW = AgentRun(duration_ms=2000, effect_at_percent=90)
 ALL = (
     Shape(shapes.CLONED, TWO), Shape(shapes.PRIMITIVE), Shape(shapes.UNIQUE, (*TWO, ("globally-unique", "true"))),
     Shape(shapes.PROMOTABLE, (("promotable", "true"),)), Shape(shapes.MEMBER), Shape(shapes.CLONED_GROUP),
@@ -47,7 +47,7 @@ def test_a_resource_takes_another_shape_while_it_starts_and_its_daemon_dies(befo
     cluster = Cluster(3).form()
     for action in ("start", "stop"):
         for name in (NAME, f"{NAME}:0", f"{NAME}:1"):
-            cluster.fates.write(name, action, SLOW)
+            cluster.agent_script.write(name, action, SLOW)
     become(cluster, before)
     cluster.run_for(500)
     become(cluster, after)

@@ -7,7 +7,7 @@ from haclusterd.model.configuration import AttributeSet, Clone
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.hosts.truth import promoted
 from haclusterd.simulator.scenario import Cluster
@@ -52,7 +52,7 @@ def test_a_service_in_migration_is_never_active_twice_and_comes_back(phase: str,
 @pytest.mark.parametrize("is_seen", [False, True])
 @pytest.mark.parametrize("victim", ["source", "target"])
 def test_what_had_arrived_before_a_node_died_is_not_taken_for_the_service(victim: str, is_seen: bool) -> None:
-    cluster = migrating(fate=Fate(duration_ms=2000, effect_at_percent=80, is_arrival_seen=is_seen))
+    cluster = migrating(run=AgentRun(duration_ms=2000, effect_at_percent=80, is_arrival_seen=is_seen))
     cluster.run_for(700)
     cluster.power_off(VICTIMS[victim])
     cluster.until(lambda: cluster.runs_once(VM) and not cluster.has_open_orders(), BACK_MS, "the service is back")
@@ -80,7 +80,7 @@ def test_an_instance_that_has_left_is_not_promoted_where_it_was() -> None:
     cluster.configure([configurations.migratable(), clone, configurations.prefers(VMS, SOURCE)])
     cluster.until(lambda: cluster.truth.active_nodes(VM) == (SOURCE,), 10_000, "the instance on n1")
     make_dc(cluster, THIRD)
-    cluster.fates.write(VM, "migrate_to", MIGRATION, times=1)
+    cluster.agent_script.write(VM, "migrate_to", MIGRATION, times=1)
     cluster.edit([configurations.prefers(VMS, TARGET, 300)])
     cluster.until(lambda: is_ordered(cluster, SOURCE, VM, ActionName.MIGRATE_TO), 5000, "migrate_to ordered")
     cluster.edit([configurations.promotion_score(SOURCE, 1000, VM)])
@@ -105,9 +105,9 @@ def test_a_dead_switch_holds_both_ends_of_a_migration_until_it_works() -> None:
 
 
 def test_a_migration_that_never_began_leaves_nothing_held() -> None:
-    cluster = migrating(fate=MIGRATION)
+    cluster = migrating(run=MIGRATION)
     cluster.until_settled(SETTLED_MS, "settled")
-    cluster.fates.write(VM, "monitor", Fate(duration_ms=1500), node=TARGET, times=1)
+    cluster.agent_script.write(VM, "monitor", AgentRun(duration_ms=1500), node=TARGET, times=1)
     cluster.run_for(1100)
     cluster.edit([configurations.prefers(VM, THIRD, 600)])
     cluster.until(lambda: is_ordered(cluster, TARGET, VM, ActionName.MIGRATE_TO), 5000, "migrate_to ordered")
@@ -180,7 +180,7 @@ def test_no_second_instance_is_promoted_and_one_is_again(
 
 @pytest.mark.parametrize("code", [None, 1])
 def test_a_demote_that_outlives_its_daemon_is_waited_for(code: int | None) -> None:
-    cluster = promoting(demotion=Fate(duration_ms=3000, exit_code=code, effect_at_percent=95))
+    cluster = promoting(demotion=AgentRun(duration_ms=3000, exit_code=code, effect_at_percent=95))
     cluster.run_for(300)
     cluster.kill_brain(TARGET)
     cluster.until_settled(SETTLED_MS, "settled")
@@ -205,7 +205,7 @@ def test_what_may_have_arrived_is_not_forgotten_by_a_probe_that_could_not_look(
 ) -> None:
     phase, faults = MISSED_ARRIVALS[missed]
     cluster = migrating(has_run_there=has_run_there)
-    cluster.fates.write(VM, "monitor", Fate(20, exit_code=exit_code, has_effect=False), node=TARGET)
+    cluster.agent_script.write(VM, "monitor", AgentRun(20, exit_code=exit_code, has_effect=False), node=TARGET)
     cluster.until(lambda: MIGRATION_PHASES[phase](cluster), 10_000, phase)
     assert cluster.truth.active_nodes(VM) == (TARGET,)
     for fault, node in faults:

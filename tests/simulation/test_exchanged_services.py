@@ -13,13 +13,13 @@ from haclusterd.model.ids import ResourceId
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.records import replace
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.truth import CALLED
 from haclusterd.simulator.scenario import Cluster
 from tests.simulation.copies_scenarios import SOURCE, TARGET, THIRD, VM, called, is_ordered
 
 LEFT, RIGHT = ResourceId("left"), ResourceId("right")
-SLOW_START = Fate(duration_ms=12_000, effect_at_percent=60)
+SLOW_START = AgentRun(duration_ms=12_000, effect_at_percent=60)
 
 
 def exchanging() -> Cluster:
@@ -29,7 +29,7 @@ def exchanging() -> Cluster:
                        configurations.prefers("right", THIRD)])  # fmt: skip
     cluster.until_settled(60_000, "both run")
     for name in (LEFT, RIGHT):
-        cluster.fates.write(name, "start", SLOW_START, times=1)
+        cluster.agent_script.write(name, "start", SLOW_START, times=1)
     cluster.edit([called("left", "two"), called("right", "one")])
     cluster.until(lambda: is_ordered(cluster, THIRD, RIGHT, ActionName.START), 10_000, "right is to start")
     cluster.until(lambda: is_ordered(cluster, SOURCE, LEFT, ActionName.START), 10_000, "left is to start")
@@ -56,20 +56,22 @@ def _the_dc_dies(cluster: Cluster) -> None:
     cluster.kill_brain(controller)
 
 
-@pytest.mark.parametrize("blow", [_nothing, _the_daemon_that_starts_it_dies, _it_is_cut_off, _the_dc_dies])
-def test_they_are_exchanged_back_while_they_start_and_one_loses_its_node(blow: Callable[[Cluster], None]) -> None:
+@pytest.mark.parametrize("interruption", [_nothing, _the_daemon_that_starts_it_dies, _it_is_cut_off, _the_dc_dies])
+def test_they_are_exchanged_back_while_they_start_and_one_loses_its_node(
+    interruption: Callable[[Cluster], None],
+) -> None:
     """`left` is free to start, and what it is to run is being started as `right` by an order that nobody wants."""
     cluster = exchanging()
     cluster.edit([called("left", "one"), called("right", "two")])
     cluster.power_off(SOURCE)
-    blow(cluster)
+    interruption(cluster)
     cluster.run_for(20_000)
     cluster.until(lambda: cluster.runs_once("left", "right"), 60_000, "both run")
     cluster.until_settled(60_000, "settled")
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("blow", [_nothing, _the_daemon_that_starts_it_dies, _it_is_cut_off, _the_dc_dies])
+@pytest.mark.parametrize("interruption", [_nothing, _the_daemon_that_starts_it_dies, _it_is_cut_off, _the_dc_dies])
 @pytest.mark.parametrize(
     "edits",
     [
@@ -79,12 +81,14 @@ def test_they_are_exchanged_back_while_they_start_and_one_loses_its_node(blow: C
     ],
     ids=["removed", "renamed", "another service"],
 )
-def test_the_name_under_which_it_starts_is_given_up(edits: Sequence[Edit], blow: Callable[[Cluster], None]) -> None:
+def test_the_name_under_which_it_starts_is_given_up(
+    edits: Sequence[Edit], interruption: Callable[[Cluster], None]
+) -> None:
     cluster = exchanging()
     gone = [Delete("constraint", "right-on-n3")] if isinstance(edits[0], Delete) else []
     cluster.edit([*gone, *edits, called("left", "one"), configurations.prefers("left", TARGET, 500)])
     cluster.power_off(SOURCE)
-    blow(cluster)
+    interruption(cluster)
     cluster.run_for(20_000)
     cluster.until(lambda: cluster.runs_once("left"), 60_000, "it runs")
     cluster.until_settled(60_000, "settled")
@@ -103,8 +107,8 @@ def test_what_migrates_live_gets_another_name_on_its_way(phase: str, *, is_renam
     cluster.configure([migratable("vm", "one"), migratable("guest", "two"), configurations.prefers("vm", SOURCE),
                        configurations.prefers("guest", THIRD)])  # fmt: skip
     cluster.until_settled(60_000, "both run")
-    cluster.fates.write("vm", "migrate_to", Fate(duration_ms=3000, effect_at_percent=60), times=1)
-    cluster.fates.write("vm", "migrate_from", Fate(duration_ms=3000), times=1)
+    cluster.agent_script.write("vm", "migrate_to", AgentRun(duration_ms=3000, effect_at_percent=60), times=1)
+    cluster.agent_script.write("vm", "migrate_from", AgentRun(duration_ms=3000), times=1)
     cluster.edit([configurations.prefers("vm", TARGET, 300)])
     cluster.until(lambda: is_ordered(cluster, SOURCE, VM, ActionName.MIGRATE_TO), 5000, "it is to migrate")
     if phase == "moved":

@@ -10,13 +10,13 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import TicketConstraint
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.scenario import Cluster
 
 DB = ResourceId("db")
 VIP = ResourceId("vip")
-UNABLE = Fate(20, exit_code=1, has_effect=False)
+UNABLE = AgentRun(20, exit_code=1, has_effect=False)
 
 
 def beside(seed: int) -> tuple[Cluster, NodeName]:
@@ -30,7 +30,7 @@ def beside(seed: int) -> tuple[Cluster, NodeName]:
 
 def move_away(cluster: Cluster, holder: NodeName) -> None:
     """Have db stopped where it runs, which fails."""
-    cluster.fates.write("db", "stop", UNABLE, node=holder)
+    cluster.agent_script.write("db", "stop", UNABLE, node=holder)
     cluster.configure([configurations.prefers("db", holder, -1_000_000)])
 
 

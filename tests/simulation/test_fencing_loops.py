@@ -6,11 +6,11 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.scenario import Cluster, Shape
 
 DB = ResourceId("db")
-REFUSED = Fate(20, exit_code=6, has_effect=False)
+REFUSED = AgentRun(20, exit_code=6, has_effect=False)
 
 
 def fencings(cluster: Cluster, node: str) -> int:
@@ -20,8 +20,8 @@ def fencings(cluster: Cluster, node: str) -> int:
 
 def test_a_stop_that_fails_on_every_node_costs_one_node_and_not_one_after_the_other() -> None:
     cluster = Cluster(seed=2).form()
-    cluster.fates.write("db", "start", REFUSED)
-    cluster.fates.write("db", "stop", REFUSED)
+    cluster.agent_script.write("db", "start", REFUSED)
+    cluster.agent_script.write("db", "stop", REFUSED)
     cluster.kill_service("db")
     cluster.run_for(120_000)
     assert len(cluster.switch.acted) == 1, cluster.switch.acted
@@ -38,7 +38,7 @@ def test_a_stop_that_fails_never_costs_the_last_nodes_of_a_quorum() -> None:
     cluster.power_off(away)
     cluster.until(lambda: cluster.state(away) is NodeState.FENCED, 10_000, "one node is away")
     cluster.switch.acted.clear()
-    cluster.fates.write("db", "stop", Fate(20, exit_code=1, has_effect=False))
+    cluster.agent_script.write("db", "stop", AgentRun(20, exit_code=1, has_effect=False))
     cluster.configure([configurations.prefers("db", holder, -1_000_000)])
     cluster.run_for(30_000)
     assert cluster.truth.active_nodes(DB) == (holder,), "left alone where it is"

@@ -9,7 +9,7 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.checks.checker import ViolationError
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.hosts.truth import promoted
 from haclusterd.simulator.people import ask
@@ -167,7 +167,7 @@ def test_a_node_without_a_lease_kills_a_start_of_its_daemons_life_before() -> No
     """It would go on for half a minute, and the service would begin where nobody may run anything."""
     cluster = formed("stop", configurations.primitive("db", start_timeout_ms=60_000))
     cluster.switch.set("n1", FaultMode.DEAD)
-    cluster.fates.write("db", "start", Fate(duration_ms=30_000, effect_at_percent=60), node="n1", times=1)
+    cluster.agent_script.write("db", "start", AgentRun(duration_ms=30_000, effect_at_percent=60), node="n1", times=1)
     cluster.kill_service("db")
 
     def is_starting() -> bool:

@@ -7,7 +7,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.checks.checker import Checker, Log
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.scenario import Cluster
 from tests.simulation.copies_scenarios import PG, SETTLED_MS, SOURCE, TARGET, THIRD, make_dc
 
@@ -49,7 +49,7 @@ def test_each_node_is_notified_once_before_and_once_after_a_demote_and_a_promote
     cluster.until_settled(SETTLED_MS, "the clone settled")
     make_dc(cluster, THIRD)
     for action in ("promote", "demote", "notify"):
-        cluster.fates.write(PG, action, Fate(duration_ms=1500))
+        cluster.agent_script.write(PG, action, AgentRun(duration_ms=1500))
     notifications = Notifications(cluster, cluster.checkers.log, *writing)
     cluster.checkers.add(notifications)
     cluster.edit([configurations.promotion_score(SOURCE, 1000)])

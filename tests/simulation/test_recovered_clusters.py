@@ -4,7 +4,7 @@ import pytest
 
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.configurations import SERVICES
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
@@ -52,7 +52,7 @@ def test_an_agent_of_the_lost_cluster_is_waited_for_and_its_key_is_given_to_no_o
     """It starts db for half a minute, through the recovery and two lives of the new cluster's daemon."""
     cluster = Cluster(2).form([*configurations.usual(["n1", "n2", "n3"])])
     cluster.configure([configurations.primitive("db", start_timeout_ms=60_000)])
-    cluster.fates.write("db", "start", Fate(duration_ms=30_000, effect_at_percent=90), node="n1", times=1)
+    cluster.agent_script.write("db", "start", AgentRun(duration_ms=30_000, effect_at_percent=90), node="n1", times=1)
     cluster.until(lambda: cluster.node_of("db") == "n1", 10_000, "db runs on n1")
     cluster.kill_service("db")
 
@@ -90,7 +90,7 @@ def test_a_backup_is_restored_while_agents_of_the_lost_cluster_are_at_work(seed:
     cluster = Cluster(seed).form()
     cluster.configure([configurations.primitive("db", start_timeout_ms=60_000)])
     holder = cluster.node_of("db")
-    cluster.fates.write("db", "start", Fate(duration_ms=20_000, effect_at_percent=90), node=holder, times=1)
+    cluster.agent_script.write("db", "start", AgentRun(duration_ms=20_000, effect_at_percent=90), node=holder, times=1)
     cluster.kill_service("db")
 
     def is_starting() -> bool:

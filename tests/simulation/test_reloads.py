@@ -9,26 +9,26 @@ import pytest
 
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import RELOAD, SERVICE, AgentBehaviour, Fate
+from haclusterd.simulator.hosts.agents import RELOAD, SERVICE, AgentBehaviour, AgentRun
 from haclusterd.simulator.hosts.truth import Maker
 from haclusterd.simulator.scenario import Cluster, Shape
 from tests.simulation import copies_scenarios as copies
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 NEW = Maker(SERVICE, "new.pid")
-EARLY, LATE = Fate(duration_ms=3000, effect_at_percent=10), Fate(duration_ms=3000, effect_at_percent=90)
+EARLY, LATE = AgentRun(duration_ms=3000, effect_at_percent=10), AgentRun(duration_ms=3000, effect_at_percent=90)
 
 
-def reloading(fate: Fate, shape: Shape | None = None) -> Cluster:
+def reloading(run: AgentRun, shape: Shape | None = None) -> Cluster:
     """Return a cluster in which db is being reloaded on n1, which takes 3 s."""
     shape = shape or Shape()
     cluster = Cluster(3, shape)
-    cluster.fates.behaviour = cluster.usual_behaviour = AgentBehaviour(reloads=True)
+    cluster.agent_script.behaviour = cluster.usual_behaviour = AgentBehaviour(reloads=True)
     if shape.watchdog_ms:
         cluster.form(configurations.watched(cluster.names))
     else:
         cluster.form()
-    cluster.fates.write("db", RELOAD, fate, times=1)
+    cluster.agent_script.write("db", RELOAD, run, times=1)
     copies.change_db(cluster, NEW)
     cluster.until(lambda: _is_reloading(cluster), 5000, "the reload has begun")
     cluster.run_for(500)
@@ -62,23 +62,23 @@ def _it_is_cut_off(cluster: Cluster) -> None:
     cluster.rejoin(N1)
 
 
-@pytest.mark.parametrize("fate", [EARLY, LATE], ids=["by the newer", "by the older"])
-@pytest.mark.parametrize("blow", [_its_daemon_dies, _its_daemon_dies_twice, _the_dc_dies, _it_is_cut_off])
+@pytest.mark.parametrize("run", [EARLY, LATE], ids=["by the newer", "by the older"])
+@pytest.mark.parametrize("interruption", [_its_daemon_dies, _its_daemon_dies_twice, _the_dc_dies, _it_is_cut_off])
 def test_what_a_cut_off_reload_left_is_found_before_it_starts_on_another_node(
-    blow: Callable[[Cluster], None], fate: Fate
+    interruption: Callable[[Cluster], None], run: AgentRun
 ) -> None:
-    cluster = reloading(fate)
+    cluster = reloading(run)
     cluster.edit([configurations.prefers("db", N2, 1000)])
-    blow(cluster)
+    interruption(cluster)
     cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") == N2, 60_000, "it runs on n2")
     cluster.until_settled(60_000, "settled")
     assert copies.is_run_as(cluster, NEW)
 
 
 @pytest.mark.parametrize("code", [1, 7])
-@pytest.mark.parametrize("fate", [EARLY, LATE], ids=["by the newer", "by the older"])
-def test_what_a_failed_reload_left_is_found_before_it_starts_on_another_node(fate: Fate, code: int) -> None:
-    failing = Fate(fate.duration_ms, exit_code=code, effect_at_percent=fate.effect_at_percent)
+@pytest.mark.parametrize("run", [EARLY, LATE], ids=["by the newer", "by the older"])
+def test_what_a_failed_reload_left_is_found_before_it_starts_on_another_node(run: AgentRun, code: int) -> None:
+    failing = AgentRun(run.duration_ms, exit_code=code, effect_at_percent=run.effect_at_percent)
     cluster = reloading(failing)
     cluster.edit([configurations.prefers("db", N2, 1000)])
     cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") == N2, 60_000, "it runs on n2")
@@ -86,10 +86,10 @@ def test_what_a_failed_reload_left_is_found_before_it_starts_on_another_node(fat
     assert copies.is_run_as(cluster, NEW)
 
 
-@pytest.mark.parametrize("fate", [EARLY, LATE], ids=["by the newer", "by the older"])
-def test_a_node_that_acts_alone_stops_what_is_being_reloaded(fate: Fate) -> None:
+@pytest.mark.parametrize("run", [EARLY, LATE], ids=["by the newer", "by the older"])
+def test_a_node_that_acts_alone_stops_what_is_being_reloaded(run: AgentRun) -> None:
     """Nothing but its watchdog fences it: that is fed while it says that it is empty."""
-    cluster = reloading(fate, Shape(watchdog_ms=5000, watchdog_reset_ms=(0, 200)))
+    cluster = reloading(run, Shape(watchdog_ms=5000, watchdog_reset_ms=(0, 200)))
     cluster.isolate(N1)
     cluster.until(lambda: cluster.truth.active_nodes(copies.DB) == (N2,), 60_000, "it runs on another node")
     cluster.run_for(10_000)

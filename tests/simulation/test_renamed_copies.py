@@ -15,13 +15,13 @@ from haclusterd.model.ocf import ActionName
 from haclusterd.model.records import replace
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.truth import Holding
 from haclusterd.simulator.scenario import Cluster
 from tests.simulation.copies_scenarios import is_ordered
 
 DB, DBS, COPY = ResourceId("db"), ResourceId("dbs"), ResourceId("db:0")
-SLOW = Fate(duration_ms=3000, effect_at_percent=90)
+SLOW = AgentRun(duration_ms=3000, effect_at_percent=90)
 
 
 def clone(*, is_unique: bool) -> Edit:
@@ -34,8 +34,8 @@ def formed(*edits: Edit) -> Cluster:
     cluster = Cluster(3).form()
     cluster.configure([configurations.primitive("db"), *edits])
     cluster.until_settled(60_000, "settled")
-    cluster.fates.write(DB, "stop", SLOW)
-    cluster.fates.write(COPY, "stop", SLOW)
+    cluster.agent_script.write(DB, "stop", SLOW)
+    cluster.agent_script.write(COPY, "stop", SLOW)
     return cluster
 
 
@@ -131,7 +131,7 @@ def test_a_service_that_gets_its_former_name_back_has_stopped_before_it_starts_u
 ) -> None:
     cluster = formed(service("db"))
     NeverBoth(cluster)
-    cluster.fates.write(SHOP, "stop", SLOW)
+    cluster.agent_script.write(SHOP, "stop", SLOW)
     constraints = [Delete("constraint", name) for name in ("cache-with-db", "db-then-cache", "db-on-n1")]
     cluster.configure([*constraints, Delete("resource", DB), service("shop"), configurations.prefers("shop", "n2")])
     cluster.until_settled(60_000, "it runs under its new name")

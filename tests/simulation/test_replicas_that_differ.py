@@ -3,7 +3,7 @@
 from haclusterd.model.ids import ResourceId
 from haclusterd.ports.store import ReplicasDiffer
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.scenario import Cluster
 
 DB = ResourceId("db")
@@ -39,7 +39,7 @@ def test_what_was_changed_meanwhile_is_done_when_the_replicas_agree_again() -> N
 def test_no_plan_from_before_is_walked_on() -> None:
     """db was to move to n2 when the replicas differed; by now it is to be stopped."""
     cluster = formed()
-    cluster.fates.write(DB, "stop", Fate(duration_ms=2000), times=1)
+    cluster.agent_script.write(DB, "stop", AgentRun(duration_ms=2000), times=1)
     home = cluster.node_of("db")
     cluster.edit([configurations.prefers("db", cluster.others(home)[0], 1000)])
     cluster.until(lambda: bool(cluster.agents_at_work(home, DB)), LONG_MS, "db is being stopped")

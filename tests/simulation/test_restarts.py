@@ -6,7 +6,7 @@ import pytest
 
 from haclusterd.cib.commands import RestartResource
 from haclusterd.model.ids import NodeName, ResourceId
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
 
@@ -27,8 +27,8 @@ def restarting() -> Cluster:
     """Return a cluster in which db, on n1, is being restarted; n2 was asked for that."""
     cluster = Cluster(7).form()
     assert cluster.node_of(DB) == "n1"
-    cluster.fates.write(DB, "stop", Fate(duration_ms=1500), times=1)
-    cluster.fates.write(DB, "start", Fate(duration_ms=1500), times=1)
+    cluster.agent_script.write(DB, "stop", AgentRun(duration_ms=1500), times=1)
+    cluster.agent_script.write(DB, "start", AgentRun(duration_ms=1500), times=1)
     ask(cluster, "resource.restart", {"resource": DB})
     return cluster
 
@@ -49,7 +49,7 @@ def test_a_restart_is_finished_when_a_daemon_dies(phase: str, who: str) -> None:
 
 def test_a_restart_of_what_does_not_stop_has_an_end() -> None:
     cluster = Cluster(7).form()
-    cluster.fates.write(DB, "stop", Fate(duration_ms=4000, exit_code=1, has_effect=False), times=1)
+    cluster.agent_script.write(DB, "stop", AgentRun(duration_ms=4000, exit_code=1, has_effect=False), times=1)
     before = cluster.cib.configuration
     cluster.isolate("n1")
     cluster.administer(RestartResource(DB, 1000, "root"))

@@ -10,7 +10,7 @@ from haclusterd.model.fencing import FenceAction
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.records import replace
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
@@ -60,7 +60,7 @@ def test_a_node_is_let_in_only_when_a_person_has_seen_to_what_failed_to_stop_the
     cluster.configure((PutResource(replace(db, operations=operations)),))
     cluster.until_settled(20_000, "settled")
     holder = cluster.node_of("db")
-    cluster.fates.write("db", "stop", Fate(duration_ms=50, exit_code=1, has_effect=False))
+    cluster.agent_script.write("db", "stop", AgentRun(duration_ms=50, exit_code=1, has_effect=False))
     ask(cluster, "resource.stop", {"resources": ["db"]})
     cluster.run_for(5_000)
     more = (configurations.primitive("more"), configurations.prefers("more", holder))
@@ -70,7 +70,7 @@ def test_a_node_is_let_in_only_when_a_person_has_seen_to_what_failed_to_stop_the
     assert [name for name in cluster.names if is_unfenced(cluster.cib, NodeName(name))] == others
     assert cluster.truth.active_nodes(ResourceId("db")) == (holder,)
     assert not cluster.truth.active_nodes(ResourceId("more"))
-    cluster.fates.forget()
+    cluster.agent_script.clear()
     ask(cluster, "resource.cleanup", {"resource": "db"})
     cluster.until(lambda: is_unfenced(cluster.cib, NodeName(holder)), 20_000, "it is let in")
     cluster.until(lambda: cluster.runs_once("more") and cluster.node_of("more") == holder, 20_000, "and starts it")

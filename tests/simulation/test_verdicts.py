@@ -7,7 +7,7 @@ import pytest
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import AgentBehaviour, Fate
+from haclusterd.simulator.hosts.agents import AgentBehaviour, AgentRun
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.hosts.network import NetworkConditions
 from haclusterd.simulator.hosts.world import MS
@@ -19,7 +19,7 @@ QUICK = AgentBehaviour(start_ms=(40, 80), stop_ms=(20, 40))
 
 def formed(seed: int = 1) -> Cluster:
     cluster = Cluster(seed)
-    cluster.fates.behaviour = QUICK
+    cluster.agent_script.behaviour = QUICK
     return cluster.form()
 
 
@@ -205,7 +205,7 @@ def test_a_drained_node_leaves_without_harm_and_may_return() -> None:
 def test_a_failed_stop_is_fenced() -> None:
     cluster = formed()
     home = cluster.node_of("db")
-    cluster.fates.write("db", "stop", Fate(50, exit_code=1, has_effect=False), node=home)
+    cluster.agent_script.write("db", "stop", AgentRun(50, exit_code=1, has_effect=False), node=home)
     cluster.configure([configurations.prefers("db", home, -1_000_000)])
     cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != home, 20_000, "db on another node")
     assert any(target == home for _, target, _ in cluster.switch.acted)
@@ -219,7 +219,7 @@ def test_a_damaged_journal_keeps_the_brain_down_and_the_rest_runs() -> None:
     host.disk.damage("journal", 0.5)
     cluster.power_on(victim)
     cluster.run_for(20_000)
-    assert any("does not start" in line for line in cluster.world.story())
+    assert any("does not start" in line for line in cluster.world.recorded())
     assert cluster.runs_once(*configurations.SERVICES)
 
 

@@ -17,7 +17,7 @@ from haclusterd.model.records import replace
 from haclusterd.simulator import healing
 from haclusterd.simulator.checks import expectations
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster, Shape
@@ -65,7 +65,7 @@ def test_a_longer_node_timeout_gives_no_longer_lease_to_who_is_lost_already() ->
     cluster.form(configurations.watched(cluster.names, node_timeout="2s"))
     cluster.run_for(3 * SECOND)
     lost = cluster.node_of("db")
-    cluster.fates.write("db", "stop", Fate(duration_ms=600 * SECOND), node=lost)
+    cluster.agent_script.write("db", "stop", AgentRun(duration_ms=600 * SECOND), node=lost)
     cluster.administer(RequestFence(lost, cluster.incarnation_at(lost), "scenario", "it is to go"))
     cluster.until(lambda: cluster.state(lost) is NodeState.LOST, 3 * SECOND, "lost")
     have_done(cluster, "property", "node-timeout=10s")
@@ -226,7 +226,7 @@ def test_what_cannot_be_stopped_or_moved_leads_to_something_though_that_is_to_be
     guest = (configurations.migratable(), configurations.prefers("vm", "n1"))
     cluster.form([*configurations.usual(cluster.names), *guest])
     ask(cluster, "configure.set", {"path": f"{resource}.{operation}.on-fail", "value": "ignore"})
-    cluster.fates.write(resource, operation, Fate(100, exit_code=1, has_effect=False), node="n1")
+    cluster.agent_script.write(resource, operation, AgentRun(100, exit_code=1, has_effect=False), node="n1")
     cluster.edit([configurations.prefers(resource, "n2", 1000)])
     cluster.until(lambda: cluster.runs_once(resource) and cluster.node_of(resource) == "n2", 60_000, "it runs on n2")
     cluster.until_settled(60_000, "settled")

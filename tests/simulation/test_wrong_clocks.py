@@ -4,12 +4,12 @@ import pytest
 
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.scenario import Cluster
 
 HOUR_MS = 3_600_000
 SHOP = ResourceId("shop")
-FAILS = Fate(duration_ms=50, exit_code=1, has_effect=False)
+FAILS = AgentRun(duration_ms=50, exit_code=1, has_effect=False)
 AHEAD_MS = [0, -HOUR_MS, HOUR_MS]
 
 
@@ -34,7 +34,7 @@ def test_what_can_neither_start_nor_be_found_there_starts_on_another_node(ahead_
     """With the times of a clock that is behind, a failure has expired when it is recorded, and is made again."""
     cluster, node = running(ahead_ms)
     for action in ("start", "monitor"):
-        cluster.fates.write(SHOP, action, FAILS, node=node)
+        cluster.agent_script.write(SHOP, action, FAILS, node=node)
     until_it_has_moved(cluster, node)
 
 

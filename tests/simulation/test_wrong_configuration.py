@@ -10,12 +10,12 @@ from haclusterd.model.history import OperationRecord
 from haclusterd.model.ids import AgentReference, NodeName, ResourceId
 from haclusterd.model.records import replace
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.truth import promoted
 from haclusterd.simulator.scenario import Cluster
 from tests.simulation import copies_scenarios as copies
 
-WRONG = Fate(20, exit_code=6, has_effect=False)
+WRONG = AgentRun(20, exit_code=6, has_effect=False)
 
 
 def vip() -> Primitive:
@@ -30,7 +30,7 @@ def records_on_n1(cluster: Cluster) -> Mapping[str, OperationRecord]:
 
 
 def calls(cluster: Cluster) -> int:
-    return sum("agent vip" in line and " ends " in line for line in cluster.world.story())
+    return sum("agent vip" in line and " ends " in line for line in cluster.world.recorded())
 
 
 @pytest.mark.parametrize("away_ms", [0, 100, 3000], ids=["at once", "while it stops", "when it has stopped"])
@@ -43,7 +43,7 @@ def test_a_probe_that_says_so_of_what_another_agent_ran_under_that_name_is_not_r
     cluster.configure([Delete("resource", "vip")])
     cluster.run_for(away_ms)
     for action in ("monitor", "start"):
-        cluster.fates.write("vip", action, WRONG)
+        cluster.agent_script.write("vip", action, WRONG)
     cluster.configure([PutResource(vip())])
     cluster.run_for(5000)
     after_5_s, index = calls(cluster), cluster.cib.index
@@ -51,7 +51,7 @@ def test_a_probe_that_says_so_of_what_another_agent_ran_under_that_name_is_not_r
     assert calls(cluster) == after_5_s
     assert cluster.cib.index == index, "nothing is decided again and again"
     assert not cluster.switch.acted
-    cluster.fates.forget()
+    cluster.agent_script.clear()
     cluster.configure([PutResource(replace(vip(), parameters=address))])
     cluster.until(lambda: cluster.runs_once("vip"), 10_000, "it starts once it is configured")
 
@@ -59,7 +59,7 @@ def test_a_probe_that_says_so_of_what_another_agent_ran_under_that_name_is_not_r
 def test_a_probe_that_says_so_costs_no_stop_and_no_node() -> None:
     cluster = Cluster(seed=2).form()
     for action in ("monitor", "start", "stop"):
-        cluster.fates.write("vip", action, WRONG)
+        cluster.agent_script.write("vip", action, WRONG)
     cluster.configure([PutResource(vip())])
     cluster.run_for(30_000)
     assert calls(cluster) <= len(cluster.names), "one probe on each node"
@@ -72,7 +72,7 @@ def test_what_ran_before_is_not_forgotten_by_a_probe_that_could_not_look() -> No
     cluster.configure([PutResource(vip())])
     cluster.until(cluster.is_settled, 10_000, "it runs")
     holder = cluster.node_of("vip")
-    cluster.fates.write("vip", "monitor", WRONG, node=holder, times=1)
+    cluster.agent_script.write("vip", "monitor", WRONG, node=holder, times=1)
     cluster.kill_brain(holder)
     cluster.until(lambda: not cluster.runs_once("vip"), 20_000, "it is stopped")
     cluster.run_for(10_000)
@@ -89,7 +89,7 @@ MISSING = (2, 5)
 def test_what_runs_is_stopped_before_it_starts_on_another_node_though_its_program_was_taken_away(code: int) -> None:
     """A package is being upgraded while the daemon starts again: no probe can look, and the service runs on."""
     cluster = Cluster(seed=1).form()
-    cluster.fates.write("db", "monitor", Fate(20, exit_code=code), node="n1")
+    cluster.agent_script.write("db", "monitor", AgentRun(20, exit_code=code), node="n1")
     cluster.kill_brain("n1")
     cluster.edit([configurations.prefers("db", "n2", 1000)])
     cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") == "n2", 20_000, "it runs on n2")
@@ -108,7 +108,7 @@ def test_a_probe_that_could_not_look_does_not_take_the_place_of_the_one_that_fou
         host.brain.enable()
     cluster.until(cluster.all_online, 10_000, "all are online")
     cluster.until_settled(20_000, "everything was found")
-    cluster.fates.write("db", "monitor", Fate(20, exit_code=code), node="n1")
+    cluster.agent_script.write("db", "monitor", AgentRun(20, exit_code=code), node="n1")
     cluster.kill_brain("n1")
     cluster.edit([configurations.prefers("db", "n2", 1000)])
     cluster.until(lambda: not cluster.truth.active_nodes(ResourceId("db")), 20_000, "it is stopped")
@@ -120,9 +120,9 @@ def test_a_probe_that_could_not_look_does_not_take_the_place_of_the_one_that_fou
 def test_where_an_instance_may_be_promoted_a_probe_that_cannot_look_lets_no_other_be_promoted(code: int) -> None:
     """n1's daemon dies in the middle of a promote; what its next incarnation learns of it is nothing."""
     cluster = copies.promoting()
-    cluster.fates.write("pg", "stop", Fate(3000, effect_at_percent=90), node="n1", times=1)
+    cluster.agent_script.write("pg", "stop", AgentRun(3000, effect_at_percent=90), node="n1", times=1)
     cluster.until(lambda: bool(cluster.truth.active_nodes(promoted(copies.PG))), 20_000, "promoted on n1")
-    cluster.fates.write("pg", "monitor", Fate(20, exit_code=code), node="n1")
+    cluster.agent_script.write("pg", "monitor", AgentRun(20, exit_code=code), node="n1")
     cluster.kill_brain("n1")
     cluster.edit([configurations.promotion_score("n1", 1)])
     cluster.until(lambda: copies.SOURCE not in cluster.truth.active_nodes(copies.PG), 30_000, "stopped on n1")
@@ -140,8 +140,8 @@ def test_a_start_that_a_killed_daemon_left_in_doubt_is_not_forgotten_by_a_probe_
     cluster.configure([PutResource(replace(vip(), meta=(AttributeSet("vip-meta", (("target-role", "Stopped"),)),)))])
     cluster.until(lambda: not cluster.truth.active_nodes(vip().id), 10_000, "it is stopped, which is recorded")
     cluster.run_for(1000)
-    cluster.fates.write("vip", "start", Fate(duration_ms=3000, effect_at_percent=10), node=holder, times=1)
-    cluster.fates.write("vip", "monitor", Fate(20, exit_code=exit_code, has_effect=False), node=holder)
+    cluster.agent_script.write("vip", "start", AgentRun(duration_ms=3000, effect_at_percent=10), node=holder, times=1)
+    cluster.agent_script.write("vip", "monitor", AgentRun(20, exit_code=exit_code, has_effect=False), node=holder)
     cluster.configure([PutResource(vip()), configurations.prefers("vip", holder)])
     cluster.until(lambda: holder in cluster.truth.active_nodes(vip().id), 10_000, "its start has begun")
     cluster.kill_brain(holder)
@@ -157,11 +157,11 @@ def test_a_failed_start_is_not_forgotten_by_a_clean_up_and_a_probe_that_could_no
     """The start failed with the service running, its stop failed too and blocked it: a person runs a clean-up."""
     cluster = Cluster(seed=2).form()
     operations = tuple(replace(each, on_fail="block") if each.name == "stop" else each for each in vip().operations)
-    cluster.fates.write("vip", "start", Fate(20, exit_code=1), node="n1", times=1)
-    cluster.fates.write("vip", "stop", Fate(20, exit_code=1, has_effect=False), node="n1", times=1)
+    cluster.agent_script.write("vip", "start", AgentRun(20, exit_code=1), node="n1", times=1)
+    cluster.agent_script.write("vip", "stop", AgentRun(20, exit_code=1, has_effect=False), node="n1", times=1)
     cluster.configure([PutResource(replace(vip(), operations=operations)), configurations.prefers("vip", "n1", 1000)])
     cluster.until(lambda: "stop_0" in records_on_n1(cluster), 10_000, "its stop has failed")
-    cluster.fates.write("vip", "monitor", Fate(20, exit_code=exit_code, has_effect=False), node="n1")
+    cluster.agent_script.write("vip", "monitor", AgentRun(20, exit_code=exit_code, has_effect=False), node="n1")
     cluster.administer(CleanUp(vip().id, None))
     most = 0
     for _ in range(100):

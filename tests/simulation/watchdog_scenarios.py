@@ -7,7 +7,7 @@ from haclusterd.model.fencing import ProofState
 from haclusterd.model.ids import NodeName
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.pacers import PacerProcess
 from haclusterd.simulator.hosts.watchdogs import SimulatedWatchdog
 from haclusterd.simulator.hosts.world import MS
@@ -16,7 +16,7 @@ from haclusterd.simulator.scenario import Cluster, Shape
 T_WD = 10_000
 W = 23_440
 """(2 s + 2 * 10 s) * 1.02 + 1 s."""
-HANGS = Fate(duration_ms=600_000)
+HANGS = AgentRun(duration_ms=600_000)
 
 
 def formed(rules: SafetyRules = ALL_RULES, *, nodes: int = 3) -> Cluster:
@@ -40,7 +40,7 @@ def device_of(cluster: Cluster, node: str) -> SimulatedWatchdog:
 
 def stops_hang_on_n1(cluster: Cluster) -> None:
     for service in configurations.SERVICES:
-        cluster.fates.write(service, "stop", HANGS, node="n1")
+        cluster.agent_script.write(service, "stop", HANGS, node="n1")
 
 
 def cut_off_holder_cannot_stop(rules: SafetyRules) -> None:
@@ -52,7 +52,7 @@ def cut_off_holder_cannot_stop(rules: SafetyRules) -> None:
     cluster.run_for(W - 1000)
     assert cluster.state("n1") is NodeState.LOST
     cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", 5000, "db on another node")
-    cluster.fates.forget()
+    cluster.agent_script.clear()
     cluster.rejoin("n1")
     cluster.until(cluster.is_settled, 30_000, "settled")
 
@@ -69,7 +69,7 @@ def lease_was_longer_by_a_rule(rules: SafetyRules) -> None:
     cluster.until(lambda: lease_in_force_ms(cluster.cib.in_force) == 2000, 4000, "the rule is true no more")
     cluster.until(lambda: cluster.state("n1") is NodeState.LOST, 5000, "n1 is lost")
     cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", 70_000, "db recovered")
-    cluster.fates.forget()
+    cluster.agent_script.clear()
     cluster.rejoin("n1")
     cluster.until(cluster.is_settled, 60_000, "settled")
 
@@ -165,7 +165,7 @@ def pacer_ends_for_good(_rules: SafetyRules) -> None:
     """n1's pacer is stopped and not started again: its device goes on counting."""
     cluster = formed()
     cluster.hosts[NodeName("n1")].pacer.disable()
-    cluster.fates.write("db", "stop", HANGS, node="n1")
+    cluster.agent_script.write("db", "stop", HANGS, node="n1")
     cluster.until(lambda: cluster.hosts[NodeName("n1")].boots == 2, T_WD + 3500, "n1 is reset")
 
 

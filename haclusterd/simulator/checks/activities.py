@@ -1,6 +1,6 @@
 """What is under way in a simulated cluster: agents, fencings, changes, snapshots; and who waits for one to begin.
 
-Faults that strike at random meet what lasts long. What is over within milliseconds is met by a fault that waits for it.
+Faults at random instants meet what lasts long. What is over within milliseconds is met by a fault that waits for it.
 """
 
 from collections.abc import Callable

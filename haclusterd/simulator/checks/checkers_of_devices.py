@@ -17,7 +17,7 @@ from haclusterd.simulator.hosts.devices import DeviceProcess, DeviceTruth, Recov
 STRANGER_US = 3_000_000
 """Who begins to use a device shortly before a start does so after its proof: nothing can know of that."""
 
-STRUCK_US = 5_000_000
+KNOWN_AFTER_US = 5_000_000
 """The same of a recovery, which takes some seconds."""
 
 
@@ -148,12 +148,12 @@ class RecoveriesHitNobody(_OfDevices):
 
     def __init__(self, scene: Scene, log: Log, truth: DeviceTruth) -> None:
         super().__init__(scene, log, truth)
-        truth.when_struck.append(self._struck)
+        truth.when_hit.append(self._hit)
 
-    def _struck(self, recovering: Recovering) -> None:
+    def _hit(self, recovering: Recovering) -> None:
         for name in recovering.devices:
             for process in self.truth.users(recovering.node, name):
-                is_old = self.scene.world.now_us - process.since_us >= STRUCK_US
+                is_old = self.scene.world.now_us - process.since_us >= KNOWN_AFTER_US
                 if process.resource is not None or is_old:
                     text = f"{process.shown().text}, of {process.resource or 'nobody'}"
                     self.object_to(f"a recovery hits {name} of {recovering.node}, which {text}, uses")

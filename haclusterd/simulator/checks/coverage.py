@@ -100,8 +100,8 @@ class Coverage(Checker):
             if is_so:
                 self.counts["claim", kind] += 1
 
-    def struck(self, fault: str, activities: Iterable[Activity]) -> None:
-        """A fault strikes while something is under way."""
+    def count_pairs(self, fault: str, activities: Iterable[Activity]) -> None:
+        """Count a fault with each activity that is under way when it begins."""
         for activity in activities:
             self.counts["pair", f"{fault} × {activity.value}"] += 1
 

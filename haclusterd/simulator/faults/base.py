@@ -118,7 +118,7 @@ class FaultRun(Generic[Stage]):
         tell: Callable[[str], None],
         begun: Callable[[Fault[Stage]], None] | None = None,
     ) -> None:
-        """`after(span in us, call)` is the stage's clock; `tell` puts a line into its story; `begun` is asked to look
+        """`after(span in us, call)` is the stage's clock; `tell` adds a line to its record; `begun` is asked to look
         at each fault right before it begins."""
         self._look = begun
         self._stage = stage

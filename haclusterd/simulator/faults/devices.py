@@ -126,7 +126,7 @@ def recover(chance: Chance, nodes: Nodes) -> Fault:
     """A person has a device recovered, mostly one that is free; mostly its node's daemon is killed while that is done,
     or a stranger comes."""
     rung = chance.choice((*(Rung.RESET,) * 4, Rung.RELOAD, Rung.RELOAD, Rung.REBOOT))
-    wait_ms, is_struck = chance.choice((0, 50, 200, 500, 1_000, 3_000, 12_000)), chance.random() < 0.6
+    wait_ms, is_daemon_killed = chance.choice((0, 50, 200, 500, 1_000, 3_000, 12_000)), chance.random() < 0.6
     is_spoilt, wants_free = chance.random() < 0.2, chance.random() < 0.85
     order, place = chance.sample(list(nodes), len(nodes)), chance.random()
 
@@ -139,7 +139,7 @@ def recover(chance: Chance, nodes: Nodes) -> Fault:
     def deed(cluster: Cluster, device: DeviceId) -> None:
         node = cluster.truth.devices.node_of(device)
         cluster.administer(BeginRecovery(node, device, rung, "swarm", "a whim"))
-        if is_struck:
+        if is_daemon_killed:
             cluster.world.after(wait_ms * MS, partial(_kill_brain, cluster, node))
         elif is_spoilt:
             cluster.truth.devices.stranger_begins(device)
@@ -175,14 +175,14 @@ def leftovers(chance: Chance, _nodes: Nodes) -> Fault:
 def kill_claimant(chance: Chance, _nodes: Nodes) -> Fault:
     """What holds a device dies; mostly its node's daemon is killed when that is being answered."""
     resource, wait_ms = chance.choice(CLAIMANTS), chance.choice((0, 100, 300, 1_000, 2_000))
-    is_struck, place = chance.random() < 0.5, chance.random()
+    is_daemon_killed, place = chance.random() < 0.5, chance.random()
 
     def begin(cluster: Cluster) -> None:
         nodes = cluster.truth.copies_of(ResourceId(resource))
         if not nodes:
             return
         node = nodes[int(place * len(nodes))]
-        if is_struck:
+        if is_daemon_killed:
             cluster.world.after(wait_ms * MS, partial(cluster.kill_brain, node))
         for name in cluster.truth.services_on(node):
             if name.partition(":")[0] == resource:

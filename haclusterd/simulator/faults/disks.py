@@ -14,7 +14,7 @@ from haclusterd.simulator.hosts.world import MS, Life
 from haclusterd.simulator.scenario import CLUSTER_UUID, Cluster
 
 PACES_MS = ((500, 8_000), (500, 12_000), (2_000, 30_000))
-"""Pauses between faults: peers that are struck all the time have no time to remember anything."""
+"""Pauses between faults: peers that are interrupted all the time have no time to remember anything."""
 CALM_SHARE = 0.8
 """Of the disks that forget do so when their peers know what the node has promised; the others whenever it may be."""
 LOOK_MS = 200
@@ -25,7 +25,7 @@ Chance = random.Random
 Fault = Drawn[Cluster]
 
 
-class _Story:
+class _ForgetfulDisk:
     """One disk that forgets: it is prepared, loses its power at some time, and has it again."""
 
     def __init__(
@@ -65,7 +65,7 @@ class _Story:
 
 
 class _Draw:
-    """What chance decides about such a story."""
+    """What chance decides about such a disk."""
 
     def __init__(self, chance: Chance) -> None:
         self.place = chance.random()
@@ -78,14 +78,14 @@ class _Draw:
 def _begin(
     cluster: Cluster, drawn: _Draw, prepare: Callable[[NodeName], Callable[[], object]]
 ) -> End | None:
-    """Begin a story of a disk that can be chosen; `prepare` returns what is done while its power is off."""
+    """Begin with a disk that can be chosen; `prepare` returns what is done while its power is off."""
     node = Forgetting.of(cluster).choose(drawn.place)
     if node is None:
         return None
     cluster.world.record(f"it is the disk of {node}")
-    story = _Story(cluster, node, waits_for_calm=drawn.waits_for_calm, off_ms=drawn.off_ms, change=prepare(node))
-    story.begin(drawn.after_ms)
-    return story.end
+    disk = _ForgetfulDisk(cluster, node, waits_for_calm=drawn.waits_for_calm, off_ms=drawn.off_ms, change=prepare(node))
+    disk.begin(drawn.after_ms)
+    return disk.end
 
 
 def lying_disk(chance: Chance, _nodes: Nodes) -> Fault:

@@ -12,12 +12,12 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.pacers import PacerProcess
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.scenario import Cluster
 
-HANGS = Fate(duration_ms=600_000)
+HANGS = AgentRun(duration_ms=600_000)
 LOOK_US = 5 * MS
 
 
@@ -45,7 +45,7 @@ def drive_to_the_edge(
 
 
 class _Drive:
-    """One such story; whatever else goes wrong meanwhile may spoil it, and then it ends."""
+    """One such node; when something else goes wrong meanwhile, it may not get that far, and ends."""
 
     def __init__(self, cluster: Cluster, node: NodeName, killed_after_percent: int, spare_ms: int) -> None:
         self._cluster = cluster
@@ -62,7 +62,7 @@ class _Drive:
             return
         self._life = status.incarnation
         for service in configurations.SERVICES:
-            cluster.fates.write(service, "stop", HANGS, node=node)
+            cluster.agent_script.write(service, "stop", HANGS, node=node)
         cluster.administer(RequestFence(node, status.incarnation, "swarm", "the edge"))
         self._when(self._is_lost, self._cut_off)
 
@@ -116,7 +116,7 @@ class _Drive:
             self._pacer.stops_before_next_write = False
             self._host.pacer.resume()
         if self._life is not None:
-            self._cluster.fates.forget()
+            self._cluster.agent_script.clear()
         if self._is_cut:
             self._cluster.rejoin(self._node)
 

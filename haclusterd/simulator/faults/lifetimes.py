@@ -1,6 +1,6 @@
 """What begins or ends by the clock: moves and bans with a lifetime, constraints, blocks and parameters under dates.
 
-Around such an instant those are struck who judge it: daemons are killed, the DC changes, clocks are set over it and
+Around such an instant, who judges it is interrupted: daemons are killed, the DC changes, clocks are set over it and
 back. The end itself needs nobody to ask for it.
 """
 
@@ -25,12 +25,12 @@ Nodes = Sequence[NodeName]
 Chance = random.Random
 Fault = Drawn[Cluster]
 Begin = Callable[[Cluster], object]
-Blow = Callable[[Cluster], None]
+Interruption = Callable[[Cluster], None]
 
 WAITS_S = (0, 4)
 LASTS_S = (1, 12)
 AROUND_MS = 700
-"""How far from the instant somebody is struck."""
+"""How far from the instant an interruption is."""
 STEPS_MS = (-90_000, -3_000, -400, 400, 3_000, 90_000)
 """By how much a clock is set."""
 SCORES = (-1_000_000, 300, 1_000_000)
@@ -39,12 +39,12 @@ METAS = (("target-role", "Stopped"), ("is-managed", "false"), ("maintenance", "t
 
 
 def end_lifetime(chance: Chance, nodes: Nodes) -> Fault:
-    """A service is moved or banned for some seconds, and who could take that away is struck when they are over."""
+    """A service is moved or banned for some seconds, and who could take that away is interrupted when they are over."""
     resource, node = chance.choice((*PLACES, GUEST)), chance.choice(nodes)
     verb, lasts_s = chance.choice(("resource.move", "resource.ban")), chance.randint(*LASTS_S)
     arguments = {"resource": resource, "node": node, "lifetime": f"{lasts_s}s"}
     text = f"{verb} of {resource} and {node} for {lasts_s} s"
-    return _struck(chance, nodes, text, lambda cluster: ask(cluster, verb, arguments), (lasts_s * 1000,))
+    return _with_interruptions(chance, nodes, text, lambda cluster: ask(cluster, verb, arguments), (lasts_s * 1000,))
 
 
 def begin_and_end_by_dates(chance: Chance, nodes: Nodes) -> Fault:
@@ -59,7 +59,7 @@ def begin_and_end_by_dates(chance: Chance, nodes: Nodes) -> Fault:
             cluster.edit((edit,))
 
     text = f"{what} in {wait_s} s, for {lasts_s} s"
-    return _struck(chance, nodes, text, begin, (wait_s * 1000, (wait_s + lasts_s) * 1000))
+    return _with_interruptions(chance, nodes, text, begin, (wait_s * 1000, (wait_s + lasts_s) * 1000))
 
 
 Made = Callable[[Cluster, int, int], Edit | None]
@@ -125,22 +125,25 @@ def _block(section: str, begins_s: int, ends_s: int, name: str, value: str) -> A
     return replace(block, pairs=((name, value),), score=1000)
 
 
-def _struck(chance: Chance, nodes: Nodes, text: str, begin: Begin, instants_ms: Sequence[int]) -> Fault:
-    """Return a deed, and blows around the instants at which its answer changes; clocks are right again afterwards."""
-    blows = [_blow(chance, nodes) for _ in range(chance.choice((0, 1, 1, 2, 3)))]
-    times_ms = [max(0, chance.choice(instants_ms) + chance.randint(-AROUND_MS, AROUND_MS)) for _ in blows]
+def _with_interruptions(chance: Chance, nodes: Nodes, text: str, begin: Begin, instants_ms: Sequence[int]) -> Fault:
+    """Return a deed, with interruptions around the instants at which its answer changes.
+
+    Clocks are right again afterwards.
+    """
+    interruptions = [_draw_interruption(chance, nodes) for _ in range(chance.choice((0, 1, 1, 2, 3)))]
+    times_ms = [max(0, chance.choice(instants_ms) + chance.randint(-AROUND_MS, AROUND_MS)) for _ in interruptions]
 
     def bring_about(cluster: Cluster) -> End:
         begin(cluster)
-        for (_, strike), at_ms in zip(blows, times_ms, strict=True):
-            cluster.world.after(at_ms * MS, partial(strike, cluster))
+        for (_, interrupt), at_ms in zip(interruptions, times_ms, strict=True):
+            cluster.world.after(at_ms * MS, partial(interrupt, cluster))
         return partial(_set_clocks, cluster, nodes, 0)
 
-    what = ", ".join((text, *(f"{name} at {at_ms} ms" for (name, _), at_ms in zip(blows, times_ms, strict=True))))
-    return Drawn(what, bring_about, max(instants_ms) + chance.randint(AROUND_MS, 8_000))
+    shown = (f"{name} at {at_ms} ms" for (name, _), at_ms in zip(interruptions, times_ms, strict=True))
+    return Drawn(", ".join((text, *shown)), bring_about, max(instants_ms) + chance.randint(AROUND_MS, 8_000))
 
 
-def _blow(chance: Chance, nodes: Nodes) -> tuple[str, Blow]:
+def _draw_interruption(chance: Chance, nodes: Nodes) -> tuple[str, Interruption]:
     node, step_ms = chance.choice(nodes), chance.choice(STEPS_MS)
     return chance.choice((
         ("the DC is killed", _kill_dc),

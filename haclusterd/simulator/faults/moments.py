@@ -1,7 +1,7 @@
 """Faults at an activity: a node is hit while an agent, a fencing, a change or a snapshot is under way.
 
 At random instants a fault hardly ever meets what lasts milliseconds. Here are drawn the activity, the node that is hit,
-the fault (a "blow": a kill, a stall, a cut, the power), and how long after the beginning; mostly the activity is caused
+the interruption (a kill, a stall, a cut, the power), and how long after the beginning; mostly the activity is caused
 as well.
 """
 
@@ -39,7 +39,7 @@ Fault = Drawn[Cluster]
 
 PAUSE_MS = (8_000, 25_000)
 DELAYS_MS = (0, 0, 1, 5, 20, 100, 400, 1500, 4000)
-"""From the beginning of what is met to the blow."""
+"""From the beginning of what is met to the interruption."""
 AWAY_MS = (300, 8_000)
 
 
@@ -70,8 +70,8 @@ def _isolate(cluster: Cluster, node: NodeName, away_ms: int) -> None:
     cluster.world.after(away_ms * MS, partial(cluster.rejoin, node))
 
 
-Blow = Callable[[Cluster, NodeName, int], None]
-BLOWS: Mapping[str, Blow] = {
+Interruption = Callable[[Cluster, NodeName, int], None]
+INTERRUPTIONS: Mapping[str, Interruption] = {
     "kill the brain": _kill_brain,
     "kill the pacer": _kill_pacer,
     "reload": _reload,
@@ -80,7 +80,7 @@ BLOWS: Mapping[str, Blow] = {
     "isolate": _isolate,
 }
 GENTLE = ("kill the brain", "reload")
-"""Blows after which every living node is heard."""
+"""Interruptions after which every living node is heard."""
 MET: Mapping[Activity, int] = {
     Activity.START: 3,
     Activity.STOP: 3,
@@ -103,11 +103,11 @@ MET: Mapping[Activity, int] = {
 
 
 BRIEF = {Activity.SNAPSHOT: 1, Activity.MEMBERS: 5}
-"""What is over soon: so many ms after its beginning at most is the blow."""
+"""What is over soon: so many ms after its beginning at most is the interruption."""
 
 
-def strike(blow: str, chance: Chance, nodes: Nodes, *, met: Activity | None = None) -> Fault:
-    """Somebody is struck when a certain thing is under way: `met`, or what is drawn."""
+def interrupt(interruption: str, chance: Chance, nodes: Nodes, *, met: Activity | None = None) -> Fault:
+    """A node is interrupted while a certain activity is under way: `met`, or what is drawn."""
     drawn = met or chance.choices(list(MET), list(MET.values()))[0]
     whom = chance.choice(("there", "there", "there", "the DC", "the other", "anybody"))
     delay_ms, away_ms, anybody = chance.choice(DELAYS_MS), chance.randint(*AWAY_MS), chance.choice(nodes)
@@ -118,12 +118,13 @@ def strike(blow: str, chance: Chance, nodes: Nodes, *, met: Activity | None = No
     def begin(cluster: Cluster) -> End:
         activity = _possible(cluster, drawn)
         provocation = provocations[activity] if is_provoked else None
-        moment = _Moment(cluster, blow, activity, partial(_chosen, whom=whom, anybody=anybody), delay_ms, away_ms)
+        chosen = partial(_chosen, whom=whom, anybody=anybody)
+        moment = _Moment(cluster, interruption, activity, chosen, delay_ms, away_ms)
         if provocation is not None:
             provocation(cluster)
         return moment.end
 
-    text = f"{blow} {whom}, {delay_ms} ms after a {drawn} has begun"
+    text = f"{interruption} {whom}, {delay_ms} ms after a {drawn} has begun"
     return Drawn(text, begin, chance.randint(*PAUSE_MS))
 
 
@@ -154,10 +155,10 @@ def _possible(cluster: Cluster, drawn: Activity) -> Activity:
 
 @dataclass(slots=True)
 class _Moment:
-    """One blow that waits for its moment; where that was over before the blow, it waits for the next."""
+    """One interruption that waits for its moment; where that was over too early, it waits for the next."""
 
     cluster: Cluster
-    blow: str
+    interruption: str
     activity: Activity
     whom: Callable[[Cluster, Begun], NodeName]
     delay_ms: int
@@ -181,9 +182,9 @@ class _Moment:
             return
         self._is_over = True
         self.end()
-        cluster.world.record(f"{self.blow}: {node}, while {self.activity} of {begun.node}")
-        cluster.coverage.struck(self.blow, (self.activity,))
-        BLOWS[self.blow](cluster, node, self.away_ms)
+        cluster.world.record(f"{self.interruption}: {node}, while {self.activity} of {begun.node}")
+        cluster.coverage.count_pairs(self.interruption, (self.activity,))
+        INTERRUPTIONS[self.interruption](cluster, node, self.away_ms)
 
 
 def _chosen(cluster: Cluster, begun: Begun, *, whom: str, anybody: NodeName) -> NodeName:
@@ -233,7 +234,7 @@ _PROVOKED_BY: Mapping[Activity, tuple[Callable[[Chance, Nodes], Fault], ...]] = 
 def _have_fenced(node: NodeName, cluster: Cluster) -> None:
     status = cluster.cib.status.nodes.get(node)
     if status is not None and status.state is NodeState.ONLINE:
-        cluster.administer(RequestFence(node, status.incarnation, "swarm", "to be struck"))
+        cluster.administer(RequestFence(node, status.incarnation, "swarm", "to be interrupted"))
 
 
 def _leave_behind(node: NodeName, cluster: Cluster) -> None:
@@ -250,30 +251,30 @@ def _ask_for(cluster: Cluster, arguments: Mapping[str, Json]) -> None:
 
 
 OF_MOMENTS: tuple[Kind[Cluster], ...] = tuple(
-    Kind(f"{blow} in the middle", 6 if blow in GENTLE else 3, partial(strike, blow)) for blow in BLOWS
+    Kind(f"{name} in the middle", 6 if name in GENTLE else 3, partial(interrupt, name)) for name in INTERRUPTIONS
 )
 OF_GENTLE_MOMENTS: tuple[Kind[Cluster], ...] = tuple(
-    Kind(f"{blow} in the middle", 6, partial(strike, blow)) for blow in GENTLE
+    Kind(f"{name} in the middle", 6, partial(interrupt, name)) for name in GENTLE
 )
 Pair = tuple[str, Activity]
-"""A blow, and what it meets."""
-PAIRS: tuple[Pair, ...] = tuple((blow, activity) for activity in MET for blow in BLOWS)
-"""Every blow with everything that it may meet."""
+"""An interruption, and the activity that it meets."""
+PAIRS: tuple[Pair, ...] = tuple((interruption, activity) for activity in MET for interruption in INTERRUPTIONS)
+"""Every interruption with everything that it may meet."""
 
 
 def pair_name(pair: Pair) -> str:
     """Return how a table names a pair."""
-    blow, activity = pair
-    return f"{blow} × {activity.value}"
+    interruption, activity = pair
+    return f"{interruption} × {activity.value}"
 
 
 def directed(pair: Pair, weight: int) -> Kind[Cluster]:
     """Return the fault that brings one pair about."""
-    blow, activity = pair
-    return Kind(f"{blow} in the middle", weight, partial(strike, blow, met=activity))
+    interruption, activity = pair
+    return Kind(f"{interruption} in the middle", weight, partial(interrupt, interruption, met=activity))
 
 
 OF_NEWCOMERS: tuple[Kind[Cluster], ...] = tuple(
-    directed((blow, activity), 1) for activity in (Activity.MEMBERS, Activity.SNAPSHOT) for blow in BLOWS
+    directed((name, activity), 1) for activity in (Activity.MEMBERS, Activity.SNAPSHOT) for name in INTERRUPTIONS
 )
 """What else happens where members come and go."""

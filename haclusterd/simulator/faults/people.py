@@ -10,7 +10,7 @@ from haclusterd.model.ocf import ExitCode
 from haclusterd.model.records import replace
 from haclusterd.simulator.faults.base import Drawn, End, Kind, Steps
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import AgentBehaviour, Fate
+from haclusterd.simulator.hosts.agents import AgentBehaviour, AgentRun
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.hosts.planner import PlannerBehaviour
 from haclusterd.simulator.hosts.world import MS
@@ -39,10 +39,10 @@ def bad_agents(chance: Chance, _nodes: Nodes) -> Fault:
     )
 
     def begin(cluster: Cluster) -> End:
-        cluster.fates.behaviour = replace(behaviour, units=cluster.usual_behaviour.units)
+        cluster.agent_script.behaviour = replace(behaviour, units=cluster.usual_behaviour.units)
 
         def end() -> None:
-            cluster.fates.behaviour = cluster.usual_behaviour
+            cluster.agent_script.behaviour = cluster.usual_behaviour
 
         return end
 
@@ -52,13 +52,13 @@ def bad_agents(chance: Chance, _nodes: Nodes) -> Fault:
 def take_program_away(chance: Chance, nodes: Nodes) -> Fault:
     """An upgrade takes the program, or the configuration, of a service away; the daemon there is started again."""
     resource, node = chance.choice((*configurations.SERVICES, "pg")), chance.choice(nodes)
-    fate = Fate(20, exit_code=chance.choice((ExitCode.ARGUMENTS, ExitCode.NOT_INSTALLED)))
+    run = AgentRun(20, exit_code=chance.choice((ExitCode.ARGUMENTS, ExitCode.NOT_INSTALLED)))
     wait_ms = chance.choice((0, 500))
 
     def begin(cluster: Cluster) -> End:
-        cluster.fates.write(resource, "monitor", fate, node=node)
+        cluster.agent_script.write(resource, "monitor", run, node=node)
         cluster.world.after(wait_ms * MS, lambda: cluster.kill_brain(node))
-        return lambda: cluster.fates.strike(fate)
+        return lambda: cluster.agent_script.remove(run)
 
     return Drawn(f"the program of {resource} is away on {node}", begin, chance.randint(500, 8000))
 
@@ -67,30 +67,32 @@ def clean_up_blindly(chance: Chance, nodes: Nodes) -> Fault:
     """A service that runs fails to start and to stop, and is blocked; it is cleaned up while no probe can look."""
     resource, node = chance.choice((*configurations.SERVICES, "pg")), chance.choice(nodes)
     path = f"{resource}.stop.on-fail"
-    fates = {
-        "start": Fate(20, exit_code=ExitCode.ERROR),
-        "stop": Fate(20, exit_code=ExitCode.ERROR, has_effect=False),
-        "monitor": Fate(20, exit_code=chance.choice((ExitCode.ARGUMENTS, ExitCode.NOT_INSTALLED)), has_effect=False),
+    runs = {
+        "start": AgentRun(20, exit_code=ExitCode.ERROR),
+        "stop": AgentRun(20, exit_code=ExitCode.ERROR, has_effect=False),
+        "monitor": AgentRun(
+            20, exit_code=chance.choice((ExitCode.ARGUMENTS, ExitCode.NOT_INSTALLED)), has_effect=False
+        ),
     }
     wait_ms = chance.choice((200, 1000, 3000))
 
     def clean_up_now(cluster: Cluster) -> None:
-        cluster.fates.write(resource, "monitor", fates["monitor"], node=node)
+        cluster.agent_script.write(resource, "monitor", runs["monitor"], node=node)
         cluster.administer(CleanUp(ResourceId(resource), None))
 
     def begin(cluster: Cluster) -> End:
         steps = Steps(cluster.world)
         ask(cluster, "configure.set", {"path": path, "value": "block"})
         for action in ("start", "stop"):
-            cluster.fates.write(resource, action, fates[action], node=node, times=1)
+            cluster.agent_script.write(resource, action, runs[action], node=node, times=1)
         cluster.edit((configurations.prefers(resource, node, 500),))
         cluster.kill_service(resource)
         steps.after(wait_ms, lambda: clean_up_now(cluster))
 
         def end() -> None:
             steps.end()
-            for fate in fates.values():
-                cluster.fates.strike(fate)
+            for run in runs.values():
+                cluster.agent_script.remove(run)
             ask(cluster, "configure.set", {"path": path, "value": "fence"})
 
         return end

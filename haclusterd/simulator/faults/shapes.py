@@ -33,7 +33,7 @@ from haclusterd.simulator.checks.coverage import OF_A_SHAPE
 from haclusterd.simulator.faults.base import Drawn, End, Kind
 from haclusterd.simulator.faults.edits import CLONE, GUEST
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import Fate
+from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.truth import base_of
 from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.people import ask
@@ -137,28 +137,29 @@ def change_shape(chance: Chance, nodes: Nodes) -> Drawn[Cluster]:
     subject = chance.choice(SUBJECTS)
     steps = tuple(_draw_step(chance, nodes) for _ in range(chance.choice((2, 3, 4, 6))))
     span_ms, effect = chance.choice(SPANS_MS), chance.randint(5, 95)
-    fate = Fate(span_ms, effect_at_percent=effect) if span_ms else None
+    run = AgentRun(span_ms, effect_at_percent=effect) if span_ms else None
     is_put_back = chance.random() < PUT_BACK_SHARE
     scores = tuple(chance.choice((1, 50, 200)) for _ in nodes)
 
     def begin(cluster: Cluster) -> End:
         known = ResourceId(subject) in cluster.cib.configuration.resources
-        story = _Story(cluster, subject if known else CHANGELING, steps, fate, is_put_back=is_put_back and known)
-        story.begin(dict(zip(nodes, scores, strict=True)))
-        return story.end
+        name = subject if known else CHANGELING
+        changes = _ChangesOfShape(cluster, name, steps, run, is_put_back=is_put_back and known)
+        changes.begin(dict(zip(nodes, scores, strict=True)))
+        return changes.end
 
     text = f"{subject} becomes {', then '.join(str(step.shape) for step in steps)}"
     return Drawn(text, begin, sum(step.wait_ms for step in steps) + chance.randint(2000, 15_000))
 
 
 @dataclass(slots=True)
-class _Story:
+class _ChangesOfShape:
     """One resource on its way through its shapes."""
 
     cluster: Cluster
     name: str
     steps: tuple[Step, ...]
-    fate: Fate | None
+    run: AgentRun | None
     is_put_back: bool
     _before: Configuration = field(init=False)
     _is_over: bool = False
@@ -167,11 +168,11 @@ class _Story:
         """Bring it, have its agents take their time, and give its instances promotion scores."""
         cluster = self.cluster
         self._before = cluster.cib.configuration
-        if self.fate is not None:
+        if self.run is not None:
             names = (self.name, *(f"{self.name}:{number}" for number in range(4)))
             for name in names:
                 for action in SLOW:
-                    cluster.fates.write(name, action, self.fate)
+                    cluster.agent_script.write(name, action, self.run)
         for node, score in scores.items():
             for name in (self.name, f"{self.name}:0", f"{self.name}:1"):
                 arguments: dict[str, Json] = {"node": node, "action": "set", "name": f"master-{name}",
@@ -184,8 +185,8 @@ class _Story:
     def end(self) -> None:
         """Let its agents be as all others, and mostly put back what was there before."""
         self._is_over = True
-        if self.fate is not None:
-            self.cluster.fates.strike(self.fate)
+        if self.run is not None:
+            self.cluster.agent_script.remove(self.run)
         if self.is_put_back:
             self._ask(edits_back(self.cluster.cib.configuration, self._before, self.name), "as it was")
 

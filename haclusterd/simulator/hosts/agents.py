@@ -44,7 +44,7 @@ UNIT_LOOK_US = 20 * MS
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class AgentRun:
     """How one run of an agent goes."""
 
     duration_ms: int
@@ -97,58 +97,60 @@ class AgentBehaviour:
 
 
 @dataclass(slots=True)
-class _Written:
-    """A fate that a scenario has written down."""
+class _Scripted:
+    """How the next runs of an action go, as a scenario has scripted."""
 
     resource: ResourceId
     action: str
     node: NodeName | None
-    fate: Fate
+    run: AgentRun
     times: int
 
 
-class AgentFates:
-    """Decides how each run goes."""
+class AgentScript:
+    """Decides how each run of an agent goes: as a scenario has scripted, or drawn by the behaviour that is set."""
 
     def __init__(self, chance: random.Random) -> None:
         self.behaviour = AgentBehaviour()
         self._chance = chance
-        self._written: list[_Written] = []
+        self._scripted: list[_Scripted] = []
 
-    def write(self, resource: str, action: str, fate: Fate, *, node: str | None = None, times: int = 1_000_000) -> None:
+    def write(
+        self, resource: str, action: str, run: AgentRun, *, node: str | None = None, times: int = 1_000_000
+    ) -> None:
         """Say how the next `times` runs of an action go, on one node or on all."""
         where = None if node is None else NodeName(node)
-        self._written.insert(0, _Written(ResourceId(resource), action, where, fate, times))
+        self._scripted.insert(0, _Scripted(ResourceId(resource), action, where, run, times))
 
-    def strike(self, fate: Fate) -> None:
-        """Drop what was written down of one fate."""
-        self._written = [written for written in self._written if written.fate is not fate]
+    def remove(self, run: AgentRun) -> None:
+        """Drop what was scripted of one run: the next ones are drawn."""
+        self._scripted = [scripted for scripted in self._scripted if scripted.run is not run]
 
-    def forget(self) -> None:
-        """Drop everything that was written down."""
-        self._written.clear()
+    def clear(self) -> None:
+        """Drop everything that was scripted."""
+        self._scripted.clear()
 
-    def draw(self, node: NodeName, call: AgentCall) -> Fate:
+    def draw(self, node: NodeName, call: AgentCall) -> AgentRun:
         """Return how a run goes."""
-        for written in self._written:
-            is_meant = written.resource == call.resource and written.action == call.action
-            if is_meant and written.times > 0 and written.node in (None, node):
-                written.times -= 1
-                return written.fate
+        for scripted in self._scripted:
+            is_meant = scripted.resource == call.resource and scripted.action == call.action
+            if is_meant and scripted.times > 0 and scripted.node in (None, node):
+                scripted.times -= 1
+                return scripted.run
         return self._usual(call.action)
 
-    def _usual(self, action: str) -> Fate:
+    def _usual(self, action: str) -> AgentRun:
         behaviour, chance = self.behaviour, self._chance
         duration_ms = chance.randint(*behaviour.span_ms(action))
         percent = chance.randint(5, 95)
-        fate = Fate(duration_ms, effect_at_percent=percent)
+        run = AgentRun(duration_ms, effect_at_percent=percent)
         if action == "migrate_to":
-            fate = replace(fate, is_arrival_seen=chance.random() < 0.5)
+            run = replace(run, is_arrival_seen=chance.random() < 0.5)
         if behaviour.hang and chance.random() < behaviour.hang:
-            return replace(fate, hangs=True, has_effect=chance.random() < 0.5)
+            return replace(run, hangs=True, has_effect=chance.random() < 0.5)
         if behaviour.failure and chance.random() < behaviour.failure:
-            return replace(fate, exit_code=ExitCode.ERROR, has_effect=chance.random() < 0.5)
-        return fate
+            return replace(run, exit_code=ExitCode.ERROR, has_effect=chance.random() < 0.5)
+        return run
 
 
 @dataclass(slots=True, eq=False)
@@ -175,58 +177,58 @@ class _Running:
 class HostAgents:
     """All agents at work in one boot of a host."""
 
-    def __init__(self, world: World, truth: Truth, fates: AgentFates, node: NodeName, boot: Boot) -> None:
+    def __init__(self, world: World, truth: Truth, script: AgentScript, node: NodeName, boot: Boot) -> None:
         self._world = world
         self._truth = truth
-        self._fates = fates
+        self._script = script
         self.node = node
         self._boot = boot
 
     @property
     def can_reload(self) -> bool:
         """Whether agents take another pidfile over while their service runs."""
-        return self._fates.behaviour.reloads
+        return self._script.behaviour.reloads
 
     def begin(self, call: AgentCall, at_end: Callable[[ExecutionStatus, int], None]) -> None:
         """Execute an agent; `at_end(status, exit code)` is called in the host's boot when it ends."""
-        fate = self._fates.draw(self.node, call)
+        run = self._script.draw(self.node, call)
         deadline = after(self._boot.clock.now(), call.timeout_ms)
         running = _Running(call, deadline, at_end=at_end)
         self._boot.runtime[call.key] = running
         self._truth.agent_begins(self.node, call)
-        if self._fates.behaviour.units and call.action in (*JOBS, "monitor"):
-            self._begin_unit(running, fate)
+        if self._script.behaviour.units and call.action in (*JOBS, "monitor"):
+            self._begin_unit(running, run)
         else:
-            self._set_going(running, fate)
+            self._set_going(running, run)
 
-    def _begin_unit(self, running: _Running, fate: Fate) -> None:
+    def _begin_unit(self, running: _Running, run: AgentRun) -> None:
         """Do what an action does with a unit, when what is to be done before has been done."""
         call = running.call
         records = [each for each in self.records() if each.call.resource == call.resource]
         jobs = [each for each in records if each.is_job and not each.is_ended]
-        if jobs and call.action != "stop" and not (call.action == "monitor" and self._fates.behaviour.hasty_units):
-            again = self._boot.life.after(UNIT_LOOK_US, lambda: self._begin_unit(running, fate))
+        if jobs and call.action != "stop" and not (call.action == "monitor" and self._script.behaviour.hasty_units):
+            again = self._boot.life.after(UNIT_LOOK_US, lambda: self._begin_unit(running, run))
             running.events.append(again)
             return
         for job in jobs if call.action == "stop" else ():
             self._end(job, ExecutionStatus.ERROR, ExitCode.ERROR)
         running.is_job = call.action in JOBS
-        self._set_going(running, fate)
+        self._set_going(running, run)
 
-    def _set_going(self, running: _Running, fate: Fate) -> None:
+    def _set_going(self, running: _Running, run: AgentRun) -> None:
         call = running.call
         if call.action in MAKING:
             running.is_making = True
             self._truth.start_begins(self.node, _made(call), call.parameters.get(CALLED, ""))
         if call.action == "migrate_to":
-            self._set_out(running, fate)
+            self._set_out(running, run)
         life = self._boot.life
-        if fate.has_effect:
-            effect_us = fate.duration_ms * MS * fate.effect_at_percent // 100
+        if run.has_effect:
+            effect_us = run.duration_ms * MS * run.effect_at_percent // 100
             running.events.append(life.after(effect_us, lambda: self._take_effect(running)))
-        if not fate.hangs:
-            end_us = fate.duration_ms * MS
-            running.events.append(life.after(end_us, lambda: self._finish(running, fate)))
+        if not run.hangs:
+            end_us = run.duration_ms * MS
+            running.events.append(life.after(end_us, lambda: self._finish(running, run)))
 
     def kill(self, key: str, status: ExecutionStatus) -> None:
         """SIGKILL to its process group; a job continues, and is not waited for any more."""
@@ -247,13 +249,13 @@ class HostAgents:
         running.is_let_go |= running.is_job
         return running.is_job
 
-    def _set_out(self, running: _Running, fate: Fate) -> None:
+    def _set_out(self, running: _Running, run: AgentRun) -> None:
         """Begin to bring a service to another host, where that is up."""
         call = running.call
         target = _target(call)
         running.target_boot = self._truth.boot_of(target)
         if running.target_boot is not None and self._truth.is_active(self.node, call.resource):
-            self._truth.arrival_begins(target, call.resource, is_seen=fate.is_arrival_seen)
+            self._truth.arrival_begins(target, call.resource, is_seen=run.is_arrival_seen)
 
     def _hand_over(self, running: _Running) -> None:
         """Let the service continue on the other host, in the boot in which it has been brought there."""
@@ -301,10 +303,10 @@ class HostAgents:
         elif call.action == "stop":
             self._truth.service_ends(self.node, call.resource)
 
-    def _finish(self, running: _Running, fate: Fate) -> None:
+    def _finish(self, running: _Running, run: AgentRun) -> None:
         if running.call.action == "migrate_to" and not running.has_moved:
             self._truth.arrival_ends(_target(running.call), running.call.resource)
-        code = fate.exit_code if fate.exit_code is not None else self._natural_code(running)
+        code = run.exit_code if run.exit_code is not None else self._natural_code(running)
         self._end(running, ExecutionStatus.DONE, code)
 
     def _natural_code(self, running: _Running) -> int:

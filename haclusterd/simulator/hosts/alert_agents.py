@@ -25,7 +25,7 @@ class DeliveredAlert:
         return self.call.environment["CRM_alert_repeated"] == "true"
 
 
-class AlertFates:
+class AlertBehaviour:
     """How calls end, and how long they take; drawn one by one."""
 
     def __init__(self, chance: random.Random) -> None:
@@ -40,10 +40,10 @@ class AlertFates:
         """Return how a call ends."""
         if self.longest_ms == TAKES_MS and not self.failing and not self.hanging:
             return AlertCallResult(0, "", TAKES_MS)
-        fate = self._chance.random()
-        if fate < self.hanging:
+        drawn = self._chance.random()
+        if drawn < self.hanging:
             return AlertCallResult(None, "timeout", call.timeout_ms)
-        code = 1 if fate < self.hanging + self.failing else 0
+        code = 1 if drawn < self.hanging + self.failing else 0
         return AlertCallResult(code, "exit code 1" if code else "", self._chance.randint(1, self.longest_ms))
 
 
@@ -51,19 +51,19 @@ class SimulatedAlertAgents:
     """The `AlertAgents` of one daemon."""
 
     def __init__(
-        self, host: Host, boot: Boot, life: Life, fates: AlertFates, begins: Callable[[DeliveredAlert], None]
+        self, host: Host, boot: Boot, life: Life, behaviour: AlertBehaviour, begins: Callable[[DeliveredAlert], None]
     ) -> None:
         """`begins` is called with each call."""
         self._host = host
         self._boot = boot
         self._life = life
-        self._fates = fates
+        self._behaviour = behaviour
         self._begins = begins
 
     def call(self, call: AlertCall, done: Callable[[AlertCallResult], None]) -> None:
         """See `AlertAgents.call`."""
         self._begins(DeliveredAlert(self._host.name, call))
-        result = self._fates.draw(call)
+        result = self._behaviour.draw(call)
 
         def ended() -> None:
             self._life.after(0, lambda: done(result))

@@ -92,7 +92,7 @@ class DeviceTruth:
         self.behaviour = DeviceBehaviour()
         self.when_changed: list[Callable[[NodeName], None]] = []
         self.recovering: list[Recovering] = []
-        self.when_struck: list[Callable[[Recovering], None]] = []
+        self.when_hit: list[Callable[[Recovering], None]] = []
         """Called when a recovery hits its devices."""
         self._numbers = 1000
 
@@ -176,14 +176,14 @@ class DeviceTruth:
         span_us = chance.randint(*RECOVERY_US)
         helps = chance.random() < self.behaviour.helping_share
         is_done = chance.random() >= self.behaviour.failing_share
-        self._world.after(chance.randint(0, span_us), lambda: self._strike(made, helps=helps))
+        self._world.after(chance.randint(0, span_us), lambda: self._hit(made, helps=helps))
         self._world.after(span_us, lambda: self._recovered(made))
         return span_us, RecoveryAnswer(is_done, "simulated")
 
-    def _strike(self, recovering: Recovering, *, helps: bool) -> None:
+    def _hit(self, recovering: Recovering, *, helps: bool) -> None:
         if recovering not in self.recovering:
             return
-        for call in tuple(self.when_struck):
+        for call in tuple(self.when_hit):
             call(recovering)
         for name in recovering.devices:
             self._world.record(f"{recovering.node} device {name} is hit by a recovery")

@@ -60,10 +60,10 @@ class CachedFile:
             torn = self.stable[:size].ljust(size, b"\0")
             for start in range(self.dirty_from, size, PAGE_BYTES):
                 end = min(start + PAGE_BYTES, size)
-                fate = chance.random()
-                if fate < 0.5:
+                drawn = chance.random()
+                if drawn < 0.5:
                     torn[start:end] = self.content[start:end].ljust(end - start, b"\0")
-                elif fate < 0.75:
+                elif drawn < 0.75:
                     torn[start:end] = chance.randbytes(end - start)
             self.stable = torn
         self.dirty_from = None

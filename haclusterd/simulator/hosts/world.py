@@ -57,7 +57,7 @@ class World:
         self._heap: list[tuple[int, int, Event]] = []
         self._sequence = 0
         self._digest = hashlib.sha256()
-        self._story: list[str] = []
+        self._recorded: list[str] = []
 
     @property
     def now_ms(self) -> int:
@@ -84,18 +84,18 @@ class World:
         return event
 
     def record(self, line: str) -> None:
-        """Put a line into the story and its digest."""
+        """Add a line to the record of the run, and to its digest."""
         text = f"{self.now_us} {line}"
         self._digest.update(f"{text}\n".encode())
-        self._story.append(text)
+        self._recorded.append(text)
 
     def mark(self, line: str) -> None:
-        """Put a line into the digest only: what happens too often to be shown."""
+        """Add a line to the digest only: what happens too often to be shown."""
         self._digest.update(f"{self.now_us} {line}\n".encode())
 
-    def story(self, newest: int | None = None) -> list[str]:
+    def recorded(self, newest: int | None = None) -> list[str]:
         """Return the recorded lines, or the newest of them."""
-        return self._story if newest is None else self._story[-newest:]
+        return self._recorded if newest is None else self._recorded[-newest:]
 
     def trace(self) -> str:
         """Return the digest of everything recorded: equal runs have equal digests."""

@@ -62,14 +62,14 @@ class Judging(Daemon):
         return Response(request.id, int(item.exit_status), (shown_report(item),))
 
 
-def played(story: Callable[[str, int], Awaitable[None]]) -> None:
+def played(scenario: Callable[[str, int], Awaitable[None]]) -> None:
     """Play against an interface at a URL, and its port."""
 
     async def play() -> None:
         (port,) = free_ports("127.0.0.1", 1)
         close = await listen(ApiServer(Judging()), ApiSettings((("127.0.0.1", port),)), SharedListeners(None))
         try:
-            await story(f"http://127.0.0.1:{port}", port)
+            await scenario(f"http://127.0.0.1:{port}", port)
         finally:
             await close()
 
@@ -84,7 +84,7 @@ def head(token: str, length: int, more: str = "") -> bytes:
 
 
 def test_clients_without_a_token_that_counts_do_not_take_what_bodies_may_take() -> None:
-    async def story(url: str, port: int) -> None:
+    async def scenario(url: str, port: int) -> None:
         opened = []
         for length in (*[BODY_BYTES_MAX] * 4, BODIES_BYTES_MAX - 4 * BODY_BYTES_MAX):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -98,11 +98,11 @@ def test_clients_without_a_token_that_counts_do_not_take_what_bodies_may_take() 
         for writer in opened:
             writer.close()
 
-    played(story)
+    played(scenario)
 
 
 def test_a_compressed_body_is_refused_before_it_is_read() -> None:
-    async def story(_url: str, port: int) -> None:
+    async def scenario(_url: str, port: int) -> None:
         body = gzip.compress(b'{"text":"' + b"a" * (BODY_BYTES_MAX - 100))
         for coding in ("gzip", "deflate", "br"):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -110,11 +110,11 @@ def test_a_compressed_body_is_refused_before_it_is_read() -> None:
             assert (await asyncio.wait_for(reader.readline(), 10)).startswith(b"HTTP/1.1 415 ")
             writer.close()
 
-    played(story)
+    played(scenario)
 
 
 def test_the_description_that_nobody_reads_takes_no_room_of_answers() -> None:
-    async def story(url: str, port: int) -> None:
+    async def scenario(url: str, port: int) -> None:
         opened = []
         for _ in range(100):
             connection = socket.socket()
@@ -130,4 +130,4 @@ def test_the_description_that_nobody_reads_takes_no_room_of_answers() -> None:
         for connection in opened:
             connection.close()
 
-    played(story)
+    played(scenario)

@@ -415,7 +415,7 @@ def test_a_start_that_failed_is_not_watched(node: Node) -> None:
 # -- whatever happens -------------------------------------------------------------------------------------------------
 
 
-class _Story:
+class _RandomEvents:
     """One executor and its DC under random events, and the rules it must keep at each begin of an agent."""
 
     def __init__(self) -> None:
@@ -506,11 +506,11 @@ EVENTS = ("issue", "issue", "issue", "see", "see", "finish", "finish", "pass_tim
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(EVENTS), st.integers(0, 11)), max_size=60))
-def test_whatever_happens_the_rules_of_beginning_hold(story: list[tuple[str, int]]) -> None:
-    reported = _Story()
-    reported.step("see", 0)
-    for event, pick in story:
-        reported.step(event, pick)
+def test_whatever_happens_the_rules_of_beginning_hold(events: list[tuple[str, int]]) -> None:
+    executor = _RandomEvents()
+    executor.step("see", 0)
+    for event, pick in events:
+        executor.step(event, pick)
 
 
 def test_what_the_hands_did_not_execute_for_want_of_a_lease_is_answered_as_not_begun() -> None:

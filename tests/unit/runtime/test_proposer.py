@@ -214,10 +214,10 @@ def test_a_command_that_no_entry_can_hold_is_an_error() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["intend", "commit", "repeat", "leader", "full"]), st.integers(0, 200))))
-def test_every_intent_has_one_effect_however_often_its_entries_are_committed(story: list[tuple[str, int]]) -> None:
+def test_every_intent_has_one_effect_however_often_its_entries_are_committed(events: list[tuple[str, int]]) -> None:
     node = Node()
     intents = 0
-    for event, pick in story:
+    for event, pick in events:
         if event == "intend":
             intents += node.intend(f"k{intents}")
         elif event == "commit" and node.log.entries:

@@ -205,13 +205,13 @@ def test_an_entry_that_cannot_be_read_is_a_refusal() -> None:
 
 
 @given(st.lists(st.sampled_from(["lost", "lost again", "stale", "join", "fence", "apply", "remove"]), max_size=30))
-def test_a_node_is_echoed_exactly_when_no_loss_of_it_is_announced_or_in_force(story: list[str]) -> None:
+def test_a_node_is_echoed_exactly_when_no_loss_of_it_is_announced_or_in_force(events: list[str]) -> None:
     voter = Voter()
     wishes = {"lost": LOST, "lost again": LOST_AGAIN, "stale": STALE_LOST, "join": REJOIN}
     wishes["fence"] = commands.RequestFence(N2, SECOND, "admin")
     announced: list[bool] = []
     cib: Cib | None = None
-    for event in story:
+    for event in events:
         if event in wishes:
             voter.append(wishes[event])
             announced.append(event != "join")

@@ -1,4 +1,4 @@
-"""Shrinking leaves what is needed and nothing else; a campaign stops at a violation and tells its shortest story."""
+"""Shrinking leaves what is needed and nothing else; a campaign stops at a violation and shows its shortest run."""
 
 import re
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def run_seed(seed: int, only: Sequence[int] | None) -> Outcome:
         faults=tuple(f"{number}: at {number}00 ms n1 loses power" for number in begun),
         begun=begun,
         counts=(("lost", 1),),
-        story=("the newest event",),
+        recorded=("the newest event",),
     )
 
 

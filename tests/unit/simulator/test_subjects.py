@@ -31,4 +31,4 @@ def test_a_seed_dwells_on_nothing_that_cannot_be() -> None:
             assert not dwells_on.pairs
         elif mode is swarm.Mode.LIAR:
             assert dwells_on.pairs
-            assert {blow for blow, _ in dwells_on.pairs} <= {"kill the brain", "reload"}
+            assert {interruption for interruption, _ in dwells_on.pairs} <= {"kill the brain", "reload"}

@@ -1,6 +1,6 @@
-"""What entries say of services: up, down, unknown, why, and to which incident they belong: as stories.
+"""What entries say of services: up, down, unknown, why, and to which incident they belong: as scenarios.
 
-Each entry is a second after the one before. A story's steps are words; what it says of `db` is compared.
+Each entry is a second after the one before. A scenario's steps are words; what it says of `db` is compared.
 """
 
 import gzip
@@ -34,7 +34,7 @@ UP, DOWN, UNKNOWN = ServiceState
 LOG = Path(__file__).parents[3] / "upgrade" / "codec_3" / "log.jsonl.gz"
 
 
-class Story(Cluster):
+class Scenario(Cluster):
     """A cluster with a resource `db`, and what was said of it."""
 
     def __init__(self) -> None:
@@ -81,91 +81,91 @@ class Story(Cluster):
         return self.cib.status.availability.services[service]
 
 
-def _start(story: Story, node: str) -> None:
-    story.ask("start", node)
-    story.end("start", node)
+def _start(scenario: Scenario, node: str) -> None:
+    scenario.ask("start", node)
+    scenario.end("start", node)
 
 
-def _fail_start(story: Story, node: str) -> None:
-    story.ask("start", node)
-    story.end("start", node, ExitCode.ERROR)
+def _fail_start(scenario: Scenario, node: str) -> None:
+    scenario.ask("start", node)
+    scenario.end("start", node, ExitCode.ERROR)
 
 
-def _order_stop(story: Story, node: str) -> None:
-    story.ask("stop", node)
+def _order_stop(scenario: Scenario, node: str) -> None:
+    scenario.ask("stop", node)
 
 
-def _stop(story: Story, node: str) -> None:
-    story.ask("stop", node)
-    story.end("stop", node)
+def _stop(scenario: Scenario, node: str) -> None:
+    scenario.ask("stop", node)
+    scenario.end("stop", node)
 
 
-def _monitor(story: Story, node: str, code: str) -> None:
-    story.end("monitor", node, ExitCode[code])
+def _monitor(scenario: Scenario, node: str, code: str) -> None:
+    scenario.end("monitor", node, ExitCode[code])
 
 
-def _lose(story: Story, node: str, *ages: str) -> None:
-    status = story.status(NodeName(node))
+def _lose(scenario: Scenario, node: str, *ages: str) -> None:
+    status = scenario.status(NodeName(node))
     known = {N1: int(ages[0])} if ages else {}
-    story.must(commands.Lost(NodeName(node), status.incarnation, story.term, "silent", known))
+    scenario.must(commands.Lost(NodeName(node), status.incarnation, scenario.term, "silent", known))
 
 
-def _kill(story: Story, node: str) -> None:
-    story.must(commands.RequestFence(NodeName(node), story.status(NodeName(node)).incarnation, "root", "test"))
+def _kill(scenario: Scenario, node: str) -> None:
+    scenario.must(commands.RequestFence(NodeName(node), scenario.status(NodeName(node)).incarnation, "root", "test"))
 
 
-def _confirm(story: Story, node: str) -> None:
-    incarnation = story.status(NodeName(node)).incarnation
+def _confirm(scenario: Scenario, node: str) -> None:
+    incarnation = scenario.status(NodeName(node)).incarnation
     assert incarnation is not None
-    story.must(commands.Fenced(NodeName(node), incarnation, None, FenceOutcome.CONFIRMED, ""))
+    scenario.must(commands.Fenced(NodeName(node), incarnation, None, FenceOutcome.CONFIRMED, ""))
 
 
-def _join(story: Story, node: str, boot: str, token: str) -> None:
-    story.must(commands.Join(NodeName(node), life(node, int(boot), int(token))))
+def _join(scenario: Scenario, node: str, boot: str, token: str) -> None:
+    scenario.must(commands.Join(NodeName(node), life(node, int(boot), int(token))))
 
 
-def _leaving(story: Story, node: str) -> None:
-    incarnation = story.status(NodeName(node)).incarnation
+def _leaving(scenario: Scenario, node: str) -> None:
+    incarnation = scenario.status(NodeName(node)).incarnation
     assert incarnation is not None
-    story.must(commands.RequestLeave(NodeName(node), incarnation))
+    scenario.must(commands.RequestLeave(NodeName(node), incarnation))
 
 
-def _attribute(story: Story, node: str, name: str, value: str) -> None:
-    story.must(commands.SetTransientAttribute(NodeName(node), name, value, author="root", reason=""))
+def _attribute(scenario: Scenario, node: str, name: str, value: str) -> None:
+    scenario.must(commands.SetTransientAttribute(NodeName(node), name, value, author="root", reason=""))
 
 
-def _probe(story: Story, node: str, code: str) -> None:
-    story.calls += 1
-    status = story.status(NodeName(node))
+def _probe(scenario: Scenario, node: str, code: str) -> None:
+    scenario.calls += 1
+    status = scenario.status(NodeName(node))
     assert status.incarnation is not None
     probe = replace(
-        order(f"probe-{story.index}", ActionName.MONITOR, node=NodeName(node), incarnation=status.incarnation),
-        is_probe=True, dc_term=story.term,
+        order(f"probe-{scenario.index}", ActionName.MONITOR, node=NodeName(node), incarnation=status.incarnation),
+        is_probe=True, dc_term=scenario.term,
     )  # fmt: skip
-    story.must(commands.IssueOrders(story.term, (probe,)))
-    item = result(probe.key, "monitor", ExitCode[code], target=ExitCode[code], call_id=story.calls)
-    story.must(commands.RecordResults(NodeName(node), status.incarnation, (item,)))
+    scenario.must(commands.IssueOrders(scenario.term, (probe,)))
+    item = result(probe.key, "monitor", ExitCode[code], target=ExitCode[code], call_id=scenario.calls)
+    scenario.must(commands.RecordResults(NodeName(node), status.incarnation, (item,)))
 
 
-def _elect(story: Story, node: str) -> None:
-    story.term = Term(story.term + 1)
-    story.must(commands.DcElected(NodeName(node), life(node), story.term))
+def _elect(scenario: Scenario, node: str) -> None:
+    scenario.term = Term(scenario.term + 1)
+    scenario.must(commands.DcElected(NodeName(node), life(node), scenario.term))
 
 
-def _wait(story: Story, seconds: str) -> None:
-    story.index += int(seconds)
-    story.must(commands.ReadBarrier())
+def _wait(scenario: Scenario, seconds: str) -> None:
+    scenario.index += int(seconds)
+    scenario.must(commands.ReadBarrier())
 
 
-def _restart(story: Story) -> None:
-    story.must(commands.RestartResource(DB, 60_000, "root", ""))
+def _restart(scenario: Scenario) -> None:
+    scenario.must(commands.RestartResource(DB, 60_000, "root", ""))
 
 
-def _unknown(story: Story, node: str) -> None:
-    story.calls += 1
-    status = story.status(NodeName(node))
+def _unknown(scenario: Scenario, node: str) -> None:
+    scenario.calls += 1
+    status = scenario.status(NodeName(node))
     key = next(iter(status.orders))
-    story.must(record(result(key, "stop", ExitCode.UNKNOWN, kind=ResultKind.UNKNOWN, call_id=story.calls)))
+    scenario.must(record(result(key, "stop", ExitCode.UNKNOWN, kind=ResultKind.UNKNOWN, call_id=scenario.calls)))
 
 
 STEPS: Mapping[str, Callable[..., None]] = {
@@ -173,19 +173,19 @@ STEPS: Mapping[str, Callable[..., None]] = {
     "monitor-on": _monitor, "lost": _lose, "killed": _kill, "confirmed-dead": _confirm, "joins": _join,
     "leaving": _leaving, "attribute": _attribute, "probe-on": _probe, "elected": _elect, "seconds": _wait,
     "restart": _restart, "outcome-unknown-on": _unknown,
-    "meta": Story.set_meta, "property": Story.set_property,
+    "meta": Scenario.set_meta, "property": Scenario.set_property,
 }  # fmt: skip
 
 
-def story_of(*steps: str) -> Story:
-    story = Story()
+def scenario_of(*steps: str) -> Scenario:
+    scenario = Scenario()
     for each in steps:
-        story.take(each)
-    return story
+        scenario.take(each)
+    return scenario
 
 
-def said(story: Story) -> list[tuple[str, str]]:
-    return [(each.facts.state, each.facts.cause) for each in story.said]
+def said(scenario: Scenario) -> list[tuple[str, str]]:
+    return [(each.facts.state, each.facts.cause) for each in scenario.said]
 
 
 @pytest.mark.parametrize(
@@ -230,123 +230,124 @@ def said(story: Story) -> list[tuple[str, str]]:
     ],
 )  # fmt: skip
 def test_what_is_said_of_a_service(steps: str, expected: list[tuple[str, str]]) -> None:
-    story = story_of(*steps.split("; "))
-    assert said(story) == expected
-    assert story.account().state == expected[-1][0] if expected else not story.cib.status.availability.services
+    scenario = scenario_of(*steps.split("; "))
+    assert said(scenario) == expected
+    assert scenario.account().state == expected[-1][0] if expected else not scenario.cib.status.availability.services
 
 
 def test_a_lost_node_is_away_since_it_was_heard_last() -> None:
-    story = story_of("starts-on n2", "seconds 70", "lost n2 2500")
-    account = story.account()
-    assert account.outage == Outage(WallTime(1000 * story.index - 2500), Cause.NODE_LOST)
+    scenario = scenario_of("starts-on n2", "seconds 70", "lost n2 2500")
+    account = scenario.account()
+    assert account.outage == Outage(WallTime(1000 * scenario.index - 2500), Cause.NODE_LOST)
 
 
 def test_the_account_adds_up() -> None:
-    story = story_of("starts-on n2", "seconds 70", "lost n2 2500", "seconds 3", "confirmed-dead n2", "starts-on n3")
-    account = story.account()
+    steps = ("starts-on n2", "seconds 70", "lost n2 2500", "seconds 3", "confirmed-dead n2", "starts-on n3")
+    scenario = scenario_of(*steps)
+    account = scenario.account()
     assert account.sums.up_ms + account.sums.unplanned_ms == account.since - account.known_from
     assert (account.sums.unplanned, account.sums.planned, account.sums.planned_ms) == (1, 0, 0)
-    (spans,) = story.cib.status.availability.outages.values()
+    (spans,) = scenario.cib.status.availability.outages.values()
     assert (spans.count, spans.sum_ms) == (1, account.sums.unplanned_ms)
 
 
 def test_a_cluster_that_had_no_power_was_not_up_for_all_that_is_known() -> None:
-    story = story_of("starts-on n2", "seconds 70")
-    last_mark = story.cib.status.availability.seen_at
-    story.index += 3600
+    scenario = scenario_of("starts-on n2", "seconds 70")
+    last_mark = scenario.cib.status.availability.seen_at
+    scenario.index += 3600
     for each in ("elected n1", "joins n1 2 2", "joins n2 2 2", "starts-on n1"):
-        story.take(each)
-    assert said(story)[1:] == [("unknown", "no-quorum"), ("down", "no-quorum"), ("up", "")]
-    sums = story.account().sums
-    assert sums.up_ms == last_mark - story.account().known_from
+        scenario.take(each)
+    assert said(scenario)[1:] == [("unknown", "no-quorum"), ("down", "no-quorum"), ("up", "")]
+    sums = scenario.account().sums
+    assert sums.up_ms == last_mark - scenario.account().known_from
     assert sums.unknown_ms >= 3600_000
 
 
 def test_a_service_that_came_up_in_this_term_is_not_doubted_since_before_the_election() -> None:
-    story = story_of("elected n1", "starts-on n2")
-    up_since = story.account().since
-    story.take("joins n2 1 2")
-    assert story.account().sums.up_ms == 1000 * story.index - up_since
+    scenario = scenario_of("elected n1", "starts-on n2")
+    up_since = scenario.account().since
+    scenario.take("joins n2 1 2")
+    assert scenario.account().sums.up_ms == 1000 * scenario.index - up_since
 
 
 def test_a_clone_is_up_while_one_instance_runs() -> None:
-    story = Story()
-    story.configure(commands.PutResource(Clone(ResourceId("db-clone"), DB)))
+    scenario = Scenario()
+    scenario.configure(commands.PutResource(Clone(ResourceId("db-clone"), DB)))
     for each in ("starts-on n1", "starts-on n2", "lost n2 100", "is-to-stop-on n1"):
-        story.take(each)
-    assert said(story) == [("up", ""), ("down", "node-lost")]
+        scenario.take(each)
+    assert said(scenario) == [("up", ""), ("down", "node-lost")]
 
 
 def test_a_promoted_instance_is_a_service_of_its_own() -> None:
-    story = story_of("starts-on n2")
-    story.ask("promote", "n2")
-    story.end("promote", "n2")
-    story.ask("demote", "n2")
-    assert [(each.facts.role, each.facts.state) for each in story.said] == [
+    scenario = scenario_of("starts-on n2")
+    scenario.ask("promote", "n2")
+    scenario.end("promote", "n2")
+    scenario.ask("demote", "n2")
+    assert [(each.facts.role, each.facts.state) for each in scenario.said] == [
         ("", "up"), ("promoted", "up"), ("promoted", "down"),
     ]  # fmt: skip
-    assert story.account().state is UP
+    assert scenario.account().state is UP
 
 
 def test_what_is_deleted_is_forgotten_and_a_fence_device_is_no_service() -> None:
-    story = story_of("starts-on n2", "stops-on n2")
-    story.configure(commands.Delete("resource", DB))
-    assert story.cib.status.availability.services == {}
+    scenario = scenario_of("starts-on n2", "stops-on n2")
+    scenario.configure(commands.Delete("resource", DB))
+    assert scenario.cib.status.availability.services == {}
 
 
 def test_instances_with_numbers_are_one_service() -> None:
-    story = Story()
-    story.configure(
+    scenario = Scenario()
+    scenario.configure(
         commands.PutResource(Clone(ResourceId("c"), DB, meta=(AttributeSet("m", (("globally-unique", "true"),)),)))
     )
     for number, node in ((0, N2), (1, N3)):
         name = ResourceId(f"db:{number}")
-        story.must(issue(order(f"s{number}", node=node, resource=name)))
-        story.must(record(replace(result(f"s{number}"), resource=name), node))
-    assert said(story) == [("up", "")]
-    story.must(issue(order("t0", ActionName.STOP, node=N2, resource=ResourceId("db:0"))))
-    assert story.account().state is UP
-    story.must(issue(order("t1", ActionName.STOP, node=N3, resource=ResourceId("db:1"))))
-    assert story.account().state is DOWN
+        scenario.must(issue(order(f"s{number}", node=node, resource=name)))
+        scenario.must(record(replace(result(f"s{number}"), resource=name), node))
+    assert said(scenario) == [("up", "")]
+    scenario.must(issue(order("t0", ActionName.STOP, node=N2, resource=ResourceId("db:0"))))
+    assert scenario.account().state is UP
+    scenario.must(issue(order("t1", ActionName.STOP, node=N3, resource=ResourceId("db:1"))))
+    assert scenario.account().state is DOWN
 
 
 # -- incidents -------------------------------------------------------------------------------------------------------
 
 
-def incidents(story: Story, *steps: str) -> list[str]:
+def incidents(scenario: Scenario, *steps: str) -> list[str]:
     """Return the incident of each step: of its last change."""
     found = []
     for each in steps:
-        story.take(each)
-        incident = story.cib.status.availability.incident
-        found.append("" if incident is None or incident.newest_at != 1000 * story.index else incident.id)
+        scenario.take(each)
+        incident = scenario.cib.status.availability.incident
+        found.append("" if incident is None or incident.newest_at != 1000 * scenario.index else incident.id)
     return found
 
 
 def test_one_node_loss_with_its_fencing_and_recovery_is_one_incident() -> None:
-    story = story_of("starts-on n2", "seconds 70")
-    found = incidents(story, "lost n2 100", "confirmed-dead n2", "starts-on n3")
+    scenario = scenario_of("starts-on n2", "seconds 70")
+    found = incidents(scenario, "lost n2 100", "confirmed-dead n2", "starts-on n3")
     assert len(set(found)) == 1
     assert found[0].startswith("uuid-")
 
 
 def test_an_incident_ends_when_nothing_has_happened_for_long_and_nothing_is_under_way() -> None:
-    story = story_of("starts-on n2", "seconds 70")
+    scenario = scenario_of("starts-on n2", "seconds 70")
     quiet_s = INCIDENT_QUIET_MS // 1000
-    first, second = incidents(story, "monitor-on n2 ERROR", "is-to-stop-on n2")
-    story.index += quiet_s + 5
-    story.end("stop", "n2")  # Slow, and ordered: it goes on.
-    third = story.cib.status.availability.incident
+    first, second = incidents(scenario, "monitor-on n2 ERROR", "is-to-stop-on n2")
+    scenario.index += quiet_s + 5
+    scenario.end("stop", "n2")  # Slow, and ordered: it goes on.
+    third = scenario.cib.status.availability.incident
     assert third is not None
     assert first == second == third.id
-    story.index += quiet_s
-    (other,) = incidents(story, "lost n3 100")
+    scenario.index += quiet_s
+    (other,) = incidents(scenario, "lost n3 100")
     assert other != first
 
 
 def test_what_begins_no_incident_has_none() -> None:
-    story = story_of("starts-on n2", "seconds 70")
-    applied = story.must(commands.PublishLoad(N2, life(N2), 3))
+    scenario = scenario_of("starts-on n2", "seconds 70")
+    applied = scenario.must(commands.PublishLoad(N2, life(N2), 3))
     assert [each.incident for each in applied.changes] == [""]
 
 
@@ -376,15 +377,15 @@ def test_the_rows_of_a_recorded_log_say_what_the_accounts_say() -> None:
 
 
 def test_a_mistake_in_the_account_loses_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    story = story_of("starts-on n2")
+    scenario = scenario_of("starts-on n2")
 
     def raises(*_: object) -> object:
         raise KeyError("a mistake")
 
     monkeypatch.setattr(availability_module, "_touched", raises)
-    story.take("is-to-stop-on n2")
-    assert len(story.status(N2).orders) == 1
-    assert story.account().state is UP
+    scenario.take("is-to-stop-on n2")
+    assert len(scenario.status(N2).orders) == 1
+    assert scenario.account().state is UP
 
 
 @pytest.mark.parametrize(
@@ -396,28 +397,29 @@ def test_a_mistake_in_the_account_loses_nothing_else(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_who_has_to_leave_a_device_is_down_for_that(change: commands.Command, cause: Cause) -> None:
-    story = Story()
-    story.must(publish(device(A), node=N1))
-    start = replace(order("start", ActionName.START, node=N1, incarnation=life(N1)), devices=(A,), dc_term=story.term)
-    story.must(commands.IssueOrders(story.term, (start,)))
-    story.end("start", "n1")
-    story.must(change)
-    story.ask("stop", "n1")
-    assert (story.account().state, story.account().cause) == (DOWN, cause)
+    scenario = Scenario()
+    scenario.must(publish(device(A), node=N1))
+    start = order("start", ActionName.START, node=N1, incarnation=life(N1))
+    start = replace(start, devices=(A,), dc_term=scenario.term)
+    scenario.must(commands.IssueOrders(scenario.term, (start,)))
+    scenario.end("start", "n1")
+    scenario.must(change)
+    scenario.ask("stop", "n1")
+    assert (scenario.account().state, scenario.account().cause) == (DOWN, cause)
 
 
 def test_a_gang_whose_member_has_to_leave_a_device_is_down_for_that_if_another_member_stops_last() -> None:
-    story = Story()
-    story.configure(commands.PutResource(Clone(ResourceId("c"), DB)))
+    scenario = Scenario()
+    scenario.configure(commands.PutResource(Clone(ResourceId("c"), DB)))
     for node in (N1, N2):
-        story.must(publish(device(A), node=node))
+        scenario.must(publish(device(A), node=node))
         start = replace(
             order(f"start-{node}", ActionName.START, node=node, incarnation=life(node)), devices=(A,),
-            dc_term=story.term,
+            dc_term=scenario.term,
         )  # fmt: skip
-        story.must(commands.IssueOrders(story.term, (start,)))
-        story.end("start", node)
-    story.must(publish(device(A, DeviceState.DRAIN), node=N2))
-    story.ask("stop", "n2")
-    story.ask("stop", "n1")
-    assert (story.account().state, story.account().cause) == (DOWN, Cause.FAILURE)
+        scenario.must(commands.IssueOrders(scenario.term, (start,)))
+        scenario.end("start", node)
+    scenario.must(publish(device(A, DeviceState.DRAIN), node=N2))
+    scenario.ask("stop", "n2")
+    scenario.ask("stop", "n1")
+    assert (scenario.account().state, scenario.account().cause) == (DOWN, Cause.FAILURE)

@@ -13,7 +13,7 @@ from haclusterd.model.orders import Order
 from haclusterd.simulator.checks.checker import ViolationError
 from haclusterd.simulator.checks.checkers_of_orders import OneControllerPerTerm, OrdersFollowTheirTerm
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.hosts.agents import SERVICE, Fate
+from haclusterd.simulator.hosts.agents import SERVICE, AgentRun
 from haclusterd.simulator.hosts.truth import promoted
 from haclusterd.simulator.scenario import Cluster
 
@@ -48,7 +48,7 @@ def formed(*, is_grouped: bool = False) -> Cluster:
     cluster.configure(_grouped(edits) if is_grouped else edits)
     cluster.until_settled(60_000, "the clone settled")
     assert cluster.truth.active_nodes(promoted(PG)) == (N3,)
-    cluster.fates.write(PG, "promote", Fate(1000))
+    cluster.agent_script.write(PG, "promote", AgentRun(1000))
     for kind in (OneControllerPerTerm, OrdersFollowTheirTerm):
         cluster.checkers.leave_out(kind)
     return cluster
