@@ -4,6 +4,7 @@ Both get the same machines, agents, fence device, monitors and client; what diff
 """
 
 import sys
+import xml.etree.ElementTree as ET
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import ClassVar
@@ -16,6 +17,8 @@ NODES = 3
 AGENT = "ocf:lab:web"
 CLIENT_PERIOD_MS = 10
 SETTLED_S = 120.0
+WHILE_AWAY = (("vip", "stop"), ("vip", "start"), ("web", "start"))
+"""The agents' calls between the end of the service on one node and its beginning on another."""
 
 
 class Contender(ABC):
@@ -55,6 +58,22 @@ class Contender(ABC):
         """Clean up after a failure of the service."""
 
     @abstractmethod
+    def status(self) -> str:
+        """Return the CIB as XML."""
+
+    def agents_ms(self, source: str, target: str) -> int:
+        """Return how long the agents themselves ran while the service went from node to node, by the histories."""
+        nodes = {"stop": source, "start": target}
+        states = {str(each.get("uname")): each for each in ET.fromstring(self.status()).iter("node_state")}
+        return sum(
+            int(record.get("exec-time", "0"))
+            for resource, operation in WHILE_AWAY
+            for record in states[nodes[operation]].iterfind(
+                f".//lrm_resource[@id='{resource}']/lrm_rsc_op[@operation='{operation}']"
+            )
+        )
+
+    @abstractmethod
     def change_words(self, number: int) -> dict[str, tuple[str, ...]]:
         """Return, by the tool's name, the command that changes a property to a value made of this number."""
 
@@ -84,6 +103,10 @@ class Ours(Contender):
     def forget_failures(self) -> None:
         self.site.answer("resource.cleanup")
 
+    def status(self) -> str:
+        namespaces = next(each.namespaces for each in self.site.machines.values() if each.namespaces is not None)
+        return namespaces.run(sys.executable, str(REPOSITORY / "shims" / "cibadmin"), "--query")
+
     def change_words(self, number: int) -> dict[str, tuple[str, ...]]:
         crm = ("env", f"PYTHONPATH={REPOSITORY}", sys.executable, "-m", "haclusterd.entry_points.crm")
         return {"crm": (*crm, "configure", "property", f"cluster-recheck-interval={900 + number}s")}
@@ -112,6 +135,9 @@ class Pacemaker(Contender):
 
     def forget_failures(self) -> None:
         self.site.run("crm_resource", "--cleanup")
+
+    def status(self) -> str:
+        return self.site.run("cibadmin", "--query")
 
     def change_words(self, number: int) -> dict[str, tuple[str, ...]]:
         name, value = "cluster-recheck-interval", f"{900 + number}s"

@@ -31,6 +31,8 @@ class Scenario:
     """The fault comes at a random moment of this time."""
     by_dc: bool = False
     """Whether it is played on a holder that is the DC, and on one that is not, in turn."""
+    is_handed_over: bool = False
+    """Whether agents stop it on one node before they start it on another: their own time is a part of the outage."""
 
 
 @dataclass(slots=True)
@@ -41,6 +43,8 @@ class Trial:
     scenario: str
     is_dc: bool
     outage_ms: int = 0
+    agents_ms: int | None = None
+    """Of the outage, what the agents took; None: not asked."""
     problems: list[str] = field(default_factory=list)
     double_holders: list[str] = field(default_factory=list)
 
@@ -99,8 +103,8 @@ AT_DEFAULTS = (*_losses("", 0.35), Scenario("kill10", 0.05, _kill, _forget, spre
 AT_EQUAL_TOLERANCE = (
     *_losses("_tuned", 0.55),
     Scenario("kill1", 0.5, _kill, _forget),
-    Scenario("move", 0.7, _move, _end_move),
-    Scenario("standby", 0.7, _standby, _online),
+    Scenario("move", 0.7, _move, _end_move, is_handed_over=True),
+    Scenario("standby", 0.7, _standby, _online, is_handed_over=True),
 )
 """node-timeout 1 s against token 1000 ms and consensus 1200 ms; monitors every second."""
 
@@ -119,6 +123,8 @@ def play(contender: Contender, scenario: Scenario, *, on_dc: bool, chance: rando
         site.until("the client to notice", lambda: _has_missed(contender, since), WAIT_S_MAX)
         site.until("the service to answer again", site.client.is_served, WAIT_S_MAX)
         trial.outage_ms = site.client.outage(since).total_ms
+        if scenario.is_handed_over:
+            trial.agents_ms = contender.agents_ms(holder, site.holder())
     except NotAsExpectedError as finding:
         trial.problems.append(str(finding))
     scenario.end(contender, holder)

@@ -27,6 +27,15 @@ class Figures:
             and is_dc in (None, each.is_dc)
         ]  # fmt: skip
 
+    def managers_ms(self, contender: str, scenario: str) -> list[int]:
+        """Return what of each outage was not the agents' own time."""
+        return [
+            each.outage_ms - each.agents_ms
+            for each in self.trials
+            if (each.contender, each.scenario) == (contender, scenario) and not each.problems
+            and each.agents_ms is not None
+        ]  # fmt: skip
+
     @property
     def double_holders(self) -> int:
         return sum(1 for each in self.trials if each.double_holders)
@@ -69,6 +78,9 @@ def table(figures: Figures, scenarios: Sequence[Scenario]) -> str:
         for is_dc, word in ((True, "the DC"), (False, "another")) if scenario.by_dc and any(both) else ():
             parts = [figures.outages_ms(name, scenario.name, is_dc) for name in (Ours.name, Pacemaker.name)]
             lines.append(_row(f"  holder is {word} [{len(parts[0])}]", parts[0], parts[1], None))
+        shares = [figures.managers_ms(name, scenario.name) for name in (Ours.name, Pacemaker.name)]
+        if any(shares):
+            lines.append(_row("  without the agents' time", shares[0], shares[1], None))
     if figures.forms_ms:
         forms = [figures.forms_ms.get(name, []) for name in (Ours.name, Pacemaker.name)]
         lines.append(_row(f"form [{len(forms[0])}]", forms[0], forms[1], TARGETS["form"]))
@@ -97,6 +109,10 @@ def result(figures: Figures, scenarios: Sequence[Scenario]) -> str:
         each.name: ratio(figures.outages_ms(Ours.name, each.name), figures.outages_ms(Pacemaker.name, each.name))
         for each in scenarios
     }
+    for each in scenarios:
+        if each.is_handed_over:
+            shares = [figures.managers_ms(name, each.name) for name in (Ours.name, Pacemaker.name)]
+            found[f"{each.name}_without_agents"] = ratio(shares[0], shares[1])
     found["form"] = ratio(figures.forms_ms.get(Ours.name, []), figures.forms_ms.get(Pacemaker.name, []))
     if {Ours.name, Pacemaker.name} <= figures.costs.keys():
         ours, peer = figures.costs[Ours.name], figures.costs[Pacemaker.name]
