@@ -14,7 +14,7 @@ from haclusterd.cib.staging import digest_of
 from haclusterd.cib.verdict import Entry, Verdict, accept, refuse
 from haclusterd.model.cluster import Cib, StagedPart
 from haclusterd.model.records import replace
-from haclusterd.wire.shapes import CodecError
+from haclusterd.wire.schemas import CodecError
 
 STAGED_CHARACTERS_MAX: Final = 8 * 1024 * 1024
 """Maximum size of all parts together."""

@@ -1,7 +1,7 @@
 """Commands and the CIB as bytes, in the one canonical form: in the journal, in snapshots, between nodes.
 
 Equal values have equal bytes, on every node and in every process: compact JSON in UTF-8, in the order of
-`wire.shapes`. A document starts with its format number (how to read it) and its feature level (which fields and types
+`wire.schemas`. A document starts with its format number (how to read it) and its feature level (which fields and types
 it may hold). A node refuses any document that is newer than itself: skipping what it does not know would make nodes
 differ. A command is written at the lowest level that can express it, a CIB at the level that all members read
 (`cib.levels`).
@@ -26,7 +26,7 @@ from haclusterd.cib.tags import COMMANDS, REPLICATED
 from haclusterd.model.cluster import Cib, NodeStatus, Status
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.steps import Steps, outcome_of
-from haclusterd.wire.shapes import CodecError, FieldShape, Shape, write_fields
+from haclusterd.wire.schemas import CodecError, FieldSchema, Schema, write_fields
 
 __all__ = [
     "FEATURE_LEVEL",
@@ -53,7 +53,7 @@ _LINE_COSTS: Final = 512
 _PARTS_PER_STEP: Final = 64
 """Number of parts, of a few hundred bytes each, that are converted in one step."""
 
-_ENVELOPE = REPLICATED.shape_of(Envelope)
+_ENVELOPE = REPLICATED.schema_of(Envelope)
 _KINDS: Final[Mapping[bytes, type]] = {tag.encode(): kind for kind, tag in COMMANDS.items()}
 _TAG: Final = re.compile(
     rb'\{"format":\d+,"level":\d+,"envelope":\{"request":"(?:[^"\\]|\\.)*","proposer":"(?:[^"\\]|\\.)*","at":-?\d+,'
@@ -161,9 +161,9 @@ def digest(cib: Cib) -> str:
     return total.hexdigest()
 
 
-def _read(shape: Shape, document: object) -> object:
+def _read(schema: Schema, document: object) -> object:
     try:
-        return shape.read(document)
+        return schema.read(document)
     except RecursionError:
         raise CodecError("nested too deeply") from None
 
@@ -207,21 +207,21 @@ def _spread(address: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, .
         yield from _spread_field((*address, entry.name), entry, entry.get(value))
 
 
-def _spread_field(address: tuple[str, ...], entry: FieldShape, part: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _spread_field(address: tuple[str, ...], entry: FieldSchema, part: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
     if type(part) in SPREAD:
         yield from _spread(address, part)
     elif part == entry.default:
         return
     elif isinstance(part, Mapping):
-        assert entry.shape.entries is not None
-        key, shape = entry.shape.entries
+        assert entry.schema.entries is not None
+        key, schema = entry.schema.entries
         for name, item in part.items():
             if type(item) in SPREAD:
                 yield from _spread((*address, name), item)
             else:
-                yield (*address, key.write(name)), shape.write(item)
+                yield (*address, key.write(name)), schema.write(item)
     else:
-        items = entry.shape.write(part)
+        items = entry.schema.write(part)
         for start in range(0, len(items), _ITEMS_PER_LINE):
             yield address, items[start : start + _ITEMS_PER_LINE]
 

@@ -16,7 +16,7 @@ from typing import Final
 from haclusterd.cib.commands import ActivateStaged, ChangeConfiguration, Edit, StageChange
 from haclusterd.cib.tags import REPLICATED
 from haclusterd.model.steps import Steps, outcome_of
-from haclusterd.wire.shapes import CodecError
+from haclusterd.wire.schemas import CodecError
 
 PART_CHARACTERS: Final = 40_000
 """Size of one part: with everything around it, well below the store's limit of an entry."""
@@ -31,8 +31,8 @@ _EDIT_COSTS: Final = 1024
 """Overhead of an edit, as a number of characters that take as long."""
 _SPACES: Final = re.compile(r"[ \t\n\r]*")
 
-_EDITS = REPLICATED.shape_of(tuple[Edit, ...])
-_EDIT = REPLICATED.shape_of(Edit)
+_EDITS = REPLICATED.schema_of(tuple[Edit, ...])
+_EDIT = REPLICATED.schema_of(Edit)
 
 _decoder = json.JSONDecoder()
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from haclusterd.cib import commands
 from haclusterd.model import access, configuration, rules
-from haclusterd.wire.shapes import Shapes
+from haclusterd.wire.schemas import Schemas
 
 COMMANDS: Final[Mapping[type, str]] = {
     commands.FormCluster: "FormCluster",
@@ -98,5 +98,5 @@ PARTS: Final[Mapping[type, str]] = {
 }
 """Tags of the classes of a configuration."""
 
-REPLICATED: Final = Shapes(tags={**COMMANDS, **EDITS, **PARTS}, is_sparse=True)
-"""The shapes of everything that is replicated."""
+REPLICATED: Final = Schemas(tags={**COMMANDS, **EDITS, **PARTS}, is_sparse=True)
+"""The schemas of everything that is replicated."""

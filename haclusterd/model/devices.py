@@ -1,4 +1,4 @@
-"""Devices of nodes, which resources claim: GPUs first, others by the same shape (docs/design/0015-devices.md).
+"""Devices of nodes, which resources claim: GPUs first, others in the same way (docs/design/0015-devices.md).
 
 Three things are kept apart. What a node's watcher *sees* of a device (`Device`) comes and goes with its reports. What
 *persons* want of it (`DeviceHold`, acceptance) stays until they want something else. Who *claims* it (`DeviceClaim`)

@@ -141,7 +141,7 @@ class ProofState(StrEnum):
     """How far it is known that a device can fence a node."""
 
     UNTESTED = "untested"
-    """A shape of the record only: what was never tried has no proof."""
+    """Shown of a device without a record; no record has it."""
     TESTED = "tested"
     FAILING = "failing"
     LIED = "lied"

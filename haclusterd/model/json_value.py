@@ -1,4 +1,4 @@
-"""What may be said in JSON: the shape of everything that leaves for a person, a program or a socket.
+"""What may be said in JSON: the form of everything that leaves for a person, a program or a socket.
 
 No floats: a number is an integer in a named unit.
 """

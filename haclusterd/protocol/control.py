@@ -5,7 +5,7 @@ the daemon answers any number of `Progress` and then one `Response`, all with th
 
 Invariant: decoding is total: whatever bytes come, the answer is a value or a `Malformed`.
 
-It is written by hand, and not by `wire.shapes`: every call of `crm` waits for what it imports.
+It is written by hand, and not by `wire.schemas`: every call of `crm` waits for what it imports.
 """
 
 import json

@@ -10,7 +10,7 @@ import zlib
 from typing import Final
 
 from haclusterd.model.records import dataclass
-from haclusterd.wire.shapes import Shapes, whole_number
+from haclusterd.wire.schemas import Schemas, whole_number
 
 KIND: Final = b"\x02"
 SINCE_LEVEL: Final = 3
@@ -38,7 +38,7 @@ class DcBulletin:
     """The running one: its number, actions done, all actions."""
 
 
-_SHAPE: Final = Shapes(special={int: whole_number()}, is_positional=True).shape_of(DcBulletin)
+_SCHEMA: Final = Schemas(special={int: whole_number()}, is_positional=True).schema_of(DcBulletin)
 
 
 def shortened(bulletin: DcBulletin) -> DcBulletin:
@@ -57,7 +57,7 @@ def _cut(text: str, most: int) -> str:
 
 def encode(bulletin: DcBulletin) -> bytes:
     """Return the bytes of a bulletin, shortened where it is too long."""
-    document = _SHAPE.write(shortened(bulletin))
+    document = _SCHEMA.write(shortened(bulletin))
     return KIND + zlib.compress(json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode(), 1)
 
 
@@ -70,7 +70,7 @@ def decode(data: bytes) -> DcBulletin:
         text = unpacking.decompress(data[1:], UNPACKED_BYTES_MAX)
         if not unpacking.eof or unpacking.unused_data:
             raise BulletinRefusedError("too large, or cut off")
-        bulletin: DcBulletin = _SHAPE.read(json.loads(text))
+        bulletin: DcBulletin = _SCHEMA.read(json.loads(text))
     except BulletinRefusedError:
         raise
     except (zlib.error, ValueError, RecursionError) as error:

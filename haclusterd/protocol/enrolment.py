@@ -24,7 +24,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import dataclass
 from haclusterd.wire.framing import framed
-from haclusterd.wire.shapes import NODE, CodecError, Shape, Shapes, text_that, whole_number
+from haclusterd.wire.schemas import NODE, CodecError, Schema, Schemas, text_that, whole_number
 
 VERSION: Final = 1
 FRAME_BYTES_MAX: Final = 256 * 1024
@@ -64,7 +64,7 @@ def _text_read(text: str) -> str:
 
 
 _LIMITED: Final = text_that(_text_read)
-_ADDRESSES: Final = Shapes(special={tuple[str, int]: text_that(read_address, address_text)}).shape_of(Addresses)
+_ADDRESSES: Final = Schemas(special={tuple[str, int]: text_that(read_address, address_text)}).schema_of(Addresses)
 
 
 def _read_addresses(value: object) -> Addresses:
@@ -74,13 +74,13 @@ def _read_addresses(value: object) -> Addresses:
     return addresses
 
 
-_MESSAGES: Final = Shapes(
+_MESSAGES: Final = Schemas(
     special={
         NodeName: NODE,
         str: _LIMITED,
         int: whole_number(0, 2**53),
         bytes: text_that(lambda text: bytes.fromhex(_text_read(text)), bytes.hex),
-        Addresses: Shape(_read_addresses, _ADDRESSES.write),
+        Addresses: Schema(_read_addresses, _ADDRESSES.write),
     },
     names={
         (Hello, "feature_level"): "level",

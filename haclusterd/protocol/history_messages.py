@@ -15,7 +15,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.records import dataclass
 from haclusterd.model.remembered import HistoryRow, HistorySummary, KeptVersion
-from haclusterd.wire.shapes import BASE64, CodecError, Shape, Shapes, text_that, whole_number
+from haclusterd.wire.schemas import BASE64, CodecError, Schema, Schemas, text_that, whole_number
 
 VERSION: Final = b"\x01"
 UNPACKED_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -115,7 +115,7 @@ def _read_digest(text: str) -> str:
 
 _DIGEST: Final = text_that(_read_digest)
 _NUMBER: Final = whole_number()
-_ROWS: Final = Shapes(special={int: _NUMBER}).shape_of(
+_ROWS: Final = Schemas(special={int: _NUMBER}).schema_of(
     tuple[tuple[WallTime, str, NodeName | None, ResourceId | None, str, str], ...]
 )
 """Of a log entry: everything but the entry's index and the row's number, which is its place."""
@@ -133,11 +133,11 @@ def _write_entry(entry: KeptEntry) -> list[Any]:
     return [entry.index, entry.before, _ROWS.write(rows)]
 
 
-_SHAPES: Final = Shapes(
+_SCHEMAS: Final = Schemas(
     special={
         int: _NUMBER,
         bytes: BASE64,
-        KeptEntry: Shape(_read_entry, _write_entry),
+        KeptEntry: Schema(_read_entry, _write_entry),
         (KeptVersion, "digest"): _DIGEST,
     },
     is_positional=True,
@@ -151,14 +151,14 @@ _KINDS: Final[Mapping[str, type[HistoryMessage]]] = {
     "TellSummary": TellSummary,
 }
 """By their tags, which are part of the format."""
-_LETTERS: Final = {tag: _SHAPES.shape_of(kind) for tag, kind in _KINDS.items()}
+_MESSAGES: Final = {tag: _SCHEMAS.schema_of(kind) for tag, kind in _KINDS.items()}
 _TAGS: Final = {kind: tag for tag, kind in _KINDS.items()}
 
 
 def encode(message: HistoryMessage) -> bytes:
     """Return the bytes of a message."""
     tag = _TAGS[type(message)]
-    document = [tag, *_flat(message, _LETTERS[tag].write(message))]
+    document = [tag, *_flat(message, _MESSAGES[tag].write(message))]
     return VERSION + zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 1)
 
 
@@ -192,8 +192,8 @@ def _read(document: Any) -> HistoryMessage:
     if type(document) is not list or not document or type(document[0]) is not str:
         raise MessageRefusedError("no message")
     tag, *written = document
-    shape = _LETTERS.get(tag)
-    if shape is None:
+    schema = _MESSAGES.get(tag)
+    if schema is None:
         raise MessageRefusedError(f"no message is called {tag!r:.40}")
-    message: HistoryMessage = shape.read([written[0], written[1:]] if tag == "TellSummary" and written else written)
+    message: HistoryMessage = schema.read([written[0], written[1:]] if tag == "TellSummary" and written else written)
     return message

@@ -3,7 +3,7 @@
 A message is a frame (`wire.framing`) of JSON, an object with `version` and `type`. Keys travel as
 hexadecimal text; the socket is the user's own (mode 0600, peer credentials checked), so they are not hidden further.
 
-Invariant: nothing from the socket is believed before its shape is checked; decoding is total. An unknown version is
+Invariant: nothing from the socket is believed before its schema is checked; decoding is total. An unknown version is
 refused in words that a person can act on.
 """
 
@@ -16,7 +16,7 @@ from haclusterd.model.records import dataclass
 from haclusterd.model.watchdog import Watchdog, WatchdogSettings
 from haclusterd.protocol.heartbeat import MAXIMUM_BOOT_ID_SIZE, MAXIMUM_NODES, MINIMUM_KEY_SIZE
 from haclusterd.wire.framing import framed
-from haclusterd.wire.shapes import NODE, Shapes, text_that, whole_number
+from haclusterd.wire.schemas import NODE, Schemas, text_that, whole_number
 
 RUNTIME_MODE = 0o751
 """Of the directory of a node's sockets, as in systemd/haclusterd.tmpfiles: entered by everybody, listed by nobody."""
@@ -54,13 +54,13 @@ def _read_key(text: str) -> bytes:
 
 _NUMBER: Final = whole_number(0, 2**63)
 _POSITIVE: Final = whole_number(1, 2**63)
-_MESSAGES: Final = Shapes(
+_MESSAGES: Final = Schemas(
     special={
         NodeName: NODE,
         Incarnation: text_that(_read_incarnation),
         bytes: text_that(_read_key, bytes.hex),
         int: _NUMBER,
-        tuple[str, int]: Shapes(special={int: whole_number(1, 65535)}).shape_of(tuple[str, int]),
+        tuple[str, int]: Schemas(special={int: whole_number(1, 65535)}).schema_of(tuple[str, int]),
         (PacerSettings, "node_timeout_ms"): whole_number(MINIMUM_NODE_TIMEOUT_MS, 2**63),
         (PacerSettings, "brain_timeout_ms"): _POSITIVE,
         (WatchdogSettings, "timeout_ms"): _POSITIVE,

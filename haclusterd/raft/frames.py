@@ -1,4 +1,4 @@
-"""Raft messages as bytes: msgpack arrays of a fixed shape per type, with limits.
+"""Raft messages as bytes: msgpack arrays of fixed fields per type, with limits.
 
 Invariant: `decode_frame` returns a message of a listed type whose every field has its type and range, or None; it never
 raises and never builds anything but numbers, booleans, bytes and lists of these. A message is a dict, as in the
@@ -70,7 +70,7 @@ def _is_entry(value: object) -> bool:
 
 _Check = Callable[[object], bool]
 
-_SHAPES: Mapping[str, tuple[tuple[str, _Check], ...]] = {
+_FIELDS: Mapping[str, tuple[tuple[str, _Check], ...]] = {
     "request_vote": (("term", _is_number), ("last_log_index", _is_number), ("last_log_term", _is_number)),
     "response_vote": (("term", _is_number),),
     # Would you vote for me in this term, which is one above mine? (Raft thesis §9.6)
@@ -108,16 +108,16 @@ _SHAPES: Mapping[str, tuple[tuple[str, _Check], ...]] = {
     # that the sender leads, with the newest entry that the receiver acknowledged in it.
     "recall": (("term", _is_number), ("index", _is_number), ("led_term", _is_number), ("led_index", _is_number)),
 }
-_TYPES = tuple(_SHAPES)
+_TYPES = tuple(_FIELDS)
 _NUMBERS = {kind: number for number, kind in enumerate(_TYPES)}
 _FIRST_BUFFER_BYTES = 4096
 """Initial buffer size: most messages fit, and the packer enlarges its buffer for the others."""
 
 
 def encode_frame(message: Message) -> bytes:
-    """Return the bytes of a message; an unknown shape is a programmer's error."""
+    """Return the bytes of a message; an unknown type is a programmer's error."""
     kind = message["type"]
-    fields = [message[name] for name, _ in _SHAPES[kind]]
+    fields = [message[name] for name, _ in _FIELDS[kind]]
     frame: bytes = msgpack.Packer(buf_size=_FIRST_BUFFER_BYTES).pack([_NUMBERS[kind], *fields])
     assert len(frame) <= MAX_FRAME_BYTES
     return frame
@@ -134,11 +134,11 @@ def decode_frame(frame: bytes) -> Message | None:
     if type(row) is not list or not row or type(row[0]) is not int or not 0 <= row[0] < len(_TYPES):
         return None
     kind = _TYPES[row[0]]
-    shape = _SHAPES[kind]
-    if len(row) != len(shape) + 1:
+    expected = _FIELDS[kind]
+    if len(row) != len(expected) + 1:
         return None
     message: Message = {"type": kind}
-    for (name, check), value in zip(shape, row[1:], strict=True):
+    for (name, check), value in zip(expected, row[1:], strict=True):
         if not check(value):
             return None
         message[name] = value

@@ -62,7 +62,7 @@ class NotReachedError(ViolationError):
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class Setup:
     """How a cluster is built."""
 
     nodes: int = 3
@@ -99,12 +99,12 @@ def successor_of(cib: Cib) -> Cib:
 class Cluster(ClusterFacts):
     """A simulated cluster with every checker looking on."""
 
-    def __init__(self, seed: int = 1, shape: Shape = Shape(), rules: SafetyRules = ALL_RULES) -> None:
-        names = tuple(NodeName(f"n{number + 1}") for number in range(shape.nodes))
-        timing = derive(shape.node_timeout_ms, shape.brain_timeout_ms)
-        super().__init__(World(seed), names, timing, links=shape.links, rules=rules)
-        self.shape = shape
-        self.witnesses = names[shape.nodes - shape.witnesses :]
+    def __init__(self, seed: int = 1, setup: Setup = Setup(), rules: SafetyRules = ALL_RULES) -> None:
+        names = tuple(NodeName(f"n{number + 1}") for number in range(setup.nodes))
+        timing = derive(setup.node_timeout_ms, setup.brain_timeout_ms)
+        super().__init__(World(seed), names, timing, links=setup.links, rules=rules)
+        self.setup = setup
+        self.witnesses = names[setup.nodes - setup.witnesses :]
         self.datagrams = Datagrams(self.network)
         self.streams = Streams(self.network, silence_ms=4 * self.timing.election_min_ms)
         self.usual_behaviour = AgentBehaviour()
@@ -113,7 +113,7 @@ class Cluster(ClusterFacts):
         """The version of the configuration before anybody changes what the seed began with."""
         drifts = self.world.chance("drift")
         for name in names:
-            self.hosts[name] = Host(self.world, self.truth, name, drift_ppm=shape.drift(drifts))
+            self.hosts[name] = Host(self.world, self.truth, name, drift_ppm=setup.drift(drifts))
         self.switch = PowerSwitch(self.world, self.hosts)
         self.truth.show_to(self.checkers)
         self.coverage = Coverage(self, log := self.checkers.log)
@@ -147,9 +147,9 @@ class Cluster(ClusterFacts):
             may_crash=self._may_crash,
             coverage=self.coverage,
             installs=self._installs,
-            snapshot_every=shape.snapshot_every,
-            actions_max=shape.actions_max,
-            watchdog_ms=shape.watchdog_ms,
+            snapshot_every=setup.snapshot_every,
+            actions_max=setup.actions_max,
+            watchdog_ms=setup.watchdog_ms,
             feature_levels=self.feature_levels,
         )
         for host in self.hosts.values():
@@ -184,9 +184,9 @@ class Cluster(ClusterFacts):
         self._read_from = configuration
         node_timeout_ms = ClusterProperties(configuration).duration_ms("node-timeout")
         if node_timeout_ms > self.slowest.node_timeout_ms:
-            self.slowest = derive(node_timeout_ms, self.shape.brain_timeout_ms)
+            self.slowest = derive(node_timeout_ms, self.setup.brain_timeout_ms)
         if node_timeout_ms < self.fastest.node_timeout_ms:
-            self.fastest = derive(node_timeout_ms, self.shape.brain_timeout_ms)
+            self.fastest = derive(node_timeout_ms, self.setup.brain_timeout_ms)
 
     @property
     def alerts(self) -> list[DeliveredAlert]:
@@ -196,7 +196,7 @@ class Cluster(ClusterFacts):
     def add_host(self) -> NodeName:
         """Bring a machine that knows who the members are, and is none itself yet; return its name."""
         name = NodeName(f"n{len(self.hosts) + 1}")
-        drift_ppm = self.shape.drift(self.world.chance(f"drift/{name}"))
+        drift_ppm = self.setup.drift(self.world.chance(f"drift/{name}"))
         self.hosts[name] = host = Host(self.world, self.truth, name, drift_ppm=drift_ppm)
         known = tuple(self.cib.members.values())
         self._equip(host, replace(self._surroundings, members=(*known, self.member_of(name))))
@@ -205,7 +205,7 @@ class Cluster(ClusterFacts):
 
     def add_copy(self, node: NodeName, machine: NodeName) -> Host:
         """Bring a machine whose daemon says that it is `node`, at another address; it has no power yet."""
-        drift_ppm = self.shape.drift(self.world.chance(f"drift/{machine}"))
+        drift_ppm = self.setup.drift(self.world.chance(f"drift/{machine}"))
         copy = Host(self.world, self.truth, machine, drift_ppm=drift_ppm, node=node)
         self.hosts[machine] = copy
         self._equip(copy, replace(self._surroundings, members=tuple(self.cib.members.values())))
@@ -237,7 +237,7 @@ class Cluster(ClusterFacts):
 
     def _addresses_of(self, node: str) -> tuple[tuple[str, int], ...]:
         """Return an address on each network."""
-        return tuple((f"10.0.{link}.{node.removeprefix('n')}", 5405) for link in range(self.shape.links))
+        return tuple((f"10.0.{link}.{node.removeprefix('n')}", 5405) for link in range(self.setup.links))
 
     def begin_again(self, nodes: Sequence[str], state: Cib, term: Term) -> None:
         """Make another cluster of these nodes, whose daemons are stopped; all other machines must be off for good.
@@ -284,11 +284,11 @@ class Cluster(ClusterFacts):
         self.names = tuple(name for name in self.names if name != node)
 
     def _equip(self, host: Host, around: Surroundings) -> None:
-        host.watchdog_timeout_ms = self.shape.watchdog_ms
-        if self.shape.watchdog_ms:
+        host.watchdog_timeout_ms = self.setup.watchdog_ms
+        if self.setup.watchdog_ms:
             crystals = self.world.chance(f"watchdog/{host.name}")
-            host.watchdog_drift_ppm = self.shape.drift(crystals)
-            host.watchdog_reset_ms = crystals.randint(*self.shape.watchdog_reset_ms)
+            host.watchdog_drift_ppm = self.setup.drift(crystals)
+            host.watchdog_reset_ms = crystals.randint(*self.setup.watchdog_reset_ms)
         create_identity(host.disk.files(Life(self.world, "setup")), around.cluster_uuid, host.name)
         self._install(host, around)
 
@@ -349,8 +349,8 @@ class Cluster(ClusterFacts):
         names = list(self.names)
         usual = configurations.usual(
             names,
-            node_timeout=f"{self.shape.node_timeout_ms}ms",
-            brain_timeout=f"{self.shape.brain_timeout_ms}ms",
+            node_timeout=f"{self.setup.node_timeout_ms}ms",
+            brain_timeout=f"{self.setup.brain_timeout_ms}ms",
         )
         self.configure(usual if edits is None else edits)
         self.until(self.is_settled, FORMING_MS, "everything started")

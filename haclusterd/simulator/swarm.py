@@ -43,7 +43,7 @@ from haclusterd.simulator.faults.base import PACES_MS, Fault, FaultRun, Kind, dr
 from haclusterd.simulator.forgetting import Forgetting
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.world import MS
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 from haclusterd.simulator.subjects import NO_EMPHASIS, Emphasis, Subject, emphasis_of
 from haclusterd.simulator.writing_agents import WritingAgents
 
@@ -242,14 +242,14 @@ def is_long(seed: int) -> bool:
     return seed % LONG_EVERY == 0 and mode_of(seed) is Mode.SWITCH
 
 
-def shape_of(seed: int) -> Shape:
+def setup_of(seed: int) -> Setup:
     """Return how a seed's cluster is built."""
     mode = mode_of(seed)
     chance = random.Random(f"shape/{seed}")
     is_edge, dwells_on = mode is Mode.EDGE, emphasis(seed)
     links = chance.choice(LINKS)
     sends_snapshots = mode is Mode.MEMBERS or dwells_on.meets(Activity.SNAPSHOT)
-    return Shape(
+    return Setup(
         links=links if dwells_on.subject is Subject.LINKS else 1,
         nodes=chance.choice((3, 3, 3, 5)),
         node_timeout_ms=chance.choice((1000, 2000, 2000)),
@@ -298,7 +298,7 @@ def run(
     whole_record: bool = False,
 ) -> Outcome:
     """Run one seed, with all of its faults or `only` with those of these numbers."""
-    cluster = Cluster(seed, shape_of(seed), rules)
+    cluster = Cluster(seed, setup_of(seed), rules)
     if mode_of(seed) is Mode.DEVICES:
         drawn_configurations.equip(cluster.world.chance("equipment"), cluster.truth.devices, cluster.names)
     plan = [fault for fault in plan_of(cluster, safety_ms) if only is None or fault.number in only]
@@ -382,9 +382,9 @@ def _counts(cluster: Cluster, tally: Tally, faults: int) -> tuple[tuple[str, int
         ("held_back_feeds", held_back),
         ("seeds_with_fencing", int(bool(log.fenced))),
         ("seeds_with_lying_devices", int(cluster.switch.lies > 0)),
-        ("seeds_with_watchdogs", int(cluster.shape.watchdog_ms > 0)),
+        ("seeds_with_watchdogs", int(cluster.setup.watchdog_ms > 0)),
         ("seeds_with_held_back_feeds", int(held_back > 0)),
-        ("seeds_with_several_networks", int(cluster.shape.links > 1)),
+        ("seeds_with_several_networks", int(cluster.setup.links > 1)),
         ("seeds_at_the_edge", int(mode_of(cluster.world.seed) is Mode.EDGE)),
         ("claims", sum(cluster.coverage.counts["claim", how] for how in CLAIMS[:2])),
         ("releases", cluster.coverage.counts["change", ChangeKind.DEVICES_RELEASED.value]),
@@ -427,12 +427,12 @@ def _act(cluster: Cluster, faults: FaultRun[Cluster], seed: int, safety_ms: int)
 
 def _begin(cluster: Cluster, seed: int) -> None:
     """Form the cluster with what the seed begins with."""
-    shape, chance = cluster.shape, cluster.world.chance("beginning")
-    has_switch, is_at_edge = shape.watchdog_ms == 0, mode_of(seed) is Mode.EDGE
+    setup, chance = cluster.setup, cluster.world.chance("beginning")
+    has_switch, is_at_edge = setup.watchdog_ms == 0, mode_of(seed) is Mode.EDGE
     drawn = {} if is_at_edge else drawn_configurations.properties(chance, has_switch=has_switch)
     if mode_of(seed) is Mode.DEVICES:
         drawn |= drawn_configurations.recovering(cluster.world.chance("recoveries"))
-    timeouts = {"node_timeout": f"{shape.node_timeout_ms}ms", "brain_timeout": f"{shape.brain_timeout_ms}ms"}
+    timeouts = {"node_timeout": f"{setup.node_timeout_ms}ms", "brain_timeout": f"{setup.brain_timeout_ms}ms"}
     usual = configurations.usual if has_switch else configurations.watched
     cluster.form(usual(cluster.names, **timeouts, **drawn))
     has_all, dwells_on = mode_of(seed) is Mode.MOMENTS, emphasis(seed)

@@ -36,7 +36,7 @@ from haclusterd.protocol.enrolment_token import Token, TokenUnreadableError, rea
 from haclusterd.raft import frames as raft_frames
 from haclusterd.raft.journal import FIRST_INDEX, NO_OPERATION, JournalContent, decode_journal, encode_journal
 from haclusterd.raft.snapshot import Snapshot, decode_snapshot, encode_snapshot
-from haclusterd.wire.shapes import CodecError
+from haclusterd.wire.schemas import CodecError
 from tests.administered_clusters import CONFIGURATION, running
 from tests.pacer_messages import MESSAGES as PACER_MESSAGES
 from tests.pacer_messages import payload_of

@@ -113,10 +113,10 @@ def _outcome_of(read: Callable[[], object]) -> tuple[str, object]:
 @settings(_relaxed, max_examples=examples(100))
 @given(cib=values_of(Cib), data=st.data())
 def test_a_cib_that_is_read_in_steps_is_the_one_that_is_read_whole(cib: Cib, data: st.DataObject) -> None:
-    document = REPLICATED.shape_of(Cib).write(cib)
+    document = REPLICATED.schema_of(Cib).write(cib)
     if data.draw(st.booleans()):
         document = _other_json(document, data.draw)
-    whole = _outcome_of(lambda: REPLICATED.shape_of(Cib).read(document))
+    whole = _outcome_of(lambda: REPLICATED.schema_of(Cib).read(document))
     copy = json.loads(json.dumps(document))
     assert _outcome_of(lambda: outcome_of(REPLICATED.read_in_steps(Cib, copy, SPREAD))) == whole
 
@@ -124,14 +124,14 @@ def test_a_cib_that_is_read_in_steps_is_the_one_that_is_read_whole(cib: Cib, dat
 def _read_at_once(text: str) -> object:
     """Read a staged change as one array: what the steps must agree with."""
     packed = base64.b64decode(text, validate=True)
-    return REPLICATED.shape_of(tuple[commands.Edit, ...]).read(json.loads(zlib.decompress(packed)))
+    return REPLICATED.schema_of(tuple[commands.Edit, ...]).read(json.loads(zlib.decompress(packed)))
 
 
 @settings(_relaxed, max_examples=examples(100))
 @given(data=st.data())
 def test_a_staged_change_that_is_read_in_steps_is_the_one_that_is_read_whole(data: st.DataObject) -> None:
     edits = data.draw(st.lists(values_of(commands.Edit), max_size=5).map(tuple))
-    document = REPLICATED.shape_of(tuple[commands.Edit, ...]).write(edits)
+    document = REPLICATED.schema_of(tuple[commands.Edit, ...]).write(edits)
     if data.draw(st.booleans()):
         document = _other_json(document, data.draw)
     spelled = json.dumps(document, separators=data.draw(st.sampled_from([(",", ":"), (" ,\n ", "\t:\r")])))

@@ -8,14 +8,14 @@ from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.simulator.checks.checkers_of_orders import OneControllerPerTerm
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.devices import DeviceBehaviour
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 
 SOON_MS = 20_000
 
 
 def formed(rules: SafetyRules = ALL_RULES, *, devices: int = 1, nodes: int = 3, equipped: int = 1) -> Cluster:
     """Return a cluster whose first nodes have devices, one of which llm holds."""
-    cluster = Cluster(seed=1, shape=Shape(nodes=nodes), rules=rules)
+    cluster = Cluster(seed=1, setup=Setup(nodes=nodes), rules=rules)
     for name in cluster.names[:equipped]:
         cluster.truth.devices.equip(name, devices)
     cluster.form()

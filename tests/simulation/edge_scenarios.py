@@ -8,7 +8,7 @@ from haclusterd.model.timing import WATCHDOG_RESERVE_MS
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.pacers import PacerProcess
 from haclusterd.simulator.hosts.world import MS
-from haclusterd.simulator.scenario import Cluster, NotReachedError, Shape
+from haclusterd.simulator.scenario import Cluster, NotReachedError, Setup
 from tests.simulation.watchdog_scenarios import T_WD, W, device_of, stops_hang_on_n1
 
 N1, DC = NodeName("n1"), NodeName("n2")
@@ -43,7 +43,7 @@ def _at_the_edge(rules: SafetyRules) -> Cluster:
 
 
 def _held_back(rules: SafetyRules, killed_after_ms: int) -> Cluster:
-    cluster = Cluster(1, Shape(watchdog_ms=T_WD, drift_ppm=0), rules)
+    cluster = Cluster(1, Setup(watchdog_ms=T_WD, drift_ppm=0), rules)
     host = cluster.hosts[N1]
     host.drift_ppm, cluster.hosts[DC].drift_ppm = SLOW, FAST
     host.watchdog_drift_ppm, host.watchdog_reset_ms = SLOW, WATCHDOG_RESERVE_MS - 100

@@ -4,7 +4,7 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.members import MemberChanges, changed
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 
 MINUTE_MS = 60_000
 
@@ -14,7 +14,7 @@ def lease_by_old_voters(rules: SafetyRules) -> None:
 
     By the voters that its pacer knows the two are a majority, and the other one has not heard that it is lost.
     """
-    cluster = Cluster(1, Shape(brain_timeout_ms=MINUTE_MS), rules).form()
+    cluster = Cluster(1, Setup(brain_timeout_ms=MINUTE_MS), rules).form()
     dc = cluster.dc()
     friend, deaf = cluster.others(dc)
     cluster.hang_main_loop(deaf)

@@ -22,15 +22,15 @@ from haclusterd.simulator.checks.checkers_of_losses import FencedNodesAreDead
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.fence_devices import FaultMode
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 
-USUAL = Shape()
+USUAL = Setup()
 SLOW_START = AgentRun(duration_ms=3000)
 DB = ResourceId("db")
 
 
-def formed(rules: SafetyRules, *, seed: int = 1, shape: Shape = USUAL) -> Cluster:
-    return Cluster(seed, shape, rules).form()
+def formed(rules: SafetyRules, *, seed: int = 1, setup: Setup = USUAL) -> Cluster:
+    return Cluster(seed, setup, rules).form()
 
 
 def request_fence(cluster: Cluster, node: str) -> None:
@@ -103,7 +103,7 @@ def start_without_lease(rules: SafetyRules) -> None:
 
 def voided_while_queued(rules: SafetyRules) -> None:
     """An order waits for a free slot on n1; before one is free it is voided."""
-    cluster = formed(rules, shape=Shape(actions_max=1))
+    cluster = formed(rules, setup=Setup(actions_max=1))
     cluster.agent_script.write("first", "start", SLOW_START)
     edits = [configurations.primitive(name) for name in ("first", "second")]
     cluster.configure([*edits, *(configurations.prefers(name, "n1", 1000) for name in ("first", "second"))])
@@ -116,7 +116,7 @@ def voided_while_queued(rules: SafetyRules) -> None:
 
 def begun_too_late(rules: SafetyRules) -> None:
     """An order waits for a free slot on n1 for longer than its deadline."""
-    cluster = formed(rules, shape=Shape(actions_max=1))
+    cluster = formed(rules, setup=Setup(actions_max=1))
     cluster.agent_script.write("first", "start", AgentRun(duration_ms=14_000))
     slow = configurations.primitive("first", start_timeout_ms=20_000)
     cluster.configure([
@@ -289,7 +289,7 @@ def late_echoes(rules: SafetyRules) -> None:
 
 def lost_while_its_brain_is_stopped(rules: SafetyRules) -> None:
     """A node's daemon is stopped, its pacer is not; it is lost, and its pacer must get no more echoes."""
-    cluster = formed(rules, shape=Shape(brain_timeout_ms=3000))
+    cluster = formed(rules, setup=Setup(brain_timeout_ms=3000))
     node = cluster.others(cluster.dc())[0]
     cluster.switch.set(node, FaultMode.DEAD)
     cluster.pause_brain(node)
@@ -299,7 +299,7 @@ def lost_while_its_brain_is_stopped(rules: SafetyRules) -> None:
 
 def voters_restart_after_a_loss(rules: SafetyRules) -> None:
     """The same, and then the voters' daemons restart: they must remember whom they gave up."""
-    cluster = formed(rules, shape=Shape(brain_timeout_ms=3000))
+    cluster = formed(rules, setup=Setup(brain_timeout_ms=3000))
     node = cluster.others(cluster.dc())[0]
     cluster.switch.set(node, FaultMode.DEAD)
     cluster.pause_brain(node)
@@ -465,7 +465,7 @@ def _lose_executor(cluster: Cluster, target: NodeName) -> NodeName:
 
 def fence_agent_outlives_its_daemon(rules: SafetyRules) -> None:
     """The daemon that fences a node dies for good; its agent, which is slow, asks for `off` when the node is back."""
-    cluster = formed(rules, shape=Shape(nodes=5))
+    cluster = formed(rules, setup=Setup(nodes=5))
     cluster.configure([configurations.properties(**{**configurations.USUAL_PROPERTIES, **FENCING_TAKES})])
     target = cluster.others(cluster.dc())[0]
     cluster.switch.set(target, FaultMode.DAWDLES, latency_ms=DAWDLE_MS)
@@ -485,7 +485,7 @@ def fence_agent_outlives_its_daemon(rules: SafetyRules) -> None:
 
 def late_agent_lets_a_fenced_node_in(rules: SafetyRules) -> None:
     """The daemon that lets a node in dies for good; the node is lost; the agent asks for `on` when it was fenced."""
-    cluster = Cluster(1, Shape(nodes=5), rules)
+    cluster = Cluster(1, Setup(nodes=5), rules)
     device = configurations.device(cluster.names).resource
     assert isinstance(device, Primitive)
     letting_in = AttributeSet("switch-meta", (("provides", "unfencing"),))
@@ -528,7 +528,7 @@ def _drain(cluster: Cluster, node: NodeName) -> None:
 def executor_leaves(rules: SafetyRules) -> None:
     """A node is on its way out when it is ordered to fence another one with an agent that takes long."""
     for offset_ms in (1900, 2000):
-        cluster = formed(rules, shape=Shape(nodes=5))
+        cluster = formed(rules, setup=Setup(nodes=5))
         dc = cluster.dc()
         target, leaver, *_ = cluster.others(dc)
         cluster.configure([
@@ -606,7 +606,7 @@ class _PoisonedGraph(dict[int, object]):
 
 def poison_cib(rules: SafetyRules) -> None:
     """A node that plans this configuration crashes: no node may be reset for that, no service interrupted."""
-    cluster = formed(rules, shape=Shape(brain_timeout_ms=3000))
+    cluster = formed(rules, setup=Setup(brain_timeout_ms=3000))
     cluster.may_crash = lambda _node, error: "poison" in str(error)
     healthy = cluster.scheduler
 
@@ -636,7 +636,7 @@ def raising_apply(rules: SafetyRules) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(cib_apply._HANDLERS, SetTransientAttribute, raise_for_poison)
-        cluster = formed(rules, shape=Shape(brain_timeout_ms=3000))
+        cluster = formed(rules, setup=Setup(brain_timeout_ms=3000))
         cluster.may_crash = lambda _node, error: "poison" in str(error)
         cluster.administer(SetTransientAttribute(NodeName("n1"), "a", "b"))
         cluster.run_for(10_000)

@@ -4,7 +4,7 @@ from haclusterd.cib.commands import PutAlert, SetTransientAttribute
 from haclusterd.model.configuration import Alert, AlertKind, AlertRecipient, AttributeSet
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.hosts.alert_agents import DeliveredAlert
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 
 ALL = Alert("all", "/agent", select=tuple(AlertKind),
             recipients=(AlertRecipient("one", "/one"), AlertRecipient("two", "/two")))  # fmt: skip
@@ -37,7 +37,7 @@ def sequences(found: list[DeliveredAlert], key: str) -> set[int]:
 
 
 def test_two_hundred_events_over_twenty_dcs() -> None:
-    cluster = Cluster(11, Shape(snapshot_every=50)).form()
+    cluster = Cluster(11, Setup(snapshot_every=50)).form()
     cluster.configure([PutAlert(ALL), PutAlert(NODES)])
     begun = cluster.cib.status.alerts.last
     for number in range(200):
@@ -59,7 +59,7 @@ def test_two_hundred_events_over_twenty_dcs() -> None:
 
 
 def test_what_was_pending_when_everybody_stopped_is_delivered_afterwards() -> None:
-    cluster = Cluster(12, Shape(snapshot_every=20)).form()
+    cluster = Cluster(12, Setup(snapshot_every=20)).form()
     cluster.configure([PutAlert(ALL)])
     begun = cluster.cib.status.alerts.last
     for number in range(30):

@@ -9,7 +9,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.checks.checkers_of_losses import FencedNodesAreDead
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.fence_devices import FaultMode
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 
 N1 = NodeName("n1")
 DB, CACHE = ResourceId("db"), ResourceId("cache")
@@ -76,7 +76,7 @@ def boot_of(cluster: Cluster, node: str) -> object:
 
 @pytest.mark.parametrize("reaction", ["stop", "panic"])
 def test_a_node_that_finds_itself_lost_is_reset_by_its_watchdog_where_it_is_to_panic(reaction: str) -> None:
-    cluster = Cluster(1, Shape(watchdog_ms=10_000))
+    cluster = Cluster(1, Setup(watchdog_ms=10_000))
     cluster.form(configurations.watched(cluster.names, fence_reaction=reaction))
     cluster.run_for(5000)
     status, boot = cluster.cib.status.nodes[N1], boot_of(cluster, "n1")
@@ -124,7 +124,7 @@ def test_a_busy_node_is_given_less_to_do_at_once_as_long_as_it_is_busy() -> None
 @pytest.mark.parametrize("reaction", ["stop", "panic"])
 def test_a_node_that_finds_its_death_recorded_is_reset_where_it_is_to_panic(reaction: str, is_killed: bool) -> None:
     """The switch lies about n1, and its datagrams are filtered: the others believe it, and n1 reads the record."""
-    cluster = Cluster(2, Shape(watchdog_ms=10_000))
+    cluster = Cluster(2, Setup(watchdog_ms=10_000))
     cluster.checkers.leave_out(FencedNodesAreDead)
     cluster.form(configurations.usual(cluster.names, fence_reaction=reaction))
     standby = AttributeSet("nodes-n1", (("standby", "on"),))
@@ -149,7 +149,7 @@ def test_a_node_that_finds_its_death_recorded_is_reset_where_it_is_to_panic(reac
 @pytest.mark.parametrize("reaction", ["stop", "panic"])
 def test_a_node_that_has_stopped_everything_before_it_finds_itself_lost_is_reset_too(reaction: str) -> None:
     """Nobody can fence n1, whose datagrams are filtered: its lease ends before it reads that it is lost."""
-    cluster = Cluster(2, Shape(watchdog_ms=10_000))
+    cluster = Cluster(2, Setup(watchdog_ms=10_000))
     cluster.form(configurations.usual(cluster.names, fence_reaction=reaction))
     cluster.run_for(5000)
     boot = boot_of(cluster, "n1")

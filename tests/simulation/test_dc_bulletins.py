@@ -4,7 +4,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.runtime.dc_bulletins import SHOWN_MS
 from haclusterd.runtime.requests.live_view import live_view
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 
 NAMES = ("n1", "n2", "n3", "n4", "n5")
 
@@ -16,7 +16,7 @@ def shown(cluster: Cluster, names: list[NodeName]) -> set[tuple[str, ...]]:
 def test_every_node_shows_what_the_dc_warns_of() -> None:
     """A node without a fence device is lost: its services wait, and who asks any other node sees why."""
     for_all, for_some = configurations.device(NAMES), configurations.device(NAMES[:4])
-    cluster = Cluster(5, Shape(nodes=len(NAMES)))
+    cluster = Cluster(5, Setup(nodes=len(NAMES)))
     cluster.form([for_some if edit == for_all else edit for edit in configurations.usual(NAMES)])
     lost = NodeName("n5")
     if cluster.dc() == lost:

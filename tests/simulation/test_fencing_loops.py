@@ -7,7 +7,7 @@ from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import AgentRun
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 
 DB = ResourceId("db")
 REFUSED = AgentRun(20, exit_code=6, has_effect=False)
@@ -53,7 +53,7 @@ def test_a_node_that_is_lost_soon_after_each_boot_is_fenced_at_growing_intervals
 
     It takes half an hour: heartbeats and monitors are rare, and one service is enough.
     """
-    cluster = Cluster(5, Shape(node_timeout_ms=8000, brain_timeout_ms=20_000))
+    cluster = Cluster(5, Setup(node_timeout_ms=8000, brain_timeout_ms=20_000))
     quiet = configurations.properties(
         node_timeout="8s", brain_timeout="20s", fencing_timeout="5s", start_failure_is_fatal="false"
     )

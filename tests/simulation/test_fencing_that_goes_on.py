@@ -8,7 +8,7 @@ from haclusterd.model.ids import ResourceId
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.fence_devices import FaultMode
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 
 DB = ResourceId("db")
 RECOVERY_MS = 3000
@@ -35,7 +35,7 @@ def test_a_switch_that_is_away_for_ten_minutes_holds_and_then_recovers_within_th
 
 def test_a_daemon_that_is_stopped_while_its_fence_agent_takes_too_long_ends_within_its_bound() -> None:
     """It ends without having left; its agent may act later, so the node that it fences stays out until then."""
-    cluster = Cluster(1, Shape(nodes=5)).form()
+    cluster = Cluster(1, Setup(nodes=5)).form()
     values = {**configurations.USUAL_PROPERTIES, "fencing_timeout": "60s", "shutdown_escalation": "8s"}
     cluster.configure([configurations.properties(**values, fencing_action="off")])
     target = cluster.others(cluster.dc())[0]

@@ -7,11 +7,11 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.configurations import SERVICES
 from haclusterd.simulator.hosts.fence_devices import FaultMode
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 
 
 def formed(nodes: int = 3, seed: int = 1) -> Cluster:
-    cluster = Cluster(seed, Shape(nodes=nodes)).form()
+    cluster = Cluster(seed, Setup(nodes=nodes)).form()
     cluster.run_for(5000)
     return cluster
 
@@ -228,7 +228,7 @@ def test_a_dc_whose_older_daemon_cannot_join_is_given_up_by_another() -> None:
 
 
 def test_a_witness_leads_while_streams_are_filtered_between_the_two_others_and_nobody_is_given_up() -> None:
-    cluster = Cluster(1, Shape(nodes=3, witnesses=1)).form()
+    cluster = Cluster(1, Setup(nodes=3, witnesses=1)).form()
     cluster.run_for(5000)
     (witness,) = cluster.witnesses
     one, other = cluster.others(witness)

@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 from haclusterd.model.cluster import NodeState
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 
 
 def formed() -> Cluster:
@@ -27,7 +27,7 @@ def test_a_node_that_hears_nobody_is_given_up_and_its_resources_run_on_others() 
 
 
 def test_a_node_that_hears_too_few_is_given_up_though_one_that_hears_all_hears_it() -> None:
-    cluster = Cluster(1, Shape(nodes=4)).form()
+    cluster = Cluster(1, Setup(nodes=4)).form()
     cluster.run_for(10_000)
     dc = cluster.dc()
     deaf, silent, whole = cluster.others(dc)
@@ -43,7 +43,7 @@ def test_a_node_that_hears_too_few_is_given_up_though_one_that_hears_all_hears_i
 @pytest.mark.parametrize("is_one_way", [True, False])
 def test_a_node_that_has_links_with_the_dc_alone_is_given_up_and_recovered(*, is_one_way: bool) -> None:
     """Too few echo it: it has no lease, and has stopped what it ran, while the DC hears it all the time."""
-    cluster = Cluster(1, Shape(nodes=5)).form()
+    cluster = Cluster(1, Setup(nodes=5)).form()
     cluster.run_for(5000)
     dc, home = cluster.dc(), cluster.node_of("db")
     if home == dc:
@@ -63,7 +63,7 @@ def test_a_node_that_has_links_with_the_dc_alone_is_given_up_and_recovered(*, is
 
 def test_in_a_star_of_five_the_dc_alone_runs_anything_and_fencing_does_not_go_on_and_on() -> None:
     """No leaf has a lease, since only the DC echoes it; one of them is kept for the DC's own lease."""
-    cluster = Cluster(1, Shape(nodes=5)).form()
+    cluster = Cluster(1, Setup(nodes=5)).form()
     cluster.run_for(5000)
     dc = cluster.dc()
     for one, other in combinations(cluster.others(dc), 2):

@@ -7,7 +7,7 @@ from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.members import MemberChanges, changed
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 
 MINUTE_MS = 60_000
 
@@ -129,7 +129,7 @@ def test_the_next_change_waits_until_everybody_online_follows_the_last() -> None
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(21, 27))
 def test_members_come_and_go_while_hosts_fail(seed: int) -> None:
-    cluster = Cluster(seed, Shape(snapshot_every=30)).form()
+    cluster = Cluster(seed, Setup(snapshot_every=30)).form()
     chance = cluster.world.chance("test")
     members = MemberChanges(cluster)
     for _ in range(4):

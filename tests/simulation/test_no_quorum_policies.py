@@ -13,7 +13,7 @@ from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.hosts.truth import promoted
 from haclusterd.simulator.people import ask
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 
 DB = ResourceId("db")
 PG = ResourceId("pg")
@@ -124,7 +124,7 @@ def test_what_is_managed_again_before_the_lease_is_back_runs_on() -> None:
 
 
 def test_fence_ends_a_node_that_ran_something_and_no_other() -> None:
-    cluster = Cluster(1, Shape(watchdog_ms=10_000))
+    cluster = Cluster(1, Setup(watchdog_ms=10_000))
     cluster.form(configurations.watched(cluster.names, no_quorum_policy="fence"))
     cluster.run_for(3000)
     busy = [name for name in cluster.names if cluster.truth.services_on(name)]
@@ -152,7 +152,7 @@ def test_the_loser_begins_to_stop_no_later_than_it_is_declared_lost() -> None:
 
 
 def test_a_node_declared_lost_while_its_daemon_hung_stops_before_its_next_life() -> None:
-    cluster = Cluster(1, Shape(brain_timeout_ms=3000)).form(with_policy("stop", brain_timeout="3s"))
+    cluster = Cluster(1, Setup(brain_timeout_ms=3000)).form(with_policy("stop", brain_timeout="3s"))
     cluster.run_for(3000)
     cluster.switch.set("n1", FaultMode.DEAD)
     cluster.hang_main_loop("n1")

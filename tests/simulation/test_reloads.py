@@ -11,7 +11,7 @@ from haclusterd.model.ids import NodeName
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import RELOAD, SERVICE, AgentBehaviour, AgentRun
 from haclusterd.simulator.hosts.truth import Maker
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 from tests.simulation import copies_scenarios as copies
 
 N1, N2 = NodeName("n1"), NodeName("n2")
@@ -19,12 +19,12 @@ NEW = Maker(SERVICE, "new.pid")
 EARLY, LATE = AgentRun(duration_ms=3000, effect_at_percent=10), AgentRun(duration_ms=3000, effect_at_percent=90)
 
 
-def reloading(run: AgentRun, shape: Shape | None = None) -> Cluster:
+def reloading(run: AgentRun, setup: Setup | None = None) -> Cluster:
     """Return a cluster in which db is being reloaded on n1, which takes 3 s."""
-    shape = shape or Shape()
-    cluster = Cluster(3, shape)
+    setup = setup or Setup()
+    cluster = Cluster(3, setup)
     cluster.agent_script.behaviour = cluster.usual_behaviour = AgentBehaviour(reloads=True)
-    if shape.watchdog_ms:
+    if setup.watchdog_ms:
         cluster.form(configurations.watched(cluster.names))
     else:
         cluster.form()
@@ -89,7 +89,7 @@ def test_what_a_failed_reload_left_is_found_before_it_starts_on_another_node(run
 @pytest.mark.parametrize("run", [EARLY, LATE], ids=["by the newer", "by the older"])
 def test_a_node_that_acts_alone_stops_what_is_being_reloaded(run: AgentRun) -> None:
     """Nothing but its watchdog fences it: that is fed while it says that it is empty."""
-    cluster = reloading(run, Shape(watchdog_ms=5000, watchdog_reset_ms=(0, 200)))
+    cluster = reloading(run, Setup(watchdog_ms=5000, watchdog_reset_ms=(0, 200)))
     cluster.isolate(N1)
     cluster.until(lambda: cluster.truth.active_nodes(copies.DB) == (N2,), 60_000, "it runs on another node")
     cluster.run_for(10_000)

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from haclusterd.model.cluster import NodeState
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 
 
 def formed(seed: int = 1, links: int = 2) -> Cluster:
-    return Cluster(seed, Shape(links=links)).form()
+    return Cluster(seed, Setup(links=links)).form()
 
 
 def interruptions(cluster: Cluster) -> list[object]:

@@ -15,7 +15,7 @@ from haclusterd.model.records import replace
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.configurations import SERVICES
 from haclusterd.simulator.hosts.fence_devices import FaultMode
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 
 N3 = NodeName("n3")
 NAMES = ("n1", "n2", "n3")
@@ -27,7 +27,7 @@ WATCHDOGS_ONLY = configurations.watched(NAMES, node_timeout="2000ms", brain_time
 
 
 def without_n3(edits: Sequence[Edit], *, watchdog_ms: int = 0) -> Cluster:
-    cluster = Cluster(2, Shape(watchdog_ms=watchdog_ms))
+    cluster = Cluster(2, Setup(watchdog_ms=watchdog_ms))
     cluster.power_on("n1")
     cluster.power_on("n2")
     both = (NodeName("n1"), NodeName("n2"))

@@ -20,7 +20,7 @@ from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.fence_devices import FaultMode
 from haclusterd.simulator.people import ask
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 
 DB = ResourceId("db")
 SECOND = 1000
@@ -51,7 +51,7 @@ def test_another_node_timeout_loses_nobody_and_is_kept(before: str, after: str) 
 
 
 def test_a_watchdog_is_waited_for_by_the_longest_lease_that_was_in_force() -> None:
-    cluster = Cluster(3, Shape(watchdog_ms=5000))
+    cluster = Cluster(3, Setup(watchdog_ms=5000))
     cluster.form(configurations.watched(cluster.names, node_timeout="5s"))
     have_done(cluster, "property", "node-timeout=1s")
     holder = cluster.node_of("db")
@@ -61,7 +61,7 @@ def test_a_watchdog_is_waited_for_by_the_longest_lease_that_was_in_force() -> No
 
 
 def test_a_longer_node_timeout_gives_no_longer_lease_to_who_is_lost_already() -> None:
-    cluster = Cluster(3, Shape(watchdog_ms=5000))
+    cluster = Cluster(3, Setup(watchdog_ms=5000))
     cluster.form(configurations.watched(cluster.names, node_timeout="2s"))
     cluster.run_for(3 * SECOND)
     lost = cluster.node_of("db")
@@ -149,7 +149,7 @@ def test_a_service_that_nothing_keeps_from_running_is_missed_though_a_ticket_fre
 
 def test_a_majority_that_is_switched_off_comes_back_when_people_find_no_quorum() -> None:
     """Three of five are fenced with `off` at one time, before any of it is recorded: nobody can record it then."""
-    cluster = Cluster(shape=Shape(nodes=5))
+    cluster = Cluster(setup=Setup(nodes=5))
     cluster.form(configurations.usual(cluster.names, fencing_action="off"))
     doomed = cluster.names[2:]
     for name in doomed:
@@ -190,7 +190,7 @@ def test_a_node_that_was_fenced_often_is_waited_for_as_long_as_the_rule_says() -
 
 
 def test_a_watchdog_that_another_program_holds_is_counted_on_by_nobody_until_it_is_free_again() -> None:
-    cluster = Cluster(3, Shape(watchdog_ms=5000))
+    cluster = Cluster(3, Setup(watchdog_ms=5000))
     cluster.form(configurations.watched(cluster.names))
     host = cluster.hosts[cluster.names[1]]
     host.is_watchdog_taken = True

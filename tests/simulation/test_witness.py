@@ -5,13 +5,13 @@ import pytest
 from haclusterd.cib.commands import RequestLeader
 from haclusterd.model.ids import NodeName
 from haclusterd.simulator.hosts import configurations
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 
 WITNESS = NodeName("n3")
 
 
 def formed(seed: int = 1) -> Cluster:
-    cluster = Cluster(seed, Shape(witnesses=1))
+    cluster = Cluster(seed, Setup(witnesses=1))
     cluster.form(configurations.usual(["n1", "n2"]))
     cluster.run_for(3000)
     return cluster

@@ -11,7 +11,7 @@ from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.pacers import PacerProcess
 from haclusterd.simulator.hosts.watchdogs import SimulatedWatchdog
 from haclusterd.simulator.hosts.world import MS
-from haclusterd.simulator.scenario import Cluster, Shape
+from haclusterd.simulator.scenario import Cluster, Setup
 
 T_WD = 10_000
 W = 23_440
@@ -21,7 +21,7 @@ HANGS = AgentRun(duration_ms=600_000)
 
 def formed(rules: SafetyRules = ALL_RULES, *, nodes: int = 3) -> Cluster:
     """Return a cluster of which n1 runs db, and not as DC."""
-    cluster = Cluster(1, Shape(nodes=nodes, watchdog_ms=T_WD), rules)
+    cluster = Cluster(1, Setup(nodes=nodes, watchdog_ms=T_WD), rules)
     cluster.form(configurations.watched(cluster.names))
     cluster.run_for(5000)
     if cluster.dc() == "n1":

@@ -67,7 +67,7 @@ def _as_yaml(configuration: Configuration) -> str:
 def _structured(configuration: Configuration) -> Mapping[str, Json]:
     from haclusterd.cib.tags import REPLICATED
 
-    written: Mapping[str, Json] = REPLICATED.shape_of(Configuration).write(configuration)
+    written: Mapping[str, Json] = REPLICATED.schema_of(Configuration).write(configuration)
     return written
 
 

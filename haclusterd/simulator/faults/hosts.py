@@ -112,7 +112,7 @@ def stall(chance: Chance, nodes: Nodes) -> Fault:
     with_clocks = chance.random() < 0.5
 
     def begin(cluster: Cluster) -> End:
-        cluster.stall(node, with_clocks=with_clocks and not cluster.shape.watchdog_ms)
+        cluster.stall(node, with_clocks=with_clocks and not cluster.setup.watchdog_ms)
         return lambda: cluster.go_on(node)
 
     text = f"{node} stalls{' with its clocks' if with_clocks else ''}"

@@ -1,4 +1,4 @@
-"""Faults of the network: cuts of every shape, and datagrams that are lost, late, repeated or reordered."""
+"""Faults of the network: cuts of every kind, and datagrams that are lost, late, repeated or reordered."""
 
 import random
 from collections.abc import Iterable, Sequence

@@ -25,7 +25,7 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
 from haclusterd.model.records import dataclass
-from haclusterd.wire.shapes import Shapes
+from haclusterd.wire.schemas import Schemas
 
 UPGRADE = Path(__file__).parents[2] / "upgrade"
 INCARNATION = Incarnation("boot-1", "0123456789abcdef")
@@ -191,13 +191,13 @@ def test_equal_sets_have_equal_bytes() -> None:
     assert encode_cib(one) == encode_cib(other)
 
 
-def test_a_type_that_cannot_be_spelled_is_found_when_its_shape_is_made() -> None:
+def test_a_type_that_cannot_be_written_is_found_when_its_schema_is_made() -> None:
     @dataclass(frozen=True)
     class Weight:
         kilograms: float
 
     with pytest.raises(TypeError, match=r"float.* cannot be written"):
-        REPLICATED.shape_of(Weight)
+        REPLICATED.schema_of(Weight)
 
 
 def test_unions_of_every_depth_survive() -> None:
@@ -236,7 +236,7 @@ def test_a_class_in_a_union_needs_a_tag_and_is_written_by_it_alone() -> None:
         size: int
 
     with pytest.raises(TypeError, match="Other is in a union and has no tag"):
-        Shapes(tags={Renamed: "Older"}).shape_of(Renamed | Other)
-    shape = Shapes(tags={Renamed: "Older", Other: "Other"}).shape_of(Renamed | Other)
-    assert shape.write(Renamed(3)) == {"Older": {"size": 3}}
-    assert shape.read({"Older": {"size": 3}}) == Renamed(3)
+        Schemas(tags={Renamed: "Older"}).schema_of(Renamed | Other)
+    schema = Schemas(tags={Renamed: "Older", Other: "Other"}).schema_of(Renamed | Other)
+    assert schema.write(Renamed(3)) == {"Older": {"size": 3}}
+    assert schema.read({"Older": {"size": 3}}) == Renamed(3)

@@ -1,4 +1,4 @@
-"""Daemon and pacer on one socket: whole messages, checked shapes, no surprise from any bytes."""
+"""Daemon and pacer on one socket: whole messages, checked schemas, no surprise from any bytes."""
 
 import json
 from typing import Any
@@ -75,7 +75,7 @@ def test_a_length_beyond_the_cap_ends_it() -> None:
         changed("peers", to=[1]),
     ],
 )
-def test_what_has_not_the_shape_is_refused(payload: bytes) -> None:
+def test_what_does_not_fit_the_schema_is_refused(payload: bytes) -> None:
     assert isinstance(decode(payload), Refusal)
 
 

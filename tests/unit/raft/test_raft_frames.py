@@ -1,4 +1,4 @@
-"""Messages on the wire: only the listed shapes, whatever bytes arrive."""
+"""Messages on the wire: only the listed types and fields, whatever bytes arrive."""
 
 import pickle  # noqa: TID251 (it must be refused)
 from typing import Any
@@ -76,7 +76,7 @@ def test_rubbish_is_refused_as_a_value(frame: bytes) -> None:
 
 
 @given(message=MESSAGES, data=st.data())
-def test_a_damaged_message_is_refused_or_still_of_a_listed_shape(message: dict[str, Any], data: st.DataObject) -> None:
+def test_a_damaged_message_is_refused_or_still_of_a_listed_type(message: dict[str, Any], data: st.DataObject) -> None:
     frame = bytearray(encode_frame(message))
     frame[data.draw(st.integers(0, len(frame) - 1))] = data.draw(st.integers(0, 255))
     decoded = decode_frame(bytes(frame))
