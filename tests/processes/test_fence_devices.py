@@ -219,7 +219,7 @@ def test_an_external_plugin_of_cluster_glue_resets_a_node_that_it_lists(running:
     running.until("both devices to answer", lambda: len(started(running, "a-others", "b-holder")) == 2)
     assert "external/power" in stonith_admin(running, "-I").splitlines()
     assert '<parameter name="hostlist" unique="0" required="1">' in stonith_admin(running, "-M", "-a", "external/power")
-    assert stonith_admin(running, "-L", "-q") == "a-others\nb-holder\n"
+    assert stonith_admin(running, "-L") == "a-others\nb-holder\n2 fence devices found\n"
     assert set(log.read_text().splitlines()) == {"status"}
     running.must("configure.delete", ids=["here"])
     running.settle()

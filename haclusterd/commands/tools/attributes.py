@@ -5,6 +5,7 @@ Options, output and exit statuses are those of crm_attribute(8), attrd_updater(8
 crm_failcount(8) of Pacemaker 2.1.5, tried on the same state.
 """
 
+import re
 from xml.etree import ElementTree as ET
 
 from haclusterd.commands.attribute_sets import with_value, without
@@ -30,7 +31,7 @@ from haclusterd.commands.tools.call import (
 )
 from haclusterd.commands.tools.cib import seen
 from haclusterd.commands.tools.monitor_view import DC_VERSION, STACK
-from haclusterd.commands.tools.result import as_xml, document
+from haclusterd.commands.tools.result import OUTPUT, as_xml, document, wants_xml
 from haclusterd.formats.cib_xml.elements import element
 from haclusterd.formats.cib_xml.status_writer import node_numbers
 from haclusterd.model import durations, scores
@@ -128,7 +129,7 @@ def attribute(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOut
         return _shown_value(call, given, target, _value(context, target))
     arguments: dict[str, Json] = {
         "node": target.node, "action": action, "name": target.name, "lifetime": target.until,
-        **({"value": given.text("set")} if action == "set" else {}),
+        **({"value": counted_up(given.text("set"), _value(context, target))} if action == "set" else {}),
     }  # fmt: skip
     was_there = _value(context, target) is not None
     number = node_numbers(context.cib)[NodeName(target.node)]
@@ -221,7 +222,8 @@ def _section(context: Context, call: ToolCall, given: Given, target: _Target, ac
         new = tuple(each for block in blocks for each in (without((block,), name) if block in seen else (block,)))
         out = f"Deleted {target.section} attribute: id={holding}-{name} name={name}\n"
     else:
-        new = _put(blocks, wanted or next((b.id for b in seen if b.get(name) is not None), usual), name, given)
+        value = counted_up(given.text("set"), effective(seen).get(name))
+        new = _put(blocks, wanted or next((b.id for b in seen if b.get(name) is not None), usual), name, value)
         out = ""
     if not may_administer(context):
         remedy = "be root; a member of haclient may be allowed to by control-group-permission=administer"
@@ -245,10 +247,9 @@ def _with_blocks(configuration: Configuration, section: str, blocks: tuple[Attri
     return replace(configuration, operation_defaults=blocks)
 
 
-def _put(blocks: tuple[AttributeSet, ...], wanted: str, name: str, given: Given) -> tuple[AttributeSet, ...]:
+def _put(blocks: tuple[AttributeSet, ...], wanted: str, name: str, value: str) -> tuple[AttributeSet, ...]:
     if all(block.id != wanted for block in blocks):
         blocks = (*blocks, AttributeSet(wanted))
-    value = given.text("set")
     return tuple(
         with_value((block,), owner=wanted, section="meta", name=name, value=value)[0] if block.id == wanted else block
         for block in blocks
@@ -287,37 +288,64 @@ def _utilization(context: Context, call: ToolCall, given: Given, target: _Target
 
 def update(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """attrd_updater: publish an attribute until the node's next boot, at once or dampened; query it."""
+    wants_xml(given)
     action = "delete" if "delete" in given else "set" if given.any_of("set", "both") else "query"
-    if action == "query" and "query" not in given and given.any_of("refresh", "delay_only"):
+    is_asked = "query" in given or not given.any_of("refresh", "delay_only")
+    if action == "query" and "refresh" in given and not is_asked:
         return printed()
     name = given.text("name")
     if not name:
-        raise ToolUsageError("the name of the attribute is missing (-n)")
-    if action == "query" and "query" not in given:
-        raise ToolUsageError("nothing to do: give a value (-U), -D or -Q")
-    node_name = node_of(context, call, given)
+        raise ToolUsageError("Command requires --name argument")
     if action == "query":
-        return _updater_query(context, call, given, name, node_name)
+        return _updater_query(context, call, given, name) if is_asked else printed()
+    node_name = node_of(context, call, given)
     if is_unknown_node(context, node_name):
         return not_found(call, f"Could not update {name}: no node {node_name}")
     arguments: dict[str, Json] = {"node": node_name, "action": action, "name": name, "lifetime": REBOOT}
     if action == "set":
-        arguments["value"] = given.text(given.any_of("set", "both"))
+        value = given.text(given.any_of("set", "both"))
+        arguments["value"] = counted_up(value, values(context, node_name, REBOOT).get(name))
     if "delay" in given:
         arguments["dampen_ms"] = _milliseconds(given.text("delay"))
     if "private" in given:
         arguments["private"] = True
-    return carry_out(context, _WRITE, arguments)
+    is_bare = "both" in given and "delay" not in given
+    return carry_out(context, _WRITE, arguments, _NO_DELAY if is_bare and not wants_xml(given) else "")
 
 
-def _updater_query(context: Context, call: ToolCall, given: Given, name: str, node_name: str) -> Outcome[ToolOutput]:
-    names = node_names(context.cib) if "all" in given else (NodeName(node_name),)
-    known = [each for each in names if each in node_names(context.cib)]
-    found = [(each, values(context, each, REBOOT)) for each in known]
-    lines = [f'name="{name}" host="{each}" value="{own[name]}"\n' for each, own in found if name in own]
-    if not lines:
-        return not_found(call, f"Could not query value of {name}: attribute does not exist")
-    return printed("".join(lines))
+_NO_DELAY = "Warning: 'B' command given without required --delay\n"
+_COUNTED = re.compile(r"value(?:\+\+|\+=(-?\d{1,9}))", re.ASCII)
+"""A value that is written as what is added to the old one."""
+
+
+def counted_up(value: str, old: str | None) -> str:
+    """Return what is meant: `value++` and `value+=N` add to the old one, or to 0 when that is no number."""
+    match = _COUNTED.fullmatch(value)
+    if match is None:
+        return value
+    before = old if old is not None and re.fullmatch(r"-?\d{1,9}", old, re.ASCII) else "0"
+    return scores.render(max(-INFINITY, min(INFINITY, int(before) + int(match[1] or 1))))
+
+
+def _updater_query(context: Context, call: ToolCall, given: Given, name: str) -> Outcome[ToolOutput]:
+    """Show an attribute of all nodes that have it, or of one; exit status 78: no node has it."""
+    is_xml = wants_xml(given)
+    found = [(each, values(context, each, REBOOT)) for each in node_names(context.cib)]
+    pairs = [(each, own[name]) for each, own in found if name in own]
+    if not pairs:
+        problem = f"attrd_updater: Could not query value of {name}: attribute does not exist\n"
+        missing = printed(err=problem, status=NOT_CONFIGURED)
+        return as_xml(call, missing) if is_xml else missing
+    if "all" not in given and (given.text("node") or call.node):
+        wanted = node_of(context, call, given)
+        pairs = [(NodeName(wanted), dict(pairs).get(NodeName(wanted), ""))]
+    if is_xml:
+        shown = ({"name": name, "value": value, "host": host} for host, value in pairs)
+        return printed(document(call, (line for each in shown for line in element("attribute", each))))
+    return printed("".join(f'name="{name}" host="{host}" value="{value}"\n' for host, value in pairs))
+
+
+NOT_CONFIGURED = 78
 
 
 def _milliseconds(text: str) -> int:
@@ -380,14 +408,14 @@ _SHARED = {
 TOOLS = {
     "crm_attribute": Tool(attribute, {
         **_SHARED, "name": "n: name: attr-name:", "type": "t: type:", "block": "s: set-name:", "default": "d: default:",
-        "promotion": "p promotion?", "utilization": "z utilization", "pattern": "P: pattern:",
+        "promotion": "p? promotion?", "utilization": "z utilization", "pattern": "P: pattern:",
     }, _CHANGES, ),
     "crm_master": Tool(attribute, {**_SHARED, "resource": "r: resource:", "default": "d: default:"}, _CHANGES),
     "attrd_updater": Tool(update, {
         "query": "Q query", "name": "n: name:", "set": "v: U: update:", "both": "B: update-both:", "delete": "D delete",
         "delay": "d: delay:", "node": "N: node:", "private": "p private", "lifetime": "l: lifetime:", "all": "A all",
         "refresh": "R refresh", "delay_only": "Y update-delay", "quiet": "q quiet", "block": "S: s: set:",
-        "wait": "wait:",
+        "wait": "wait:", **OUTPUT,
     }, _CHANGES),
     "crm_standby": Tool(standby, _SHARED, _CHANGES),
     "crm_failcount": Tool(failcount, {

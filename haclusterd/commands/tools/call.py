@@ -48,6 +48,10 @@ class ToolCall:
 class ToolUsageError(Exception):
     """Words that a tool does not understand, or does not do here; the text says which."""
 
+    def __init__(self, problem: str, status: int = USAGE) -> None:
+        super().__init__(problem)
+        self.status = status
+
 
 @dataclass(frozen=True, slots=True)
 class Given:
@@ -69,7 +73,7 @@ class Given:
 
 Options = Mapping[str, str]
 """By name: its spellings. A letter is a short option, a longer word a long one; with `:` it takes a value, with `?` at
-the end it may, without a space between (`--promotion=NAME`, `-m3`)."""
+the end it may: what is attached (`--promotion=NAME`, `-m3`), else the next word, unless that begins with `-`."""
 ToolFunction = Callable[[Context, ToolCall, Given], Outcome[ToolOutput]]
 
 
@@ -112,10 +116,18 @@ def read_options(words: Sequence[str], options: Options) -> Given:
     try:
         found, rest = getopt.gnu_getopt(list(_spelled(words, short, optional)), short, long)
     except getopt.GetoptError as error:
-        raise ToolUsageError(str(error)) from None
+        raise ToolUsageError(_said(error)) from None
     if rest:
         raise ToolUsageError(f"unexpected: {rest[0]}")
     return Given(tuple((names[option.rstrip("=")], value) for option, value in found))
+
+
+def _said(error: getopt.GetoptError) -> str:
+    """Return what Pacemaker's tools say of an option that is wrong."""
+    option = f"{'--' if len(error.opt) > 1 else '-'}{error.opt}"
+    if error.msg.endswith("not recognized"):
+        return f"Unknown option {option}"
+    return f"Missing argument for {option}" if error.msg.endswith("requires argument") else error.msg
 
 
 def _spelled(words: Sequence[str], short: str, optional: Mapping[str, str]) -> Iterator[str]:
@@ -124,21 +136,25 @@ def _spelled(words: Sequence[str], short: str, optional: Mapping[str, str]) -> I
     `optional` has the long spelling of what may have a value, by all of its spellings.
     """
     is_value = False
-    for word in words:
+    for word, following in zip(words, (*words[1:], "-"), strict=False):
         if is_value or not word.startswith("-") or word == "-":
             yield word
             is_value = False
             continue
         letters = "" if word.startswith("--") else word[1:]
         cut = next((at for at, letter in enumerate(letters) if letter in optional or f"{letter}:" in short), None)
-        is_value = cut == len(letters) - 1 and f"{letters[-1:]}:" in short
+        is_last = cut == len(letters) - 1
+        is_value = is_last and f"{letters[-1:]}:" in short
+        has_value_next = not following.startswith("-")
         if word == "-?":
             yield "--help"
         elif word[2:] in optional and not letters:
-            yield f"{word}="
+            yield word if has_value_next else f"{word}="
+            is_value = has_value_next
         elif cut is not None and letters[cut] in optional:
             yield from (f"-{letters[:cut]}",) if cut else ()
-            yield f"--{optional[letters[cut]]}={letters[cut + 1 :]}"
+            is_value = is_last and has_value_next
+            yield f"--{optional[letters[cut]]}" + ("" if is_value else f"={letters[cut + 1 :]}")
         else:
             yield word
 

@@ -1,232 +1,154 @@
-"""crm_node, crmadmin, pacemakerd, stonith_admin: who belongs to the cluster, who is there, who can be fenced.
+"""crm_node, crmadmin, pacemakerd: who belongs to the cluster, who is there, who coordinates it.
 
 Options and output are those of Pacemaker 2.1.5's tools of these names. What changes the members is refused by name: it
-is done with `crm cluster`. A fencing goes the way of `crm node fence`, with all that it checks.
+is done with `crm cluster`.
 """
 
+from collections.abc import Callable, Mapping
+
 from haclusterd.commands.context import Context
-from haclusterd.commands.names import node_names
-from haclusterd.commands.node import fencing, node
 from haclusterd.commands.outcome import Outcome
-from haclusterd.commands.status import fencing_cover
-from haclusterd.commands.tools.attributes import is_unknown_node, node_of
-from haclusterd.commands.tools.call import (
-    VERSION,
-    Given,
-    Tool,
-    ToolCall,
-    ToolUsageError,
-    awaited,
-    carry_out,
-    limit_of,
-    not_found,
-    printed,
-)
-from haclusterd.commands.tools.monitor_view import FENCING
-from haclusterd.commands.tools.monitor_xml import sections_as_xml
-from haclusterd.commands.tools.result import document
+from haclusterd.commands.tools.attributes import node_of
+from haclusterd.commands.tools.call import VERSION, Given, Tool, ToolCall, ToolUsageError, printed
+from haclusterd.commands.tools.monitor_view import stamp
+from haclusterd.commands.tools.result import OUTPUT, as_xml, wants_xml
 from haclusterd.commands.tools.rows import Rows
-from haclusterd.formats.cib_xml.agent_writer import agent_as_xml
-from haclusterd.formats.cib_xml.elements import quoted
+from haclusterd.formats.cib_xml.elements import element
 from haclusterd.formats.cib_xml.status_writer import FEATURE_SET, node_numbers
-from haclusterd.formats.cib_xml.writer import written_at
 from haclusterd.model.cluster import NodeState
-from haclusterd.model.fencing import FencingRecord
 from haclusterd.model.ids import NodeName
-from haclusterd.model.json_value import Json
-from haclusterd.model.records import replace
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost
 
 ABOUT = "Written for the tools of haclusterd"
-_VERBS = {each.name: each for each in (*fencing.VERBS, *node.VERBS)}
-_FENCING_MS = 120_000
-"""How long stonith_admin waits without `--timeout`, as Pacemaker's."""
-_ASKED = ("name", "id", "list", "partition", "quorum", "name_of")
+NO_HOST, NO_DC, TIMED_OUT = 68, 113, 124
+_ASKED = ("name", "id", "list", "partition", "quorum", "name_of", "remove")
+_NODE_TYPES = ("all", "cluster")
+"""What `crmadmin --nodes=TYPE` may ask for and finds here; there are no guest and no remote nodes."""
 
 
 def members(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
-    """crm_node: the own name and number, all nodes, those that are there, and whether they are enough."""
-    asked = [name for name, _ in given.pairs if name in _ASKED]
+    """crm_node: the own name and number, all nodes, those that are there, or whether they are enough: the last asked.
+
+    Exit status 68: no node has that number.
+    """
+    asked = given.any_of(*_ASKED)
     if not asked:
-        raise ToolUsageError("nothing is asked: -n, -i, -l, -p or -q")
-    return printed("".join(_answer(context, call, given, what) for what in asked))
-
-
-def _answer(context: Context, call: ToolCall, given: Given, what: str) -> str:
+        raise ToolUsageError("nothing is asked: -n, -i, -l, -p, -q or -N ID")
+    if asked == "remove":
+        raise ToolUsageError("not done here: crm cluster remove")
     numbers = node_numbers(context.cib)
     own = node_of(context, call, Given(()))
-    if what == "name":
-        return f"{own}\n"
-    if what == "quorum":
-        return f"{int(context.live is not None and context.live.has_quorum)}\n"
-    if what == "id":
-        return f"{numbers.get(NodeName(own), '')}\n"
-    if what == "name_of":
+    if asked == "name":
+        return printed(f"{own}\n")
+    if asked == "quorum":
+        return printed(f"{int(context.live is not None and context.live.has_quorum)}\n")
+    if asked == "id":
+        return printed(f"{numbers.get(NodeName(own), '')}\n")
+    if asked == "name_of":
         wanted = given.text("name_of")
         found = next((name for name, number in numbers.items() if number == wanted), None)
-        if found is None:
-            raise ToolUsageError(f"no node has the id {wanted}")
-        return f"{found}\n"
+        if wanted == "0":
+            return printed(f"{own}\n")
+        return printed(err="Node is not known to cluster\n", status=NO_HOST) if found is None else printed(f"{found}\n")
     online = [name for name, status in sorted(context.cib.status.nodes.items()) if status.state is NodeState.ONLINE]
-    if what == "list":
+    if asked == "list":
         rows = (f"{number} {name} {'member' if name in online else 'lost'}\n" for name, number in numbers.items())
-        return "".join(rows)
-    return "".join(f"{name} " for name in online) + "\n"
+        return printed("".join(rows))
+    return printed("".join(f"{name} " for name in online) + "\n")
 
 
-def administer(context: Context, _call: ToolCall, given: Given) -> Outcome[ToolOutput]:
-    """crmadmin: who the controller is, which nodes there are."""
-    rows = Rows(context)
-    if "dc" in given:
-        if rows.dc is None:
-            return printed(err="crmadmin: No designated controller\n", status=NO_DC)
-        return printed(f"{rows.dc}\n" if "quiet" in given else f"Designated Controller is: {rows.dc} 2.1.5\n")
-    if "nodes" in given:
-        if "bash_export" in given:
-            return printed("".join(f"export {name}={number}\n" for name, number in rows.numbers.items()))
-        lines = (f"member node: {name} ({number})\n" for name, number in rows.numbers.items())
-        return printed("".join(lines))
+# crmadmin
+
+
+def administer(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
+    """crmadmin: who the controller is, in which state a node's is, which nodes there are, that the daemon runs."""
+    is_xml = wants_xml(given)
+    asked = given.any_of(*_QUESTIONS)
+    if "health" in given:
+        raise ToolUsageError("Cluster-wide health option not supported")
+    if not asked:
+        raise ToolUsageError("Must specify a command option: -D, -N, -P or -S NODE")
+    outcome = _QUESTIONS[asked](context, given, is_xml)
+    return as_xml(call, outcome) if is_xml else outcome
+
+
+def _element(tag: str, attributes: Mapping[str, str | None]) -> Outcome[ToolOutput]:
+    return printed("".join(f"{line}\n" for line in element(tag, attributes)))
+
+
+def _controller(context: Context, given: Given, is_xml: bool) -> Outcome[ToolOutput]:
+    controller = Rows(context).dc
+    if controller is None:
+        return printed(err="crmadmin: No designated controller\n", status=NO_DC)
+    if is_xml:
+        return _element("dc", {"node_name": controller})
+    return printed(f"{controller}\n" if "quiet" in given else f"Designated Controller is: {controller}\n")
+
+
+def _state(context: Context, given: Given, is_xml: bool) -> Outcome[ToolOutput]:
     name = given.text("status")
-    if name:
-        found = next((each for each in rows.nodes() if each.name == name), None)
-        if found is None or not found.is_online:
-            return printed(err=f"crmadmin: No reply received from controller on {name}\n", status=NO_REPLY)
-        state = "S_IDLE" if found.is_dc else "S_NOT_DC"
-        return printed(f"Controller on {name} in state {state}: ok\n")
-    raise ToolUsageError("nothing is asked: -D, -N or -S NODE")
+    found = next((each for each in Rows(context).nodes() if each.name == name), None)
+    if found is None or not found.is_online:
+        problem = f"error: No reply received from controller on {name}\nerror: Command failed: Connection timed out\n"
+        return printed(err=problem, status=TIMED_OUT)
+    state = "S_IDLE" if found.is_dc else "S_NOT_DC"
+    if is_xml:
+        return _element("crmd", {"node_name": name, "state": state, "result": "ok"})
+    return printed(f"{state}\n" if "quiet" in given else f"Controller on {name} in state {state}: ok\n")
 
 
-def daemon(context: Context, _call: ToolCall, given: Given) -> Outcome[ToolOutput]:
-    """pacemakerd: its version, its features, and whether it runs (it does, when this is answered)."""
-    if "features" in given:
-        return printed(f"{VERSION}\n Supporting v{FEATURE_SET}: {ABOUT}\n")
-    if "status" in given:
-        state = "Pacemaker is running"
-        at = written_at(context.now)
-        return printed("running\n" if "quiet" in given else f"Status for pacemakerd: '{state}' (last updated {at})\n")
-    raise ToolUsageError("only its version, its features and its status can be asked here")
+def _nodes(context: Context, given: Given, is_xml: bool) -> Outcome[ToolOutput]:
+    types = (each.strip() for each in (given.text("nodes") or "all").split(","))
+    found = node_numbers(context.cib) if any(each in _NODE_TYPES for each in types) else {}
+    if is_xml:
+        lines = [line for name, number in found.items()
+                 for line in element("node", {"type": "cluster", "name": name, "id": number})]  # fmt: skip
+        return printed("".join(f"{line}\n" for line in element("nodes", {}, lines)))
+    if not found:
+        return printed("No nodes configured\n")
+    if "quiet" in given:
+        return printed("".join(f"{name}\n" for name in found))
+    form = "export {}={}\n" if "bash_export" in given else "cluster node: {} ({})\n"
+    return printed("".join(form.format(name, number) for name, number in found.items()))
 
 
-NO_DC = NO_REPLY = 113
+def _daemon(context: Context, given: Given, is_xml: bool) -> Outcome[ToolOutput]:
+    """Answer that the daemon runs: it does, when this is answered."""
+    at = stamp(context.now)
+    if is_xml:
+        return _element("pacemakerd", {"sys_from": "pacemakerd", "state": "running", "last_updated": at})
+    words = f"Status of pacemakerd: 'Pacemaker is running' (last updated {at})\n"
+    return printed("running\n" if "quiet" in given else words)
 
 
-# stonith_admin
+_QUESTIONS: Mapping[str, Callable[[Context, Given, bool], Outcome[ToolOutput]]] = {
+    "dc": _controller, "nodes": _nodes, "status": _state, "pacemakerd": _daemon,
+}  # fmt: skip
 
 
-def stonith(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
-    """stonith_admin: devices, what they can fence, what was fenced; fence a node, confirm that it is down."""
-    action = given.any_of(
-        "registered", "list", "history", "reboot", "fence", "confirm", "cleanup", "installed", "metadata"
-    )
-    if action in ("reboot", "fence"):
-        return _fence(context, given, action)
-    if action == "confirm":
-        name = NodeName(given.text("confirm"))
-        return carry_out(context, _VERBS["fencing.confirm"], {"node": name, "has_checked": True})
-    if action == "history":
-        return _cleaned(context, given) if "cleanup" in given else _history(context, call, given)
-    if action == "registered":
-        devices = sorted({each for name in node_names(context.cib) for each in _devices(context, name)})
-        return _shown_devices(call, given, devices)
-    if action == "list":
-        name = NodeName(given.text("list"))
-        return _shown_devices(call, given, list(_devices(context, name)))
-    if action == "installed":
-        names = sorted(name for name in context.agents or () if name.startswith(_STONITH))
-        return _shown_devices(call, given, [name.removeprefix(_STONITH) for name in names])
-    if action == "metadata":
-        return _metadata(context, call, given)
-    raise ToolUsageError(
-        "say what to do: -L, -l NODE, -I, -M -a AGENT, -H NODE, -B NODE, -F NODE or -C NODE; a node is let in again "
-        "when it joins"
-    )
-
-
-_STONITH = "stonith:"
-
-
-def _metadata(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
-    """Show what a fence agent of this node says of itself, as far as a configuration is judged by it."""
-    agent = given.text("agent")
-    if not agent:
-        raise ToolUsageError("name the agent: -a AGENT")
-    facts = (context.agents or {}).get(f"{_STONITH}{agent}")
-    if facts is None or facts.is_unreadable:
-        return not_found(call, "Can't get fence agent meta-data: No such device")
-    text = '<?xml version="1.0"?>\n' + "".join(f"{line}\n" for line in agent_as_xml(agent, facts))
-    if given.text("output") == "xml":
-        return printed(document(call, f"<metadata><![CDATA[{text}]]></metadata>".split("\n")))
-    return printed(text)
-
-
-def _devices(context: Context, name: NodeName) -> tuple[str, ...]:
-    return tuple(str(each) for each in fencing_cover.devices_for(context.cib, name))
-
-
-def _shown_devices(call: ToolCall, given: Given, devices: list[str]) -> Outcome[ToolOutput]:
-    if given.text("output") == "xml":
-        return printed(document(call, (f"<item name={quoted(each)}/>" for each in devices)))
-    count = f"{len(devices)} fence device{'' if len(devices) == 1 else 's'} found\n"
-    return printed("".join(f"{each}\n" for each in devices) + ("" if "quiet" in given else count))
-
-
-def _fence(context: Context, given: Given, action: str) -> Outcome[ToolOutput]:
-    """Fence a node, and answer when that is done: fence handlers take exit status 0 for the node's death.
-
-    As Pacemaker's tool it asks no second time. Exit status 124: not done within `-t`, which is 120 s by default.
-    """
-    limit_ms = limit_of(given, _FENCING_MS)
-    arguments: dict[str, Json] = {"node": given.text(action)}
-    if given.text("tolerance"):
-        arguments["tolerance"] = given.text("tolerance")
-    outcome = carry_out(replace(context, is_forced=True), _VERBS["node.fence"], arguments)
-    return awaited(outcome, limit_ms)
-
-
-def _cleaned(context: Context, given: Given) -> Outcome[ToolOutput]:
-    name = given.text("history")
-    arguments: dict[str, Json] = {} if name in ("", "*") else {"node": name}
-    return carry_out(context, _VERBS["fencing.cleanup"], arguments)
-
-
-def _history(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
-    wanted = given.text("history")
-    if wanted != "*" and is_unknown_node(context, wanted):
-        raise ToolUsageError(f"there is no node {wanted}")
-    if given.text("output") == "xml":
-        return printed(document(call, (line.removeprefix("  ") for line in sections_as_xml(context, *FENCING))))
-    found = [each for each in context.cib.status.fencing_history if wanted in ("*", each.target)]
-    lines = [_record(each) for each in reversed(found)]
-    count = "" if "quiet" in given else f"{len(lines)} event{'' if len(lines) == 1 else 's'} found\n"
-    return printed("".join(lines) + count)
-
-
-def _record(record: FencingRecord) -> str:
-    is_done = record.outcome.value in ("fenced", "confirmed", "unfenced")
-    how = "was able to" if is_done else "was not able to"
-    at = written_at(record.ended_at)
-    return f"{record.executor} {how} {record.action} node {record.target} on behalf of haclusterd at {at}\n"
+def daemon(_context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
+    """pacemakerd: its version and its features."""
+    if "features" not in given:
+        raise ToolUsageError("only its version (-$) and its features (-F) are asked here; for the rest: systemctl")
+    if wants_xml(given):
+        attributes = {"version": VERSION.split()[1], "feature_set": FEATURE_SET}
+        return as_xml(call, _element("pacemakerd", attributes))
+    return printed(f"{VERSION}\n Supporting v{FEATURE_SET}: {ABOUT}\n")
 
 
 TOOLS = {
     "crm_node": Tool(members, {
         "name": "n name", "id": "i cluster-id", "list": "l list", "partition": "p partition", "quorum": "q quorum",
-        "name_of": "N: name-for-id:", "quiet": "Q quiet",
+        "name_of": "N: name-for-id:", "remove": "R: remove:", "force": "f force", "quiet": "Q quiet",
     }),
     "crmadmin": Tool(administer, {
-        "dc": "D dc_lookup", "nodes": "N nodes?", "status": "S: status:", "quiet": "q quiet",
-        "bash_export": "B bash-export", "timeout": "t: timeout:", "output": "output-as:", "ipc": "i: ipc-name:",
+        "dc": "D dc_lookup", "nodes": "N? nodes?", "status": "S: status:", "pacemakerd": "P pacemakerd",
+        "health": "H health", "quiet": "q quiet", "bash_export": "B bash-export", "timeout": "t: timeout:",
+        "ipc": "i: ipc-name:", **OUTPUT,
     }, cost=Cost.WHOLE),
     "pacemakerd": Tool(daemon, {
-        "features": "F features", "status": "S status", "quiet": "Q quiet", "foreground": "f foreground",
-        "output": "output-as:", "ipc": "i: ipc-name:",
+        "features": "F features", "shutdown": "S shutdown", "standby": "s standby", "pid": "p: pid-file:",
+        "foreground": "f foreground", **OUTPUT,
     }),
-    "stonith_admin": Tool(stonith, {
-        "registered": "L list-registered", "list": "l: list:", "history": "H: history:", "cleanup": "c cleanup",
-        "reboot": "B: reboot:", "fence": "F: fence:", "confirm": "C: confirm:",
-        "installed": "I list-installed", "metadata": "M metadata", "agent": "a: agent:",
-        "tolerance": "tolerance:", "timeout": "t: timeout:", "delay": "y: delay:",
-        "tag": "T: tag:", "output": "output-as:", "quiet": "q quiet", "broadcast": "b broadcast",
-    }, frozenset({"reboot", "fence", "confirm", "cleanup"}), Cost.WHOLE),
 }  # fmt: skip

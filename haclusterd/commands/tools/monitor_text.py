@@ -7,6 +7,7 @@ from haclusterd.commands.status.resource_state import base_of
 from haclusterd.commands.tools.call import Given
 from haclusterd.commands.tools.monitor_view import (
     DC_VERSION,
+    FENCING,
     STACK,
     View,
     code_words,
@@ -20,8 +21,8 @@ from haclusterd.commands.tools.rows import CloneRow, GroupRow, NodeRow, Primitiv
 from haclusterd.formats.cib_xml.status_writer import FEATURE_SET
 from haclusterd.formats.cib_xml.writer import written_at
 from haclusterd.model import durations
-from haclusterd.model.cluster import NodeStatus
-from haclusterd.model.fencing import FencingRecord
+from haclusterd.model.cluster import Cib, NodeStatus
+from haclusterd.model.fencing import FenceAction, FenceOrder, FencingRecord
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.ocf import ActionName, ExecutionStatus
 from haclusterd.reports.rendering import counted
@@ -298,20 +299,25 @@ class TextView(View):
 
     def _fencing(self) -> Iterator[str]:
         orders, records = self.fencings()
-        pending = [f"  * {order.action} of {order.target} pending: client=haclusterd, origin={order.executor}"
-                   for order in orders]  # fmt: skip
-        ended = [self._fencing_words(each) for each in records]
-        if "fencing-succeeded" in self.sections:
-            yield from ("Fencing History:", *pending, *ended) if pending or ended else ()
-            return
-        yield from ("Failed Fencing Actions:", *ended) if ended else ()
-        yield from ("Pending Fencing Actions:", *pending) if pending else ()
+        pending = [f"  * {self._fencing_words(each)}" for each in orders]
+        failed = [f"  * {self._fencing_words(each)}" for each in records if not is_done(each)]
+        done = [f"  * {self._fencing_words(each)}" for each in records if is_done(each)]
+        is_history = "fencing-succeeded" in self.sections
+        yield from ("Failed Fencing Actions:", *failed) if failed else ()
+        if pending or done:
+            yield from ("",) if failed else ()
+            yield from ("Fencing History:" if is_history else "Pending Fencing Actions:", *pending, *done)
 
-    def _fencing_words(self, record: FencingRecord) -> str:
-        word = "successful" if is_done(record) else "failed"
-        when = "completed" if self.has_whole_history else f"last-{word}"
-        return (f"  * {record.action} of {record.target} {word}: delegate={record.executor or ''}, client=haclusterd, "
-                f"origin={record.executor or ''}, {when}='{stamp(record.ended_at)}'")  # fmt: skip
+    def _fencing_words(self, fencing: FenceOrder | FencingRecord) -> str:
+        is_whole = self.sections >= FENCING
+        if self.has_long_failures:
+            return fencing_details(fencing, self.context.cib, is_whole=is_whole)
+        by, at = "", ""
+        if isinstance(fencing, FencingRecord):
+            by = f" by {fencing.executor}" if fencing.executor else ""
+            at = f" at {stamp(fencing.ended_at)}{_later(fencing, self.context.cib)}"
+        word = f"{'' if is_whole else 'last '}{_fencing_state(fencing)}{at}"
+        return f"{_FENCING_WORDS[fencing.action]} of {fencing.target}{by} for {_CLIENT}@{fencing.executor or ''} {word}"
 
     def _tickets(self) -> Iterator[str]:
         tickets = sorted(self.context.cib.status.tickets.items())
@@ -330,6 +336,34 @@ class TextView(View):
             only = " in Promoted role" if each.is_of_promoted else ""
             node = self._named(self.rows.node(each.node))
             yield f"  * {each.id}\tprevents {each.resource} from running{only} on {node}"
+
+
+def fencing_details(fencing: FenceOrder | FencingRecord, cib: Cib, *, is_whole: bool) -> str:
+    """Return what became of a fencing in detail; `is_whole`: among all, not as the last of its kind."""
+    state, origin = _fencing_state(fencing), f"client={_CLIENT}, origin={fencing.executor or ''}"
+    what = f"{_FENCING_WORDS[fencing.action]} of {fencing.target} {state}: "
+    if isinstance(fencing, FenceOrder):
+        return f"{what}{origin}"
+    by = f"delegate={fencing.executor}, " if fencing.executor else ""
+    when = "completed" if is_whole else f"last-{state}"
+    return f"{what}{by}{origin}, {when}='{stamp(fencing.ended_at)}'{_later(fencing, cib)}"
+
+
+def _fencing_state(fencing: FenceOrder | FencingRecord) -> str:
+    return "pending" if isinstance(fencing, FenceOrder) else "successful" if is_done(fencing) else "failed"
+
+
+def _later(record: FencingRecord, cib: Cib) -> str:
+    """Say that a fencing that failed succeeded later."""
+    same = (each for each in cib.status.fencing_history if (each.target, each.action) == (record.target, record.action))
+    later = next((each for each in same if is_done(each) and each.ended_at > record.ended_at), None)
+    if is_done(record) or later is None:
+        return ""
+    return f" (a later attempt from {later.executor} succeeded)"
+
+
+_CLIENT = "haclusterd"
+_FENCING_WORDS = {FenceAction.REBOOT: "reboot", FenceAction.OFF: "turning off", FenceAction.ON: "unfencing"}
 
 
 def _flags(row: GroupRow | CloneRow) -> str:

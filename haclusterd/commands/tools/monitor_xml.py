@@ -23,6 +23,7 @@ from haclusterd.commands.tools.rows import GroupRow, PrimitiveRow, Row
 from haclusterd.formats.cib_xml.elements import quoted
 from haclusterd.formats.cib_xml.status_writer import FEATURE_SET
 from haclusterd.formats.cib_xml.writer import written_at
+from haclusterd.model.fencing import FenceOrder, FencingRecord
 from haclusterd.model.history import ResourceHistory
 
 
@@ -211,19 +212,9 @@ class XmlView(View):
 
     def _fencing(self) -> Iterator[str]:
         orders, records = self.fencings()
-        lines = [
-            _tag("fence_event", 4, action=order.action, target=order.target, client="haclusterd", origin=order.executor,
-                 status="pending", delegate=order.executor) + "/>"
-            for order in orders
-        ]  # fmt: skip
-        lines += (
-            _tag("fence_event", 4, action=each.action, target=each.target, client="haclusterd", origin=each.executor,
-                 status="success" if is_done(each) else "failed", delegate=each.executor,
-                 completed=stamp(each.ended_at)) + "/>"
-            for each in records
-        )  # fmt: skip
+        lines = [*(fencing_as_xml(each, 4) for each in orders), *(fencing_as_xml(each, 4) for each in records)]
         if lines:
-            yield from (_tag("fence_history", 2, status=0) + ">", *lines, "  </fence_history>")
+            yield from ("  <fence_history>", *lines, "  </fence_history>")
 
     def _tickets(self) -> Iterator[str]:
         lines = [
@@ -242,6 +233,16 @@ class XmlView(View):
         ]  # fmt: skip
         if lines:
             yield from ("  <bans>", *lines, "  </bans>")
+
+
+def fencing_as_xml(fencing: FenceOrder | FencingRecord, indent: int) -> str:
+    """Return a fencing that is under way, or what became of one."""
+    if isinstance(fencing, FenceOrder):
+        return _tag("fence_event", indent, action=fencing.action, target=fencing.target, client="haclusterd",
+                    origin=fencing.executor, status="pending", extended__status=1) + "/>"  # fmt: skip
+    return _tag("fence_event", indent, action=fencing.action, target=fencing.target, client="haclusterd",
+                origin=fencing.executor or "", status="success" if is_done(fencing) else "failed",
+                delegate=fencing.executor, completed=stamp(fencing.ended_at)) + "/>"  # fmt: skip
 
 
 def sections_as_xml(context: Context, *sections: str) -> list[str]:

@@ -10,9 +10,12 @@ from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.wire.xml_text import escape
 
 _ENDS = {0: "OK", 1: "Error occurred", 3: "Unimplemented", 4: "Insufficient privileges", USAGE: "Incorrect usage",
+         68: "Host does not exist", 74: "I/O error occurred", 76: "Protocol violated",
          78: "Invalid configuration", NO_SUCH_OBJECT: "No such object", 110: "Requested item has expired",
          111: "Requested item is not yet in effect", 124: "Timeout occurred"}  # fmt: skip
 """What an exit status is called (`crm_error --exit`)."""
+NO_FORMAT = 1
+"""Exit status of a call that asks for a form of output that there is not."""
 OUTPUT = {"output": "output-as:", "destination": "output-to:", "fancy": "text-fancy"}
 """Options of the tools that print XML as well."""
 
@@ -21,7 +24,7 @@ def wants_xml(given: Given) -> bool:
     """Tell whether the answer is to be XML. Raises ToolUsageError for what is not done."""
     form = given.text("output", "text")
     if form not in ("text", "xml"):
-        raise ToolUsageError(f"--output-as={form}: text or xml")
+        raise ToolUsageError(f"Error creating output format {form}: Unknown output format", NO_FORMAT)
     if given.text("destination", "-") != "-":
         raise ToolUsageError("--output-to: it prints to standard output; redirect that")
     return form == "xml"

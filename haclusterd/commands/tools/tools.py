@@ -17,8 +17,9 @@ from haclusterd.commands.tools import membership as tool_membership
 from haclusterd.commands.tools import monitor as tool_monitor
 from haclusterd.commands.tools import resources as tool_resources
 from haclusterd.commands.tools import rules as tool_rules
+from haclusterd.commands.tools import stonith as tool_stonith
 from haclusterd.commands.tools import tickets as tool_tickets
-from haclusterd.commands.tools.call import USAGE, VERSION, Given, Tool, ToolCall, ToolUsageError, printed, usage
+from haclusterd.commands.tools.call import VERSION, Given, Tool, ToolCall, ToolUsageError, printed, usage
 from haclusterd.commands.tools.membership import ABOUT
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.json_value import Json
@@ -28,7 +29,7 @@ from haclusterd.verbs.verb import Cost
 
 TOOLS: Mapping[str, Tool] = {
     **tool_attributes.TOOLS, **tool_membership.TOOLS, **tool_monitor.TOOLS, **tool_resources.TOOLS, **tool_cib.TOOLS,
-    **tool_tickets.TOOLS, **tool_rules.TOOLS, **tool_differences.TOOLS, **tool_dates.TOOLS,
+    **tool_stonith.TOOLS, **tool_tickets.TOOLS, **tool_rules.TOOLS, **tool_differences.TOOLS, **tool_dates.TOOLS,
 }  # fmt: skip
 _LIGHT = frozenset({"attrd_updater", "crm_master"})
 """Tools that may write only what is light: attributes until reboot."""
@@ -47,7 +48,7 @@ def run(context: Context, arguments: Arguments) -> Outcome[ToolOutput]:
             return printed(usage(tool, call))
         outcome = tool.function(context, call, given)
     except ToolUsageError as error:
-        return printed(err=f"{call.tool}: {error}\n", status=USAGE)
+        return printed(err=f"{call.tool}: {error}\n", status=error.status)
     assert not (outcome.commands and tool.only_asks(given)), call.tool
     return outcome
 

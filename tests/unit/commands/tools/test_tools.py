@@ -17,6 +17,7 @@ from haclusterd.model.configuration import Location, effective
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import AgentReference, FenceKey, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ExitCode
 from haclusterd.model.records import replace
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost, Permission
@@ -66,7 +67,8 @@ DIALOGUES = {
         crm_attribute -N 2 -l reboot -n a -v 1 ->
         crm_attribute -N n2 -l reboot -n a -G -q -> 1
         crm_node -N 3 -> n3
-        crm_node -N 9 -> [64]
+        crm_node -N 9 -> [68]
+        crm_node -N 0 -> n1
     """,
     "parameters of resources": """
         crm_resource -r db -z -p cpu -v 2 -> Set 'db' option: id=db-utilization-cpu set=db-utilization name=cpu value=2
@@ -104,28 +106,90 @@ DIALOGUES = {
         crm_ticket -t gold -r --force ->
     """,
     "membership": """
-        crmadmin -D -> Designated Controller is: n1 2.1.5
+        crm_node -l -p -> n1 n2 n3...
+        crm_node -n -q -> 1
+        crm_node -R n9 --force -> [64]
+        crm_node -> [64]
+        crmadmin -D -> Designated Controller is: n1
         crmadmin -D -q -> n1
-        crmadmin -N -> member node: n1 (1)|member node: n2 (2)|member node: n3 (3)
+        crmadmin -D -S n2 -> Controller on n2 in state S_NOT_DC: ok
+        crmadmin -N -> cluster node: n1 (1)|cluster node: n2 (2)|cluster node: n3 (3)
+        crmadmin -N cluster,guest -q -> n1|n2|n3
         crmadmin -N -B -> export n1=1|export n2=2|export n3=3
+        crmadmin -N -B -q -> n1|n2|n3
+        crmadmin --nodes=guest -> No nodes configured
+        crmadmin --nodes remote -> No nodes configured
         crmadmin -S n1 -> Controller on n1 in state S_IDLE: ok
-        crmadmin -S n9 -> [113]
+        crmadmin -S n2 -q -> S_NOT_DC
+        crmadmin -S n9 -> [124]
+        crmadmin -P -> Status of pacemakerd: 'Pacemaker is running' (last updated 2026-01-01 12:00:00Z)
+        crmadmin -P -q -> running
+        crmadmin -H -> [64]
+        crmadmin -E n1 -> [64]
+        crmadmin -D --output-as=html -> [1]
+        crmadmin -> [64]
         pacemakerd -F -> Pacemaker 2.1.5| Supporting v3.16.1: Written for the tools of haclusterd
-        stonith_admin -L -> power|1 fence device found
-        stonith_admin -l n2 -q -> power
-        stonith_admin -H n2 -> 0 events found
-        stonith_admin -I -> 0 fence devices found
-        stonith_admin -M -> [64]
-        stonith_admin -a fence_local -> [64]
-        stonith_admin -M -a fence_none -> [105]
-        stonith_admin -s power -> [64]
-        stonith_admin -Q power -> [64]
-        stonith_admin -U n2 -> [64]
+        pacemakerd -S -> [64]
         crm_verify -L ->
         crm_mon -s -> CLUSTER OK: 3 nodes online, 4 resource instances configured
         crm_mon -d -h /tmp/x.html -> [64]
         crm_mon --output-as=html -> [64]
         crm_mon -1 --include=everything -> [64]
+    """,
+    "attributes by attrd_updater": """
+        attrd_updater -n x -U 1 ->
+        attrd_updater -n x -Q -> name="x" host="n1" value="1"
+        attrd_updater -n x -> name="x" host="n1" value="1"
+        attrd_updater -n x -Q -N n2 -> name="x" host="n2" value=""
+        attrd_updater -n x -U 2 -N n2 ->
+        attrd_updater -n x -Q -A -> name="x" host="n1" value="1"|name="x" host="n2" value="2"
+        attrd_updater -n nothing -Q -> [78]
+        attrd_updater -Q -> [64]
+        attrd_updater -U 1 -> [64]
+        attrd_updater -n x -U value++ ->
+        attrd_updater -n x -U value+=4 ->
+        attrd_updater -n x -U value+=abc -N n3 ->
+        attrd_updater -n x -Q -A -> name="x" host="n1" value="6"|name="x" host="n2" value="2"|name="x" host="n3" ...
+        attrd_updater -n new -U value++ ->
+        attrd_updater -n new -Q -> name="new" host="n1" value="1"
+        attrd_updater -n x -B 3 -> Warning: 'B' command given without required --delay
+        attrd_updater -n x -R ->
+        attrd_updater -n x -Q --output-as=html -> [1]
+        crm_attribute -N n1 -n k -v value++ ->
+        crm_attribute -N n1 -n k -v value++ ->
+        crm_attribute -N n1 -n k -G -q -> 2
+        crm_attribute -N n1 -l reboot -n k -v value+=7 ->
+        crm_attribute -N n1 -l reboot -n k -G -q -> 7
+        crm_attribute -n agent_data_k -s own -v value++ ->
+        crm_attribute -n agent_data_k -s own -G -q -> 1
+        crm_attribute -p web -v 5 ->
+        crm_attribute -p web -G -> scope=status  name=master-web value=5
+        crm_attribute --promotion web -D -> Deleted status attribute: id=status-1-master-web name=master-web
+    """,
+    "fence devices and what they fenced": """
+        stonith_admin -L -> power|1 fence device found
+        stonith_admin -L -q -> power|1 fence device found
+        stonith_admin -l n2 -> power|1 fence device found
+        stonith_admin -l n9 -> 0 fence devices found
+        stonith_admin -s power -> n1|n2|n3|3 fence targets found
+        stonith_admin -s nothing -> [105]
+        stonith_admin -Q power ->
+        stonith_admin -Q nothing -> [105]
+        stonith_admin -H n2 -> 0 events found
+        stonith_admin -H n9 -> 0 events found
+        stonith_admin -h n2 -> Node n2 has never been fenced
+        stonith_admin -H n2 -c -> cleaning up fencing-history for node n2
+        stonith_admin -H * -b -> gather fencing-history from all nodes|0 events found
+        stonith_admin -I -> 0 fence devices found
+        stonith_admin -M -> [64]
+        stonith_admin -a fence_local -> [64]
+        stonith_admin -M -a fence_none -> [105]
+        stonith_admin -F n9 -t 4 -> [105]
+        stonith_admin -F n2 --delay=5 -> [64]
+        stonith_admin -U n2 -> [64]
+        stonith_admin -R dev -a fence_lab -o x=y -> [64]
+        stonith_admin -r n1 -i 1 -v power -> [64]
+        stonith_admin -L --output-as=html -> [1]
     """,
 }
 
@@ -155,7 +219,9 @@ def asked(line: str) -> tuple[int, str]:
 
 def test_fence_agents_and_plugins_of_a_node_and_what_they_say() -> None:
     assert asked("stonith_admin -I") == (0, "external/broken\nexternal/ssh\n2 fence devices found\n")
-    assert asked("stonith_admin --list-installed -q") == (0, "external/broken\nexternal/ssh\n")
+    assert asked("stonith_admin --list-installed -q") == (
+        0, "external/broken\nexternal/ssh\n2 fence devices found\n"
+    )  # fmt: skip
     assert asked("stonith_admin -M -a external/broken") == (105, "")
     status, text = asked("stonith_admin -M -a external/ssh")
     read = read_agent_metadata(text, AgentReference.parse("stonith:external/ssh"))
@@ -242,7 +308,7 @@ def test_what_is_wrong_is_answered_as_xml() -> None:
     assert (status, ET.fromstring(out).findtext("status/errors/error")) == (
         64, "crm_resource: Must supply a resource id with -r"
     )  # fmt: skip
-    assert run(running(), "crm_resource -L --output-as=html")[0] == 64
+    assert run(running(), "crm_resource -L --output-as=html")[0] == 1
     assert run(running(), "crm_resource -L --output-to=/tmp/x")[0] == 64
 
 
@@ -567,9 +633,10 @@ def fenced_often() -> Cluster:
         ("", ["Failed Fencing Actions:", "Pending Fencing Actions:"], 2),
         ("-m0", [], 0),
         ("-m1", ["Failed Fencing Actions:", "Pending Fencing Actions:"], 2),
-        ("-m", ["Fencing History:"], 3),
-        ("-m2 -I stack", ["Fencing History:"], 3),
-        ("--fence-history=3", ["Fencing History:"], 4),
+        ("-m", ["Failed Fencing Actions:", "Fencing History:"], 3),
+        ("-m2 -I stack", ["Failed Fencing Actions:", "Fencing History:"], 3),
+        ("-m 3", ["Failed Fencing Actions:", "Fencing History:"], 4),
+        ("--fence-history=3", ["Failed Fencing Actions:", "Fencing History:"], 4),
         ("-m3 --node=n3", ["Fencing History:"], 2),
         ("-U fencing-failed", ["Pending Fencing Actions:"], 1),
         ("-I none,fencing-failed", ["Failed Fencing Actions:"], 1),
@@ -583,13 +650,102 @@ def test_the_level_of_the_history_says_which_fencings_are_shown(words: str, head
 
 
 def test_each_level_words_when_a_node_was_fenced() -> None:
-    words = "delegate=n1, client=haclusterd, origin=n1"
-    last = run(fenced_often(), "crm_mon -1 -m --include=none,fencing")[1]
-    assert f"  * reboot of n3 successful: {words}, last-successful='2026-01-01 11:59:55Z'" in last
-    assert f"  * reboot of n2 failed: {words}, last-failed='2026-01-01 11:59:58Z'" in last
-    assert f"reboot of n3 successful: {words}, completed='2026-01-01 11:59:52Z'" in run(
-        fenced_often(), "crm_mon -1 -m3"
+    """The words are those of a running Pacemaker 2.1.5; its client is a program with its number."""
+
+    def shown(words: str) -> list[str]:
+        text = run(fenced_often(), f"crm_mon -1 {words}")[1]
+        return [each.strip(" *") for each in text.splitlines() if "reboot" in each]
+
+    by, details = "by n1 for haclusterd@n1", "delegate=n1, client=haclusterd, origin=n1"
+    assert shown("-m1") == [
+        f"reboot of n2 {by} last failed at 2026-01-01 11:59:58Z", "reboot of n2 for haclusterd@n1 last pending"
+    ]  # fmt: skip
+    assert shown("-m2") == [
+        f"reboot of n2 {by} failed at 2026-01-01 11:59:58Z", "reboot of n2 for haclusterd@n1 pending",
+        f"reboot of n3 {by} successful at 2026-01-01 11:59:55Z",
+    ]  # fmt: skip
+    assert shown("-m3 -R") == [
+        f"reboot of n2 failed: {details}, completed='2026-01-01 11:59:58Z'",
+        "reboot of n2 pending: client=haclusterd, origin=n1",
+        f"reboot of n3 successful: {details}, completed='2026-01-01 11:59:55Z'",
+        f"reboot of n3 successful: {details}, completed='2026-01-01 11:59:52Z'",
+    ]  # fmt: skip
+    assert shown("--include=none,fencing-succeeded -R")[-1] == (
+        f"reboot of n3 successful: {details}, last-successful='2026-01-01 11:59:55Z'"
+    )
+
+
+def test_stonith_admin_shows_the_last_success_and_in_detail_everything() -> None:
+    def shown(words: str) -> list[str]:
+        return run(fenced_often(), f"stonith_admin {words}")[1].splitlines()
+
+    details = "delegate=n1, client=haclusterd, origin=n1"
+    assert shown("-H n3") == [
+        f"reboot of n3 successful: {details}, last-successful='2026-01-01 11:59:55Z'", "1 event found"
+    ]  # fmt: skip
+    assert shown("-H n2") == ["0 events found"]
+    assert shown("-H * -V") == [
+        "reboot of n2 pending: client=haclusterd, origin=n1",
+        f"reboot of n2 failed: {details}, completed='2026-01-01 11:59:58Z'",
+        f"reboot of n3 successful: {details}, completed='2026-01-01 11:59:55Z'",
+        f"reboot of n3 successful: {details}, completed='2026-01-01 11:59:52Z'", "4 events found",
+    ]  # fmt: skip
+    assert shown("-H n3 -q") == ["1767268795", "0 events found"]
+    assert shown("-h n3") == ["Node n3 last fenced at: Thu Jan  1 11:59:55 2026"]
+    event = (
+        '    <fence_event action="reboot" target="n3" client="haclusterd" origin="n1" status="success" delegate="n1" '
+        'completed="2026-01-01 11:59:55Z"/>'
+    )
+    assert shown("-H n3 --output-as=xml")[1:4] == ['  <list name="fencing history" count="1">', event, "  </list>"]
+    assert shown("-h n3 --output-as=xml")[1] == '  <last-fenced target="n3" when="2026-01-01 11:59:55Z"/>'
+    assert run(fenced_often(), "stonith_admin -h n1 --output-as=xml")[0] == 74
+
+
+def test_a_failure_says_that_a_later_attempt_succeeded() -> None:
+    cluster = fenced_often()
+    failed = replace(fencing_record("n3", FenceOutcome.TIMEOUT), ended_at=WallTime(NOW - 9000))
+    status = cluster.cib.status
+    cluster.cib = replace(cluster.cib, status=replace(status, fencing_history=(failed, *status.fencing_history)))
+    assert "reboot of n3 by n1 for haclusterd@n1 last failed at 2026-01-01 11:59:51Z (a later attempt from n1 " in run(
+        cluster, "crm_mon -1"
     )[1]
+
+
+def test_a_device_whose_monitor_fails_does_not_answer() -> None:
+    cluster = running()
+    for node in ("n1", "n2", "n3"):
+        cluster.record("power", node, "monitor", ExitCode.ERROR, interval_ms=60_000)
+    assert run(cluster, "stonith_admin -Q power") == (1, "", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "inside"),
+    [
+        ("stonith_admin -L", '<list name="registered fence devices" count="1">|  <item name="device">power</item>|'
+                             "</list>"),
+        ("stonith_admin -l n9", '<list name="registered fence devices" count="0"/>'),
+        ("stonith_admin -s power", '<list name="fence targets" count="3">|  <item>n1</item>|  <item>n2</item>|'
+                                   "  <item>n3</item>|</list>"),
+        ("stonith_admin -H n2", '<list name="fencing history" count="0"/>'),
+        ("crmadmin -D", '<dc node_name="n1"/>'),
+        ("crmadmin -S n2", '<crmd node_name="n2" state="S_NOT_DC" result="ok"/>'),
+        ("crmadmin -N", '<nodes>|  <node type="cluster" name="n1" id="1"/>|  <node type="cluster" name="n2" id="2"/>|'
+                        '  <node type="cluster" name="n3" id="3"/>|</nodes>'),
+        ("crmadmin -P", '<pacemakerd sys_from="pacemakerd" state="running" last_updated="2026-01-01 12:00:00Z"/>'),
+        ("attrd_updater -n x -Q -N n2", '<attribute name="x" value="2" host="n2"/>'),
+    ],
+)  # fmt: skip
+def test_members_and_devices_as_xml(line: str, inside: str) -> None:
+    """As Pacemaker 2.1.5 answers in a running cluster."""
+    cluster = running()
+    run(cluster, "attrd_updater -n x -U 2 -N n2")
+    code, out, err = run(cluster, f"{line} --output-as=xml")
+    lines = out.splitlines()
+    assert (code, err, lines[0]) == (
+        0, "", f'<pacemaker-result api-version="2.25" request="{line} --output-as=xml">'
+    )  # fmt: skip
+    assert "|".join(each.removeprefix("  ") for each in lines[1:-2]) == inside
+    assert lines[-2:] == ['  <status code="0" message="OK"/>', "</pacemaker-result>"]
 
 
 def test_pacemakers_tools_may_change_what_is_queried() -> None:
