@@ -15,9 +15,9 @@ from haclusterd.adapters.agents.metadata import read_agent_metadata, read_descri
 from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.grammar import Command, Level
 from haclusterd.cli.parsing import UsageError, parse
-from haclusterd.machines.controller import OFFICES
+from haclusterd.machines.controller import DC_STATES
 from haclusterd.machines.executing.acting_alone import RESETS, STEPS
-from haclusterd.machines.executing.executor import LIVES
+from haclusterd.machines.executing.executor import INCARNATIONS
 from haclusterd.machines.executing.resource_queue import QUEUES
 from haclusterd.machines.joining import JOINING
 from haclusterd.machines.planning import PLANS
@@ -334,12 +334,12 @@ def _more(action: dict[str, str]) -> str:
 
 
 TABLES = (
-    ("machines/controller.py", OFFICES),
+    ("machines/controller.py", DC_STATES),
     ("machines/planning.py", PLANS),
     ("machines/transitions/transition.py", TRANSITIONS),
     ("machines/transitions/tracked_actions.py", ACTIONS),
     ("machines/executing/resource_queue.py", QUEUES),
-    ("machines/executing/executor.py", LIVES),
+    ("machines/executing/executor.py", INCARNATIONS),
     ("machines/executing/acting_alone.py", STEPS),
     ("machines/executing/acting_alone.py", RESETS),
     ("machines/joining.py", JOINING),

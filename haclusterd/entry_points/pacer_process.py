@@ -221,7 +221,7 @@ class PacerProcess:
             self._look_around(now)
         if now >= self._machine.wake_at and self._has_page():
             self._perform(self._machine.tick(self._page.read(self._names), now))
-        for change in self._filtering.step(self._machine.heard_life, now):
+        for change in self._filtering.step(self._machine.heard_incarnation, now):
             self._let_through(change)
         has_lease = now < self._lease_until
         if has_lease != self._had_lease:

@@ -63,7 +63,7 @@ class AlertingMachine:
 
     def __init__(self, node: NodeName, incarnation: Incarnation) -> None:
         self._node = node
-        self._lives = {incarnation}
+        self._incarnations = {incarnation}
         """The incarnations of this process: a node that starts another while it is DC stays DC by an older one."""
         self._term: Term | None = None
         """The term in which this node is DC."""
@@ -84,12 +84,12 @@ class AlertingMachine:
 
     def reincarnated(self, incarnation: Incarnation) -> None:
         """Start a new incarnation of this node."""
-        self._lives.add(incarnation)
+        self._incarnations.add(incarnation)
 
     def step(self, cib: Cib, now: Instant) -> AlertStep:
         """Return the calls to start and the progress to record."""
         controller = cib.status.controller
-        if controller is None or controller.node != self._node or controller.incarnation not in self._lives:
+        if controller is None or controller.node != self._node or controller.incarnation not in self._incarnations:
             self._term, self._is_unrecorded = None, False
             return _NOTHING
         queue = cib.status.alerts

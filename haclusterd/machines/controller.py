@@ -52,7 +52,7 @@ REFUSED_PAUSE_MS = 200
 """Pause between a refused batch of orders and the next plan, unless a change comes before."""
 
 
-class Office(StrEnum):
+class DcState(StrEnum):
     """The role of a node in the cluster."""
 
     FOLLOWER = "follows a leader, or has none"
@@ -60,7 +60,7 @@ class Office(StrEnum):
     DC = "is DC"
 
 
-class OfficeEvent(StrEnum):
+class DcEvent(StrEnum):
     """What changes that role."""
 
     ELECTED = "it leads Raft, in a term in which it did not before"
@@ -68,14 +68,14 @@ class OfficeEvent(StrEnum):
     DEPOSED = "it does not lead Raft"
 
 
-OFFICES: Final = TransitionTable(
+DC_STATES: Final = TransitionTable(
     "A node that may be DC",
     "A term has one DC at most; a node that leads again does so in another term.",
-    (Office.FOLLOWER,),
+    (DcState.FOLLOWER,),
     (
-        Transition(tuple(Office), OfficeEvent.ELECTED, Office.LEADER),
-        Transition((Office.LEADER,), OfficeEvent.CONFIRMED, Office.DC),
-        Transition(tuple(Office), OfficeEvent.DEPOSED, Office.FOLLOWER),
+        Transition(tuple(DcState), DcEvent.ELECTED, DcState.LEADER),
+        Transition((DcState.LEADER,), DcEvent.CONFIRMED, DcState.DC),
+        Transition(tuple(DcState), DcEvent.DEPOSED, DcState.FOLLOWER),
     ),
 )
 
@@ -140,7 +140,7 @@ class QuorumMark:
         return self._due
 
 
-class _TermOfOffice:
+class _DcTerm:
     """The DC's state of one term; dropped at the end of the term."""
 
     def __init__(self, node: NodeName, term: Term, timing: Timing, boot_id: str, rules: SafetyRules) -> None:
@@ -168,11 +168,11 @@ class _TermOfOffice:
         """What the newest plan wants and no entry of the log can hold, and why."""
 
     @property
-    def can_walk(self) -> bool:
+    def can_execute(self) -> bool:
         """Whether a plan that is made now may be executed."""
         return self.transition is None and not self.undecided
 
-    def drop_walk(self) -> None:
+    def drop_transition(self) -> None:
         """End the transition in progress, except for its last notifications."""
         if self.transition is not None and self.transition.state is TransitionState.CLOSING:
             self.closing.append(self.transition)
@@ -180,15 +180,15 @@ class _TermOfOffice:
 
     def close(self, cib: Cib, changes: Sequence[Change], moment: Moment) -> Sequence[Effect]:
         """Advance the aborted transitions."""
-        effects = [effect for walk in self.closing for effect in walk.step(cib, changes, moment)]
-        self.closing = [walk for walk in self.closing if walk.state is TransitionState.CLOSING]
+        effects = [effect for transition in self.closing for effect in transition.step(cib, changes, moment)]
+        self.closing = [each for each in self.closing if each.state is TransitionState.CLOSING]
         return effects
 
     def decided(self, keys: Sequence[OrderKey], *, is_applied: bool) -> None:
         """Note that orders were applied, or never will be."""
         self.undecided.difference_update(keys)
-        for walk in self.closing:
-            (walk.committed if is_applied else walk.dropped)(keys)
+        for transition in self.closing:
+            (transition.committed if is_applied else transition.dropped)(keys)
 
 
 class ControllerMachine:
@@ -208,10 +208,10 @@ class ControllerMachine:
         self._timing = timing
         self._form = form
         self._rules = rules
-        self._office = Office.FOLLOWER
+        self._state = DcState.FOLLOWER
         self._leads_term: Term | None = None
         """The term that this node leads; None while it follows."""
-        self._term: _TermOfOffice | None = None
+        self._term: _DcTerm | None = None
         """The state of its term as DC; None while it is not DC."""
         self._planning = Planning()
         self._duty: WitnessDuty | None = None
@@ -226,12 +226,12 @@ class ControllerMachine:
     @property
     def is_dc(self) -> bool:
         """Whether this node acts as DC."""
-        return self._office is Office.DC
+        return self._state is DcState.DC
 
     @property
     def leads(self) -> bool:
         """Whether this node leads Raft, as far as it knows."""
-        return self._office is not Office.FOLLOWER
+        return self._state is not DcState.FOLLOWER
 
     @property
     def failure(self) -> str:
@@ -278,10 +278,10 @@ class ControllerMachine:
         self._leads_term = term if is_self else None
         if self._term is not None:
             self._resign()
-        self._happened(OfficeEvent.ELECTED if is_self else OfficeEvent.DEPOSED)
+        self._happened(DcEvent.ELECTED if is_self else DcEvent.DEPOSED)
 
-    def _happened(self, event: OfficeEvent) -> None:
-        self._office = OFFICES.after(self._office, event)
+    def _happened(self, event: DcEvent) -> None:
+        self._state = DC_STATES.after(self._state, event)
 
     def take_followers(self, followers: Followers) -> None:
         """Take the store's report of which followers lag behind this leader."""
@@ -306,7 +306,7 @@ class ControllerMachine:
         if not self._is_controller(cib):
             return self._claim(cib) if target is None else self._claim_late(cib, target, moment)
         if self._term is None:
-            effects.extend(self._take_office())
+            effects.extend(self._begin_term())
         term = self._term
         assert term is not None
         if term.membership is None:
@@ -322,13 +322,13 @@ class ControllerMachine:
             effects.extend(term.director.step(cib, report, moment, self._wanted_of_fencing(term, cib)))
         effects.extend(self._hand_over(cib, moment) if target is None else (TransferLeadership(target),))
         if self._planning.is_time(moment):
-            effects.extend(self._end_idle_walk(term, cib))
+            effects.extend(self._end_idle_transition(term, cib))
         effects.extend(self._close(term, cib, changes, moment))
-        effects.extend(self._walk(term, cib, changes, moment))
+        effects.extend(self._advance(term, cib, changes, moment))
         is_settled = term.membership.is_settled(cib, report) and cib.is_judged
         effects.extend(self._take_answer(term, cib, moment, is_settled=is_settled))
         if is_settled or (self._planning.is_delay_wanted and cib.is_judged):
-            effects.extend(self._planning.ask(cib, moment, can_walk=term.can_walk))
+            effects.extend(self._planning.ask(cib, moment, can_execute=term.can_execute))
         return effects
 
     def _is_controller(self, cib: Cib) -> bool:
@@ -343,7 +343,7 @@ class ControllerMachine:
         return self._duty.target(cib, members, report, self._timing, moment.now)
 
     def _claim_late(self, cib: Cib, target: NodeName, moment: Moment) -> Sequence[Effect]:
-        """Hand over, and take office only if that fails."""
+        """Hand over, and claim to be DC only if that fails."""
         assert self._duty is not None
         is_early = self._duty.holds_back(self._timing, moment.now)
         return (TransferLeadership(target), *(() if is_early else self._claim(cib)))
@@ -356,14 +356,14 @@ class ControllerMachine:
         command = DcElected(self._node, self._incarnation, self._leads_term)
         return (Propose(Scope.DC, f"dc:{self._leads_term}", command),)
 
-    def _take_office(self) -> Sequence[Effect]:
+    def _begin_term(self) -> Sequence[Effect]:
         assert self._leads_term is not None
-        self._happened(OfficeEvent.CONFIRMED)
-        self._term = _TermOfOffice(self._node, self._leads_term, self._timing, self._incarnation.boot_id, self._rules)
+        self._happened(DcEvent.CONFIRMED)
+        self._term = _DcTerm(self._node, self._leads_term, self._timing, self._incarnation.boot_id, self._rules)
         self._planning.want()
         return (Note("dc", f"{self._node} is DC in term {self._leads_term}"), PrepareToPlan())
 
-    def _wanted_of_fencing(self, term: _TermOfOffice, cib: Cib) -> Wanted:
+    def _wanted_of_fencing(self, term: _DcTerm, cib: Cib) -> Wanted:
         unfencings = term.transition.wanted_unfencings(cib) if term.transition is not None else {}
         return Wanted(unfencings, lambda node: self._planning.priority_delay_ms(cib, node))
 
@@ -387,14 +387,14 @@ class ControllerMachine:
     # -- planning ---------------------------------------------------------------------------------------------------
 
     def _close(
-        self, term: _TermOfOffice, cib: Cib, changes: Sequence[Change], moment: Moment
+        self, term: _DcTerm, cib: Cib, changes: Sequence[Change], moment: Moment
     ) -> Sequence[Effect]:
         effects = term.close(cib, changes, moment)
         if self._rules.own_orders_are_known:
             term.undecided.update(_ordered(effects))
         return effects
 
-    def _walk(self, term: _TermOfOffice, cib: Cib, changes: Iterable[Change], moment: Moment) -> Sequence[Effect]:
+    def _advance(self, term: _DcTerm, cib: Cib, changes: Iterable[Change], moment: Moment) -> Sequence[Effect]:
         if term.transition is None:
             return ()
         effects = term.transition.step(cib, changes, moment)
@@ -406,15 +406,15 @@ class ControllerMachine:
         if term.transition.state is not TransitionState.RUNNING:
             if term.transition.state is TransitionState.DONE:
                 term.refused.clear()
-            term.drop_walk()
+            term.drop_transition()
             self._planning.want()
         return effects
 
     @staticmethod
-    def _end_idle_walk(term: _TermOfOffice, cib: Cib) -> Sequence[Effect]:
+    def _end_idle_transition(term: _DcTerm, cib: Cib) -> Sequence[Effect]:
         effects = term.transition.end_if_idle(cib) if term.transition is not None else ()
         if effects:
-            term.drop_walk()
+            term.drop_transition()
         return effects
 
     def answered(self, answer: PlanAnswer) -> None:
@@ -435,17 +435,17 @@ class ControllerMachine:
         """Note that the whole CIB was replaced, without changes that lead to it."""
         self._planning.replaced()
 
-    def _take_answer(self, term: _TermOfOffice, cib: Cib, moment: Moment, *, is_settled: bool) -> Sequence[Effect]:
+    def _take_answer(self, term: _DcTerm, cib: Cib, moment: Moment, *, is_settled: bool) -> Sequence[Effect]:
         answer = self._planning.take_answer()
         if answer is None:
             return ()
         if answer.plan is None:
             self._planning.failed(answer.problem, moment)
             return (Note("scheduler-failed", answer.problem),)
-        planned_for = self._planning.planned(answer.plan, can_walk=is_settled and term.transition is None)
+        planned_for = self._planning.planned(answer.plan, can_execute=is_settled and term.transition is None)
         return () if planned_for is None else self._begin(term, cib, answer.plan, planned_for, moment)
 
-    def _begin(self, term: _TermOfOffice, cib: Cib, plan: Plan, planned_for: Cib, moment: Moment) -> Sequence[Effect]:
+    def _begin(self, term: _DcTerm, cib: Cib, plan: Plan, planned_for: Cib, moment: Moment) -> Sequence[Effect]:
         term.unfit.clear()
         if plan.recheck_at is not None:
             wait_ms = max(1, plan.recheck_at - moment.wall)
@@ -458,7 +458,7 @@ class ControllerMachine:
         begins_at = self._repeats.wait_until(plan.graph, moment.now)
         if moment.now < begins_at:
             self._planning.recheck_by(begins_at)
-            return (Note("transition-repeats", "the same plan was walked again and again, and nothing came of it"),)
+            return (Note("transition-repeats", "the same plan was executed again and again, without effect"),)
         term.transitions += 1
         term.transition = TransitionMachine(
             self._node,
@@ -473,10 +473,10 @@ class ControllerMachine:
         term.unexecuted = plan.graph
         count = len(plan.graph.actions)
         note = Note("transition", f"transition {term.number}.{term.transitions}: {count} actions")
-        return (note, *self._walk(term, cib, (), moment))
+        return (note, *self._advance(term, cib, (), moment))
 
     @staticmethod
-    def _forget_failures(term: _TermOfOffice, cib: Cib, plan: Plan) -> Sequence[Effect]:
+    def _forget_failures(term: _DcTerm, cib: Cib, plan: Plan) -> Sequence[Effect]:
         """Clean up expired failures before their plan is executed: otherwise each plan would find them again.
 
         A clean-up that changes nothing would lead to no other plan, so it is not waited for.
@@ -500,15 +500,15 @@ class ControllerMachine:
         term.decided(keys, is_applied=refusal is None)
         if refusal is not None:
             term.refused.update(order.resource for order in command.orders)
-        walk = term.transition
-        if walk is None:
+        transition = term.transition
+        if transition is None:
             return ()
         if refusal is None:
-            walk.committed(keys)
+            transition.committed(keys)
             return ()
-        walk.dropped(keys)
-        effects = walk.refused(cib, refusal.text)
-        term.drop_walk()
+        transition.dropped(keys)
+        effects = transition.refused(cib, refusal.text)
+        term.drop_transition()
         # Without a change the next plan would be the same, and be refused again: plan again a little later.
         self._planning.recheck_at(after(moment.now, REFUSED_PAUSE_MS))
         return effects
@@ -516,7 +516,7 @@ class ControllerMachine:
     def not_proposed(self, command: Command, problem: str) -> None:
         """Note that one of this node's commands does not fit into a log entry and will never be decided.
 
-        The walk does everything else that it can, and is planned again as time passes.
+        The transition does everything else that it can, and a plan is made again as time passes.
         """
         term = self._term
         if term is None or not isinstance(command, IssueOrders):
@@ -544,12 +544,12 @@ class ControllerMachine:
         term = self._term
         if term is None or term.membership is None:
             return NEVER
-        walks = term.closing if term.transition is None else (*term.closing, term.transition)
+        transitions = term.closing if term.transition is None else (*term.closing, term.transition)
         parts = (
             term.membership.deadline(), term.director.deadline(), term.judge.deadline(), term.restarts.deadline(),
             term.ended_moves.deadline(), term.mark.deadline(),
         )  # fmt: skip
-        return min(*parts, self._planning.deadline(), *(walk.deadline() for walk in walks))
+        return min(*parts, self._planning.deadline(), *(each.deadline() for each in transitions))
 
 
 def _ordered(effects: Iterable[Effect]) -> Iterator[OrderKey]:

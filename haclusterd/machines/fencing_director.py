@@ -72,7 +72,7 @@ class FencingDirector:
         self._rules = rules
         self._succeeded_at: dict[FenceKey, Instant] = {}
         """When this DC saw each agent's success: the target must be silent from then on."""
-        self._unseen_lives: dict[FenceKey, Incarnation | None] = {}
+        self._unseen_incarnations: dict[FenceKey, Incarnation | None] = {}
         """For each order about a member that never joined: the incarnation of it that was heard before its agent
         ended."""
         self._fenced_at: dict[tuple[NodeName, WallTime], Instant] = {}
@@ -116,10 +116,10 @@ class FencingDirector:
                 effects.extend(self._order(cib, status, moment, wanted))
             elif status.state is NodeState.FENCED:
                 effects.extend(self._distrust(cib, status, report, moment))
-        effects.extend(self._order_deaths(cib, lost, moment, wanted))
+        effects.extend(self._order_fencings(cib, lost, moment, wanted))
         return effects
 
-    def _order_deaths(
+    def _order_fencings(
         self, cib: Cib, lost: Sequence[NodeStatus], moment: Moment, wanted: Wanted
     ) -> Iterator[Effect]:
         """Order the fencing of lost nodes; without concurrent-fencing, of one at a time.
@@ -148,7 +148,7 @@ class FencingDirector:
     ) -> Sequence[Effect]:
         if WATCHDOG in order.devices:
             return self._watchdogs.step(cib, order, report, moment)
-        order = self._about_heard_life(order, report)
+        order = self._about_heard_incarnation(order, report)
         if order.state is FenceState.OPEN:
             executor = cib.status.nodes.get(order.executor)
             is_there = executor is not None and executor.state is NodeState.ONLINE
@@ -183,14 +183,14 @@ class FencingDirector:
                 self._wake_at = min(self._wake_at, ended_at)
         return effects
 
-    def _about_heard_life(self, order: FenceOrder, report: PacerReport | None) -> FenceOrder:
+    def _about_heard_incarnation(self, order: FenceOrder, report: PacerReport | None) -> FenceOrder:
         """Return an order about a member that never joined with the incarnation of it that was heard, if any was."""
         if order.target_incarnation is not None:
             return order
         if order.state is FenceState.OPEN and report is not None:
             heard = next((node for node in report.nodes if node.name == order.target), None)
-            self._unseen_lives[order.key] = heard.incarnation if heard is not None else None
-        return replace(order, target_incarnation=self._unseen_lives.get(order.key))
+            self._unseen_incarnations[order.key] = heard.incarnation if heard is not None else None
+        return replace(order, target_incarnation=self._unseen_incarnations.get(order.key))
 
     def _is_in_the_boot_of(self, order: FenceOrder) -> bool:
         """Return whether the order is about this DC's own boot: a node does not hear itself; silence proves nothing."""
@@ -221,9 +221,9 @@ class FencingDirector:
         text = "it is heard after its fencing was recorded"
         lost = Lost(status.name, status.incarnation, self._term, text)
         key = f"lost:{status.name}:{status.incarnation}:{self._term}"
-        return (*self._mark_liar(cib, status, text, moment), Propose(Scope.DC, key, lost))
+        return (*self._record_false_success(cib, status, text, moment), Propose(Scope.DC, key, lost))
 
-    def _mark_liar(self, cib: Cib, status: NodeStatus, text: str, moment: Moment) -> Sequence[Effect]:
+    def _record_false_success(self, cib: Cib, status: NodeStatus, text: str, moment: Moment) -> Sequence[Effect]:
         records = [record for record in cib.status.fencing_history if record.target == status.name]
         device = records[-1].device if records else None
         if device is None:
@@ -240,9 +240,9 @@ class FencingDirector:
         levels = levels_for(cib, status) if not is_unfencing else unfencing_levels_for(cib, status)
         if not properties.boolean("fencing-enabled") or not levels:
             what = "nothing that needs unfencing starts there" if is_unfencing else "nothing of it is recovered"
-            return self._tell_once(status, f"no usable fencing device: {what}")
+            return self._note_once(status, f"no usable fencing device: {what}")
         if not is_unfencing and is_fencing_pointless(cib, status, moment.wall):
-            return self._tell_once(status, "what it runs is unmanaged: it is fenced when that ends, unless it is back")
+            return self._note_once(status, "what it runs is unmanaged: it is fenced when that ends, unless it is back")
         failed = failures_of(cib, status, is_unfencing=is_unfencing)
         attempts = attempts_of(failed)
         wait_ms = pause_ms(attempts, properties.integer("fencing-max-attempts"))
@@ -255,11 +255,11 @@ class FencingDirector:
         levels, late = (levels, None) if is_unfencing else self._that_hold(cib, status.name, levels)
         if late is not None:
             text = f"a fence agent on {late.executor} may still let it in: it is fenced when that has ended"
-            return self._tell_once(status, text)
+            return self._note_once(status, text)
         usable = [level for level in levels if able_to_use(cib, status.name, level, is_unfencing=is_unfencing)]
         if not usable:
             devices = dict.fromkeys(device for level in levels for device in level)
-            return self._tell_once(status, f"no node that may use {', '.join(devices)} is online")
+            return self._note_once(status, f"no node that may use {', '.join(devices)} is online")
         level = least_tried(cib, status.name, usable, failed)
         executor = executor_of(cib, status.name, level, failed, dc=self._node, is_unfencing=is_unfencing)
         delay_ms = 0 if is_unfencing else wanted.delay_ms(status.name)
@@ -318,7 +318,7 @@ class FencingDirector:
             known = self._retry_at[node] = (newest, after(moment.now, wait_ms))
         return known[1]
 
-    def _tell_once(self, status: NodeStatus, text: str) -> Sequence[Effect]:
+    def _note_once(self, status: NodeStatus, text: str) -> Sequence[Effect]:
         self._noted &= {item for item in self._noted if item[0] != status.name or item[1] == text}
         if (status.name, text) in self._noted:
             return ()

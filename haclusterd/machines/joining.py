@@ -52,7 +52,7 @@ class JoinEvent(StrEnum):
     GIVEN_UP = "the CIB has this incarnation lost or fenced"
     SUPERSEDED = "the CIB has another incarnation, or refuses this one as old"
     LEFT = "the CIB says that it has left"
-    NEW_LIFE = "a new incarnation was drawn"
+    NEW_INCARNATION = "a new incarnation was drawn"
 
 
 _ANY = tuple(JoinState)
@@ -66,7 +66,7 @@ JOINING: Final = TransitionTable(
         Transition(_ANY, JoinEvent.GIVEN_UP, JoinState.OVER),
         Transition(_ANY, JoinEvent.SUPERSEDED, JoinState.OVER),
         Transition(_ANY, JoinEvent.LEFT, JoinState.LEFT),
-        Transition(_ANY, JoinEvent.NEW_LIFE, JoinState.OUTSIDE),
+        Transition(_ANY, JoinEvent.NEW_INCARNATION, JoinState.OUTSIDE),
     ),
 )
 
@@ -126,7 +126,7 @@ class JoiningMachine:
     def reincarnated(self, incarnation: Incarnation) -> None:
         """Start a new incarnation."""
         self._incarnation = incarnation
-        self._happened(JoinEvent.NEW_LIFE)
+        self._happened(JoinEvent.NEW_INCARNATION)
         self._attempt += 1
         self._retry_at = NEVER
 
@@ -178,7 +178,7 @@ class JoiningMachine:
             return ()
         if self._state is JoinState.JOINED and has_acted_alone:
             is_over = moment.has_lease and not is_fencing
-            return self._end_life("its resources were stopped without a lease") if is_over else ()
+            return self._end_incarnation("its resources were stopped without a lease") if is_over else ()
         if self._state is JoinState.JOINED:
             # An administrator may have asked this node to leave; its daemon runs on until it is removed or restarted.
             is_leaving = self._is_leaving or status.is_leaving
@@ -190,7 +190,7 @@ class JoiningMachine:
             is_given_up = status.state is NodeState.FENCED or (status.state is NodeState.LOST and not keeps_running)
             is_own = status.incarnation == self._incarnation
             must_stop_first = is_given_up and (is_own or status.state is NodeState.FENCED) and not has_acted_alone
-            return () if must_stop_first or is_fencing else self._end_life(f"it is {status.state}")
+            return () if must_stop_first or is_fencing else self._end_incarnation(f"it is {status.state}")
         self._lacks_pacer = not has_pacer
         return self._ask(moment, device) if has_pacer and device.is_settled else ()
 
@@ -202,7 +202,7 @@ class JoiningMachine:
         command = PublishWatchdog(self._node, self._incarnation, device.watchdog)
         return (Propose(Scope.INCARNATION, f"watchdog:{self._incarnation}:{timeout_ms}", command),)
 
-    def _end_life(self, why: str) -> Sequence[Effect | DrawIncarnation]:
+    def _end_incarnation(self, why: str) -> Sequence[Effect | DrawIncarnation]:
         return (Note("reincarnation", f"this incarnation is over: {why}"), DrawIncarnation())
 
     def _ask(self, moment: Moment, device: DeviceState) -> Sequence[Effect]:

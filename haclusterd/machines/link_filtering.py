@@ -6,11 +6,11 @@ peer alone would send, only the peer's known incarnation passes there. When that
 same boot passes, since the daemon may have started a new one; when that is silent too, everything passes, since the
 machine may have booted.
 
-Invariant: the filter keeps no peer out. A new incarnation passes SAME_LIFE_PERCENT of a period after the previous one
-was last heard, another boot after SILENT_PERIODS, before which it would not be believed. Without a flood nothing is
-filtered.
+Invariant: the filter keeps no peer out. A new incarnation passes SAME_INCARNATION_PERCENT of a period after the
+previous one was last heard, another boot after SILENT_PERIODS, before which it would not be believed. Without a flood
+nothing is filtered.
 
-`PacerMachine.heard_life` says who was heard; the time comes with each event.
+`PacerMachine.heard_incarnation` says who was heard; the time comes with each event.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from typing import NamedTuple
 from haclusterd.machines.pacer import SILENT_PERIODS
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
-from haclusterd.model.pacer import HeardLife, Link, PacerSettings
+from haclusterd.model.pacer import HeardIncarnation, Link, PacerSettings
 from haclusterd.model.records import dataclass
 from haclusterd.model.timing import derive
 
@@ -28,7 +28,7 @@ FLOOD = 64
 well."""
 OVER_MS = 5_000
 """A flood without further datagrams for this time is over."""
-SAME_LIFE_PERCENT = 150
+SAME_INCARNATION_PERCENT = 150
 """Percent of a heartbeat period after which the next heartbeat of the known incarnation is late."""
 
 
@@ -113,7 +113,7 @@ class LinkFiltering:
             watched.flooded_at = now
         return is_more
 
-    def step(self, heard: Callable[[NodeName], HeardLife | None], now: Instant) -> tuple[LetThrough, ...]:
+    def step(self, heard: Callable[[NodeName], HeardIncarnation | None], now: Instant) -> tuple[LetThrough, ...]:
         """Return the changes of filters, by the datagrams refused since the last step and the incarnations heard."""
         self._wake_at = NEVER
         if not self._refused and not self._watched:
@@ -144,17 +144,17 @@ class LinkFiltering:
                 watched.counted_from = now
                 watched.refused = 0
 
-    def _admitted(self, watched: _Watched, life: HeardLife | None, now: Instant) -> Admitted | None:
+    def _admitted(self, watched: _Watched, heard: HeardIncarnation | None, now: Instant) -> Admitted | None:
         """Return whose heartbeats pass in a flood, and set the wake-up for when that may change."""
         if watched.flooded_at is not None:
             self._wake(after(watched.flooded_at, OVER_MS))
-        if life is None:
+        if heard is None:
             return None
-        same_life_until = after(life.silent_since, self._period_ms * SAME_LIFE_PERCENT // 100)
-        same_boot_until = after(life.silent_since, self._period_ms * SILENT_PERIODS)
-        incarnation = life.incarnation
-        if now < same_life_until:
-            self._wake(same_life_until)
+        same_incarnation_until = after(heard.silent_since, self._period_ms * SAME_INCARNATION_PERCENT // 100)
+        same_boot_until = after(heard.silent_since, self._period_ms * SILENT_PERIODS)
+        incarnation = heard.incarnation
+        if now < same_incarnation_until:
+            self._wake(same_incarnation_until)
             return Admitted(watched.peer, incarnation.boot_id, incarnation.token)
         if now < same_boot_until:
             self._wake(same_boot_until)

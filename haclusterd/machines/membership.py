@@ -147,7 +147,7 @@ class MembershipMachine:
         if self._rules.dc_needs_fresh_lease and not moment.has_lease:
             return self._without_lease(cib, report, moment)
         self._leaseless_since = None
-        self._handed_over.pop(self._own_life(cib), None)
+        self._handed_over.pop(self._own_incarnation(cib), None)
         self._restart_after_stall(report, moment)
         if self._is_from_before_a_standstill(report, moment):
             return ()
@@ -173,14 +173,15 @@ class MembershipMachine:
         heard = view.heard.get(status.name)
         is_there = heard is not None and _is_below(view.age_ms(status.name), self._timing.node_timeout_ms)
         is_there = is_there and heard is not None and heard.brain is BrainState.ALIVE
-        life = heard.incarnation if heard is not None and is_there else None
+        incarnation = heard.incarnation if heard is not None and is_there else None
         is_held = any(order.target == status.name for order in cib.status.fence_orders.values())
-        if not limit_ms or life is None or is_held or life in (status.incarnation, status.fenced_incarnation):
+        known_before = (status.incarnation, status.fenced_incarnation)
+        if not limit_ms or incarnation is None or is_held or incarnation in known_before:
             self._pending_since.pop(status.name, None)
             return ()
         known = self._pending_since.get(status.name)
-        if known is None or known[0] != life:
-            known = self._pending_since[status.name] = (life, moment.now)
+        if known is None or known[0] != incarnation:
+            known = self._pending_since[status.name] = (incarnation, moment.now)
         waited_ms = moment.now - known[1]
         if waited_ms < limit_ms:
             self._wake_in(limit_ms - waited_ms, moment)
@@ -233,14 +234,14 @@ class MembershipMachine:
             if voter != self._node
             and (voter not in behind or moment.now - behind[voter].answered_at < timeout_ms)
         ]
-        life = self._own_life(cib)
-        first_at = self._handed_over.get(life, moment.now)
+        own = self._own_incarnation(cib)
+        first_at = self._handed_over.get(own, moment.now)
         if moment.now - first_at > REMEMBERED_SHARE * self._timing.brain_timeout_ms:
             first_at = moment.now
         turn = (moment.now - first_at) // timeout_ms
         if turn >= len(candidates):
             return ()
-        self._handed_over[life] = first_at
+        self._handed_over[own] = first_at
         return self._because_of_lease(candidates[turn], waited_ms)
 
     @staticmethod
@@ -248,7 +249,7 @@ class MembershipMachine:
         text = f"no lease for {waited_ms} ms; handing over to {target}"
         return (Note("leadership", text), TransferLeadership(target))
 
-    def _own_life(self, cib: Cib) -> tuple[NodeName, Incarnation | None]:
+    def _own_incarnation(self, cib: Cib) -> tuple[NodeName, Incarnation | None]:
         status = cib.status.nodes.get(self._node)
         return (self._node, status.incarnation if status is not None else None)
 
@@ -341,15 +342,15 @@ class MembershipMachine:
         voter has heard the incarnation, it existed: having listened for node-timeout is then enough, for a new pacer
         too.
         """
-        heard = view.heard.get(status.name)
-        is_heard_life = heard is not None and heard.age_ms is not None and heard.incarnation == status.incarnation
-        if status.state is NodeState.ONLINE and is_heard_life:
+        known = view.heard.get(status.name)
+        heard = known if known is not None and known.age_ms is not None else None
+        if status.state is NodeState.ONLINE and heard is not None and heard.incarnation == status.incarnation:
             return Instant(0)
         if status.state is NodeState.ONLINE and _is_known_to_a_voter(view, status):
             return after(self._since, self._timing.node_timeout_ms)
         assert self._known is not None
         since = max(self._known[status.name][1], self._since)
-        was_heard_or_joined = since > self._since or (heard is not None and heard.age_ms is not None)
+        was_heard_or_joined = since > self._since or heard is not None
         is_sure_to_be_there = status.state is NodeState.ONLINE and was_heard_or_joined
         return after(since, self._timing.node_timeout_ms if is_sure_to_be_there else self._timing.unseen_wait_ms)
 
@@ -531,13 +532,13 @@ class MembershipMachine:
         self, status: NodeStatus, target: NodeName | None, loss: Effect, moment: Moment
     ) -> Sequence[Effect]:
         """Hand over, once, to a voter that has a session with the node; a node that answers no leader is lost."""
-        life = (status.name, status.incarnation)
-        first_at = self._handed_over.get(life)
+        key = (status.name, status.incarnation)
+        first_at = self._handed_over.get(key)
         if first_at is not None and moment.now - first_at > REMEMBERED_SHARE * self._timing.brain_timeout_ms:
             first_at = None
         is_tried = first_at is not None and moment.now - first_at > self._timing.node_timeout_ms
         if target is not None and not is_tried and self._rules.linked_node_leads_first:
-            self._handed_over[life] = moment.now if first_at is None else first_at
+            self._handed_over[key] = moment.now if first_at is None else first_at
             self._wake_in(self._timing.election_max_ms, moment)
             text = f"the daemon of {status.name} does not answer here and has a session with {target}; " \
                    "handing over to it"

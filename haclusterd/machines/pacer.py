@@ -22,7 +22,7 @@ from haclusterd.model.pacer import (
     NO_LEASE,
     BrainState,
     HeardAge,
-    HeardLife,
+    HeardIncarnation,
     HeardNode,
     Heartbeat,
     HeldLease,
@@ -208,12 +208,12 @@ class PacerMachine:
                 oldest = peer.silent_since
         return min(wake_at, after(Instant(oldest), self._timing.node_timeout_ms))
 
-    def heard_life(self, node: NodeName) -> HeardLife | None:
+    def heard_incarnation(self, node: NodeName) -> HeardIncarnation | None:
         """Return the incarnation of a peer that last proved itself; None: there is none."""
         peer = self._peers.get(node)
         if peer is None or peer.newest is None or peer.silent_since is None:
             return None
-        return HeardLife(peer.newest.incarnation, peer.silent_since)
+        return HeardIncarnation(peer.newest.incarnation, peer.silent_since)
 
     # Events
 

@@ -34,20 +34,20 @@ class PlanState(StrEnum):
     DUE = "a plan is due"
     ASKED = "a plan is being made"
     ASKED_AND_DUE = "a plan is being made, and the next is due"
-    OUTDATED = "a plan is being made that will not be walked"
-    OUTDATED_AND_DUE = "a plan is being made that will not be walked, and the next is due"
+    OUTDATED = "a plan is being made that will not be executed"
+    OUTDATED_AND_DUE = "a plan is being made that will not be executed, and the next is due"
 
 
 class PlanEvent(StrEnum):
     """What changes that state."""
 
-    EXPECTED = "something happened that a walk expects"
+    EXPECTED = "something happened that the transition expects"
     UNEXPECTED = "something else happened"
-    WANTED = "its walk has ended, it is time to look again, or the whole CIB was replaced"
+    WANTED = "its transition has ended, it is time to look again, or the whole CIB was replaced"
     ASK = "the scheduler is asked"
-    ASK_BESIDE_A_WALK = "the scheduler is asked for the delays of fencings only"
-    WALK = "the plan has come and may be walked"
-    DROP = "the plan has come and may not be walked"
+    ASK_FOR_DELAYS = "the scheduler is asked for the delays of fencings only"
+    ACCEPT = "the plan has come and may be executed"
+    DROP = "the plan has come and may not be executed"
     FAIL = "the scheduler has failed"
     FORGET = "the question is withdrawn"
 
@@ -61,7 +61,7 @@ _IS_DUE: Final = (PlanState.DUE, *_OPEN_AND_DUE)
 _BECOMES_DUE: Final = (PlanEvent.EXPECTED, PlanEvent.WANTED)
 PLANS: Final = TransitionTable(
     "The plan of a DC",
-    "Its walk is a machine of its own: no plan is asked for to be walked while another walk continues.",
+    "Its transition is a machine of its own: while one is in progress, no plan is requested to be executed.",
     (PlanState.DUE,),
     (
         *(Transition(_UNASKED, event, PlanState.DUE) for event in (*_BECOMES_DUE, PlanEvent.UNEXPECTED)),
@@ -72,9 +72,9 @@ PLANS: Final = TransitionTable(
         *(Transition(_OUTDATED, event, PlanState.OUTDATED_AND_DUE) for event in _BECOMES_DUE),
         Transition(_ASKED, PlanEvent.UNEXPECTED, PlanState.OUTDATED_AND_DUE),
         Transition(_UNASKED, PlanEvent.ASK, PlanState.ASKED),
-        Transition(_UNASKED, PlanEvent.ASK_BESIDE_A_WALK, PlanState.OUTDATED),
-        Transition((PlanState.ASKED,), PlanEvent.WALK, PlanState.HOLDS),
-        Transition((PlanState.ASKED_AND_DUE,), PlanEvent.WALK, PlanState.DUE),
+        Transition(_UNASKED, PlanEvent.ASK_FOR_DELAYS, PlanState.OUTDATED),
+        Transition((PlanState.ASKED,), PlanEvent.ACCEPT, PlanState.HOLDS),
+        Transition((PlanState.ASKED_AND_DUE,), PlanEvent.ACCEPT, PlanState.DUE),
         Transition(_ASKED, PlanEvent.DROP, PlanState.DUE),
         *(
             Transition(states, event, target)
@@ -181,14 +181,14 @@ class Planning:
 
     # -- requests and answers ---------------------------------------------------------------------------------------
 
-    def ask(self, cib: Cib, moment: Moment, *, can_walk: bool) -> Sequence[AskForPlan]:
+    def ask(self, cib: Cib, moment: Moment, *, can_execute: bool) -> Sequence[AskForPlan]:
         """Request a plan if one is due and could be executed, or if a fencing waits for it."""
-        is_wanted = self._is_delay_wanted or (can_walk and self._state in _IS_DUE)
+        is_wanted = self._is_delay_wanted or (can_execute and self._state in _IS_DUE)
         if not is_wanted or self.is_asked:
             return ()
         if self._gathers_until is not None and not self._is_delay_wanted:
             return ()
-        self._happened(PlanEvent.ASK if can_walk else PlanEvent.ASK_BESIDE_A_WALK)
+        self._happened(PlanEvent.ASK if can_execute else PlanEvent.ASK_FOR_DELAYS)
         interval_ms = ClusterProperties(cib.in_force).duration_ms("cluster-recheck-interval")
         self._recheck_at = after(moment.now, interval_ms)
         self._questions += 1
@@ -216,15 +216,15 @@ class Planning:
         self.recheck_by(after(moment.now, self._failed_pause_ms))
         self._failed_pause_ms = min(2 * self._failed_pause_ms, FAILED_PAUSE_MS[1])
 
-    def planned(self, plan: Plan, *, can_walk: bool) -> Cib | None:
+    def planned(self, plan: Plan, *, can_execute: bool) -> Cib | None:
         """Take a plan; return the CIB that it was made for, None when it must not be executed."""
         self.failure = ""
         self._failed_pause_ms = FAILED_PAUSE_MS[0]
         self.warnings = plan.warnings
-        if self._state in _OUTDATED or not can_walk:
+        if self._state in _OUTDATED or not can_execute:
             self._happened(PlanEvent.DROP)
             return None
-        self._happened(PlanEvent.WALK)
+        self._happened(PlanEvent.ACCEPT)
         return self._cib
 
     # -- delays of fencings -----------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ class Repeats:
         return last if count < FREE_REPEATS else after(last, _pause_ms(count))
 
     def executed(self, graph: TransitionGraph, now: Instant) -> None:
-        """Note that a plan ordered its first action, or was completed; call it once for each walk."""
+        """Note that a plan ordered its first action, or was completed; call it once for each transition."""
         signature = _signature(graph)
         if signature:
             count, _ = self._begun.get(signature, (0, now))

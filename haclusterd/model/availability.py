@@ -30,7 +30,7 @@ class ServiceState(StrEnum):
     UP = "up"
     DOWN = "down"
     UNKNOWN = "unknown"
-    """Nobody knew: its node has begun a new life and was not probed yet, or there was no quorum."""
+    """Nobody knew: its node has a new incarnation and was not probed yet, or there was no quorum."""
 
 
 class Cause(StrEnum):
@@ -57,7 +57,7 @@ class Cause(StrEnum):
     ATTRIBUTE = "node-attribute"
     """Health, connectivity, a score that an agent has set."""
     UNVERIFIED = "unverified"
-    """Its node has begun a new life, and the service was not probed yet."""
+    """Its node has a new incarnation, and the service was not probed yet."""
     NO_QUORUM = "no-quorum"
     """Nothing is known of the time between the newest entry of the log and the next DC."""
     OTHER = "other"

@@ -154,7 +154,7 @@ class DeviceRecovery:
     rung: Rung | None
     """None: it was well again by itself, and has only to prove it."""
     incarnation: Incarnation
-    """The life of its node that may act; any other knows only that it may have been acted."""
+    """The incarnation of its node that may act; any other knows only that it may have been acted."""
     author: str
     at: WallTime
     reason: str
@@ -249,8 +249,8 @@ def claim_objection(known: NodeDevices, device: DeviceId, resource: ResourceId, 
     if own is None and device in known.holds:
         return f"is drained by {known.holds[device].author}"
     if own is not None and (own.memory_mib != memory_mib or (own.is_over and own.memory_mib)):
-        # A sharer is not known for certain from its own older life, and the others got room beside its older share.
-        return f"is not proven free of {resource}'s older life"
+        # A sharer is not known for certain from its own earlier process, and the others got room beside its old share.
+        return f"is not proven free of {resource}'s earlier process"
     family = [name for name in (DeviceId(seen.parent), *_instances(known, device)) if known.claims.get(name)]
     if family:
         return f"is one with {family[0]}, which {known.claims[family[0]][0].resource} holds"

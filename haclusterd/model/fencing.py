@@ -121,7 +121,7 @@ class FencingRecord:
     causes: tuple[FailedOperation, ...] = ()
     """The failures that led to it; none: the node was not heard, or a person wanted it."""
     attempt: int = 0
-    """Which attempt on this life of the node it was, counted from 1; 0: a person's word."""
+    """Which attempt on this incarnation of the node it was, counted from 1; 0: a person's word."""
 
 
 def pause_ms(attempts: int, quick_until: int) -> int:

@@ -53,7 +53,7 @@ class GraphAction:
     reason: str = ""
     priority: int = 0
     target_incarnation: Incarnation | None = None
-    """For a fence action: which life of the node must end."""
+    """For a fence action: which incarnation of the node must end."""
     is_probe: bool = False
     instance: ResourceId | None = None
     """Which instance of a clone; `resource` is then the name under which it is recorded on its node: of an anonymous

@@ -28,7 +28,7 @@ CONFIGURED_NODE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}\Z")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Incarnation:
-    """One life of one daemon: the boot it runs in, and 64 random bits drawn at its start.
+    """One run of one daemon: the boot it runs in, and 64 random bits drawn at its start.
 
     Two incarnations with different boot ids prove that everything of the older one is dead; with equal boot ids
     the older one's agents and services may live on.

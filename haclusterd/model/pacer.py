@@ -1,7 +1,7 @@
 """What pacers say to each other, to their daemon, and hear from it.
 
 Invariant: values only. A token is the random half of an incarnation, 16 lower-case hexadecimal digits; it names one
-life of one daemon. An instant inside a value is on the clock of the node that wrote it and is compared only there.
+run of one daemon. An instant inside a value is on the clock of the node that wrote it and is compared only there.
 
 What comes and goes with every heartbeat is a named tuple: a frozen dataclass takes four times as long to make.
 """
@@ -34,7 +34,7 @@ class BrainState(StrEnum):
 
 
 class Receipt(NamedTuple):
-    """One heartbeat of the reader, as its receiver saw it: whose life sent it, and when by that sender's own clock."""
+    """One heartbeat of the reader, as its receiver saw it: which incarnation sent it, and when by its clock."""
 
     token: str
     sent_at: Instant
@@ -96,8 +96,8 @@ Link = tuple[tuple[str, int], tuple[str, int]]
 """An own address and the peer's address that sends to it: each a numeric address and a UDP port."""
 
 
-class HeardLife(NamedTuple):
-    """The life of a peer that is heard, or was heard last."""
+class HeardIncarnation(NamedTuple):
+    """The incarnation of a peer that is heard, or was heard last."""
 
     incarnation: Incarnation
     silent_since: Instant
@@ -105,7 +105,7 @@ class HeardLife(NamedTuple):
 
 
 class HeldLease(NamedTuple):
-    """A lease, and the life of this node's daemon to which it was given."""
+    """A lease, and the incarnation of this node's daemon to which it was given."""
 
     token: str
     until: Instant
@@ -132,7 +132,7 @@ class HeardNode:
     """Which incarnation each age in `hears` belongs to."""
     answered_at: Instant | None = None
     """When this node sent the newest of its own heartbeats that the peer had seen: the peer has lived since then,
-    however late its heartbeat came. None: it has seen none of this life's."""
+    however late its heartbeat came. None: it has seen none of this incarnation's."""
     is_empty: bool = False
     """Whether its newest heartbeat says that it runs nothing."""
     linked: frozenset[NodeName] = frozenset()

@@ -38,7 +38,7 @@ class SafetyRules:
     reload_keeps_both: bool = True
     """After a reload that did not succeed, what runs is looked for by the older parameters and by the newer (§1)."""
     own_orders_are_known: bool = True
-    """A DC walks no plan that was made while orders of its own were on their way into the log (safety.md §1)."""
+    """A DC executes no plan that was made while orders of its own were on their way into the log (safety.md §1)."""
     refuse_old_term: bool = True
     """`apply` refuses orders of another term than the designated controller's (safety.md §1)."""
     close_orders_of_older_incarnations: bool = True

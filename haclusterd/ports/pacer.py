@@ -10,7 +10,7 @@ Contract:
 * `withdraw` takes effect before it returns: from then on this node's pacer does not echo that node, in whatever
   incarnation, until `reinstate`. It is called on the Raft thread, before the entry that declares the loss is
   acknowledged. The node is named, not its incarnation alone, because a node whose daemon restarts after its loss still
-  runs what the old life started: it must get no lease before its next Join is applied (safety.md §2).
+  runs what the earlier incarnation started: it must get no lease before its next Join is applied (safety.md §2).
 * `lease_until` is read from the page at the moment of the call.
 """
 

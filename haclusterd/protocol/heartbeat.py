@@ -87,7 +87,7 @@ def encode(heartbeat: Heartbeat, key: bytes) -> bytes:
 def opening(
     sender: NodeName, receiver: NodeName, boot_id: str, token: str | None
 ) -> tuple[tuple[int, bytes], ...]:
-    """Return what every heartbeat of a life begins with, or with no token every heartbeat of a boot: (place, bytes)."""
+    """Return what every heartbeat of an incarnation begins with, as (place, bytes); without a token: of a boot."""
     names = MAGIC + _text(sender) + _text(receiver)
     boot = _text(boot_id, MAXIMUM_BOOT_ID_SIZE)
     if token is None:
@@ -189,7 +189,7 @@ def _incarnation(boot_id: bytes, number: int) -> Incarnation:
 
 @lru_cache(maxsize=CACHED)
 def _opening(sender: NodeName, receiver: NodeName, token: str, boot_id: str) -> bytes:
-    """Return what all heartbeats of a life to one receiver begin with."""
+    """Return what all heartbeats of an incarnation to one receiver begin with."""
     ((_, opened),) = opening(sender, receiver, boot_id, token)
     return opened
 

@@ -206,8 +206,8 @@ class Replica:
         if isinstance(command, Lost | RequestFence):
             loss = (command.node, command.incarnation or NEVER_JOINED)
             status = applied.cib.status.nodes.get(command.node)
-            is_of_this_life = status is not None and (status.incarnation or NEVER_JOINED) == loss[1]
-            if status is not None and is_of_this_life and status.state in GIVEN_UP:
+            is_of_this_incarnation = status is not None and (status.incarnation or NEVER_JOINED) == loss[1]
+            if status is not None and is_of_this_incarnation and status.state in GIVEN_UP:
                 self._decided.add(loss)
             self._settle(loss)
         elif isinstance(command, Join) and _is_in_force(applied.cib, command):

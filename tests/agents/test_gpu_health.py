@@ -281,21 +281,21 @@ def test_a_driver_that_hangs_is_yellow_and_red_when_it_lasts(node: Node) -> None
 
 def test_while_a_child_that_cannot_be_killed_is_there_no_other_is_started(node: Node) -> None:
     node.start()
-    undying = subprocess.Popen(["sleep", "1000"])
+    unkillable = subprocess.Popen(["sleep", "1000"])
     try:
         path = next(node.agent.state.glob("*.state"))
         state = json.loads(path.read_text())
-        stat = read_stat(undying.pid)
+        stat = read_stat(unkillable.pid)
         assert stat is not None
-        path.write_text(json.dumps({**state, "orphan": [undying.pid, stat.start_time], "hung": [1]}))
+        path.write_text(json.dumps({**state, "orphan": [unkillable.pid, stat.start_time], "hung": [1]}))
         node.let("any=!15")
         node.sample()
         assert node.states() == ["ok", "unknown", "ok", "ok"], "the others were not asked"
         node.sample(2)
         assert node.states()[1] == "failed"
     finally:
-        undying.kill()
-        undying.wait(10)
+        unkillable.kill()
+        unkillable.wait(10)
     node.let()
     node.sample(3)
     assert node.states() == ["ok"] * 4

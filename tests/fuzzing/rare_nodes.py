@@ -610,7 +610,7 @@ def _remote_is_lost(cib: ET.Element, chance: Random) -> None:
             set_transient(state, chance.choice(("shutdown", "standby")), chance.choice(("1699999000", "on")))
 
 
-LIVES: tuple[tuple[tuple[str, int, str], ...], ...] = (
+INCARNATIONS: tuple[tuple[tuple[str, int, str], ...], ...] = (
     (("monitor", 0, "7"),),
     (("monitor", 0, "0"),),
     (("start", 0, "0"),),
@@ -675,7 +675,7 @@ def _life(draft: Draft, owner: ET.Element, resource: ET.Element) -> None:
     history = ET.SubElement(owner, "lrm_resource", agent)
     if draft.is_likely(0.08):
         history.set("shutdown-lock", draft.chance.choice(("1699999000", "1699900000")))
-    lives = (*LIVES, *ROLES, *ROLES) if resource.get("type") == "Stateful" else LIVES
+    lives = (*INCARNATIONS, *ROLES, *ROLES) if resource.get("type") == "Stateful" else INCARNATIONS
     for number, (task, interval, code) in enumerate(draft.chance.choice(lives), start=1):
         _record(history, task, number, code, {}, interval)
 

@@ -1141,7 +1141,7 @@ EXECUTOR = (
     ),
     Mutant(
         "ExecutorMachine._report",
-        "self._life is not Life.JOINED",
+        "self._state is not IncarnationState.JOINED",
         "False",
         "results are reported by a life that has not joined",
     ),
@@ -2439,8 +2439,8 @@ ALERTS = (
     ),
     Mutant(
         "AlertingMachine.reincarnated",
-        "self._lives.add(incarnation)",
-        "self._lives = {incarnation}",
+        "self._incarnations.add(incarnation)",
+        "self._incarnations = {incarnation}",
         "a DC that begins another life delivers no alert until another one is elected",
     ),
     Mutant(

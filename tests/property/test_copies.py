@@ -258,11 +258,11 @@ class RandomCluster:
 
     def kill_daemon(self) -> None:
         for host in self.one(lambda host: host.is_up):
-            self.begin_life(host)
+            self.begin_incarnation(host)
             if self.chance.random() < 0.5:
                 host.results.clear()
 
-    def begin_life(self, host: Host) -> None:
+    def begin_incarnation(self, host: Host) -> None:
         host.token += 1
         host.has_joined, host.has_lease = False, True
         host.forget_orders()
@@ -271,7 +271,7 @@ class RandomCluster:
 
     def start_daemon(self) -> None:
         for host in self.one(lambda host: host.has_power and not host.is_up):
-            self.begin_life(host)
+            self.begin_incarnation(host)
             host.is_up = True
 
     def join(self) -> None:
@@ -316,7 +316,7 @@ class RandomCluster:
             for name in list(host.running):
                 if self.chance.random() < 0.85:
                     del host.running[name]
-            self.begin_life(host)
+            self.begin_incarnation(host)
             if self.chance.random() < 0.5:
                 host.results.clear()
 

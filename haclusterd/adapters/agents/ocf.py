@@ -55,7 +55,7 @@ TAKES_PARAMETERS = frozenset({"start", "migrate_from", RELOAD_ACTION})
 """Actions after which the resource runs with the parameters that they got."""
 THREADS_KEPT = 8
 """Threads for starting programs, searching for stuck ones, removing records, and scanning processes."""
-UNDYING_WAIT_MS = 5000
+UNKILLABLE_WAIT_MS = 5000
 """How long a resource's next action waits for killed processes of the one before."""
 ENDS_ACTIVITY = frozenset({"stop", "demote", "migrate_to"})
 """Actions on what runs: its agent existed when it was started."""
@@ -110,7 +110,7 @@ class OcfAgents:
         self._records = ActionRecords(runtime_directory / "actions", threads)
         self._processes = Processes(clock, loop, threads, spawner)
         self._running: dict[str, RunningProgram | None] = {}
-        self._undying: dict[ResourceId, set[str]] = {}
+        self._unkillable: dict[ResourceId, set[str]] = {}
         self._waiting: dict[ResourceId, list[_Waiting]] = {}
         self._adopted: dict[str, Callable[[], None]] = {}
         """What kills each agent that an earlier incarnation left running."""
@@ -140,9 +140,9 @@ class OcfAgents:
         """Execute the action; deliver its result on the main loop."""
         waiting = _Waiting(call, done, self._clock.now())
         self._running[call.key] = None
-        if self._undying.get(call.resource):
+        if self._unkillable.get(call.resource):
             waiting.timer = self._clock.call_at(
-                after(waiting.asked_at, UNDYING_WAIT_MS), lambda: self._give_up(waiting)
+                after(waiting.asked_at, UNKILLABLE_WAIT_MS), lambda: self._give_up(waiting)
             )
             self._waiting.setdefault(call.resource, []).append(waiting)
         else:
@@ -173,7 +173,7 @@ class OcfAgents:
             found = _found(record)
             if record.pid is None and (found is None or found.pid is None):
                 # It may be between fork and exec, where it cannot be distinguished from the daemon that died.
-                self._undying.setdefault(record.resource, set()).add(record.key)
+                self._unkillable.setdefault(record.resource, set()).add(record.key)
                 self._searched[record.key] = record
                 self._search(record.key, ended, PIDLESS_SEARCHES)
                 is_there = True
@@ -348,7 +348,7 @@ class OcfAgents:
         """Take the end of an agent, or the failure to execute it."""
         call = waiting.call
         if ended.still_alive:
-            self._undying.setdefault(call.resource, set()).add(call.key)
+            self._unkillable.setdefault(call.resource, set()).add(call.key)
         else:
             self._running.pop(call.key, None)
         is_replaced = ended.ending is Ending.NOT_STARTED and ended.number in BEING_REPLACED
@@ -423,10 +423,10 @@ class OcfAgents:
         self._running.pop(key, None)
         self._adopted.pop(key, None)
         self._records.remove_soon(key)
-        undying = self._undying.get(resource, set())
-        undying.discard(key)
-        if not undying:
-            self._undying.pop(resource, None)
+        unkillable = self._unkillable.get(resource, set())
+        unkillable.discard(key)
+        if not unkillable:
+            self._unkillable.pop(resource, None)
             for waiting in self._waiting.pop(resource, []):
                 waiting.cancel_timer()
                 self._start(waiting)
@@ -490,7 +490,7 @@ class OcfAgents:
         if kill is None:
             return False
         self._adopted[record.key] = kill
-        self._undying.setdefault(record.resource, set()).add(record.key)
+        self._unkillable.setdefault(record.resource, set()).add(record.key)
         self._running[record.key] = None
         return True
 

@@ -1,6 +1,6 @@
 """The verb that tells how available services were: from the CIB, or of a time, from the history.
 
-What nobody knew counts as unknown, never as up: a service whose node had begun a new life and was not probed yet, the
+What nobody knew counts as unknown, never as up: a service whose node had a new incarnation and was not probed yet, the
 time that the history does not hold, and on a node without quorum, everything since it knew the others last.
 """
 

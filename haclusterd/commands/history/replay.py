@@ -153,8 +153,8 @@ def _controller_then(
     if found is None:
         return None
     node = NodeName(found["node"])
-    life = nodes[node].incarnation if node in nodes else None
-    return None if life is None else DesignatedController(node, life, Term(int(found["term"])))
+    incarnation = nodes[node].incarnation if node in nodes else None
+    return None if incarnation is None else DesignatedController(node, incarnation, Term(int(found["term"])))
 
 
 def _tickets_then(cib: Cib, later: Sequence[Event]) -> Iterator[tuple[str, TicketState]]:
@@ -169,7 +169,7 @@ class _Replay:
     configuration: Configuration
     nodes: dict[NodeName, NodeStatus]
     tickets: dict[str, TicketState]
-    _lives: int = 0
+    _incarnations: int = 0
     _calls: int = 0
     _settled: frozenset[tuple[NodeName, ResourceId]] = frozenset()
     """Histories that nothing was added to since that moment: they are known better than by rows."""
@@ -217,29 +217,29 @@ class _Replay:
         if name in self._unchanged:
             return
         kept = {each: history for each, history in known.histories.items() if (name, each) in self._settled}
-        life = known.incarnation
+        incarnation = known.incarnation
         match kind:
             case ChangeKind.NODE_JOINED:
                 is_restarted = event.change.facts.outcome == "restarted"
-                self.nodes[name] = NodeStatus(name, NodeState.ONLINE, self._life(), event.at,
+                self.nodes[name] = NodeStatus(name, NodeState.ONLINE, self._next_incarnation(), event.at,
                                               histories=known.histories if is_restarted else kept)  # fmt: skip
             case ChangeKind.NODE_LOST:
                 detail = event.change.text.removeprefix(f"{name} is lost: ")
-                self.nodes[name] = replace(known, state=NodeState.LOST, incarnation=life or self._life(),
-                                           since=event.at, detail=detail)  # fmt: skip
+                lost = incarnation or self._next_incarnation()
+                self.nodes[name] = replace(known, state=NodeState.LOST, incarnation=lost, since=event.at, detail=detail)
             case ChangeKind.NODE_FENCED:
-                self.nodes[name] = NodeStatus(name, NodeState.FENCED, life, event.at, fenced_incarnation=life,
-                                              histories=kept)  # fmt: skip
+                self.nodes[name] = NodeStatus(name, NodeState.FENCED, incarnation, event.at, histories=kept,
+                                              fenced_incarnation=incarnation)  # fmt: skip
             case ChangeKind.NODE_LEFT:
-                self.nodes[name] = NodeStatus(name, NodeState.LEFT, life, event.at, histories=kept)
+                self.nodes[name] = NodeStatus(name, NodeState.LEFT, incarnation, event.at, histories=kept)
             case ChangeKind.NODE_RETIRED:
                 self.nodes.pop(name, None)
             case _:
                 pass
 
-    def _life(self) -> Incarnation:
-        self._lives += 1
-        return Incarnation(f"replayed-{self._lives}", f"{self._lives:016x}")
+    def _next_incarnation(self) -> Incarnation:
+        self._incarnations += 1
+        return Incarnation(f"replayed-{self._incarnations}", f"{self._incarnations:016x}")
 
     def _attribute(self, name: NodeName, event: Event) -> None:
         known, (attribute, value) = self.nodes.get(name), _attribute_of(event)
@@ -282,7 +282,7 @@ class _Replay:
         if known is None or primitive is None or not says_how or (name, resource) in self._settled:
             return
         if known.state is NodeState.UNSEEN:  # The history does not go back to when it joined.
-            known = replace(known, state=NodeState.ONLINE, incarnation=self._life(), since=event.at)
+            known = replace(known, state=NodeState.ONLINE, incarnation=self._next_incarnation(), since=event.at)
         self._calls += 1
         record = _record(facts, event.change.text, event.at, self._calls)
         history = known.histories.get(resource) or ResourceHistory(resource, primitive.agent)

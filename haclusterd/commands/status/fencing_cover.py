@@ -101,7 +101,7 @@ def levels_of(cib: Cib, node: NodeName) -> tuple[tuple[ResourceId, ...], ...]:
 
 
 def is_unfenced(cib: Cib, node: NodeName) -> bool:
-    """Tell whether the devices that must let a node in have done so in its present life."""
+    """Tell whether the devices that must let a node in have done so in its present incarnation."""
     status = cib.status.nodes.get(node)
     return status is not None and status.attributes.get(UNFENCED_MARK, "0") not in ("", "0")
 

@@ -75,8 +75,8 @@ POLICY_KEEPS: Final = (Step.TO_DEMOTE_ONLY, Step.DEMOTING_ONLY, Step.KEPT)
 _ENDED = (StepEvent.ENDED_WELL, StepEvent.ENDED_BADLY)
 STEPS: Final = TransitionTable(
     "A resource of a node that acts alone",
-    "From when a node must stop by itself to when its life ends. A node that is recorded as fenced begins once more "
-    "with what it kept or left alone, and one whose no-quorum-policy no longer keeps something with that.",
+    "From when a node must stop by itself to when its incarnation ends. A node that is recorded as fenced begins once "
+    "more with what it kept or left alone, and one whose no-quorum-policy no longer keeps something with that.",
     (*WAITING, Step.KEPT, Step.LEFT_ALONE, Step.TO_LOOK, Step.HELD, Step.UNKNOWN),
     (
         Transition((Step.TO_DEMOTE,), StepEvent.TURN, Step.DEMOTING),
@@ -118,20 +118,20 @@ class ResetEvent(StrEnum):
 
     FENCES_ITSELF = "it acts alone, with no-quorum-policy=fence"
     GIVEN_UP = "it finds itself lost or recorded as fenced, with fence-reaction=panic"
-    NEW_LIFE = "its next life begins"
+    NEW_INCARNATION = "its next incarnation begins"
 
 
 RESETS: Final = TransitionTable(
     "The wish of a node to be reset by its watchdog",
-    "While it is there, the watchdog is not fed. A node that awaits its reset begins no other life.",
+    "While it is there, the watchdog is not fed. A node that awaits its reset begins no other incarnation.",
     (Reset.NOT_WANTED,),
     (
         Transition((Reset.NOT_WANTED, Reset.WANTED), ResetEvent.FENCES_ITSELF, Reset.WANTED),
         Transition((Reset.AWAITED,), ResetEvent.FENCES_ITSELF, Reset.AWAITED),
         Transition((Reset.NOT_WANTED, Reset.WANTED), ResetEvent.GIVEN_UP, Reset.AWAITED),
-        Transition((Reset.NOT_WANTED, Reset.WANTED), ResetEvent.NEW_LIFE, Reset.NOT_WANTED),
+        Transition((Reset.NOT_WANTED, Reset.WANTED), ResetEvent.NEW_INCARNATION, Reset.NOT_WANTED),
         # The runtime waits for the reset; if an incarnation starts nevertheless, the watchdog stays unfed.
-        Transition((Reset.AWAITED,), ResetEvent.NEW_LIFE, Reset.AWAITED),
+        Transition((Reset.AWAITED,), ResetEvent.NEW_INCARNATION, Reset.AWAITED),
     ),
 )
 

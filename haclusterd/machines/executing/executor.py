@@ -40,7 +40,7 @@ from haclusterd.machines.executing.own_record import OwnRecord
 from haclusterd.machines.executing.recurring import Recurring
 from haclusterd.machines.executing.resource_queue import (
     MONITORS,
-    UNDYING_MS,
+    UNKILLABLE_MS,
     WANTED,
     Adopted,
     AgentAtWork,
@@ -67,7 +67,7 @@ CHECK_LEVEL = "OCF_CHECK_LEVEL"
 _SHOWS_ACTIVE = (ActionName.START, ActionName.PROMOTE, ActionName.MIGRATE_FROM, ActionName.MONITOR)
 
 
-class Life(StrEnum):
+class IncarnationState(StrEnum):
     """Whether one incarnation of this node takes orders."""
 
     BEFORE_JOIN = "has not joined"
@@ -75,22 +75,24 @@ class Life(StrEnum):
     OUTSIDE = "had joined"
 
 
-class LifeEvent(StrEnum):
+class IncarnationEvent(StrEnum):
     """What changes that."""
 
     ONLINE = "the CIB has this incarnation online"
     NOT_ONLINE = "the CIB has it lost, fenced, gone, or has another"
-    NEW_LIFE = "a new incarnation was drawn"
+    NEW_INCARNATION = "a new incarnation was drawn"
 
 
-LIVES: Final = TransitionTable(
-    "A life of a node, as its executor sees it",
+INCARNATIONS: Final = TransitionTable(
+    "An incarnation of a node, as its executor sees it",
     "Only an incarnation that has joined knows all that this boot may have started.",
-    (Life.BEFORE_JOIN,),
+    (IncarnationState.BEFORE_JOIN,),
     (
-        Transition((Life.BEFORE_JOIN, Life.OUTSIDE), LifeEvent.ONLINE, Life.JOINED),
-        Transition((Life.JOINED,), LifeEvent.NOT_ONLINE, Life.OUTSIDE),
-        Transition(tuple(Life), LifeEvent.NEW_LIFE, Life.BEFORE_JOIN),
+        Transition(
+            (IncarnationState.BEFORE_JOIN, IncarnationState.OUTSIDE), IncarnationEvent.ONLINE, IncarnationState.JOINED
+        ),
+        Transition((IncarnationState.JOINED,), IncarnationEvent.NOT_ONLINE, IncarnationState.OUTSIDE),
+        Transition(tuple(IncarnationState), IncarnationEvent.NEW_INCARNATION, IncarnationState.BEFORE_JOIN),
     ),
 )
 
@@ -113,7 +115,7 @@ class ExecutorMachine:
         self._rules = rules
         self._actions_max = actions_max
         self._record = OwnRecord(node, incarnation, rules)
-        self._life = Life.BEFORE_JOIN
+        self._state = IncarnationState.BEFORE_JOIN
         self._queues: dict[ResourceId, ResourceQueue] = {}
         self._at_work: dict[str, ResourceQueue] = {}
         """By the agent's key: the queues whose agent, called by this daemon, is at work."""
@@ -121,7 +123,7 @@ class ExecutorMachine:
         """Queues that agents of earlier incarnations may block."""
         self._due: list[tuple[Instant, ResourceId, int]] = []
         """A heap of (due time, resource, interval) of recurring monitors. An outdated entry stays until its time."""
-        self._eager: set[ResourceId] = set()
+        self._startable: set[ResourceId] = set()
         """Resources with waiting orders or a monitor that was due at the last step; others have nothing to start."""
         self._room = 0
         """How many more actions may start in this step."""
@@ -131,16 +133,16 @@ class ExecutorMachine:
         """The open orders of this node at the last step: the same object has not changed."""
         self._inherited: dict[OrderKey, Order] = {}
         """Open orders of an earlier incarnation of this boot, which this one answers when their agents have ended."""
-        self._undying: dict[str, ResourceId] = {}
+        self._unkillable: dict[str, ResourceId] = {}
         """Agents of earlier incarnations that outlived their kill; nothing waits for them any more."""
         self._ran_to_its_end: set[str] = set()
         """Agents of earlier incarnations that ended without being killed."""
-        self._disowned: set[OrderKey] = set()
+        self._answered_orders: set[OrderKey] = set()
         """The inherited orders that this incarnation has answered."""
         self._answers = OrderAnswers(node)
         self._runs = 0
         self._lease_grace_ms = lease_grace_ms
-        self._born_at = self._stepped_at = now
+        self._started_at = self._stepped_at = now
         self._grace_until = after(now, lease_grace_ms)
         """The time until which a daemon that has just started waits for its first lease."""
         self._alone: ActingAlone | None = None
@@ -185,7 +187,7 @@ class ExecutorMachine:
         """Take over agents that earlier incarnations of this boot left running."""
         for action in actions:
             if action.is_running and self._rules.adopt_running_agents:
-                adopted = Adopted(action.action, max(action.deadline, self._born_at))
+                adopted = Adopted(action.action, max(action.deadline, self._started_at))
                 queue = self._queue(action.resource)
                 queue.adopt(action.key, adopted)
                 self._held.append(queue)
@@ -194,7 +196,7 @@ class ExecutorMachine:
 
     def adopted_ended(self, key: str, moment: Moment) -> Sequence[Effect]:
         """Take the end of an adopted agent."""
-        self._undying.pop(key, None)
+        self._unkillable.pop(key, None)
         for queue in self._queues.values():
             if key in queue.adopted and moment.now < queue.release(key).ends_at:
                 self._ran_to_its_end.add(key)
@@ -204,13 +206,13 @@ class ExecutorMachine:
         """Start a new incarnation: earlier orders are void; an agent at work blocks its resource until it ends."""
         effects: list[Effect] = []
         self._incarnation = incarnation
-        self._record.begin_life(incarnation)
-        self._life = LIVES.after(self._life, LifeEvent.NEW_LIFE)
+        self._record.begin_incarnation(incarnation)
+        self._state = INCARNATIONS.after(self._state, IncarnationEvent.NEW_INCARNATION)
         self._known_orders = None
         self._inherited.clear()
-        self._disowned.clear()
+        self._answered_orders.clear()
         self._alone = None
-        effects.extend(self._reset.happened(ResetEvent.NEW_LIFE))
+        effects.extend(self._reset.happened(ResetEvent.NEW_INCARNATION))
         self._grace_until = after(moment.now, self._lease_grace_ms)
         for queue in self._queues.values():
             queue.orders.clear()
@@ -224,8 +226,9 @@ class ExecutorMachine:
         self._record.take(cib)
         status = self._record.status
         is_joined = self._record.is_joined
-        if is_joined is not (self._life is Life.JOINED):
-            self._life = LIVES.after(self._life, LifeEvent.ONLINE if is_joined else LifeEvent.NOT_ONLINE)
+        if is_joined is not (self._state is IncarnationState.JOINED):
+            event = IncarnationEvent.ONLINE if is_joined else IncarnationEvent.NOT_ONLINE
+            self._state = INCARNATIONS.after(self._state, event)
             if is_joined and status is not None:
                 self._answers.number_from(status.last_call_id)
         if is_joined and status is not None and self._alone is None:
@@ -287,7 +290,7 @@ class ExecutorMachine:
         since = self._stepped_at
         due = [self._proofs.deadline(since), self._next_due(since)]
         for queue in self._held:
-            due += [after(adopted.ends_at, UNDYING_MS) for adopted in queue.adopted.values()]
+            due += [after(adopted.ends_at, UNKILLABLE_MS) for adopted in queue.adopted.values()]
         if self._alone is None:
             due.append(max(moment.lease_until, self._grace_until))
         return min([instant for instant in due if instant > since], default=NEVER)
@@ -306,11 +309,11 @@ class ExecutorMachine:
             for order in dropped:
                 queue.orders.remove(order)
                 self._answers.not_begun(order, "no longer wanted", moment.wall)
-        self._disowned &= set(open_orders)
+        self._answered_orders &= set(open_orders)
         self._inherited = {
             key: order
             for key, order in open_orders.items()
-            if order.incarnation != self._incarnation and key not in self._disowned
+            if order.incarnation != self._incarnation and key not in self._answered_orders
         } if self._rules.order_names_incarnation else {}
         for key, order in open_orders.items():
             if key in self._received:
@@ -323,7 +326,7 @@ class ExecutorMachine:
                 self._answers.not_begun(order, "no longer wanted", moment.wall)
             else:
                 self._queue(order.resource).orders.append(order)
-                self._eager.add(order.resource)
+                self._startable.add(order.resource)
 
     def _is_unwanted(self, order: Order | None) -> bool:
         if not self._rules.order_still_open_before_exec:
@@ -346,14 +349,14 @@ class ExecutorMachine:
         heapq.heappush(self._due, (recurring.due_at, resource, recurring.order.interval_ms))
 
     def _next_due(self, now: Instant) -> Instant:
-        """Return when the next monitor is due after `now`; the resources of those already due become eager."""
+        """Return when the next monitor is due after `now`; the resources of those already due become startable."""
         while self._due:
             due_at, resource, interval_ms = self._due[0]
             recurring = self._queues[resource].recurring.get(interval_ms)
             if recurring is not None and recurring.due_at == due_at:
                 if due_at > now:
                     return due_at
-                self._eager.add(resource)
+                self._startable.add(resource)
             heapq.heappop(self._due)
         return NEVER
 
@@ -362,33 +365,33 @@ class ExecutorMachine:
     def _step(self, moment: Moment) -> list[Effect]:
         effects: list[Effect] = []
         self._stepped_at = moment.now
-        self._give_up_undying(moment)
+        self._give_up_unkillable(moment)
         cause = self._must_act_alone(moment)
         if cause:
             effects.extend(self._begin_to_act_alone(cause, moment))
         effects.extend(self._react_to_loss())
         if self._alone is not None:
             effects.extend(self._continue_alone(self._alone, moment))
-        elif self._life is Life.JOINED:
-            self._answer_for_older_lives(moment)
+        elif self._state is IncarnationState.JOINED:
+            self._answer_for_earlier_incarnations(moment)
             for queue in self._queues_to_advance(moment.now):
                 effects.extend(self._advance(queue, moment))
         effects.extend(self._report())
         return [*self._publish_empty(), *effects]
 
-    def _give_up_undying(self, moment: Moment) -> None:
+    def _give_up_unkillable(self, moment: Moment) -> None:
         """Stop waiting for an agent of an earlier incarnation that outlived its kill.
 
         It runs no more code of its own. While it is there, the next action of the resource fails, as after a timeout in
         this incarnation, and a stop that fails is a reason to fence.
         """
         for queue in self._held:
-            self._undying.update(dict.fromkeys(queue.release_undying(moment.now), queue.resource))
+            self._unkillable.update(dict.fromkeys(queue.release_unkillable(moment.now), queue.resource))
         self._held = [queue for queue in self._held if queue.adopted]
 
     def _report(self) -> Sequence[Effect]:
         """Propose all results since the last step; an incarnation that has not joined reports nothing."""
-        if self._life is not Life.JOINED:
+        if self._state is not IncarnationState.JOINED:
             return ()
         return self._answers.proposals(self._incarnation)
 
@@ -398,13 +401,13 @@ class ExecutorMachine:
         An incarnation that has not joined starts nothing, and may know less than its predecessor: it proves nothing
         new, and the last statement before it, or at boot, stands.
         """
-        has_joined = self._life is not Life.BEFORE_JOIN
+        has_joined = self._state is not IncarnationState.BEFORE_JOIN
         if self._is_empty is None and not has_joined and not self._is_busy():
             return []
         is_proven = self._is_empty is True
         if self._alone is not None:
             is_proven = (is_proven or has_joined) and self._alone.is_proven_empty
-        elif self._life is Life.JOINED:
+        elif self._state is IncarnationState.JOINED:
             is_proven = self._record.holds_nothing
         is_empty = is_proven and not self._is_busy()
         if is_empty == self._is_empty:
@@ -414,7 +417,7 @@ class ExecutorMachine:
 
     def _is_busy(self) -> bool:
         """Return whether an agent is at work, or may soon be."""
-        return bool(self._undying or self._at_work) or any(
+        return bool(self._unkillable or self._at_work) or any(
             queue.adopted or queue.orders for queue in self._queues.values()
         )
 
@@ -442,7 +445,7 @@ class ExecutorMachine:
         """
         self._next_due(now)
         self._room = self._actions_max - sum(queue.state not in MONITORS for queue in self._at_work.values())
-        for resource in sorted(self._eager):
+        for resource in sorted(self._startable):
             queue = self._queues[resource]
             if queue.orders:
                 if self._room > 0 or queue.state in MONITORS:
@@ -450,7 +453,7 @@ class ExecutorMachine:
             elif queue.most_overdue(now) is not None:
                 yield queue
             else:
-                self._eager.discard(resource)
+                self._startable.discard(resource)
 
     @staticmethod
     def _ends_monitors(order: Order) -> bool:
@@ -565,7 +568,7 @@ class ExecutorMachine:
         queue.is_watched = True
         return (WatchService(queue.resource, str(queue.resource)),) if is_new else ()
 
-    def _answer_for_older_lives(self, moment: Moment) -> None:
+    def _answer_for_earlier_incarnations(self, moment: Moment) -> None:
         """Close open orders of an earlier incarnation of this boot once no agent works on their resource any more.
 
         Their outcome is unknown: the resource is probed, and so it is at the other end of a migration. The status says
@@ -573,9 +576,9 @@ class ExecutorMachine:
         """
         ended = [key for key, order in self._inherited.items() if self._queue(order.resource).is_free]
         for key in ended:
-            self._disowned.add(key)
+            self._answered_orders.add(key)
             is_whole = str(key) in self._ran_to_its_end
-            self._answers.of_older_life(self._inherited.pop(key), moment.wall, is_whole=is_whole)
+            self._answers.of_earlier_incarnation(self._inherited.pop(key), moment.wall, is_whole=is_whole)
 
     # -- acting alone -----------------------------------------------------------------------------------------------
 
@@ -639,7 +642,7 @@ class ExecutorMachine:
     def _possibly_active_here(self) -> frozenset[ResourceId]:
         """Return what may run here; resources of an earlier boot died with it."""
         begun = {queue.resource for queue in self._queues.values() if queue.at_work is not None or queue.adopted}
-        begun |= {*self._undying.values()}
+        begun |= {*self._unkillable.values()}
         in_force = self._record.in_force
         known = possibly_active(in_force) if in_force is not None else frozenset()
         return (known - self._stopped_alone) | begun

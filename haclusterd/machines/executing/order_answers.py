@@ -120,7 +120,7 @@ class OrderAnswers:
         """Answer that the ordered state already holds; no agent was called."""
         self._answer(order, ResultKind.FINISHED, ExecutionStatus.DONE, "", wall)
 
-    def of_older_life(self, order: Order, wall: WallTime, *, is_whole: bool) -> None:
+    def of_earlier_incarnation(self, order: Order, wall: WallTime, *, is_whole: bool) -> None:
         """Answer that the outcome is unknown; `is_whole`: the agent ended by itself."""
         status = ExecutionStatus.UNKNOWN if is_whole else ExecutionStatus.CANCELLED
         self._answer(order, ResultKind.UNKNOWN, status, "the daemon was restarted in the middle of it", wall)

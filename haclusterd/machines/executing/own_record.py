@@ -34,7 +34,7 @@ class OwnRecord:
         self.holds_nothing = False
         """Whether nothing may be active here according to the CIB."""
 
-    def begin_life(self, incarnation: Incarnation) -> None:
+    def begin_incarnation(self, incarnation: Incarnation) -> None:
         """Read the CIB for another incarnation from now on."""
         self._incarnation = incarnation
 

@@ -18,7 +18,7 @@ from haclusterd.model.orders import Order
 from haclusterd.model.records import dataclass
 from haclusterd.model.state_tables import Transition, TransitionTable
 
-UNDYING_MS = 5000
+UNKILLABLE_MS = 5000
 """How long to wait for an agent of an earlier incarnation after its kill; in uninterruptible sleep it may never die."""
 
 
@@ -31,7 +31,7 @@ class QueueState(StrEnum):
     ACTING_ALONE = "an agent runs that the node called without an order"
     ABANDONED = "an agent runs whose result concerns nobody"
     MONITOR_KILLED = "a recurring monitor was killed and has not ended yet"
-    HELD = "agents of an older life run"
+    HELD = "agents of an earlier incarnation run"
 
 
 class QueueEvent(StrEnum):
@@ -40,15 +40,15 @@ class QueueEvent(StrEnum):
     BEGIN_ORDER = "an order's turn has come"
     BEGIN_MONITOR = "a recurring monitor is due"
     BEGIN_ALONE = "the node stops or demotes it by itself"
-    ABANDON = "another life begins, the node acts alone, or an order ends the monitors"
+    ABANDON = "another incarnation begins, the node acts alone, or an order ends the monitors"
     END = "the agent has ended"
-    ADOPT = "an agent of an older life is found running"
-    RELEASE = "the last agent of older lives has ended, or has outlived its kill"
+    ADOPT = "an agent of an earlier incarnation is found running"
+    RELEASE = "the last agent of earlier incarnations has ended, or has outlived its kill"
 
 
 QUEUES: Final = TransitionTable(
     "A resource in the executor of a node",
-    "From the start of the daemon to its end; a new life of the node takes over what is at work.",
+    "From the start of the daemon to its end; a new incarnation takes over what is at work.",
     (QueueState.FREE,),
     (
         Transition((QueueState.FREE,), QueueEvent.BEGIN_ORDER, QueueState.EXECUTING),
@@ -171,12 +171,12 @@ class ResourceQueue:
             self._happened(QueueEvent.RELEASE)
         return released
 
-    def release_undying(self, now: Instant) -> Sequence[str]:
+    def release_unkillable(self, now: Instant) -> Sequence[str]:
         """Stop waiting for those that outlived their kill; return their keys."""
-        undying = [key for key, each in self.adopted.items() if now >= after(each.ends_at, UNDYING_MS)]
-        for key in undying:
+        unkillable = [key for key, each in self.adopted.items() if now >= after(each.ends_at, UNKILLABLE_MS)]
+        for key in unkillable:
             self.release(key)
-        return undying
+        return unkillable
 
     def kill_adopted(self, now: Instant) -> Sequence[KillAgent]:
         """Kill agents of earlier incarnations, like those of this one, before a stop."""

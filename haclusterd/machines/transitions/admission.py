@@ -45,7 +45,7 @@ class Admission:
         self._moment = moment
         self._actions = actions
         self._delays = delays
-        # A notification activates nothing: after an abort it does not wait for orders of other walks.
+        # A notification activates nothing: after an abort it does not wait for orders of other transitions.
         self._guard = _Guard(cib, rules, None if is_closing else _blocked_resources(cib, actions, rules))
         self._limits = _Limits(ClusterProperties(cib.in_force))
         self.deadline: Instant = NEVER

@@ -63,7 +63,7 @@ class ActionEvent(StrEnum):
 
 ACTIONS: Final = TransitionTable(
     "An action of a transition",
-    "What does not succeed ends the whole walk: there is no state for it.",
+    "What does not succeed ends the whole transition: there is no state for it.",
     (ActionState.BLOCKED,),
     (
         Transition((ActionState.BLOCKED,), ActionEvent.UNBLOCK, ActionState.READY),
@@ -74,7 +74,7 @@ ACTIONS: Final = TransitionTable(
         Transition((ActionState.ORDERED, ActionState.OPEN), ActionEvent.SPECULATE, ActionState.SPECULATED),
         Transition((ActionState.OPEN, ActionState.SPECULATED), ActionEvent.SUCCEED, ActionState.DONE),
         Transition((ActionState.READY,), ActionEvent.FENCE, ActionState.FENCING),
-        # An unfencing, once it is recorded. A fencing is a change that aborts the walk.
+        # An unfencing, once it is recorded. A fencing is a change that aborts the transition.
         Transition((ActionState.FENCING,), ActionEvent.SUCCEED, ActionState.DONE),
     ),
 )

@@ -5,8 +5,8 @@ issues the order, so that the order is applied after the results or never. An un
 plan did not know, aborts the graph: nothing more is issued, orders that are not begun are voided, and the controller
 plans again (Pacemaker Development, "Controller": transition engine). If a start's devices are not free, or devices
 have changed, only the orders concerned are voided. Only notifications still go out after an abort, about actions that
-were under way and succeed: an aborted walk closes during the next one, and ends when nothing under way can lead to a
-notification any more.
+were under way and succeed: an aborted transition closes during the next one, and ends when nothing under way can
+lead to a notification any more.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -73,7 +73,7 @@ EXPECTED_CHANGES = QUIET_CHANGES | {
     ChangeKind.DEVICES_RELEASED,
     ChangeKind.DEVICE_RECOVERY_ENDED,
 }
-"""Changes that do not by themselves invalidate a plan that is being walked."""
+"""Changes that do not by themselves invalidate a plan that is being executed."""
 
 
 class TransitionState(StrEnum):
@@ -95,7 +95,7 @@ class TransitionEvent(StrEnum):
 
 TRANSITIONS: Final = TransitionTable(
     "A transition",
-    "The walk of one graph by one DC.",
+    "The execution of one graph by one DC.",
     (TransitionState.RUNNING,),
     (
         Transition((TransitionState.RUNNING,), TransitionEvent.COMPLETE, TransitionState.DONE),
@@ -247,8 +247,8 @@ class TransitionMachine:
         """Continue from results in this leader's log before their commit: they are applied before any order issued now.
 
         Only plain success is speculated on, of orders that are open and wanted; everything else waits until it is
-        applied. A speculated result is checked again when it is applied: if it did not come true, the walk ends there,
-        as without it.
+        applied. A speculated result is checked again when it is applied: if it did not come true, the transition ends
+        there, as without it.
         """
         status = cib.status.nodes.get(command.node)
         if self._state is not TransitionState.RUNNING or status is None:
@@ -273,7 +273,7 @@ class TransitionMachine:
             self._by_node.dropped(key)
 
     def end_if_idle(self, cib: Cib) -> Sequence[Effect]:
-        """Abort a walk with nothing in flight: it waits for a fencing or an unfencing, which may take forever.
+        """Abort a transition with nothing in flight: it waits for a fencing or an unfencing, which may take forever.
 
         Time alone may have changed what is wanted meanwhile (an expired failure, a rule). A start-delay in progress
         continues in the next plan.

@@ -35,7 +35,7 @@ class _OfDevices(Checker):
 class DevicesAreHeldOnce(_OfDevices):
     """Nothing starts on a device that another process uses, but for what shares it, up to its memory (safety.md §11).
 
-    That process may be another resource's, an older life's of the same resource, or nobody's.
+    That process may be another resource's, an earlier run's of the same resource, or nobody's.
     """
 
     def agent_begins(self, node: NodeName, call: AgentCall) -> None:

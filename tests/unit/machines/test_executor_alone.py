@@ -3,7 +3,7 @@
 import pytest
 
 from haclusterd.cib import commands
-from haclusterd.machines.executing.executor import UNDYING_MS, ExecutorMachine
+from haclusterd.machines.executing.executor import UNKILLABLE_MS, ExecutorMachine
 from haclusterd.model.agent_calls import AdoptedAction
 from haclusterd.model.configuration import AttributeSet, Clone, Group, Operation, Ordering, Primitive
 from haclusterd.model.fencing import FenceOutcome
@@ -567,7 +567,7 @@ def test_a_life_that_never_joined_proves_nothing() -> None:
     assert not node.is_empty()
 
 
-@pytest.mark.parametrize("deadline", [Instant(0), Instant(60_000)], ids=["undying", "at work"])
+@pytest.mark.parametrize("deadline", [Instant(0), Instant(60_000)], ids=["unkillable", "at work"])
 def test_an_adopted_agent_of_a_resource_that_the_cib_does_not_know_leaves_the_node_not_empty(
     node: Node, deadline: Instant
 ) -> None:
@@ -655,7 +655,7 @@ def test_an_agent_of_an_older_life_that_no_kill_ends_does_not_hold_its_resource_
     node.executor.adopted([AdoptedAction("a", DB, "start", Instant(node.now + 1000), is_running=True)])
     node.perform(node.executor.reincarnated(life(N2, token=2), node.moment()))
     node.see()
-    node.tick(1000 + UNDYING_MS - 1)
+    node.tick(1000 + UNKILLABLE_MS - 1)
     assert node.answers() == []
     assert node.executor.deadline(node.moment()) == node.now + 1
     node.tick(1)

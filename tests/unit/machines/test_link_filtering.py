@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from haclusterd.machines.link_filtering import FLOOD, OVER_MS, Admitted, LetThrough, LinkFiltering
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import NEVER, Instant
-from haclusterd.model.pacer import HeardLife, Link
+from haclusterd.model.pacer import HeardIncarnation, Link
 from haclusterd.model.records import replace
 from tests.unit.machines.pacing import PERIOD, life, settings
 
@@ -32,11 +32,11 @@ class Subject:
         self.now = Instant(BEGIN)
         self.filtering = LinkFiltering()
         self.filtering.configured(settings())
-        self.heard: dict[NodeName, HeardLife] = {}
+        self.heard: dict[NodeName, HeardIncarnation] = {}
         self.admitted: dict[Link, Admitted | None] = {}
 
     def hear(self, name: str = "n2", number: int = 1, boot: int = 1) -> None:
-        self.heard[NodeName(name)] = HeardLife(life(name, number, boot), self.now)
+        self.heard[NodeName(name)] = HeardIncarnation(life(name, number, boot), self.now)
 
     def flood(self, count: int = FLOOD, link: Link = LINK) -> None:
         for _ in range(count):

@@ -6,7 +6,7 @@ import pytest
 
 from haclusterd.machines.effects import KillAgent
 from haclusterd.machines.executing.resource_queue import (
-    UNDYING_MS,
+    UNKILLABLE_MS,
     Adopted,
     AgentAtWork,
     QueueEvent,
@@ -47,7 +47,7 @@ def test_a_second_agent_cannot_begin_beside_the_first(event: QueueEvent, second:
 @pytest.mark.parametrize("event", BEGINNINGS)
 def test_an_agent_cannot_begin_beside_one_of_an_older_life(event: QueueEvent) -> None:
     queue = held()
-    with pytest.raises(AssertionError, match=f"{event} cannot happen in state agents of an older life run"):
+    with pytest.raises(AssertionError, match=f"{event} cannot happen in state agents of an earlier incarnation run"):
         queue.begin(event, agent("a"))
 
 
@@ -88,6 +88,6 @@ def test_the_last_agent_of_older_lives_frees_the_resource() -> None:
     queue.abandon()
     queue.release("old")
     assert queue.state is QueueState.HELD
-    assert queue.release_undying(Instant(2000 + UNDYING_MS - 1)) == []
-    assert queue.release_undying(Instant(2000 + UNDYING_MS)) == ["older"]
+    assert queue.release_unkillable(Instant(2000 + UNKILLABLE_MS - 1)) == []
+    assert queue.release_unkillable(Instant(2000 + UNKILLABLE_MS)) == ["older"]
     assert queue.is_free

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from haclusterd.machines.controller import OFFICES, Office, OfficeEvent
+from haclusterd.machines.controller import DC_STATES, DcEvent, DcState
 from haclusterd.machines.executing.acting_alone import POLICY_KEEPS, RESETS, STEPS, UNFINISHED, Step, StepEvent
-from haclusterd.machines.executing.executor import LIVES
+from haclusterd.machines.executing.executor import INCARNATIONS
 from haclusterd.machines.executing.resource_queue import QUEUES, QueueEvent, QueueState
 from haclusterd.machines.joining import JOINING
 from haclusterd.machines.planning import PLANS, PlanEvent, PlanState
@@ -21,7 +21,8 @@ from haclusterd.runtime.requests.dialogue import STAGES
 from haclusterd.runtime.requests.event_followers import FOLLOWS, Follow, FollowEvent
 
 TABLES = (
-    OFFICES, PLANS, TRANSITIONS, ACTIONS, QUEUES, LIVES, STEPS, RESETS, JOINING, STAGES, CHANGES, PRESENCES, FOLLOWS,
+    DC_STATES, PLANS, TRANSITIONS, ACTIONS, QUEUES, INCARNATIONS, STEPS, RESETS, JOINING, STAGES, CHANGES, PRESENCES,
+    FOLLOWS,
 )  # fmt: skip
 
 
@@ -65,10 +66,10 @@ IMPOSSIBLE: tuple[tuple[TransitionTable[Any, Any], StrEnum, StrEnum], ...] = (
     (QUEUES, QueueState.ABANDONED, QueueEvent.BEGIN_ORDER),
     (QUEUES, QueueState.HELD, QueueEvent.BEGIN_ALONE),
     # A DC that did not commit that it is, in the term in which it leads.
-    (OFFICES, Office.FOLLOWER, OfficeEvent.CONFIRMED),
+    (DC_STATES, DcState.FOLLOWER, DcEvent.CONFIRMED),
     # A plan that was made for another world is walked, or two are made at once.
-    (PLANS, PlanState.OUTDATED, PlanEvent.WALK),
-    (PLANS, PlanState.OUTDATED_AND_DUE, PlanEvent.WALK),
+    (PLANS, PlanState.OUTDATED, PlanEvent.ACCEPT),
+    (PLANS, PlanState.OUTDATED_AND_DUE, PlanEvent.ACCEPT),
     (PLANS, PlanState.ASKED, PlanEvent.ASK),
     # An action is ordered before its inputs have succeeded, or twice; its order ends before it is in the CIB.
     (ACTIONS, ActionState.BLOCKED, ActionEvent.ORDER),

@@ -497,7 +497,7 @@ async def test_the_last_line_is_whole_so_that_all_of_a_secret_in_it_is_found(age
 async def test_a_stop_fails_while_what_a_killed_start_left_sleeps_in_a_system_call(
     agents: ScriptedAgents, held_back: HeldBack, until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agents_ocf, "UNDYING_WAIT_MS", 300)
+    monkeypatch.setattr(agents_ocf, "UNKILLABLE_WAIT_MS", 300)
     agents.write("mounts", '#!/bin/sh\n[ "$1" = stop ] && exit 0\nunshare --pid --fork sleep 5016\nexit 0\n')
 
     async def killed(action: str, resource: str) -> None:

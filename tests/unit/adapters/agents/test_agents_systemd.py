@@ -53,9 +53,9 @@ class Bench:
     async def start(self) -> None:
         self.bus.start()
         await self.manager.connect()
-        self.begin_life(FIRST)
+        self.begin_incarnation(FIRST)
 
-    def begin_life(self, incarnation: Incarnation) -> SystemdAgents:
+    def begin_incarnation(self, incarnation: Incarnation) -> SystemdAgents:
         agents = SystemdAgents(
             self.clock,
             asyncio.get_running_loop(),
@@ -701,7 +701,7 @@ async def test_the_next_life_waits_for_what_systemd_still_does(bench: Bench, unt
     await until(lambda: unit.job)
     bench.die()
     ended: list[str] = []
-    [adopted] = bench.begin_life(SECOND).adopt(ended.append)
+    [adopted] = bench.begin_incarnation(SECOND).adopt(ended.append)
     assert (adopted.key, adopted.resource, adopted.action, adopted.is_running) == (call.key, R1, "start", True)
     await until(lambda: bench.manager.calls.count("Subscribe") == 2)
     assert (await bench.run("monitor", timeout_ms=300)).status is ExecutionStatus.TIMEOUT
@@ -721,7 +721,7 @@ async def test_a_stop_takes_the_place_of_a_start_of_the_life_before_that_was_kil
     await until(lambda: unit.job)
     bench.die()
     ended: list[str] = []
-    agents = bench.begin_life(SECOND)
+    agents = bench.begin_incarnation(SECOND)
     assert agents.adopt(ended.append)
     await until(lambda: bench.manager.calls.count("Subscribe") == 2)
     agents.kill(call.key)
@@ -742,7 +742,7 @@ async def test_what_was_recorded_and_never_sent_ends_at_once(bench: Bench, until
     bench.die()
     bench.manager.is_silent, bench.manager._unanswered = False, []
     ended: list[str] = []
-    assert bench.begin_life(SECOND).adopt(ended.append)
+    assert bench.begin_incarnation(SECOND).adopt(ended.append)
     await until(lambda: ended == [call.key])
     assert await bench.code("monitor") == 7
 
@@ -754,7 +754,7 @@ async def test_a_stop_of_the_life_before_is_waited_for_too(bench: Bench, until) 
     await until(lambda: unit.active == "deactivating")
     bench.die()
     ended: list[str] = []
-    assert bench.begin_life(SECOND).adopt(ended.append)
+    assert bench.begin_incarnation(SECOND).adopt(ended.append)
     await until(lambda: bench.manager.calls.count("Subscribe") == 2)
     assert not ended
     unit.may_stop.set()
@@ -768,7 +768,7 @@ async def test_what_another_boot_was_about_is_forgotten(bench: Bench, until) -> 
     bench.begin(bench.call("start"))
     await until(lambda: unit.job)
     bench.die()
-    assert bench.begin_life(Incarnation("boot-2", "00000000000000cc")).adopt(lambda _key: None) == ()
+    assert bench.begin_incarnation(Incarnation("boot-2", "00000000000000cc")).adopt(lambda _key: None) == ()
     assert not bench.records()
 
 
