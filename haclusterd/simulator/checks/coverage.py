@@ -117,7 +117,7 @@ class Section:
 
 _COMMANDS = {
     "RequestCertificate": "certificates are of the adapters: tests/processes renew them",
-    "RecordProof": "nothing proposes it (safety.md §10)",
+    "RecordProof": "a switch lies about a node that nobody hears: no seed does that, a directed scenario does",
     "Forget": "a run is shorter than the shortest memory",
 }
 
