@@ -15,6 +15,7 @@ from haclusterd.model.counted import Counted
 from haclusterd.model.ids import NodeName, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
+from haclusterd.model.loop_stalls import LoopStall
 from haclusterd.model.records import dataclass, field
 from haclusterd.model.remembered import Comparison, FollowQuery, HistoryQuery, Missing, Position
 from haclusterd.model.secrets import Secrets, WrappedKey
@@ -68,19 +69,6 @@ class HeardFrom:
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
-    """How long one loop of the answering daemon was held up by its own work, at the longest."""
-
-    loop: str
-    longest_ms: int
-    """Since the daemon was ready."""
-    recent_ms: int
-    """In this minute and the one before."""
-    longest_work_ms: int
-    """The most that the loop's thread itself computed in one hold."""
-
-
-@dataclass(frozen=True, slots=True)
 class LiveView:
     """What the answering daemon knows beside the CIB, at one moment."""
 
@@ -116,7 +104,7 @@ class LiveView:
     """What the DC's newest plan warns of."""
     stopped_alone: frozenset[ResourceId] = frozenset()
     """What the answering node has stopped by itself, without a lease: the CIB does not know it yet."""
-    holds: tuple[Hold, ...] = ()
+    loop_stalls: tuple[LoopStall, ...] = ()
     counted: Counted = Counted()
     """What this daemon has counted since it began."""
     certificates: Mapping[NodeName, CertificateFacts] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from haclusterd.commands.status import fencing_cover
 from haclusterd.commands.status.devices import claimable, storm_of, usable
 from haclusterd.commands.status.headlines import cut_from_here, headlines, missing_voters
 from haclusterd.commands.status.overview import Overview
-from haclusterd.commands.status.resource_state import Instance, InstanceState, base_of
+from haclusterd.commands.status.resource_state import Instance, InstanceState
 from haclusterd.commands.status.status import acting_dc
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.alerts import targets
@@ -26,7 +26,7 @@ from haclusterd.model.configuration import Bundle, Clone, Group, Location, Primi
 from haclusterd.model.counted import BUCKETS_MS, Spans
 from haclusterd.model.devices import DeviceState, RecoveryPhase, state_in_force
 from haclusterd.model.fencing import DeviceProof
-from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ids import NodeName, ResourceId, base_of
 from haclusterd.model.properties import read_boolean_or
 from haclusterd.model.records import dataclass
 from haclusterd.model.sbd_disks import DISK_PARAMETERS, disks_of
@@ -128,7 +128,7 @@ def _of_daemon(context: Context, live: LiveView, overview: Overview) -> Iterator
     )
     yield Family("haclusterd_loop_hold_seconds", text, ("loop", "window"), divisor=MS), (
         (each.loop, window, value)
-        for each in live.holds
+        for each in live.loop_stalls
         for window, value in (("recent", each.recent_ms), ("longest", each.longest_ms), ("work", each.longest_work_ms))
     )
 

@@ -127,7 +127,7 @@ SWITCH_INTERVAL_S = 0.001
 """For how long one thread keeps the interpreter when another wants it."""
 RUNTIME_FILES_EVERY_S = 1.0
 RAFT_SILENT_S = 2.0
-"""A Raft thread that shows no life for so long is not vouched for."""
+"""If the Raft thread has answered nothing for so long, the service manager's watchdog is not fed."""
 WATCH_VARIABLE = "HACLUSTERD_GPU_WATCH"
 """Settings of the watcher of GPUs as JSON, in development only: the lab has its own kernel log, and shorter times."""
 WATCHDOG_VARIABLE = "WATCHDOG_USEC"
@@ -184,7 +184,7 @@ class Daemon:
         self._status = ""
         self._is_draining = False
         self._raft_seen_at = 0.0
-        """When the Raft thread showed life last, on the monotonic clock."""
+        """When the Raft thread last answered, on the monotonic clock."""
         self._is_checking = False
         """Whether the program that is to replace this one is being checked."""
         self._writer = ready_pool(1, "members")
@@ -277,7 +277,7 @@ class Daemon:
                 failed=FailedPlans(installation.state_directory / FAILED_PLANS, iter_fragments),
             ),
             crashes=CrashFile(installation.runtime_directory / "crashes.json"),
-            holds=self._loops,
+            loop_stalls=self._loops,
             load=KernelLoad(),
             devices=self._device_watch(clock),
             background=self._background,

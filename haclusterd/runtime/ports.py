@@ -33,7 +33,7 @@ class NodePorts:
     log: EventLog
     history: History
     planner: Planner
-    holds: LoopStalls
+    loop_stalls: LoopStalls
     background: Background
     crashes: CrashRecords
     alerts: AlertAgents

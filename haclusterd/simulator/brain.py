@@ -15,6 +15,7 @@ from haclusterd.cib.levels import rules_at
 from haclusterd.model.cluster import Cib, HistoryMark, Member
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import WallTime
+from haclusterd.model.loop_stalls import LoopStall
 from haclusterd.model.records import dataclass, field
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.model.timing import Timing
@@ -37,7 +38,6 @@ from haclusterd.ports.history import (
     VersionAnswer,
     VersionQuery,
 )
-from haclusterd.ports.loop_stalls import LoopStall
 from haclusterd.ports.store import StoreDamagedError, StoreEvent, StoreRefusedError, StoreUnwritableError
 from haclusterd.raft.settings import RaftSettings, RaftTimers
 from haclusterd.runtime.node import NodeRuntime
@@ -239,7 +239,7 @@ def _nothing() -> None:
     return None
 
 
-class NoHolds:
+class NoLoopStalls:
     """Simulated loops are never held up by their own work."""
 
     def longest(self) -> tuple[LoopStall, ...]:
@@ -303,7 +303,7 @@ class BrainProcess:
                 self.main_life, world.chance(f"planner/{name}"), around.scheduler, around.planners
             ),
             crashes=CrashesOfBoot(boot),
-            holds=NoHolds(),
+            loop_stalls=NoLoopStalls(),
             load=host,
             background=AtOnce(),
             secrets=SimulatedKeeper(host.node, world.chance(f"secrets/{name}")),

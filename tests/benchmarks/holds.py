@@ -1,6 +1,6 @@
-"""The longest holds that daemons tell of (`ports/holds.py`), put together.
+"""The longest stalls of loops that daemons report (`model/loop_stalls.py`), put together.
 
-A hold is wall time, and beside it is how much of it the loop's own thread computed: on a machine with more to do than
+A stall is wall time, and beside it is how much of it the loop's own thread computed: on a machine with more to do than
 it has processors the first says how busy that is, and only the second says something of the program.
 """
 

@@ -9,7 +9,7 @@ import selectors
 import time
 from collections.abc import Callable
 
-from haclusterd.ports.loop_stalls import LoopStall
+from haclusterd.model.loop_stalls import LoopStall
 
 NS_PER_MS = 1_000_000
 PERIOD_NS = 60_000 * NS_PER_MS

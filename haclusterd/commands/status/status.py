@@ -1,7 +1,7 @@
 """`crm status`: everything a person looks at first, as data."""
 
 from haclusterd.cib.derived.wishes import node_flag
-from haclusterd.commands.context import Context, HeardFrom, Hold
+from haclusterd.commands.context import Context, HeardFrom
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.status import fencing_cover
 from haclusterd.commands.status.devices import claimable, usable
@@ -10,6 +10,7 @@ from haclusterd.commands.status.node_health import votes
 from haclusterd.commands.status.overview import Overview
 from haclusterd.commands.status.resource_state import Failure, Instance, meta_flag
 from haclusterd.commands.verb import answers, carry_out_by
+from haclusterd.model import loop_stalls
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus, TicketState
 from haclusterd.model.configuration import Group, Location, Primitive, Resource, TicketConstraint, contained
 from haclusterd.model.fencing import FenceOrder, FencingRecord
@@ -87,7 +88,7 @@ def whole_status(context: Context) -> Status:
         failures=tuple(_failure(each) for each in overview.failures),
         fencing=_fencing(context),
         warnings=() if live is None else (*live.warnings, *live.plan_warnings),
-        holds=() if live is None else tuple(_hold(each) for each in live.holds),
+        holds=() if live is None else tuple(_loop_stall(each) for each in live.loop_stalls),
     )
 
 
@@ -258,12 +259,12 @@ def _order(order: Order) -> OpenOrder:
     )  # fmt: skip
 
 
-def _hold(hold: Hold) -> LoopStall:
+def _loop_stall(stall: loop_stalls.LoopStall) -> LoopStall:
     return LoopStall(
-        loop=hold.loop,
-        longest_ms=hold.longest_ms,
-        recent_ms=hold.recent_ms,
-        longest_work_ms=hold.longest_work_ms,
+        loop=stall.loop,
+        longest_ms=stall.longest_ms,
+        recent_ms=stall.recent_ms,
+        longest_work_ms=stall.longest_work_ms,
     )
 
 

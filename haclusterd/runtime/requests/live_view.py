@@ -1,6 +1,6 @@
 """What a daemon knows beyond the CIB, as verbs see it."""
 
-from haclusterd.commands.context import HeardFrom, Hold, LiveView, TransitionProgress
+from haclusterd.commands.context import HeardFrom, LiveView, TransitionProgress
 from haclusterd.model.ids import NodeName
 from haclusterd.model.instants import Instant
 from haclusterd.model.pacer import PacerReport
@@ -51,10 +51,7 @@ def live_view(runtime: NodeRuntime) -> LiveView:
                   *runtime.ports.agents.waits()),
         plan_warnings=bulletin.warnings,
         stopped_alone=runtime.executor.stopped_alone,
-        holds=tuple(
-            Hold(each.loop, each.longest_ms, each.recent_ms, each.longest_work_ms)
-            for each in runtime.ports.holds.longest()
-        ),
+        loop_stalls=runtime.ports.loop_stalls.longest(),
         counted=runtime.tally.counted(),
     )
 

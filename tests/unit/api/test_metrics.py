@@ -14,10 +14,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from haclusterd.api.metrics import DOWN, exposition
 from haclusterd.commands import registry
-from haclusterd.commands.context import Context, HeardFrom, Hold
+from haclusterd.commands.context import Context, HeardFrom
 from haclusterd.machines.tally import CAUSES
 from haclusterd.model.counted import Counted, Spans
 from haclusterd.model.ids import NodeName
+from haclusterd.model.loop_stalls import LoopStall
 from haclusterd.model.records import replace
 from tests.administered_clusters import NOW, SITUATIONS, Cluster, ListedPast, running
 
@@ -30,7 +31,7 @@ COUNTED = Counted(
 
 def exported(cluster: Cluster) -> str:
     assert cluster.live is not None
-    live = replace(cluster.live, counted=COUNTED, holds=(Hold("main", 700, 30, 400),))
+    live = replace(cluster.live, counted=COUNTED, loop_stalls=(LoopStall("main", 700, 30, 400),))
     outcome = registry.run("metrics", {}, Context(cluster.cib, NOW, "root@n1", live=live, past=ListedPast()))
     assert not outcome.reports
     assert isinstance(outcome.data, Mapping)

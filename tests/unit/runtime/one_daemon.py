@@ -18,6 +18,7 @@ from haclusterd.model.graph import Plan, TransitionGraph
 from haclusterd.model.history_chain import chained
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, RequestId, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime
+from haclusterd.model.loop_stalls import LoopStall
 from haclusterd.model.machine_load import MachineLoad
 from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.model.pacer import BrainState, HeardNode, PacerReport, PacerSettings
@@ -43,7 +44,6 @@ from haclusterd.ports.history import (
     VersionAnswer,
     VersionQuery,
 )
-from haclusterd.ports.loop_stalls import LoopStall
 from haclusterd.ports.store import Applied, LeadershipChanged, PeerPlaces, StoreEvent, VoterLinks
 from haclusterd.runtime.node import NodeRuntime
 from haclusterd.runtime.ports import NodePorts
@@ -508,7 +508,7 @@ class ByHand:
         return count
 
 
-class NoHolds:
+class NoLoopStalls:
     def longest(self) -> tuple[LoopStall, ...]:
         return ()
 
@@ -587,7 +587,7 @@ class Daemon:
             log=self.log,
             history=ListHistory(),
             planner=self.planner,
-            holds=NoHolds(),
+            loop_stalls=NoLoopStalls(),
             load=Idle(),
             devices=self.devices,
             background=self.background,

@@ -6,7 +6,7 @@ import time
 
 from haclusterd.adapters.processes.collector import FullCollections, keep_what_is_built
 from haclusterd.adapters.processes.measured_loops import MeasuredLoops
-from haclusterd.ports.loop_stalls import LoopStall
+from haclusterd.model.loop_stalls import LoopStall
 
 
 def measured(*calls: object) -> tuple[LoopStall, ...]:
