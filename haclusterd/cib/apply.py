@@ -178,9 +178,9 @@ def _verdict(cib: Cib, command: commands.Command, entry: Entry) -> Verdict:
             verdict = _with_availability(cib, verdict, command, entry)
             verdict = _with_alerts(cib, verdict, command, entry)
         return verdict
-    except NODES_OWN as trouble:
+    except NODES_OWN as error:
         # What may not happen on another node must never become a refusal that the others do not make.
-        raise RuntimeError(f"entry {entry.index} was not applied: {type(trouble).__name__} on this node") from trouble
+        raise RuntimeError(f"entry {entry.index} was not applied: {type(error).__name__} on this node") from error
     except Exception as bug:
         if not entry.rules.raising_apply_is_a_refusal:
             raise

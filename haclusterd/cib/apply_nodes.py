@@ -109,9 +109,9 @@ def _why_held(cib: Cib, status: NodeStatus, command: commands.Join, entry: Entry
     is_another_online = _is_another_online(cib, command.node)
     if _is_evading(status, command) and is_another_online:
         return f"{command.node} is to be fenced; its join is held"
-    liar = _device_that_lied(cib, status, command)
-    if liar is not None and entry.rules.same_boot_disproves_fencing and is_another_online:
-        return f"{command.node} runs on in the boot that {liar} was recorded to have ended: it is fenced again first"
+    device = _device_that_lied(cib, status, command)
+    if device is not None and entry.rules.same_boot_disproves_fencing and is_another_online:
+        return f"{command.node} runs on in the boot that {device} was recorded to have ended: it is fenced again first"
     # Unfencing (`on`) hits nobody, and its executor is usually the node itself: it could wait for its own end.
     is_being_fenced = any(
         order.target == command.node and order.action is not FenceAction.ON

@@ -57,9 +57,9 @@ def issue_orders(cib: Cib, command: commands.IssueOrders, entry: Entry) -> Verdi
     controller = cib.status.controller
     if entry.rules.refuse_old_term and (controller is None or controller.term != command.dc_term):
         return refuse(cib, RefusalCode.OLD_TERM, f"term {command.dc_term} is not the DC's")
-    strange = _shape_objection(cib, command.orders) if entry.rules.one_active_copy else None
-    if strange is not None:
-        return Verdict(cib, (), strange)
+    unconfigured = _shape_objection(cib, command.orders) if entry.rules.one_active_copy else None
+    if unconfigured is not None:
+        return Verdict(cib, (), unconfigured)
     nodes: dict[NodeName, NodeStatus] = {}
     changes: list[Change] = []
     claimed = cib

@@ -2,9 +2,9 @@
 
 One thread, one loop: datagrams, the daemon's socket, the clock. All decisions are the machine's (machines/pacer.py).
 
-Invariant: nothing in the loop can wait: no name lookup, no disk, no log that is not written at once. Nothing but the
-standard library is imported, and what is imported is imported before the memory is locked. Collecting garbage is off;
-nothing here makes cycles.
+Invariant: nothing in the loop can wait: no name lookup, no disk, no log that is not written at once. Beside the
+standard library only msgspec is imported, for the dataclasses (model/records.py), and all of it before the memory is
+locked. Garbage collection is off; nothing here makes cycles.
 
 It holds the watchdog device, if the daemon names one. SIGHUP has the program that is installed now say that it can be
 executed (`--check`), and then executes it in this process, which keeps the device open. SIGTERM and SIGINT leave the

@@ -77,7 +77,7 @@ class DrawIncarnation:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceState:
+class WatchdogState:
     """The state of this node's watchdog device."""
 
     watchdog: Watchdog | None = None
@@ -86,7 +86,7 @@ class DeviceState:
     """Whether the pacer has opened the configured device, or reported why it could not; True if none is configured."""
 
 
-NO_DEVICE = DeviceState()
+NO_WATCHDOG = WatchdogState()
 
 
 class JoiningMachine:
@@ -156,7 +156,7 @@ class JoiningMachine:
         is_stopping_alone: bool,
         is_fencing: bool,
         is_leader: bool,
-        device: DeviceState = NO_DEVICE,
+        device: WatchdogState = NO_WATCHDOG,
         has_pacer: bool = True,
         keeps_running: bool = False,
     ) -> Sequence[Effect | DrawIncarnation]:
@@ -194,7 +194,7 @@ class JoiningMachine:
         self._lacks_pacer = not has_pacer
         return self._ask(moment, device) if has_pacer and device.is_settled else ()
 
-    def _publish(self, status: NodeStatus, device: DeviceState) -> Sequence[Effect]:
+    def _publish(self, status: NodeStatus, device: WatchdogState) -> Sequence[Effect]:
         """Publish that another device is fed than the one that survivors count on, or none."""
         if not device.is_settled or device.watchdog == status.watchdog:
             return ()
@@ -205,7 +205,7 @@ class JoiningMachine:
     def _end_incarnation(self, why: str) -> Sequence[Effect | DrawIncarnation]:
         return (Note("reincarnation", f"this incarnation is over: {why}"), DrawIncarnation())
 
-    def _ask(self, moment: Moment, device: DeviceState) -> Sequence[Effect]:
+    def _ask(self, moment: Moment, device: WatchdogState) -> Sequence[Effect]:
         """Ask to join, with or without a lease: no voter echoes a lost node until its next Join is applied."""
         if self._state is JoinState.HELD:
             if moment.now < self._retry_at:

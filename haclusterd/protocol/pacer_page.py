@@ -113,8 +113,9 @@ class PacerPage:
     def read(self, nodes: Iterable[NodeName]) -> PageReading:
         """Return what the daemon says; of `nodes`, which are withdrawn. Call it after reading the clock.
 
-        The set counts as known only when the same daemon vouches for it before and after it is read: a daemon that
-        begins revokes first and clears then, and one that ends its rebuilding fills first and vouches then.
+        The set counts as known only when the page names the same daemon as its author before and after it is read: a
+        daemon that starts to rebuild it first removes its token and then clears the set, and one that has rebuilt it
+        first fills the set and then writes its token.
         """
         words = self._words
         known_by = words[_KNOWN_BY]

@@ -8,10 +8,10 @@ body. A body is a row of records = type u8, length u32, content:
     ENTRY     index u64, term u64, command
     TRUNCATE  index u64                         this entry and all after it are no longer in the log
     VOTE      term u64, node name or nothing    current term and vote in it
-        COMMIT    index u64                         a hint: entries up to here were committed
-        PADDING   zeros                             without meaning
-        PROMISE   term u64, index u64, node name    what another member showed that it holds (promises.py)
-        DIGEST    index u64, contested u8, SHA-256  this node's newest digest, and whether no majority has agreed since
+    COMMIT    index u64                         a hint: entries up to here were committed
+    PADDING   zeros                             without meaning
+    PROMISE   term u64, index u64, node name    what another member showed that it holds (promises.py)
+    DIGEST    index u64, contested u8, SHA-256  this node's newest digest, and whether no majority has agreed since
 
 The header with the first frame, and every later frame, fill whole pages of 4096 bytes. The kernel and most devices
 write no less than a page, and a power loss may corrupt the whole page that is being written: so a write can damage no
@@ -287,31 +287,31 @@ class Journal:
     def __len__(self) -> int:
         return len(self._content.entries)
 
-    def setCurrentTerm(self, term: int, votedForNodeId: NodeName | None) -> None:  # noqa: N802, N803 (the library\'s name)
+    def setCurrentTerm(self, term: int, votedForNodeId: NodeName | None) -> None:  # noqa: N802, N803 (the library's name)
         """Set term and vote; no message that shows them may leave before `is_vote_synced`."""
         self._content.term, self._content.vote = term, votedForNodeId
         self._put(VOTE, _ONE.pack(term) + (votedForNodeId or "").encode())
         self._vote_sequence = self._sequence
 
-    def getCurrentTerm(self) -> int:  # noqa: N802 (the library\'s name)
+    def getCurrentTerm(self) -> int:  # noqa: N802 (the library's name)
         """Return the current term."""
         return self._content.term
 
-    def getVotedForNodeId(self) -> NodeName | None:  # noqa: N802 (the library\'s name)
+    def getVotedForNodeId(self) -> NodeName | None:  # noqa: N802 (the library's name)
         """Return the node that this node voted for in the current term; None: it did not vote."""
         return self._content.vote
 
-    def setRaftCommitIndex(self, raftCommitIndex: int) -> None:  # noqa: N802, N803 (the library\'s name)
+    def setRaftCommitIndex(self, raftCommitIndex: int) -> None:  # noqa: N802, N803 (the library's name)
         """Note the commit index; it is written with the next records, or after a second."""
         if raftCommitIndex != self._content.commit:
             self._content.commit = raftCommitIndex
             self._is_commit_dirty = True
 
-    def getRaftCommitIndex(self) -> int:  # noqa: N802 (the library\'s name)
+    def getRaftCommitIndex(self) -> int:  # noqa: N802 (the library's name)
         """Return the commit index."""
         return self._content.commit
 
-    def onOneSecondTimer(self) -> None:  # noqa: N802 (the library\'s name)
+    def onOneSecondTimer(self) -> None:  # noqa: N802 (the library's name)
         """Have a changed commit index and promises written even if nothing else is."""
         self._is_hint_due = self._is_commit_dirty or bool(self._dirty_promises)
 

@@ -8,7 +8,7 @@ lease, for which it has set a timer: its main loop wakes only for what `PacerNew
 from collections import deque
 from collections.abc import Sequence
 
-from haclusterd.machines.joining import NO_DEVICE, DeviceState
+from haclusterd.machines.joining import NO_WATCHDOG, WatchdogState
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, Member
 from haclusterd.model.ids import Incarnation, NodeName
@@ -57,13 +57,13 @@ def _key_of(settings: NodeSettings, member: Member) -> bytes | None:
     return derived if derived is not None else settings.keys.get(member.name)
 
 
-def device_state(settings: NodeSettings, report: PacerReport | None) -> DeviceState:
+def device_state(settings: NodeSettings, report: PacerReport | None) -> WatchdogState:
     """Return the state of the watchdog device, where one is configured."""
     if settings.watchdog is None:
-        return NO_DEVICE
+        return NO_WATCHDOG
     if report is None:
-        return DeviceState(is_settled=False)
-    return DeviceState(report.watchdog, is_settled=report.watchdog is not None or bool(report.watchdog_problem))
+        return WatchdogState(is_settled=False)
+    return WatchdogState(report.watchdog, is_settled=report.watchdog is not None or bool(report.watchdog_problem))
 
 
 class PacerNews:
@@ -71,7 +71,7 @@ class PacerNews:
 
     def __init__(self, settings: NodeSettings) -> None:
         self._settings = settings
-        self._seen: tuple[DeviceState, bool, bool] | None = None
+        self._seen: tuple[WatchdogState, bool, bool] | None = None
         self._errors: tuple[str, ...] = ()
 
     def new_errors(self, report: PacerReport) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ class PacerNews:
         self._errors = (*report.errors, *filter(None, (report.watchdog_problem,)))
         return tuple(error for error in self._errors if error not in before)
 
-    def device_at(self, report: PacerReport | None, moment: Moment, *, is_answering: bool) -> DeviceState:
+    def device_at(self, report: PacerReport | None, moment: Moment, *, is_answering: bool) -> WatchdogState:
         """Return the state of the watchdog device; the machines are stepped with it and with this moment's lease."""
         device = device_state(self._settings, report)
         self._seen = (device, moment.has_lease, is_answering)

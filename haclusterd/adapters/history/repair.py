@@ -56,10 +56,10 @@ class HistoryRepair:
         self._wanted: _Wanted | None = None
         self._asked: NodeName | None = None
         self._tried: set[NodeName] = set()
-        self._is_anybody_silent = False
+        self._has_peer_timed_out = False
         """Whether a peer that was asked did not answer in time."""
         self._due_ms = 0
-        self._hopeless_until_ms: dict[tuple[int, int], int] = {}
+        self._unavailable_until_ms: dict[tuple[int, int], int] = {}
         self._peers: tuple[NodeName, ...] = ()
         self._parts = b""
 
@@ -70,11 +70,11 @@ class HistoryRepair:
         peers = self._peer_messages.reachable()
         if peers != self._peers:
             self._peers = peers
-            self._hopeless_until_ms.clear()
+            self._unavailable_until_ms.clear()
         if self._asked is not None:
             if now_ms < self._due_ms and self._asked in peers:
                 return self._due_ms
-            self._asked, self._is_anybody_silent = None, True
+            self._asked, self._has_peer_timed_out = None, True
         if now_ms < self._due_ms:
             return self._due_ms
         return self._ask_next(tables, now_ms)
@@ -82,24 +82,24 @@ class HistoryRepair:
     def _ask_next(self, tables: HistoryTables, now_ms: int) -> int | None:
         wanted = self._choose(tables, now_ms)
         if wanted is None:
-            return min(self._hopeless_until_ms.values(), default=None)
+            return min(self._unavailable_until_ms.values(), default=None)
         if wanted != self._wanted:
             self._wanted, self._tried, self._parts = wanted, set(), b""
-            self._is_anybody_silent = False
+            self._has_peer_timed_out = False
         peer = next((each for each in self._peers if each not in self._tried), None)
         if peer is None:
-            pause_ms = AGAIN_SOON_MS if self._is_anybody_silent else AGAIN_MS
-            self._hopeless_until_ms[_key(wanted)] = now_ms + pause_ms
+            pause_ms = AGAIN_SOON_MS if self._has_peer_timed_out else AGAIN_MS
+            self._unavailable_until_ms[_key(wanted)] = now_ms + pause_ms
             self._wanted = None
             return now_ms
         self._ask(peer, wanted, now_ms)
         return self._due_ms
 
     def _choose(self, tables: HistoryTables, now_ms: int) -> _Wanted | None:
-        self._hopeless_until_ms = {key: until for key, until in self._hopeless_until_ms.items() if until > now_ms}
+        self._unavailable_until_ms = {key: until for key, until in self._unavailable_until_ms.items() if until > now_ms}
         wanted = [_Wanted(gap) for gap in reversed(tables.gaps()) if gap.digest is not None]
         wanted += [_Wanted(version=number) for number in missing_versions(tables.database)]
-        return next((each for each in wanted if _key(each) not in self._hopeless_until_ms), None)
+        return next((each for each in wanted if _key(each) not in self._unavailable_until_ms), None)
 
     def _ask(self, peer: NodeName, wanted: _Wanted, now_ms: int) -> None:
         self._serial += 1

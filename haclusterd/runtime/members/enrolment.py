@@ -235,13 +235,13 @@ class EnrolmentService:
         objection = taken(cib, application.node, application.addresses)
         if objection is not None:
             return objection
-        mute = [
+        uncertified = [
             str(name)
             for name, status in sorted(cib.status.nodes.items())
             if status.state is NodeState.ONLINE and name in cib.members and not cib.members[name].certificate
         ]
-        if mute:
-            return Wait(f"{', '.join(mute)} must show a certificate")
+        if uncertified:
+            return Wait(f"{', '.join(uncertified)} must show a certificate")
         terms = invitation.terms
         member = Member(
             application.node,

@@ -168,7 +168,7 @@ class Dialogue:
         self._attempts = 0
         self._readings = 0
         self._has_proposed = False
-        self._is_deserted = False
+        self._has_client_left = False
         """Whether the client has disconnected."""
         self._stage = Stage.NEW
         self._may_decide_again = True
@@ -205,7 +205,7 @@ class Dialogue:
 
     def hang_up(self) -> None:
         """End what only the client waited for; finish what was proposed, and what must follow it."""
-        self._is_deserted = True
+        self._has_client_left = True
         self._answer = _ignore
         is_only_waiting = self._stage in _AWAITS and not self._must_follow
         is_wanted = self._has_proposed and not is_only_waiting
@@ -267,7 +267,7 @@ class Dialogue:
         return max(NO_LEADER_WAIT_MIN_MS, NO_LEADER_WAIT_MS - waited_ms)
 
     def _run(self) -> None:
-        if self._is_deserted and not self._is_over:
+        if self._has_client_left and not self._is_over:
             self._leave()
         if self._is_over:
             return
@@ -300,7 +300,7 @@ class Dialogue:
         elif self._is_change:
             self._services.changes.deciding(is_deciding=True)
             cut = partial(_in_parts, work, self._runtime.ports.entropy.token())
-            self._runtime.ports.background.run(cut, self._decided_beside)
+            self._runtime.ports.background.run(cut, self._decided_in_background)
         else:
             self._do_apart(partial(self._answer_or_reads, work), self._answered_apart, "the answer")
 
@@ -326,7 +326,7 @@ class Dialogue:
         """Whether access control lists are applied to the whole CIB for this request: their XPaths may take seconds."""
         return access_of(self._runtime.cib.in_force, self._caller.principal).rules is not None
 
-    def _decided_beside(self, outcome: AnyOutcome) -> None:
+    def _decided_in_background(self, outcome: AnyOutcome) -> None:
         """Take a background decision; if the configuration has changed meanwhile, decide again, for a limited time."""
         changes = self._services.changes
         changes.deciding(is_deciding=False)
@@ -539,7 +539,7 @@ class Dialogue:
     def _wait(self, outcome: AnyOutcome) -> None:
         wanted_ms = self._request.options.wait_ms
         is_awaited = outcome.waits_by_default if wanted_ms is None else wanted_ms > 0
-        is_wanted = is_awaited and not self._is_deserted
+        is_wanted = is_awaited and not self._has_client_left
         must_follow = outcome.afterwards is not None and not outcome.only_reports
         if outcome.until is None or not (is_wanted or must_follow):
             self._finish(outcome)

@@ -46,8 +46,8 @@ class NeighbourScores:
     """What was added and for which colocation; only when the target explains its scores."""
     _live: list[NodeName] = field(init=False)
     """The nodes that can still be gained: -INFINITY stays what it is."""
-    _leaps: list[Resource] = field(default_factory=list)
-    """Where the chains begin that were taken at once on the way to the present resource."""
+    _chain_starts: list[Resource] = field(default_factory=list)
+    """The first resources of the chains that were added as a whole on the way to the present resource."""
 
     def __post_init__(self) -> None:
         self._live = [name for name, value in self.table.items() if value > -INFINITY]
@@ -66,18 +66,19 @@ class NeighbourScores:
             here = step.source
             if step.is_done:
                 here.assignment.updating_scores = False
-                if step.is_leap:
-                    self._leaps.pop()
+                if step.is_whole_chain:
+                    self._chain_starts.pop()
                 self._settle_lost()
                 continue
             if here.variant is Variant.GROUP:
                 here = here.children[0]
-            if here.assignment.updating_scores or (self._leaps and self._is_leapt_over(here)) or self._is_tired():
+            is_counted = here.assignment.updating_scores or (self._chain_starts and self._is_in_added_chain(here))
+            if is_counted or self._has_used_up_steps():
                 continue
-            end = self._leapt(here, step)
-            is_leap = end is not None
-            if is_leap:
-                self._leaps.append(here)
+            end = self._add_chain(here, step)
+            is_whole_chain = end is not None
+            if is_whole_chain:
+                self._chain_starts.append(here)
             if end is None:
                 is_useful = self._add_scores(here, step, is_kept=is_first and not is_dropped_if_useless)
                 is_first = False
@@ -86,10 +87,10 @@ class NeighbourScores:
                 end = here
             is_first = False
             end.assignment.updating_scores = True
-            waiting.append(_Step(end, step.colocation, step.factor, is_done=True, is_leap=is_leap))
+            waiting.append(_Step(end, step.colocation, step.factor, is_done=True, is_whole_chain=is_whole_chain))
             waiting.extend(reversed(list(self._further(end, step.factor))))
 
-    def _is_tired(self) -> bool:
+    def _has_used_up_steps(self) -> bool:
         """Count a step; tell whether all walks of the plan together have taken as many as they may."""
         self.placing.steps_left -= 1
         return self.placing.steps_left < 0
@@ -104,10 +105,10 @@ class NeighbourScores:
                 self._settle_lost()
         return is_useful
 
-    def _is_leapt_over(self, here: Resource) -> bool:
-        return any(self.placing.chains.is_after(here, first) for first in self._leaps)
+    def _is_in_added_chain(self, here: Resource) -> bool:
+        return any(self.placing.chains.is_after(here, first) for first in self._chain_starts)
 
-    def _leapt(self, here: Resource, step: _Step) -> Resource | None:
+    def _add_chain(self, here: Resource, step: _Step) -> Resource | None:
         """Add what a whole chain prefers at once, where only one node is left; return the chain's end."""
         if step.factor != 1.0 or self.is_nonnegative or self.follows_primaries:
             return None
@@ -199,7 +200,7 @@ class _Step:
     colocation: ColocationPair
     factor: float
     is_done: bool = False
-    is_leap: bool = False
+    is_whole_chain: bool = False
 
 
 def add_scores_of_dependents(

@@ -119,7 +119,7 @@ class HistoryOwners:
         """Make a resource of what is only known from its history: it is stopped, unless it is to be left alone."""
         inventory, settings = self._inventory, self._settings
         assert inventory.make_primitive is not None, "who unpacked the resources can make primitives"
-        homonym = inventory.by_id.get(name)
+        of_same_name = inventory.by_id.get(name)
         resource = inventory.make_primitive(Primitive(name, agent))
         if resource is None:
             return None
@@ -129,8 +129,8 @@ class HistoryOwners:
         if not settings.stops_removed:
             resource.found.is_managed = False
         inventory.add_top(resource)
-        if homonym is not None:
-            inventory.by_id[name] = homonym
+        if of_same_name is not None:
+            inventory.by_id[name] = of_same_name
         elif self._is_in_bundle(name):
             del inventory.by_id[name]  # the next record of it is looked for in the bundle again
         for node in inventory.nodes if settings.stops_removed else ():
