@@ -15,10 +15,10 @@ from haclusterd.model.activity import possibly_active as possibly_active
 from haclusterd.model.activity import possibly_promoted as possibly_promoted
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.copies import Copies
-from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ids import NodeName, ResourceId, base_of
 from haclusterd.model.orders import Order
 from haclusterd.model.properties import ClusterProperties
-from haclusterd.model.renaming import base_of, has_been_started, may_be_configured, names_running, service_of
+from haclusterd.model.renaming import has_been_started, may_be_configured, names_running, service_of
 
 
 def possibly_serving(status: NodeStatus) -> frozenset[ResourceId]:

@@ -8,7 +8,7 @@ from haclusterd.cib.verdict import Entry, Verdict, accept, by, change, refuse, w
 from haclusterd.model.activity import HOLDING, may_be_active
 from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.configuration import primitives_of
-from haclusterd.model.ids import ResourceId
+from haclusterd.model.ids import ResourceId, base_of
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.records import replace
 from haclusterd.model.restarts import Restart
@@ -56,14 +56,10 @@ def _may_run(cib: Cib, resource: ResourceId) -> bool:
 def _may_run_on(status: NodeStatus, primitives: frozenset[ResourceId]) -> bool:
     for order in status.orders.values():
         is_moving = order.is_activating or order.action is ActionName.STOP
-        if is_moving and _base_of(order.resource) in primitives:
+        if is_moving and base_of(order.resource) in primitives:
             return True
     known = {*status.histories, *status.unverified}
-    return any(_base_of(name) in primitives and may_be_active(status, name) for name in known)
-
-
-def _base_of(name: ResourceId) -> ResourceId:
-    return ResourceId(name.partition(":")[0])
+    return any(base_of(name) in primitives and may_be_active(status, name) for name in known)
 
 
 def _without(cib: Cib, resource: ResourceId) -> Cib:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 
 from haclusterd.model.configuration import Bundle, Clone, Configuration, Primitive, Resource, primitives_of
-from haclusterd.model.ids import ResourceId
+from haclusterd.model.ids import ResourceId, base_of
 from haclusterd.model.properties import collective_flag, collective_meta
 from haclusterd.model.templates import expanded
 
@@ -32,7 +32,7 @@ class Copies:
 
     def most_promoted(self, resource: ResourceId) -> int:
         """Return on how many nodes it may be promoted."""
-        clone = self._clone_of(ResourceId(resource.partition(":")[0]))
+        clone = self._clone_of(base_of(resource))
         if clone is None:
             return 1
         meta = collective_meta(self._configuration, clone)
@@ -57,7 +57,7 @@ class Copies:
 
     def most_instances(self, resource: ResourceId) -> int:
         """Return how many instances of its unique clone may be active; without `clone-max` that is left to plans."""
-        clone = self._clone_of(ResourceId(resource.partition(":")[0]))
+        clone = self._clone_of(base_of(resource))
         return sys.maxsize if clone is None else self._instances(clone)
 
     def _instances(self, clone: Clone) -> int:

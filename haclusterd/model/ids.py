@@ -26,6 +26,12 @@ CONFIGURED_NODE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}\Z")
 """What a configuration may call a node: some clouds give longer names than a member of a cluster may have."""
 
 
+
+def base_of(name: str) -> ResourceId:
+    """Return the primitive of an instance of a unique clone: of `db:1`, `db`; any other name is itself."""
+    return ResourceId(name.partition(":")[0])
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Incarnation:
     """One run of one daemon: the boot it runs in, and 64 random bits drawn at its start.

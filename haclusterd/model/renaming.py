@@ -61,11 +61,6 @@ def is_same_agent(one: AgentReference, other: AgentReference) -> bool:
     return one.type.removesuffix(_UNIT_SUFFIX) == other.type.removesuffix(_UNIT_SUFFIX)
 
 
-def base_of(name: str) -> ResourceId:
-    """Return the primitive's name of an instance of a clone."""
-    return ResourceId(name.partition(":")[0])
-
-
 def names_running(status: NodeStatus, service: Service) -> set[ResourceId]:
     """Return the names under which a service may run on a node, or may be about to.
 

@@ -29,7 +29,7 @@ from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.counted import Spans
 from haclusterd.model.devices import DeviceState
 from haclusterd.model.history import ResourceHistory
-from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ids import NodeName, ResourceId, base_of
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.records import dataclass, replace
@@ -272,7 +272,7 @@ class _Accounts:
         if is_planned and isinstance(self._command, commands.RecordResults):
             status = self._after.status.nodes.get(self._command.node)
             is_failed = status is not None and self._is_failed_on(status, service)
-            if is_failed and any(resource_base(each.resource) == service.resource for each in self._command.results):
+            if is_failed and any(base_of(each.resource) == service.resource for each in self._command.results):
                 return Cause.FAILURE
         return was.cause
 
@@ -304,7 +304,7 @@ class _Accounts:
             known = self._numbered[id(status)] = {}
             for name in sorted({*status.histories, *status.unverified}):
                 if ":" in name:
-                    known.setdefault(resource_base(name), []).append(name)
+                    known.setdefault(base_of(name), []).append(name)
         return (service.resource, *known.get(service.resource, ()))
 
 
@@ -329,7 +329,7 @@ def _touched(before: Cib, after: Cib) -> dict[ResourceId, bool]:
                 found |= _touched_on(was, status)
     touched: dict[ResourceId, bool] = {}
     for name in sorted(found):
-        base = resource_base(name)
+        base = base_of(name)
         touched[base] = touched.get(base, False) or ":" in name
     if before.configuration is not after.configuration or before.status.restarts is not after.status.restarts:
         for service in before.status.availability.services:
@@ -358,11 +358,6 @@ def _touched_on(was: NodeStatus | None, status: NodeStatus) -> set[ResourceId]:
 def _is_fence_device(resource: object) -> bool:
     agent = getattr(resource, "agent", None)
     return agent is not None and agent.standard == "stonith"
-
-
-def resource_base(name: ResourceId) -> ResourceId:
-    """Return the primitive of an instance."""
-    return ResourceId(name.partition(":")[0])
 
 
 def instance_state(status: NodeStatus, name: ResourceId, *, is_promoted: bool) -> ServiceState:

@@ -16,7 +16,7 @@ from haclusterd.commands.context import Context, Event, ListedVersion
 from haclusterd.model.cluster import Cib, ConfigurationVersion, DesignatedController, NodeState, NodeStatus, TicketState
 from haclusterd.model.configuration import Configuration, Primitive
 from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, operation_key
-from haclusterd.model.ids import Incarnation, NodeName, ResourceId, Term
+from haclusterd.model.ids import Incarnation, NodeName, ResourceId, Term, base_of
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import BEGINNINGS, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.properties import ClusterProperties
@@ -276,7 +276,7 @@ class _Replay:
                 self.nodes[name] = replace(known, histories=cleaned)
 
     def _operation(self, name: NodeName, resource: ResourceId, event: Event) -> None:
-        known, primitive = self.nodes.get(name), self._agents.get(ResourceId(resource.partition(":")[0]))
+        known, primitive = self.nodes.get(name), self._agents.get(base_of(resource))
         facts = event.change.facts
         says_how = bool(facts.action) and facts.action not in _TELLS_NOTHING
         if known is None or primitive is None or not says_how or (name, resource) in self._settled:

@@ -11,7 +11,7 @@ from haclusterd.model import durations
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus, TicketState
 from haclusterd.model.configuration import AttributeSet, Primitive
 from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, operation_key
-from haclusterd.model.ids import Incarnation, NodeName, ResourceId
+from haclusterd.model.ids import Incarnation, NodeName, ResourceId, base_of
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.properties import Row, objection, property_row
@@ -112,7 +112,7 @@ def operation_failure(cib: Cib, text: str, now: WallTime) -> Cib | ReportItem:
     if isinstance(node, ReportItem):
         return node
     resource = ResourceId(found["resource"])
-    primitive = cib.configuration.resources.get(ResourceId(resource.partition(":")[0]))
+    primitive = cib.configuration.resources.get(base_of(resource))
     if not isinstance(primitive, Primitive):
         names = [each.id for each in cib.configuration.primitives()]
         remedy = did_you_mean(resource, names, "see: crm resource status")

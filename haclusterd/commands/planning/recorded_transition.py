@@ -15,7 +15,7 @@ from haclusterd.formats.cib_xml.histories import with_records
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.graph import ActionKind, GraphAction, Plan
 from haclusterd.model.history import OperationRecord, PacemakerMark, ResourceHistory
-from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ids import NodeName, ResourceId, base_of
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import BEGINNINGS, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.records import replace
@@ -98,7 +98,7 @@ def ended_on_guests(plan: Plan) -> tuple[set[NodeName], set[tuple[str, NodeName]
             continue
         if action.resource is not None:
             if action.name in BEGINNINGS:
-                begun.add((_base(action.resource), action.node))
+                begun.add((base_of(action.resource), action.node))
         elif is_guest_fencing(action) and is_node_fencing(action):
             ended.add(action.node)
     return ended, begun
@@ -111,7 +111,7 @@ def _add_result(
     assert action.agent is not None
     history = _history(histories, action)
     suffix = _suffix(action.name, action.interval_ms)
-    base = _base(action.resource)
+    base = base_of(action.resource)
     if history is None:
         history = ResourceHistory(action.resource, action.agent)
         histories[action.resource] = with_records(history, [_result(action, f"{base}_{suffix}", node, now)])
@@ -163,8 +163,6 @@ def _finds_nothing(action: GraphAction) -> bool:
     return action.is_probe and action.target_exit_code is ExitCode.NOT_RUNNING
 
 
-def _base(name: str) -> str:
-    return name.partition(":")[0]
 
 
 def _other_node(action: GraphAction, end: str) -> NodeName | None:

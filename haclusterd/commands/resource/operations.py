@@ -9,11 +9,11 @@ from typing import Never
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.resource.resource import chosen_records, cleanup
-from haclusterd.commands.status.resource_state import base_of, failures, meta_of
+from haclusterd.commands.status.resource_state import failures, meta_of
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model import durations
 from haclusterd.model.history import OperationRecord, ordered_records
-from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ids import NodeName, ResourceId, base_of
 from haclusterd.model.scores import INFINITY
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report

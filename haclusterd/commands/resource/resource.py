@@ -12,20 +12,13 @@ from haclusterd.commands.planning.planning import over_with, settled, staleness
 from haclusterd.commands.resource import explanation, moving
 from haclusterd.commands.resource.settings import TARGET_ROLE, with_meta
 from haclusterd.commands.status.overview import Overview
-from haclusterd.commands.status.resource_state import (
-    active_nodes,
-    base_of,
-    failures,
-    is_stopped,
-    new_failure,
-    recorded_names,
-)
+from haclusterd.commands.status.resource_state import active_nodes, failures, is_stopped, new_failure, recorded_names
 from haclusterd.commands.status.status import resource_answer
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.activity import possibly_active
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
-from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ids import NodeName, ResourceId, base_of
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.scheduler.unpack.management import unmanaged

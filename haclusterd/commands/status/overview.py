@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Mapping
 from haclusterd.commands.status.resource_state import (
     Failure,
     Instance,
-    base_of,
     can_be_promoted,
     failures,
     instances_on,
@@ -26,7 +25,7 @@ from haclusterd.model.configuration import (
     effective,
     primitives_of,
 )
-from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ids import NodeName, ResourceId, base_of
 from haclusterd.model.properties import ClusterProperties, collective_meta
 
 FREEZE = "freeze"

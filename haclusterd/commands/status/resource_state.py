@@ -11,6 +11,7 @@ from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.configuration import Bundle, Clone, Configuration, Primitive, Resource, effective
 from haclusterd.model.history import FailCount, OperationRecord, ResourceHistory, operation_key, ordered_records
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.ids import base_of as base_of
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import Order
@@ -72,11 +73,6 @@ def instances(cib: Cib, resource: ResourceId) -> tuple[Instance, ...]:
         for name in recorded_names(status, resource)
         if (instance := _instance(status, name, [o for o in status.orders.values() if o.resource == name])) is not None
     )
-
-
-def base_of(name: ResourceId) -> ResourceId:
-    """Return the primitive that something is recorded for: an instance of a unique clone has a number after it."""
-    return ResourceId(name.partition(":")[0])
 
 
 def recorded_names(status: NodeStatus, resource: ResourceId) -> tuple[ResourceId, ...]:

@@ -10,7 +10,7 @@ from haclusterd.formats.cib_xml.tree import Element
 from haclusterd.model.cluster import DesignatedController, NodeState, NodeStatus, Status, TicketState
 from haclusterd.model.configuration import Bundle, Configuration, Primitive, effective
 from haclusterd.model.history import ResourceHistory
-from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId, Term
+from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId, Term, base_of
 from haclusterd.model.instants import WallTime
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.reports.codes import Code, Severity
@@ -144,7 +144,7 @@ class StatusReader:
                         found[history.resource] = history
         for resource in counts.counts:
             if resource not in found:
-                primitive = self._configuration.resources.get(ResourceId(resource.partition(":")[0]))
+                primitive = self._configuration.resources.get(base_of(resource))
                 agent = primitive.agent if isinstance(primitive, Primitive) else UNKNOWN_AGENT
                 found[resource] = ResourceHistory(resource, agent, fail_counts=counts.of(resource))
         return found

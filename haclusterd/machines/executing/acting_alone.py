@@ -20,11 +20,10 @@ from haclusterd.machines.no_quorum import LonePolicy, promotable_resources
 from haclusterd.model.activity import Way, migrating_to_or_from
 from haclusterd.model.agent_calls import AgentResult
 from haclusterd.model.cluster import Cib, NodeStatus
-from haclusterd.model.ids import AgentReference, NodeName, ResourceId
+from haclusterd.model.ids import AgentReference, NodeName, ResourceId, base_of
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.records import dataclass, replace
-from haclusterd.model.renaming import base_of
 from haclusterd.model.rules_in_force import SafetyRules
 from haclusterd.model.state_tables import Transition, TransitionTable
 from haclusterd.scheduler.unpack.management import unmanaged

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 from haclusterd.model.configuration import Configuration, Ordering, Primitive, ResourceSet, contained
-from haclusterd.model.ids import ResourceId
+from haclusterd.model.ids import ResourceId, base_of
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName
 from haclusterd.model.templates import expanded
@@ -33,7 +33,7 @@ def stops_before(
     present = sorted(active)
     instances: dict[ResourceId, list[ResourceId]] = {}
     for name in present:
-        instances.setdefault(ResourceId(name.partition(":")[0]), []).append(name)
+        instances.setdefault(base_of(name), []).append(name)
     before: dict[ResourceId, set[ResourceId]] = {resource: set() for resource in present}
     for later, earlier in _pairs(configuration):
         for then in _active_inside(configuration, later, instances):
@@ -67,7 +67,7 @@ def timeout_of(action: ActionName, configuration: Configuration, resource: Resou
     of the monitor with the shortest interval (Pacemaker Explained, "Operation Properties"). An instance of a unique
     clone is configured under the name before its colon.
     """
-    found = configuration.resources.get(ResourceId(resource.partition(":")[0]))
+    found = configuration.resources.get(base_of(resource))
     if not isinstance(found, Primitive):
         return DEFAULT_TIMEOUT_MS
     named = [each for each in expanded(found, configuration).operations if each.name == action]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from haclusterd.model.configuration import Colocation, Configuration, Ordering, contained
-from haclusterd.model.ids import ResourceId
+from haclusterd.model.ids import ResourceId, base_of
 
 
 class Affinity:
@@ -19,7 +19,7 @@ class Affinity:
             neighbours.setdefault(left, []).append(right)
             neighbours.setdefault(right, []).append(left)
         self._bound: set[ResourceId] = set()
-        pending = sorted({_base(resource) for resource in given})
+        pending = sorted({base_of(resource) for resource in given})
         while pending:
             resource = pending.pop()
             if resource not in self._bound:
@@ -28,11 +28,7 @@ class Affinity:
 
     def touches(self, resource: ResourceId) -> bool:
         """Return whether `resource` is bound to one of the given ones."""
-        return _base(resource) in self._bound
-
-
-def _base(resource: ResourceId) -> ResourceId:
-    return ResourceId(resource.partition(":")[0])
+        return base_of(resource) in self._bound
 
 
 def _bonds(configuration: Configuration) -> Iterable[tuple[ResourceId, ResourceId]]:

@@ -12,7 +12,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.fencing import FenceAction
 from haclusterd.model.graph import ActionKind, GraphAction
 from haclusterd.model.history import operation_key
-from haclusterd.model.ids import FenceKey, NodeName, OrderKey
+from haclusterd.model.ids import FenceKey, NodeName, OrderKey, ResourceId, base_of
 from haclusterd.model.instants import Instant
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, Order, ResultKind
@@ -239,11 +239,11 @@ def will_end_as_expected(order: Order, result: OperationResult) -> bool:
 
 def gangs_of(tracked: Mapping[int, TrackedAction]) -> Iterator[tuple[TrackedAction, ...]]:
     """Yield the starts of each gang, except of one whose instances wait for each other (an `ordered` clone)."""
-    gangs: dict[str, list[TrackedAction]] = {}
+    gangs: dict[ResourceId, list[TrackedAction]] = {}
     for each in tracked.values():
         action = each.action
         if action.is_named(ActionName.START) and action.resource is not None and "gang_size" in action.meta:
-            gangs.setdefault(action.resource.partition(":")[0], []).append(each)
+            gangs.setdefault(base_of(action.resource), []).append(each)
     for gang in gangs.values():
         if not any(_comes_before(tracked, each, gang) for each in gang):
             yield tuple(gang)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from haclusterd.model.agent_calls import AgentCall, AgentResult, FenceCall, FenceCallResult
 from haclusterd.model.agents import Validation, ValidationQuestion
-from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.ids import AgentReference, ResourceId, base_of
 from haclusterd.model.instants import after
 from haclusterd.model.ocf import BEGINNINGS, ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.records import dataclass, replace
@@ -63,7 +63,7 @@ class SecretValues:
             done(self._resolved(parameters, {}, exactly=exactly))
             return
         names = [name for name, value in parameters.items() if value == PACEMAKERS]
-        owner = resource.partition(":")[0]
+        owner = base_of(resource)
         self._background.run(
             lambda: {name: self._keeper.read_pacemakers(owner, name) for name in names},
             lambda found: done(self._resolved(parameters, found, exactly=exactly)),

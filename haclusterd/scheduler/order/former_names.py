@@ -11,7 +11,7 @@ Pacemaker has no such order; plans for its CIBs have none either.
 
 from collections.abc import Iterator
 
-from haclusterd.model.renaming import base_of
+from haclusterd.model.ids import base_of
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.flags import forbid, need
 from haclusterd.scheduler.actions.ordering import Template

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from haclusterd.model.activity import possibly_active
 from haclusterd.model.cluster import Cib, NodeStatus
 from haclusterd.model.configuration import Bundle, Configuration, Primitive
-from haclusterd.model.ids import AgentReference, NodeName, ResourceId
+from haclusterd.model.ids import AgentReference, NodeName, ResourceId, base_of
 from haclusterd.model.instants import WallTime
 from haclusterd.model.templates import expanded
 from haclusterd.scheduler.model.entities import NodeKind
@@ -47,7 +47,7 @@ def is_fencing_pointless(cib: Cib, lost: NodeStatus, now: WallTime) -> bool:
         return unmanaged(cib, lost.name, active, now) == active
     reading = _Reading(cib, now)
     untouched = {
-        ResourceId(resource.partition(":")[0])
+        base_of(resource)
         for status in cib.status.nodes.values()
         if reading.is_in_maintenance(status.name)
         for resource in possibly_active(status)
@@ -72,7 +72,7 @@ class _Reading:
     def is_unmanaged(self, resource: ResourceId) -> bool:
         """Tell whether a resource is unmanaged wherever it runs."""
         configuration = self._cib.configuration
-        name = ResourceId(resource.partition(":")[0])
+        name = base_of(resource)
         found = configuration.resources.get(name)
         agent: AgentReference | None = None
         levels: Outer = ()

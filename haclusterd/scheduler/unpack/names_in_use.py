@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from haclusterd.model.activity import HOLDING
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.history import ReloadInDoubt, ResourceHistory
-from haclusterd.model.ids import AgentReference, ResourceId
+from haclusterd.model.ids import AgentReference, ResourceId, base_of
 from haclusterd.model.orders import Order
 from haclusterd.model.records import dataclass, field
-from haclusterd.model.renaming import Service, base_of, has_been_started, is_same_agent, opening
+from haclusterd.model.renaming import Service, has_been_started, is_same_agent, opening
 from haclusterd.scheduler.model.definition import Definition, Variant
 from haclusterd.scheduler.model.digests import digest_of
 from haclusterd.scheduler.model.entities import Resource
