@@ -69,11 +69,11 @@ ALIVE_S = 10.0
 PRETENDED_S = 1.0
 """Between two looks at the file of pretended states."""
 LINE_MAX = 1 << 20
-DEED_SPARE_S = 120.0
+TASK_SPARE_S = 120.0
 """By so much longer than its own timeout what recovers or tests a device may take: it does several things."""
 
 
-class Voice:
+class LineWriter:
     """Where lines are written."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Voice:
         self.last = time.monotonic()
         """When the newest line was written."""
 
-    def tell(self, **item: Any) -> None:
+    def write(self, **item: Any) -> None:
         """Write one line; nobody reads any more: end."""
         data = json.dumps(item, separators=(",", ":")).encode() + b"\n"
         self.last = time.monotonic()
@@ -109,7 +109,7 @@ class Watcher:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = {**DEFAULTS, **settings}
-        self.voice = Voice()
+        self.output = LineWriter()
         self.pretended: tuple[float, int] = (0.0, 0)
         """When the file of pretended states was looked at, and its time of change."""
         self.options = faults.Options(self._table(), hold_s=self.settings["xid_hold_s"])
@@ -119,9 +119,9 @@ class Watcher:
         self.events_due = NEVER
         """Until when the child has to say something of the driver's events; NEVER: it does not wait for any."""
         self.orphan: Child | None = None
-        self.deed: Child | None = None
+        self.task: Child | None = None
         """What recovers or tests a device."""
-        self.deed_number = 0
+        self.task_number = 0
         self.is_quiet = False
         """The driver is not asked: a device is reset, or the driver loaded again."""
         self.sweep: inventory.Sweep | None = None
@@ -143,7 +143,8 @@ class Watcher:
         try:
             return load_apart(self.settings["faults"])
         except TableError as error:
-            self.voice.tell(problem=f"{self.settings['faults']}: {error}; the table that came with the program is used")
+            problem = f"{self.settings['faults']}: {error}; the table that came with the program is used"
+            self.output.write(problem=problem)
             return load_apart()
 
     def run(self) -> None:
@@ -159,12 +160,12 @@ class Watcher:
                 self._read_log()
             if self.poller is not None and self.poller.descriptor in ready:
                 self._read(self.poller)
-            if self.deed is not None and self.deed.descriptor in ready:
-                self._read_deed(self.deed)
+            if self.task is not None and self.task.descriptor in ready:
+                self._read_task(self.task)
             self._end_what_is_late(time.monotonic())
             self._publish()
-            if time.monotonic() - self.voice.last >= ALIVE_S:
-                self.voice.tell()
+            if time.monotonic() - self.output.last >= ALIVE_S:
+                self.output.write()
         if self.poller is not None:
             self.poller.end()
 
@@ -176,7 +177,7 @@ class Watcher:
         poll.register(STDIN, select.POLLIN)
         if self.log is not None and not self.is_log_a_file:
             poll.register(self.log.descriptor, select.POLLIN)
-        for child in (self.poller, self.deed):
+        for child in (self.poller, self.task):
             if child is not None:
                 poll.register(child.descriptor, select.POLLIN)
         due = [self.sweep_at if self.sweep is None else now + 60, self.devices.due(now)]
@@ -184,8 +185,8 @@ class Watcher:
             due += [self.poller.deadline, self._patience()]
             if self.sweep is None and self.looking is None:
                 due.append(self.events_due)
-        if self.deed is not None:
-            due.append(self.deed.deadline)
+        if self.task is not None:
+            due.append(self.task.deadline)
         due += [look.deadline for look in self.looks]
         if self.looking is not None:
             due.append(self.looking.deadline)
@@ -193,7 +194,7 @@ class Watcher:
             due.append(now + FILE_LOG_S)
         if self.settings["pretended"]:
             due.append(self.pretended[0] + PRETENDED_S)
-        due.append(self.voice.last + ALIVE_S)
+        due.append(self.output.last + ALIVE_S)
         return {descriptor for descriptor, _ in poll.poll(max(1.0, min(60.0, min(due) - now) * 1000))}
 
     def _begin_what_is_due(self, now: float) -> None:
@@ -255,7 +256,7 @@ class Watcher:
     def _say(self, problem: str) -> None:
         if problem != self.problem:
             self.problem = problem
-            self.voice.tell(problem=problem)
+            self.output.write(problem=problem)
 
     # What children tell
 
@@ -317,8 +318,8 @@ class Watcher:
             if not self._park(self.poller):
                 self._say("the driver's events are silent: the child that waits for them is replaced")
             self.poller = None
-        if self.deed is not None and now >= self.deed.deadline:
-            self._deed_is_over(has_begun=True, text="it did not end in time")
+        if self.task is not None and now >= self.task.deadline:
+            self._task_is_over(has_begun=True, text="it did not end in time")
         self._give_up_looks(now)
 
     def _patience(self) -> float:
@@ -391,7 +392,7 @@ class Watcher:
             if self.devices.take_xid(xid):
                 is_new = True
                 row = self.options.table.xid(xid.code)
-                self.voice.tell(xid={
+                self.output.write(xid={
                     "bus": xid.bus, "device": self.devices.name_at(xid.bus), "code": xid.code,
                     "severity": self.options.gravity(xid.code), "text": row.text, "pid": xid.pid,
                 })  # fmt: skip
@@ -419,10 +420,10 @@ class Watcher:
         look, self.looking = self.looking, None
         assert look is not None
         if self._is_recovering():
-            self.voice.tell(look=look.number, users={}, unknown=look.devices)
+            self.output.write(look=look.number, users={}, unknown=look.devices)
             return
         own = {child.pid for child in (self.poller, self.orphan) if child is not None} | {os.getpid()}
-        own |= users.tree_of(self.deed.pid) if self.deed is not None else set()
+        own |= users.tree_of(self.task.pid) if self.task is not None else set()
         minors = {
             answer["minor"]: device
             for device, answer in look.answers.items()
@@ -440,7 +441,7 @@ class Watcher:
                 names.append([f"{unnamed_mib} MiB in use and no process", ""])
             if names:
                 found[device] = names
-        self.voice.tell(look=look.number, users=found, unknown=unknown)
+        self.output.write(look=look.number, users=found, unknown=unknown)
 
     def _give_up_looks(self, now: float, *, all_of_them: bool = False) -> None:
         waiting = [*([self.looking] if self.looking is not None else []), *self.looks]
@@ -450,7 +451,7 @@ class Watcher:
                     self.looking = None
                 else:
                     self.looks.remove(look)
-                self.voice.tell(look=look.number, users={}, unknown=self._unknown(look.devices))
+                self.output.write(look=look.number, users={}, unknown=self._unknown(look.devices))
 
     def _unknown(self, unanswered: list[str]) -> list[str]:
         """Return of which devices nobody can say what uses them: of none while there is no driver to use one by."""
@@ -458,23 +459,23 @@ class Watcher:
 
     # What is done to devices
 
-    def _begin_deed(self, item: dict[str, Any], now: float) -> None:
+    def _begin_task(self, item: dict[str, Any], now: float) -> None:
         """Recover or test a device, one at a time; what keeps the driver busy ends first."""
-        self.deed_number = item["do"]
+        self.task_number = item["do"]
         is_test = item["what"] == "test"
         if not is_test and not (self._fall_silent() and self.orphan is None):
-            self._deed_is_over(has_begun=False, text="a child that hangs in the driver cannot be killed")
+            self._task_is_over(has_begun=False, text="a child that hangs in the driver cannot be killed")
             return
         wanted = {**item, "lock": self.settings["lock"], "recovered": self.settings["recovered"]}
         script = os.path.join(HERE, "recovering", "gpu_recovery.py")
         try:
-            self.deed = Child(
+            self.task = Child(
                 item["what"], [self.settings["python"] or sys.executable, "-E", "-S", script, json.dumps(wanted)]
             )
         except OSError as error:
-            self._deed_is_over(has_begun=False, text=f"{script}: {error.strerror}")
+            self._task_is_over(has_begun=False, text=f"{script}: {error.strerror}")
             return
-        self.deed.expect(item["what"], now + item["timeout_s"] + DEED_SPARE_S)
+        self.task.expect(item["what"], now + item["timeout_s"] + TASK_SPARE_S)
 
     def _fall_silent(self) -> bool:
         """End the child that asks the driver; tell whether it is gone."""
@@ -484,26 +485,26 @@ class Watcher:
         self._give_up_looks(time.monotonic(), all_of_them=True)
         return poller is None or not self._park(poller)
 
-    def _read_deed(self, deed: Child) -> None:
-        for item in deed.read():
-            if item.get("is_done") and deed.kind != "test":
+    def _read_task(self, task: Child) -> None:
+        for item in task.read():
+            if item.get("is_done") and task.kind != "test":
                 self.devices.recovered(recovery.recovered(self.settings["recovered"]))
             text = str(item.get("text", ""))
-            self._deed_is_over(is_done=item.get("is_done") is True, has_begun=item.get("has_begun") is True, text=text)
+            self._task_is_over(is_done=item.get("is_done") is True, has_begun=item.get("has_begun") is True, text=text)
             return
-        if deed.is_over:
-            deed.reap()
-            self._deed_is_over(has_begun=True, text=f"it has ended without a word: {deed.last_words}")
+        if task.is_over:
+            task.reap()
+            self._task_is_over(has_begun=True, text=f"it has ended without a word: {task.last_words}")
 
-    def _deed_is_over(self, *, is_done: bool = False, has_begun: bool, text: str) -> None:
-        deed, self.deed = self.deed, None
-        if deed is not None:
-            deed.end()
+    def _task_is_over(self, *, is_done: bool = False, has_begun: bool, text: str) -> None:
+        task, self.task = self.task, None
+        if task is not None:
+            task.end()
         if self.is_quiet:
             self.is_quiet = False
             self.sweep_at = self.fresh_at = 0.0
             self.start_at = 0.0
-        self.voice.tell(answer=self.deed_number, is_done=is_done, has_begun=has_begun, text=text)
+        self.output.write(answer=self.task_number, is_done=is_done, has_begun=has_begun, text=text)
 
     # What is asked, and what is said
 
@@ -519,11 +520,11 @@ class Watcher:
             if "look" in item:
                 deadline = now + self.settings["look_timeout_s"]
                 self.looks.append(Look(item["look"], list(item["devices"]), deadline))
-            elif "do" in item and self.deed is not None:
-                text = f"a {self.deed.kind} is under way"
-                self.voice.tell(answer=item["do"], is_done=False, has_begun=False, text=text)
+            elif "do" in item and self.task is not None:
+                text = f"a {self.task.kind} is under way"
+                self.output.write(answer=item["do"], is_done=False, has_begun=False, text=text)
             elif "do" in item:
-                self._begin_deed(item, now)
+                self._begin_task(item, now)
         return len(self.input) < LINE_MAX
 
     def _pretend(self, now: float) -> None:
@@ -551,7 +552,7 @@ class Watcher:
         report = self.devices.report(time.monotonic())
         if report != self.last_report:
             self.last_report = report
-            self.voice.tell(report=report)
+            self.output.write(report=report)
 
 
 def _is_answered(answer: dict[str, Any] | None) -> bool:

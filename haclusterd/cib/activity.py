@@ -27,7 +27,7 @@ def possibly_serving(status: NodeStatus) -> frozenset[ResourceId]:
 
 
 def _is_only_a_device(status: NodeStatus, resource: ResourceId) -> bool:
-    """Tell whether all that is ordered or recorded of a name on a node is of a fence device.
+    """Return whether all that is ordered or recorded of a name on a node is of a fence device.
 
     The name may stand for a service by now whose start is ordered, while the newest record is still of the device.
     """

@@ -156,7 +156,7 @@ def _migration_objection(cib: Cib, order: Order, entry: Entry) -> Refusal | None
 
 
 def _is_being_looked_at(status: NodeStatus, resource: ResourceId) -> bool:
-    """Tell whether an order is open on a node whose answer would say that nothing runs there."""
+    """Return whether an order is open on a node whose answer would say that nothing runs there."""
     return any(
         order.resource == resource and order.action in (ActionName.MONITOR, ActionName.STOP)
         for order in status.orders.values()

@@ -46,7 +46,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class TransitionProgress:
-    """The transition that the DC is walking now."""
+    """The transition that the DC executes now."""
 
     number: int
     done: int

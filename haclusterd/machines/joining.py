@@ -248,7 +248,7 @@ class JoiningMachine:
 
 
 def may_lead(cib: Cib, node: NodeName) -> bool:
-    """Tell whether a member is a voter that is online and stays: one that is lost could plan nothing as DC."""
+    """Return whether a member is a voter that is online and stays: one that is lost could plan nothing as DC."""
     status = cib.status.nodes.get(node)
     is_there = status is not None and status.state is NodeState.ONLINE and not status.is_leaving
     return is_there and node in cib.voters()

@@ -25,7 +25,7 @@ HOLDING = (NodeState.ONLINE, NodeState.LOST)
 
 
 def could_not_look(record: OperationRecord) -> bool:
-    """Tell whether a probe says nothing about the service: what was so before it is still so.
+    """Return whether a probe says nothing about the service: what was so before it is still so.
 
     Where nothing ran by earlier records, nothing runs, and the node is banned (Pacemaker masks such probes too). Where
     something ran, the program or its configuration may have been taken away under it, as by an upgrade of its package.
@@ -35,7 +35,7 @@ def could_not_look(record: OperationRecord) -> bool:
 
 
 def history_says_active(history: ResourceHistory) -> bool:
-    """Tell whether the newest conclusive record leaves the resource active, or leaves doubt."""
+    """Return whether the newest conclusive record leaves the resource active, or leaves doubt."""
     if history.reloads:
         return True
     for record in reversed(ordered_records(history)):
@@ -76,7 +76,7 @@ def without_records(history: ResourceHistory, dropped: Collection[str]) -> Resou
 
 
 def history_says_ended(history: ResourceHistory) -> bool:
-    """Tell whether the newest conclusive record proves that nothing runs by the parameters of the newest start."""
+    """Return whether the newest conclusive record proves that nothing runs by the parameters of the newest start."""
     if history.reloads:
         return False
     for record in reversed(ordered_records(history)):
@@ -88,7 +88,7 @@ def history_says_ended(history: ResourceHistory) -> bool:
 
 
 def history_says_promoted(history: ResourceHistory) -> bool:
-    """Tell whether the newest conclusive record leaves the resource promoted, or leaves doubt."""
+    """Return whether the newest conclusive record leaves the resource promoted, or leaves doubt."""
     for record in reversed(ordered_records(history)):
         if record.exit_code in (ExitCode.PROMOTED, ExitCode.FAILED_PROMOTED) or record.operation == ActionName.PROMOTE:
             return True
@@ -102,7 +102,7 @@ def history_says_promoted(history: ResourceHistory) -> bool:
 
 
 def possibly_promoted(status: NodeStatus, resource: ResourceId) -> bool:
-    """Tell whether an instance of a promotable clone may be promoted on a node.
+    """Return whether an instance of a promotable clone may be promoted on a node.
 
     While it is unverified it may: a promote, or a demote, may have been its last action. So it may while a reload is in
     doubt: a demote may have been asked of parameters by which nothing runs.
@@ -115,7 +115,7 @@ def possibly_promoted(status: NodeStatus, resource: ResourceId) -> bool:
 
 
 def known_promoted(status: NodeStatus, resource: ResourceId) -> bool:
-    """Tell whether an order or a record says that a resource may be promoted on a node that is online or lost."""
+    """Return whether an order or a record says that a resource may be promoted on a node that is online or lost."""
     if any(order.resource == resource and order.action is ActionName.PROMOTE for order in status.orders.values()):
         return True
     history = status.histories.get(resource)
@@ -123,7 +123,7 @@ def known_promoted(status: NodeStatus, resource: ResourceId) -> bool:
 
 
 def may_be_active(status: NodeStatus, resource: ResourceId) -> bool:
-    """Tell whether a resource is active on a node by its history, or nobody knows whether it is."""
+    """Return whether a resource is active on a node by its history, or nobody knows whether it is."""
     history = status.histories.get(resource)
     return resource in status.unverified or (history is not None and history_says_active(history))
 
@@ -165,7 +165,7 @@ def ways_of(status: NodeStatus, resource: ResourceId) -> tuple[Way, ...]:
 
 
 def may_hold_anything(status: NodeStatus) -> bool:
-    """Tell whether any resource may be active on a node: `possibly_active` is not empty."""
+    """Return whether any resource may be active on a node: `possibly_active` is not empty."""
     if status.state not in HOLDING:
         return False
     return (
@@ -176,7 +176,7 @@ def may_hold_anything(status: NodeStatus) -> bool:
 
 
 def may_be_active_or_begin(status: NodeStatus, resource: ResourceId) -> bool:
-    """Tell whether a resource is one of `possibly_active`."""
+    """Return whether a resource is one of `possibly_active`."""
     if status.state not in HOLDING:
         return False
     is_ordered = any(order.resource == resource and order.is_activating for order in status.orders.values())

@@ -161,7 +161,7 @@ class AlertTarget:
         return read_settings({**effective(self.alert.meta), **effective(own)})
 
     def wants(self, event: AlertEvent) -> bool:
-        """Tell whether the agent is called for this; for a test of it, it is also while it is disabled."""
+        """Return whether the agent is called for this; for a test of it, it is also while it is disabled."""
         if event.only:
             return self.key in event.only
         return self.settings.is_enabled and selects(self.alert, event.kind, event.attribute)
@@ -181,7 +181,7 @@ class AlertSettings:
 
 
 def selects(alert: Alert, kind: AlertKind, attribute: str) -> bool:
-    """Tell whether an alert is for events of a kind, and of this node attribute."""
+    """Return whether an alert is for events of a kind, and of this node attribute."""
     if kind not in (DEFAULT_KINDS if alert.select is None else alert.select):
         return False
     return kind is not AlertKind.ATTRIBUTES or not alert.attribute_names or attribute in alert.attribute_names

@@ -37,7 +37,7 @@ class ApiToken:
     """From then on it is not accepted; 0: it does not expire."""
 
     def is_expired(self, now: WallTime) -> bool:
-        """Tell whether it is too old."""
+        """Return whether it is too old."""
         return 0 < self.expires_at <= now
 
 

@@ -47,7 +47,7 @@ class AttributeSet:
 
 
 def has_no_rule(block: AttributeSet) -> bool:
-    """Tell whether a block counts always."""
+    """Return whether a block counts always."""
     return block.rule is None
 
 

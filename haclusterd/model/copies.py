@@ -39,7 +39,7 @@ class Copies:
         return _integer(meta.get("promoted-max", meta.get("master-max")), 1)
 
     def may_be_wanted(self, resource: ResourceId) -> bool:
-        """Tell whether something may run under that name: `db:0` if `db` is of a unique clone, else `db`.
+        """Return whether something may run under that name: `db:0` if `db` is of a unique clone, else `db`.
 
         Of a unique clone numbers are below its `clone-max`; without one, how many there are is left to plans, as is
         what is not configured, and what is in a bundle.
@@ -71,7 +71,7 @@ class Copies:
         return _integer(meta.get("clone-node-max"), 1) > 1
 
     def _can_differ(self, clone: Clone) -> bool:
-        """Tell whether instances certainly get numbers: units do not."""
+        """Return whether instances certainly get numbers: units do not."""
         configuration = self._configuration
         agents = (configuration.resources[name] for name in primitives_of(configuration, clone.id))
         return all(isinstance(each, Primitive) and expanded(each, configuration).agent.standard == "ocf"

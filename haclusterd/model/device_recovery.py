@@ -179,7 +179,7 @@ def wanted_rung(known: NodeDevices, device: Device) -> Rung | None:
 
 
 def has_to_prove(cib: Cib) -> bool:
-    """Tell whether a device that is well again by itself has to prove it."""
+    """Return whether a device that is well again by itself has to prove it."""
     properties = ClusterProperties(cib.in_force)
     return bool(properties.duration_ms("gpu-return-after") or properties.text("gpu-burn-in"))
 

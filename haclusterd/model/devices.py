@@ -210,7 +210,7 @@ def worse(first: DeviceState, second: DeviceState) -> DeviceState:
 
 
 def is_at_least(state: DeviceState, limit: DeviceState) -> bool:
-    """Tell whether a state is as bad as a limit, or worse."""
+    """Return whether a state is as bad as a limit, or worse."""
     return _RANKS[state] >= _RANKS[limit]
 
 
@@ -351,7 +351,7 @@ def demand_in(utilization: Mapping[str, int], meta: Mapping[str, str]) -> Device
 
 
 def suits(device: Device, demand: DeviceDemand) -> bool:
-    """Tell whether a device is of the kind that a resource needs, whatever its state, and held or not."""
+    """Return whether a device is of the kind that a resource needs, whatever its state, and held or not."""
     return (
         device.kind is demand.kind
         and not (device.kind is DeviceKind.GPU and device.is_partitioned)

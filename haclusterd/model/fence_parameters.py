@@ -90,7 +90,7 @@ def host_check(agent_type: str, parameters: Mapping[str, str]) -> str:
 
 
 def lets_nodes_in(configuration: Configuration, device: ResourceId) -> bool:
-    """Tell whether a device cuts a node off from what it shares, and lets it in by `on` (`provides=unfencing`).
+    """Return whether a device cuts a node off from what it shares, and lets it in by `on` (`provides=unfencing`).
 
     A node that such a device has fenced may be alive (Pacemaker Explained, "Unfencing").
     """

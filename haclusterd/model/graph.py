@@ -73,7 +73,7 @@ class GraphAction:
         return f"{self.resource}_{self.name}_{self.interval_ms}"
 
     def is_named(self, action: ActionName) -> bool:
-        """Tell whether it is that action of a resource."""
+        """Return whether it is that action of a resource."""
         return self.kind is ActionKind.RESOURCE and self.name == action
 
 

@@ -96,7 +96,7 @@ def misspelled(name: str, known: Iterable[str]) -> str | None:
 
 
 def is_of_others(block: str, name: str) -> bool:
-    """Tell whether a name among the properties is an agent's own: the cluster keeps it and does not read it.
+    """Return whether a name among the properties is an agent's own: the cluster keeps it and does not read it.
 
     Agents write such names with capitals or underscores (redis_REPL_INFO), or into blocks of their own (SAPHanaSR).
     """
@@ -107,7 +107,7 @@ def is_of_others(block: str, name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def is_own_meta(name: str) -> bool:
-    """Tell whether a meta-attribute is the administrator's own: agents get it as `CRM_meta_NAME`."""
+    """Return whether a meta-attribute is the administrator's own: agents get it as `CRM_meta_NAME`."""
     return name not in _META and misspelled(name, _META) is None
 
 
@@ -188,7 +188,7 @@ class ClusterProperties:
 
 
 def fences_unseen(configuration: Configuration) -> bool:
-    """Tell whether a member that was never seen is fenced before what may run there starts (safety.md §6).
+    """Return whether a member that was never seen is fenced before what may run there starts (safety.md §6).
 
     With `startup-fencing=false` a person answers for what such a member runs (Pacemaker Explained, "Cluster Options").
     """

@@ -21,7 +21,7 @@ def voters_left(cib: Cib, without: Collection[NodeName]) -> int:
 
 
 def has_quorum(cib: Cib, without: Collection[NodeName] = ()) -> bool:
-    """Tell whether the voters that are online, except some nodes, are a quorum."""
+    """Return whether the voters that are online, except some nodes, are a quorum."""
     return voters_left(cib, without) >= majority(len(cib.voters()))
 
 

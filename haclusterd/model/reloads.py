@@ -40,12 +40,12 @@ def looked_for_next(history: ResourceHistory) -> ResourceHistory:
 
 
 def is_found(record: OperationRecord) -> bool:
-    """Tell whether a monitor has found the resource by the parameters that it had."""
+    """Return whether a monitor has found the resource by the parameters that it had."""
     return record.operation == ActionName.MONITOR and record.exit_code in _FOUND
 
 
 def is_not_found(record: OperationRecord) -> bool:
-    """Tell whether an action has shown that nothing runs by the parameters that it had."""
+    """Return whether an action has shown that nothing runs by the parameters that it had."""
     if record.operation == ActionName.MONITOR:
         return record.exit_code is ExitCode.NOT_RUNNING
     return record.operation == ActionName.STOP and not record.is_failure

@@ -40,7 +40,7 @@ class Service:
         return bool(self.definition) and is_named
 
     def is_run_by(self, agent: AgentReference, kept: Order | ResourceHistory | ReloadInDoubt) -> bool:
-        """Tell whether an order, a history or a reload in doubt of an agent is about this service."""
+        """Return whether an order, a history or a reload in doubt of an agent is about this service."""
         if kept.definition:
             return self.definition == kept.definition and is_same_agent(self.agent, agent)
         parameters = kept.lasting_parameters if isinstance(kept, Order) else kept.parameters
@@ -53,7 +53,7 @@ def service_of(order: Order) -> Service:
 
 
 def is_same_agent(one: AgentReference, other: AgentReference) -> bool:
-    """Tell whether two references name one program; a unit has one name in all the classes of units."""
+    """Return whether two references name one program; a unit has one name in all the classes of units."""
     if one == other:
         return True
     if not {one.standard, other.standard} <= UNITS:
@@ -86,7 +86,7 @@ def opening(orders: Iterable[Order]) -> Iterator[Order]:
 
 
 def has_been_started(histories: Iterable[ResourceHistory], service: Service) -> bool:
-    """Tell whether a start of a service has succeeded and nothing has ended it since, by histories of one name.
+    """Return whether a start of a service has succeeded and nothing has ended it since, by histories of one name.
 
     What runs under its own name already is another service than what runs in the same way under another one: both were
     configured so when the later one was started. A probe that found something says less: it may have found that one.
@@ -102,7 +102,7 @@ def has_been_started(histories: Iterable[ResourceHistory], service: Service) -> 
 
 
 def may_be_configured(configuration: Configuration, name: ResourceId, service: Service) -> bool:
-    """Tell whether a primitive may be configured to run a service, whatever rules say at the moment, and of whom.
+    """Return whether a primitive may be configured to run a service, whatever rules say at the moment, and of whom.
 
     Only the scheduler knows the time and the nodes' attributes by which rules are judged. So of each parameter every
     value is possible that a block under a rule gives, down to the strongest block without one.

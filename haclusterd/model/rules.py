@@ -91,7 +91,7 @@ def conditions_of(rule: Rule) -> Iterator[Condition]:
 
 
 def looks_at_dates_only(rule: Rule) -> bool:
-    """Tell whether time alone decides a rule."""
+    """Return whether time alone decides a rule."""
     return all(isinstance(each, DateExpression) for each in conditions_of(rule))
 
 

@@ -84,12 +84,12 @@ def reference_of(value: str) -> tuple[str, int | None] | None:
 
 
 def is_reference(value: str) -> bool:
-    """Tell whether a parameter's value only says where the value is."""
+    """Return whether a parameter's value only says where the value is."""
     return value == PACEMAKERS or reference_of(value) is not None
 
 
 def is_without_revision(value: str) -> bool:
-    """Tell whether a parameter in force refers to a secret that did not exist."""
+    """Return whether a parameter in force refers to a secret that did not exist."""
     found = reference_of(value)
     return found is not None and found[1] is None
 
@@ -180,7 +180,7 @@ def sealed_value(secrets: Secrets, name: str, revision: int | None) -> str | Non
 
 
 def is_kept(secrets: Secrets, name: str, revision: int | None) -> bool:
-    """Tell whether there is the very value of a revision; of none: whether there is no such secret."""
+    """Return whether there is the very value of a revision; of none: whether there is no such secret."""
     secret = secrets.values.get(name)
     if secret is None:
         return revision is None

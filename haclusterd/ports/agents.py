@@ -94,7 +94,7 @@ class AgentRunner(Protocol):
         ...
 
     def exists(self, agent: AgentReference) -> bool:
-        """Tell whether the agent is installed here."""
+        """Return whether the agent is installed here."""
         ...
 
     def installed(self) -> tuple[AgentReference, ...]:

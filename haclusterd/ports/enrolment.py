@@ -36,7 +36,7 @@ class Authority(Protocol):
         ...
 
     def has_key(self) -> bool:
-        """Tell whether the authority's key lies beside this node's certificate."""
+        """Return whether the authority's key lies beside this node's certificate."""
         ...
 
     def sign_renewal(self, request: str, node: NodeName, hosts: Iterable[str], present: str) -> str:

@@ -21,7 +21,7 @@ class FenceAgents(Protocol):
         ...
 
     def exists(self, agent: str) -> bool:
-        """Tell whether the agent is installed and may be used here (`fence_local`: only for development)."""
+        """Return whether the agent is installed and may be used here (`fence_local`: only for development)."""
         ...
 
     def metadata(self, agent: str, done: Callable[["FenceMetadata | None"], None]) -> None:

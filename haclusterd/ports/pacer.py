@@ -40,7 +40,7 @@ class Pacer(Protocol):
         ...
 
     def is_answering(self) -> bool:
-        """Tell whether a pacer that is there now has reported: its heartbeats are what keeps this node from being lost.
+        """Return whether a pacer that is there now has reported: its heartbeats keep this node from being lost.
 
         What was reported by one that has gone says nothing of the next.
         """

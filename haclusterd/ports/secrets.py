@@ -30,7 +30,7 @@ class SecretKeeper(Protocol):
         ...
 
     def has_key(self, secrets: Secrets) -> bool:
-        """Tell whether this node can open what is sealed."""
+        """Return whether this node can open what is sealed."""
         ...
 
     def seal(self, secrets: Secrets, name: str, value: str) -> str | None:

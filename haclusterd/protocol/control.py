@@ -274,7 +274,7 @@ def _flag(fields: Mapping[str, Json], name: str) -> bool:
 
 
 def _is_unicode(text: str) -> bool:
-    """Tell whether it can be written again: JSON's escapes can make half a surrogate pair."""
+    """Return whether it can be written again: JSON's escapes can make half a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:

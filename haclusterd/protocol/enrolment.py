@@ -53,7 +53,7 @@ def proof_of(key: bytes, hello: Hello, session_certificate: str, application: Ap
 
 
 def is_proven(key: bytes, hello: Hello, session_certificate: str, application: Apply) -> bool:
-    """Tell whether an application proves the invitation's secret, in a time that tells nothing."""
+    """Return whether an application proves the invitation's secret, in a time that tells nothing."""
     return hmac.compare_digest(proof_of(key, hello, session_certificate, application), application.proof)
 
 

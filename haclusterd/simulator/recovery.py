@@ -113,8 +113,8 @@ def _values_of_secrets(cluster: Cluster) -> Mapping[str, str]:
 def _set_again(cluster: Cluster, secrets: Mapping[str, str], chance: random.Random) -> None:
     """Have a person set the secrets, one after another: another cluster begins without them (docs/design/0017)."""
     for name, value in secrets.items():
-        deed = {"name": name, "value": value}
-        cluster.world.after(chance.choice(SETS_MS) * MS, partial(ask, cluster, "secret.set", deed))
+        arguments = {"name": name, "value": value}
+        cluster.world.after(chance.choice(SETS_MS) * MS, partial(ask, cluster, "secret.set", arguments))
         cluster.coverage.count("recovery", "secrets set again")
 
 

@@ -226,6 +226,11 @@ NOT_USED = {
     "mend": "repair",
     "patient": "in the background, may retry",
     "careless": "faulty, by its fault profile",
+    "fate": "run, outcome",
+    "story": "scenario, what was recorded",
+    "blow": "interruption, fault",
+    "struck": "interrupted, hit",
+    "deed": "action, call, task",
 }
 """Words of the project's own that a reader stumbles over, with what to write (GLOSSARY.md, "Words not to use")."""
 MADE_OF_CODE = {"docs/design/0004-rules-and-scenarios.md"}

@@ -538,9 +538,9 @@ def play_all(lab: GpuLab, only: Sequence[str], tally: Tally) -> None:
     def is_wanted(what: str) -> bool:
         return any(fnmatchcase(f"gpu-{what}", each) for each in only)
 
-    def tries(what: str, deed: Callable[[], None]) -> None:
+    def tries(what: str, attempt: Callable[[], None]) -> None:
         try:
-            deed()
+            attempt()
         except (LabError, OSError) as error:
             tally.failures.append(f"{what}: {error}")
             print(f"{what}: {error}   WRONG", flush=True)

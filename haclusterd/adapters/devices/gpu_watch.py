@@ -70,7 +70,7 @@ class GpuWatch:
         self._again: Timer | None = None
         self._number = 0
         self._looks: dict[int, tuple[tuple[DeviceId, ...], Callable[[DeviceUse], None], Timer]] = {}
-        self._deeds: dict[int, tuple[Callable[[RecoveryAnswer], None], Timer]] = {}
+        self._tasks: dict[int, tuple[Callable[[RecoveryAnswer], None], Timer]] = {}
         self._is_stopped = False
 
     def watch(self, changed: Callable[[DevicesReport], None]) -> None:
@@ -107,14 +107,14 @@ class GpuWatch:
             return
         late_at = after(self._clock.now(), timeout_ms + SPARE_MS)
         timer = self._clock.call_at(late_at, lambda: self._done(number, _LATE))
-        self._deeds[number] = (done, timer)
+        self._tasks[number] = (done, timer)
         question = {"do": number, **wanted, "timeout_s": timeout_ms / 1000}
         self._worker.send(iter((json.dumps(question).encode() + b"\n",)))
 
     def _done(self, number: int, answer: RecoveryAnswer) -> None:
-        deed = self._deeds.pop(number, None)
-        if deed is not None:
-            done, timer = deed
+        task = self._tasks.pop(number, None)
+        if task is not None:
+            done, timer = task
             timer.cancel()
             done(answer)
 
@@ -133,7 +133,7 @@ class GpuWatch:
     def _give_up_questions(self) -> None:
         for number in list(self._looks):
             self._answer(number, None)
-        for number in list(self._deeds):
+        for number in list(self._tasks):
             self._done(number, _LATE)
 
     # The process

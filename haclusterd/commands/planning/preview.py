@@ -15,7 +15,7 @@ from haclusterd.reports.items import ReportItem, report
 from haclusterd.verbs.answers.answer import as_json
 from haclusterd.verbs.answers.configuration import ExpectedAction, Preview
 
-SAID_OF_DEEDS = frozenset({Code.CONFIGURATION_CHANGED, Code.REQUESTED})
+OF_WHAT_IS_DONE = frozenset({Code.CONFIGURATION_CHANGED, Code.REQUESTED})
 """What a verb says when it has done something: here nothing is done."""
 
 
@@ -27,7 +27,7 @@ def preview(context: Context, outcome: AnyOutcome) -> AnyOutcome:
     if outcome.is_refused or not outcome.commands:
         return Outcome(outcome.reports, answer=outcome.answer, exit_status=outcome.exit_status)
     cib, refused = folded(context, outcome.commands)
-    reports = (*(each for each in outcome.reports if each.code not in SAID_OF_DEEDS), *refused)
+    reports = (*(each for each in outcome.reports if each.code not in OF_WHAT_IS_DONE), *refused)
     found = plan(cib, context.now)
     if isinstance(found, ReportItem):
         reports = (*reports, found)

@@ -274,7 +274,7 @@ class SecretFenceAgents:
 
 
 def _begins_or_looks(call: AgentCall) -> bool:
-    """Tell whether what an action finds or makes is recorded with the revisions that its parameters name.
+    """Return whether what an action finds or makes is recorded with the revisions that its parameters name.
 
     A recurring monitor, and whatever follows, has those of the record, of which an operation's own may be older.
     """

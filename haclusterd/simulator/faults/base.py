@@ -21,7 +21,7 @@ Begin = Callable[[Stage], End | None]
 
 @dataclass(frozen=True, slots=True)
 class Drawn(Generic[Stage]):
-    """What goes wrong: in words, and as a deed that may return how it ends."""
+    """What goes wrong: in words, and as a function that may return how it ends."""
 
     text: str
     begin: Callable[[Stage], End | None]

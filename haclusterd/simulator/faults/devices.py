@@ -26,10 +26,10 @@ def _with_device(
     words: str,
     nodes: Nodes,
     chance: Chance,
-    deed: Callable[[Cluster, DeviceId], End | None],
+    act: Callable[[Cluster, DeviceId], End | None],
     lasts_ms: int = 0,
 ) -> Fault:
-    """Return what befalls one device of a node; mostly one that is in use, where there is any."""
+    """Return a fault of one device of a node; mostly of one that is in use, where there is any."""
     node, place, wants_used = chance.choice(nodes), chance.random(), chance.random() < 0.7
 
     def begin(cluster: Cluster) -> End | None:
@@ -37,7 +37,7 @@ def _with_device(
         devices = truth.devices_of(node)
         used = [name for name in devices if truth.users(node, name)]
         among = used if used and wants_used else devices
-        return deed(cluster, among[int(place * len(among))]) if among else None
+        return act(cluster, among[int(place * len(among))]) if among else None
 
     return Drawn(f"{words} on {node}", begin, lasts_ms)
 
@@ -55,21 +55,21 @@ def fail(chance: Chance, nodes: Nodes) -> Fault:
     states = (DeviceState.DEGRADED, DeviceState.DRAIN, DeviceState.FAILED, DeviceState.UNKNOWN)
     state, rung = chance.choice(states), chance.choice(("", "reset", "reset", "reload", "reboot"))
 
-    def deed(cluster: Cluster, device: DeviceId) -> End:
+    def act(cluster: Cluster, device: DeviceId) -> End:
         cluster.truth.devices.set_state(device, state, rung)
         return lambda: cluster.truth.devices.set_state(device, DeviceState.OK)
 
-    return _with_device(f"a device is {state}", nodes, chance, deed, chance.randint(200, 15_000))
+    return _with_device(f"a device is {state}", nodes, chance, act, chance.randint(200, 15_000))
 
 
 def lose(chance: Chance, nodes: Nodes) -> Fault:
     """A device falls off the bus, and comes back."""
 
-    def deed(cluster: Cluster, device: DeviceId) -> End:
+    def act(cluster: Cluster, device: DeviceId) -> End:
         cluster.truth.devices.lose(device, is_lost=True)
         return lambda: cluster.truth.devices.lose(device, is_lost=False)
 
-    return _with_device("a device is lost", nodes, chance, deed, chance.randint(200, 15_000))
+    return _with_device("a device is lost", nodes, chance, act, chance.randint(200, 15_000))
 
 
 def swap(chance: Chance, nodes: Nodes) -> Fault:
@@ -90,27 +90,27 @@ def hang(chance: Chance, nodes: Nodes) -> Fault:
     """The driver answers nothing about a device, or has not for long."""
     is_lasting = chance.random() < 0.5
 
-    def deed(cluster: Cluster, device: DeviceId) -> End:
+    def act(cluster: Cluster, device: DeviceId) -> End:
         cluster.truth.devices.hang(device, is_hung=True, is_lasting=is_lasting)
         return lambda: cluster.truth.devices.hang(device, is_hung=False)
 
-    return _with_device("a device hangs", nodes, chance, deed, chance.randint(500, 20_000))
+    return _with_device("a device hangs", nodes, chance, act, chance.randint(500, 20_000))
 
 
 def stranger(chance: Chance, nodes: Nodes) -> Fault:
     """A person starts something on a device."""
 
-    def deed(cluster: Cluster, device: DeviceId) -> End:
+    def act(cluster: Cluster, device: DeviceId) -> End:
         process = cluster.truth.devices.stranger_begins(device)
         return lambda: cluster.truth.devices.end(process)
 
-    return _with_device("a stranger uses a device", nodes, chance, deed, chance.randint(500, 20_000))
+    return _with_device("a stranger uses a device", nodes, chance, act, chance.randint(500, 20_000))
 
 
 def drain(chance: Chance, nodes: Nodes) -> Fault:
     """A person drains a device, and takes that back."""
 
-    def deed(cluster: Cluster, device: DeviceId) -> End:
+    def act(cluster: Cluster, device: DeviceId) -> End:
         node = cluster.truth.devices.node_of(device)
 
         def steer(change: DeviceChange) -> None:
@@ -119,7 +119,7 @@ def drain(chance: Chance, nodes: Nodes) -> Fault:
         steer(DeviceChange.DRAIN)
         return lambda: steer(DeviceChange.CLEAR)
 
-    return _with_device("a device is drained", nodes, chance, deed, chance.randint(500, 20_000))
+    return _with_device("a device is drained", nodes, chance, act, chance.randint(500, 20_000))
 
 
 def recover(chance: Chance, nodes: Nodes) -> Fault:
@@ -134,9 +134,9 @@ def recover(chance: Chance, nodes: Nodes) -> Fault:
         free = [name for node in order for name in _free(cluster, node, rung)[:1]] if wants_free else []
         every = [name for node in order for name in cluster.truth.devices.devices_of(node)]
         if every:
-            deed(cluster, free[0] if free else every[int(place * len(every))])
+            act(cluster, free[0] if free else every[int(place * len(every))])
 
-    def deed(cluster: Cluster, device: DeviceId) -> None:
+    def act(cluster: Cluster, device: DeviceId) -> None:
         node = cluster.truth.devices.node_of(device)
         cluster.administer(BeginRecovery(node, device, rung, "swarm", "a whim"))
         if is_daemon_killed:

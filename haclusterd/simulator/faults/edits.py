@@ -27,7 +27,8 @@ from haclusterd.simulator.scenario import Cluster
 Nodes = Sequence[NodeName]
 Chance = random.Random
 Fault = Drawn[Cluster]
-Deed = tuple[str, dict[str, Json]]
+VerbCall = tuple[str, dict[str, Json]]
+"""A verb with its arguments."""
 
 LASTS_MS = (500, 20_000)
 UNDONE_SHARE = 0.75
@@ -42,9 +43,9 @@ GUEST = "vm"
 PLACES = (*configurations.SERVICES, CLONE, GUEST)
 
 
-def _drawn(chance: Chance, text: str, deed: Deed, undo: Deed | None = None) -> Fault:
+def _drawn(chance: Chance, text: str, call: VerbCall, undo: VerbCall | None = None) -> Fault:
     """Return something that a person does, and mostly undoes after a while."""
-    verb, arguments = deed
+    verb, arguments = call
     is_undone = undo is not None and chance.random() < UNDONE_SHARE
 
     def begin(cluster: Cluster) -> End | None:
@@ -56,15 +57,15 @@ def _drawn(chance: Chance, text: str, deed: Deed, undo: Deed | None = None) -> F
     return Drawn(text, begin, chance.randint(*LASTS_MS))
 
 
-def _statement(*words: str) -> Deed:
+def _statement(*words: str) -> VerbCall:
     return "configure.statement", {"words": list(words)}
 
 
-def _loading(text: str) -> Deed:
+def _loading(text: str) -> VerbCall:
     return "configure.load", {"mode": "update", "text": text, "source": "the swarm"}
 
 
-def _deletion(*names: str) -> Deed:
+def _deletion(*names: str) -> VerbCall:
     return "configure.delete", {"ids": list(names), "cascade": True}
 
 
@@ -114,7 +115,7 @@ def delete_object(chance: Chance, _nodes: Nodes) -> Fault:
 def modify_primitive(chance: Chance, _nodes: Nodes) -> Fault:
     """A parameter, a meta-attribute or an operation of a service changes."""
     name = chance.choice((*configurations.SERVICES, *EXTRAS, "pg"))
-    deeds: tuple[Deed, ...] = (
+    calls: tuple[VerbCall, ...] = (
         _setting(name, "params", "size", str(chance.randint(1, 9))),
         _setting(name, "meta", "priority", str(chance.choice((0, 5, 100)))),
         _setting(name, "meta", "migration-threshold", str(chance.choice((1, 3, 1000)))),
@@ -123,11 +124,11 @@ def modify_primitive(chance: Chance, _nodes: Nodes) -> Fault:
         ("configure.set", {"path": f"{name}.monitor.interval", "value": chance.choice(("500ms", "2s"))}),
         ("configure.set", {"path": f"{name}.monitor.timeout", "value": chance.choice(("4s", "6s"))}),
     )
-    verb, arguments = chance.choice(deeds)
+    verb, arguments = chance.choice(calls)
     return _drawn(chance, f"{name} is modified ({verb} {arguments})", (verb, arguments))
 
 
-def _setting(name: str, section: str, key: str, value: str) -> Deed:
+def _setting(name: str, section: str, key: str, value: str) -> VerbCall:
     return "resource.setting", {"resource": name, "section": section, "action": "set", "name": key, "value": value}
 
 
@@ -135,7 +136,7 @@ def change_agent(chance: Chance, _nodes: Nodes) -> Fault:
     """A service is to be run by another agent, which neither finds nor ends what the first has started."""
     name = chance.choice(("cache", "db", *EXTRAS))
 
-    def written(agent: object) -> Deed:
+    def written(agent: object) -> VerbCall:
         return _loading(f"primitive {name} {agent} op monitor interval=1s timeout=5s op start interval=0 timeout=60s "
                         "op stop interval=0 timeout=10s meta failure-timeout=10s")  # fmt: skip
 
@@ -147,7 +148,7 @@ def change_pidfile(chance: Chance, _nodes: Nodes) -> Fault:
     name = chance.choice((*configurations.SERVICES, *EXTRAS, "pg", GUEST))
     old, new = chance.sample(("", "one.pid", "two.pid"), 2)
 
-    def written(pidfile: str) -> Deed:
+    def written(pidfile: str) -> VerbCall:
         if pidfile:
             return _setting(name, "params", PIDFILE, pidfile)
         return "resource.setting", {"resource": name, "section": "params", "action": "delete", "name": PIDFILE}
@@ -237,7 +238,7 @@ def exchange_services(chance: Chance, nodes: Nodes) -> Fault:
     again_ms = [apart.randint(50, 3000) for _ in range(apart.choice((0, 0, 1, 2, 5)))]
     kills = [(apart.randint(wait_ms, wait_ms + 5000), apart.choice(nodes)) for _ in range(apart.choice((0, 0, 1, 2)))]
 
-    def written(*services: str) -> Deed:
+    def written(*services: str) -> VerbCall:
         return _loading("\n".join(
             f"primitive {name} {SERVICE} params {CALLED}={service} op monitor interval=1s timeout=5s "
             f"op start interval=0 timeout=60s op stop interval=0 timeout=10s meta failure-timeout=10s"
@@ -260,15 +261,15 @@ def exchange_services(chance: Chance, nodes: Nodes) -> Fault:
     return Drawn(text, begin, wait_ms + max(sum(again_ms), lasts_ms))
 
 
-def _renaming(old: str, new: str) -> Deed:
+def _renaming(old: str, new: str) -> VerbCall:
     return "configure.rename", {"old": old, "new": new}
 
 
 def modify_group(chance: Chance, _nodes: Nodes) -> Fault:
     """A member is taken into the group `front`, or out of it."""
     name = chance.choice((*EXTRAS, "cache"))
-    deed: Deed = ("configure.modgroup", {"words": ["front", "add", name, *chance.choice(((), ("before", "web")))]})
-    return _drawn(chance, f"{name} joins the group", deed, ("configure.modgroup", {"words": ["front", "remove", name]}))
+    call: VerbCall = ("configure.modgroup", {"words": ["front", "add", name, *chance.choice(((), ("before", "web")))]})
+    return _drawn(chance, f"{name} joins the group", call, ("configure.modgroup", {"words": ["front", "remove", name]}))
 
 
 def constrain(chance: Chance, nodes: Nodes) -> Fault:
@@ -449,7 +450,7 @@ def set_attribute(chance: Chance, nodes: Nodes) -> Fault:
                      "value": chance.choice(("red", "yellow", "green")), "lifetime": "reboot"}  # fmt: skip
         return _drawn(chance, f"node.attribute {arguments}", ("node.attribute", arguments))
     if chance.random() < 0.3:
-        deed: Deed = ("node.utilization", {"node": node, "action": "set", "name": "cpu", "value": "4"})
+        call: VerbCall = ("node.utilization", {"node": node, "action": "set", "name": "cpu", "value": "4"})
     else:
         arguments = {"node": node, "action": "set", "name": "colour",
                                       "value": str(chance.randint(1, 9)), "lifetime": "reboot"}  # fmt: skip
@@ -457,8 +458,8 @@ def set_attribute(chance: Chance, nodes: Nodes) -> Fault:
             arguments["dampen_ms"] = chance.choice((200, 3000))
         if chance.random() < 0.3:
             arguments |= {"name": "secret", "private": True}
-        deed = ("node.attribute", arguments)
-    return _drawn(chance, f"{deed[0]} {deed[1]}", deed)
+        call = ("node.attribute", arguments)
+    return _drawn(chance, f"{call[0]} {call[1]}", call)
 
 
 def use_ticket(chance: Chance, _nodes: Nodes) -> Fault:
@@ -476,9 +477,9 @@ def move(chance: Chance, nodes: Nodes) -> Fault:
     """A service, or the promoted role, is moved; the daemon that was asked takes the constraint away again."""
     resource, node = chance.choice(PLACES), chance.choice(nodes)
     keeps = chance.random() < 0.4
-    undo: Deed | None = ("resource.clear", {"resource": resource}) if keeps else None
-    deed: Deed = ("resource.move", {"resource": resource, "node": node, "constraint": keeps})
-    return _drawn(chance, f"{resource} is moved to {node}{' for good' if keeps else ''}", deed, undo)
+    undo: VerbCall | None = ("resource.clear", {"resource": resource}) if keeps else None
+    call: VerbCall = ("resource.move", {"resource": resource, "node": node, "constraint": keeps})
+    return _drawn(chance, f"{resource} is moved to {node}{' for good' if keeps else ''}", call, undo)
 
 
 def move_guest(chance: Chance, nodes: Nodes) -> Fault:
@@ -517,14 +518,14 @@ def leave_alone(chance: Chance, nodes: Nodes) -> Fault:
     """A resource or a node is unmanaged or in maintenance for a while."""
     resource, node = chance.choice(PLACES), chance.choice(nodes)
     unmanaged: dict[str, Json] = {"resources": [resource], "unmanage": True}
-    deeds: tuple[tuple[Deed, Deed], ...] = (
+    calls: tuple[tuple[VerbCall, VerbCall], ...] = (
         (("resource.manage", unmanaged), ("resource.manage", {"resources": [resource]})),
         (("resource.maintenance", {"resource": resource, "state": "on"}),
          ("resource.maintenance", {"resource": resource, "state": "off"})),
         (("node.maintenance", {"node": node, "ready": False}), ("node.maintenance", {"node": node, "ready": True})),
     )  # fmt: skip
-    deed, undo = chance.choice(deeds)
-    return _drawn(chance, f"{deed[0]} {deed[1]}", deed, undo)
+    call, undo = chance.choice(calls)
+    return _drawn(chance, f"{call[0]} {call[1]}", call, undo)
 
 
 def stand_by(chance: Chance, nodes: Nodes) -> Fault:
@@ -578,12 +579,12 @@ def arrange_fencing(chance: Chance, nodes: Nodes) -> Fault:
     node = chance.choice(nodes)
     devices = chance.choice((("switch",), ("second", "switch"), ("second,switch",)))
     delay = chance.choice(("500ms", "2s"))
-    deeds: tuple[Deed, ...] = (
+    calls: tuple[VerbCall, ...] = (
         _statement("fencing_topology", f"{node}:", *devices),
         _setting(configurations.DEVICE, "params", chance.choice(("pcmk_delay_base", "pcmk_delay_max")), delay),
         ("fencing.cleanup", {}),
     )
-    verb, arguments = chance.choice(deeds)
+    verb, arguments = chance.choice(calls)
     return _drawn(chance, f"{verb} {arguments}", (verb, arguments))
 
 

@@ -126,7 +126,7 @@ def _block(section: str, begins_s: int, ends_s: int, name: str, value: str) -> A
 
 
 def _with_interruptions(chance: Chance, nodes: Nodes, text: str, begin: Begin, instants_ms: Sequence[int]) -> Fault:
-    """Return a deed, with interruptions around the instants at which its answer changes.
+    """Return a fault, with interruptions around the instants at which its answer changes.
 
     Clocks are right again afterwards.
     """

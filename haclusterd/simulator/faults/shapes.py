@@ -91,7 +91,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One change: after so many ms, or when an activity of the resource has begun; and what befalls it meanwhile."""
+    """One change: after so many ms, or when an activity of the resource has begun; and what else happens meanwhile."""
 
     shape: Shape
     wait_ms: int

@@ -43,7 +43,7 @@ def campaign() -> Campaign:
     return Campaign(run_seed, replay="replay --seed {seed}", jobs=2, shrink_seconds=20)
 
 
-def test_a_campaign_tells_the_shortest_story_of_a_violation(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_campaign_shows_the_shortest_run_of_a_violation(capsys: pytest.CaptureFixture[str]) -> None:
     assert campaign().run(1, Limit(seconds=60)) == 1
     output = capsys.readouterr().out
     assert "seed 5: NeverTwoActive: db is on n1 and n2" in output
