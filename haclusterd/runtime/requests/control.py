@@ -45,9 +45,9 @@ class ControlService:
             item = report(Code.NOT_PERMITTED, verb=request.verb, permission=str(needed), remedy=remedy)
             answer(response(request, (item,)))
             return nothing
-        is_crowded = not caller.is_trusted and self._of_others >= REQUESTS_OF_OTHERS_MAX
-        if self._running >= REQUESTS_MAX or is_crowded:
-            answer(response(request, (report(Code.TRY_AGAIN, problem=f"{REQUESTS_MAX} requests are under way"),)))
+        problem = self._crowding(caller)
+        if problem:
+            answer(response(request, (report(Code.TRY_AGAIN, problem=problem),)))
             return nothing
         self._running += 1
         self._of_others += not caller.is_trusted
@@ -55,6 +55,14 @@ class ControlService:
         dialogue = Dialogue(self._services, self._serial, request, caller, answer, ended=lambda: self._ended(caller))
         dialogue.begin()
         return dialogue.hang_up
+
+    def _crowding(self, caller: Caller) -> str:
+        """Return why no further request of a caller is carried out now; empty when one is."""
+        if self._running >= REQUESTS_MAX:
+            return f"{REQUESTS_MAX} requests are under way"
+        if not caller.is_trusted and self._of_others >= REQUESTS_OF_OTHERS_MAX:
+            return f"{REQUESTS_OF_OTHERS_MAX} requests of users other than root are under way"
+        return ""
 
     def caller(self, author: str, *, is_trusted: bool, groups: tuple[str, ...] = ()) -> Caller:
         """Return the caller as known from the socket; `groups` are the names of the user's groups."""
