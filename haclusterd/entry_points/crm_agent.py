@@ -21,6 +21,7 @@ from haclusterd.entry_points.crm_setup import answer, read_text, read_texts
 from haclusterd.model import durations
 from haclusterd.model.ids import AgentReference
 from haclusterd.model.json_value import Json
+from haclusterd.model.ocf import DEFAULT_TIMEOUT_MS
 from haclusterd.model.records import replace
 from haclusterd.model.requests import Response
 from haclusterd.reports.codes import Code
@@ -49,7 +50,6 @@ CONTROL_SOCKET = Path("/run/haclusterd/control.sock")
 STATE_DIRECTORY = Path("/run/haclusterd/agent-state")
 """Where the daemon keeps its agents' files."""
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
-DEFAULT_TIMEOUT_MS = 20_000
 ACTIONS_OF_NO_PARAMETERS = ("meta-data",)
 
 

@@ -13,7 +13,7 @@ from haclusterd.cib.commands import ProvenClaim, PublishDevices, ReleaseDevices
 from haclusterd.machines.effects import Effect, LookAtDevices, Note, Propose, Scope
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.device_reports import DevicesReport, DeviceUse, DeviceUser, obstacle_to_release
-from haclusterd.model.devices import Device, DeviceId, DeviceState, NodeDevices
+from haclusterd.model.devices import DEVICES_MAX, Device, DeviceId, DeviceState, NodeDevices
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
 from haclusterd.model.records import dataclass, replace
@@ -26,8 +26,6 @@ LEFTOVER_MS = 2_000
 """A device that is still in use this long after the end of its claim is reported to administrators."""
 ANSWER_MS = 10_000
 """A check without an answer after this time counts as lost."""
-DEVICES_MAX = 256
-"""Devices of one node; further ones are not published."""
 STRANGERS_MAX = 8
 TEXT_MAX = 120
 

@@ -14,7 +14,7 @@ from haclusterd.cib.commands import RecordFenceAgent
 from haclusterd.machines.effects import CallFenceAgent, Effect, Propose, Scope
 from haclusterd.machines.moment import Moment
 from haclusterd.model import durations
-from haclusterd.model.agent_calls import FenceCall, FenceCallResult
+from haclusterd.model.agent_calls import REASON_MAX, FenceCall, FenceCallResult
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Primitive, effective
 from haclusterd.model.fence_parameters import (
@@ -34,9 +34,6 @@ from haclusterd.model.watchdog import WATCHDOG
 
 SPECIAL_PREFIXES = ("pcmk_", "CRM_meta_")
 LIST, STATUS = "list", "status"
-REASON_MAX = 500
-"""Characters that are kept of what an agent says. An answer that fits in no entry of the log could never be recorded:
-the node would be dead, and nothing of it recovered."""
 STATUS_CODES = (0, 2)
 """Answers of `status` that show that the device knows the host: on, off."""
 

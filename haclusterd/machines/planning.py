@@ -15,14 +15,13 @@ from haclusterd.machines.effects import AskForPlan
 from haclusterd.machines.moment import Moment
 from haclusterd.machines.transitions.transition import EXPECTED_CHANGES, QUIET_CHANGES
 from haclusterd.model.cluster import Cib, NodeState
-from haclusterd.model.graph import ActionKind, Plan
+from haclusterd.model.graph import PRIORITY_DELAY, ActionKind, Plan
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import NEVER, Instant, after
 from haclusterd.model.planning import PlanAnswer
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.state_tables import Transition, TransitionTable
 
-PRIORITY_DELAY = "priority-fencing-delay"
 FAILED_PAUSE_MS = (5_000, 60_000)
 """Pause before another try of a plan that failed, without any change: the first, and the longest."""
 

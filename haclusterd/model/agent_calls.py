@@ -10,6 +10,10 @@ from haclusterd.model.instants import Instant
 from haclusterd.model.ocf import ExecutionStatus
 from haclusterd.model.records import dataclass, field
 
+REASON_MAX = 500
+"""Characters that are kept of what an agent says. A result that fits in no entry of the log could never be recorded: of
+a fence agent, the node would be dead, and nothing of it recovered."""
+
 
 @dataclass(frozen=True, slots=True)
 class AgentCall:

@@ -22,6 +22,9 @@ change with a reset."""
 MISSING = "missing"
 """Code of the reason of a device that was seen once and is not seen now."""
 
+DEVICES_MAX = 256
+"""Of one node; further ones are neither read nor published."""
+
 
 class DeviceKind(StrEnum):
     """What a device is."""

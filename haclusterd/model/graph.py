@@ -9,6 +9,11 @@ from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExitCode, Role
 from haclusterd.model.records import dataclass, field
 
+CLEAR_FAILCOUNT = "clear_failcount"
+"""The name of a cluster action: failures are forgotten before what follows it."""
+PRIORITY_DELAY = "priority-fencing-delay"
+"""In the meta of a fence action: by how many seconds it is delayed for the sake of what the node runs."""
+
 
 class ActionKind(StrEnum):
     """What kind of hand an action needs."""

@@ -85,5 +85,7 @@ ACTIVATING = frozenset(
     {ActionName.START, ActionName.PROMOTE, ActionName.MIGRATE_TO, ActionName.MIGRATE_FROM}
 )
 """Actions that can make a resource active: an open order for one counts as possibly active."""
+DEFAULT_TIMEOUT_MS = 20_000
+"""Of an operation for which no timeout is configured (Pacemaker Explained, "Operation Properties")."""
 BEGINNINGS = (ActionName.START, ActionName.MIGRATE_FROM)
 """Actions after whose success a resource runs on a node where it did not run before."""

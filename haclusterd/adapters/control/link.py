@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
+from haclusterd.adapters.control.client import CONNECT_TIMEOUT_S, SILENCE_TIMEOUT_S
 from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.protocol.control import MAX_FRAME_BYTES, Malformed, decode, encode, shown_report
@@ -19,9 +20,6 @@ REQUESTS_OF_CONNECTION = 8
 """As many as the daemon carries out at once for one connection."""
 WAITING_MAX = 64
 """Maximum number of waiting calls; further ones are answered with TRY_AGAIN."""
-CONNECT_TIMEOUT_S = 5.0
-SILENCE_TIMEOUT_S = 30.0
-"""Maximum silence of a daemon; while it waits for something, it says so every second."""
 _CHUNK_BYTES = 64 * 1024
 
 

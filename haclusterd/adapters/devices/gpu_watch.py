@@ -14,7 +14,7 @@ from typing import Any
 
 from haclusterd.adapters.processes.worker_process import WorkerProcess
 from haclusterd.model.device_reports import DevicesReport, DeviceUse, DeviceUser, RecoveryAnswer
-from haclusterd.model.devices import Device, DeviceId, DeviceKind, DeviceState, Rung
+from haclusterd.model.devices import DEVICES_MAX, Device, DeviceId, DeviceKind, DeviceState, Rung
 from haclusterd.model.instants import after
 from haclusterd.model.records import replace
 from haclusterd.ports.clock import Clock, Timer
@@ -39,7 +39,6 @@ BACKOFF_MS = (500, 2_000, 10_000, 60_000)
 """Pause before it is restarted, by the number of failures in a row."""
 LASTING = 2
 """Number of failures in a row after which good states count as unknown."""
-DEVICES_MAX = 256
 TEXT_MAX = 300
 USERS_MAX = 64
 

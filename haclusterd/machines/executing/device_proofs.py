@@ -24,7 +24,7 @@ LOOK_MS = 200
 ANSWER_MS = 4_000
 """A check without an answer after this time counts as lost."""
 FRESH_MS = 500
-"""A proof is valid for a start that begins within this time."""
+"""A proof is valid for a start or a recovery that begins within this time."""
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from haclusterd.cib.commands import BeginRecovery, RecordRecovery, RecoveryOutcome
 from haclusterd.machines.effects import Effect, ExamineDevice, LookAtDevices, Propose, RecoverDevice, Scope
+from haclusterd.machines.executing.device_proofs import FRESH_MS
 from haclusterd.machines.moment import Moment
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.device_recovery import objection_to_recovery, policy, return_after_ms, wanted_rung
@@ -34,9 +35,7 @@ LOOK_MS = (500, 10_000)
 """Pause between a check that found a device in use and the next: the first, and the longest."""
 ANSWER_MS = 10_000
 """A check without an answer after this time counts as lost."""
-FRESH_MS = 500
-"""The result of a check is valid for an action that starts within this time."""
-PATIENCE_MS = 8_000
+USERS_LEAVE_MS = 8_000
 """How long the users of a device may take to leave before an intent is given up."""
 HELPS_WITHIN_MS = 120_000
 """A device that is not healthy this long after its recovery counts as not recovered."""
@@ -185,13 +184,13 @@ class DeviceRecoveryMachine:
         elif not self._rules.device_is_free_at_recovery or case.is_free:
             progress.has_acted = True
             yield RecoverDevice(case.key, case.name, recovery.rung or Rung.RESET)
-        elif progress.obstacle and elapsed_ms(progress.since, now) >= PATIENCE_MS:
+        elif progress.obstacle and elapsed_ms(progress.since, now) >= USERS_LEAVE_MS:
             hit = _hit(case.known, case.name, recovery.rung)
             is_hung = progress.is_unknown and any(case.known.devices[name].is_hung for name in hit)
             # A check that hangs will never prove the device free: this step cannot be taken, and the next one is tried.
             yield case.records(RecoveryOutcome.FAILED if is_hung else RecoveryOutcome.NOT_BEGUN, progress.obstacle)
         else:
-            self._wake_at(after(progress.since, PATIENCE_MS))
+            self._wake_at(after(progress.since, USERS_LEAVE_MS))
             yield from self._look(case)
 
     def _look(self, case: _Case) -> Iterator[Effect]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from haclusterd.cib.commands import RecordResults
 from haclusterd.machines.effects import Propose, Scope
-from haclusterd.model.agent_calls import AgentResult
+from haclusterd.model.agent_calls import REASON_MAX, AgentResult
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
@@ -28,7 +28,6 @@ RESTART_PARAMETERS_BYTES = 8_000
 """If the names of the parameters that only a restart changes take more, each change of a parameter is a restart."""
 OUTPUT_MAX = 800
 """Characters that are kept of each of an agent's outputs: its end, where the cause usually is."""
-REASON_MAX = 500
 CLOCK_SLACK_MS = 5000
 """How much this node's clock may differ from the DC's; less is left alone, since an order takes time to arrive."""
 

@@ -10,14 +10,12 @@ from itertools import pairwise
 from haclusterd.model.configuration import Configuration, Ordering, Primitive, ResourceSet, contained
 from haclusterd.model.ids import ResourceId, base_of
 from haclusterd.model.instants import WallTime
-from haclusterd.model.ocf import ActionName
+from haclusterd.model.ocf import DEFAULT_TIMEOUT_MS, ActionName
 from haclusterd.model.templates import expanded
 from haclusterd.scheduler.model.dates import EffectiveTime
 from haclusterd.scheduler.model.defaults import OperationDefaults
 from haclusterd.scheduler.model.readings import duration_ms
 from haclusterd.scheduler.model.rules import RuleContext, by_strength, merge
-
-DEFAULT_TIMEOUT_MS = 20_000
 
 
 def stops_before(

@@ -37,14 +37,12 @@ from haclusterd.machines.transitions.tracked_actions import (
 )
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.fencing import FenceOutcome
-from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
+from haclusterd.model.graph import CLEAR_FAILCOUNT, ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.ids import FenceKey, NodeName, OrderKey, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant
 from haclusterd.model.orders import Order
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.state_tables import Transition, TransitionTable
-
-CLEAR_FAILCOUNT = "clear_failcount"
 
 QUIET_CHANGES = frozenset(
     {

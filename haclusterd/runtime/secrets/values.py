@@ -6,7 +6,7 @@ recorded and planned with has the reference. Source: docs/design/0017-secrets.md
 
 from collections.abc import Callable, Mapping
 
-from haclusterd.model.agent_calls import AgentCall, AgentResult, FenceCall, FenceCallResult
+from haclusterd.model.agent_calls import REASON_MAX, AgentCall, AgentResult, FenceCall, FenceCallResult
 from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, ResourceId, base_of
 from haclusterd.model.instants import after
@@ -22,8 +22,6 @@ from haclusterd.ports.secrets import SecretKeeper
 KEY_WAIT_MS = 5_000
 """How long an action waits until another member has given this one the secret key."""
 _BEGINNINGS = (*BEGINNINGS, ActionName.RELOAD_AGENT, "reload")
-REASON_MAX = 500
-"""Characters that are kept of an agent's reason, when no value is in it any more."""
 TRACES = ("trace_ra", "trace_dir")
 """Parameters that make an agent trace its commands, with all values, into a file."""
 

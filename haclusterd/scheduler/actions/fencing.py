@@ -8,6 +8,7 @@ done by the fencing: it becomes a pseudo-action that comes after it, and so does
 from __future__ import annotations
 
 from haclusterd.model.cluster import NodeState
+from haclusterd.model.graph import PRIORITY_DELAY
 from haclusterd.model.ids import NodeName
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.notifications import notify_after_fencing
@@ -23,8 +24,6 @@ from haclusterd.scheduler.model.relation_flags import (
 )
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.model.tasks import DEMOTE, DO_SHUTDOWN, MIGRATE_FROM, MIGRATE_TO, PROMOTE, START, STOP
-
-PRIORITY_DELAY = "priority-fencing-delay"
 
 
 def create_fencing(inventory: Inventory, table: ActionTable, settings: Settings) -> None:

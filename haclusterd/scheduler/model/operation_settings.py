@@ -8,15 +8,13 @@ from collections.abc import Iterator, Mapping
 from enum import IntEnum
 
 from haclusterd.model.configuration import AttributeSet, Operation
-from haclusterd.model.ocf import ActionName
+from haclusterd.model.ocf import DEFAULT_TIMEOUT_MS, ActionName
 from haclusterd.scheduler.model.dates import parse_date
 from haclusterd.scheduler.model.entities import UNAME, Node, Resource
 from haclusterd.scheduler.model.readings import duration_ms, pacemakers_timeout_ms
 from haclusterd.scheduler.model.rules import RuleContext, by_strength, merge
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.model.tasks import DEMOTE, LRM_DELETE, MONITOR, PROMOTE, START, STOP
-
-DEFAULT_TIMEOUT_MS = 20_000
 
 _NOT_RECURRING = frozenset({"start", "stop", "promote", "demote", "reload-agent", "migrate_to", "migrate_from"})
 _MIGRATIONS = (ActionName.MIGRATE_TO, ActionName.MIGRATE_FROM)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from haclusterd.model.graph import CLEAR_FAILCOUNT as CLEAR_FAILCOUNT
 from haclusterd.model.ocf import ActionName
 
 START = ActionName.START.value
@@ -19,6 +20,5 @@ RUNNING = "running"
 STOPPED = "stopped"
 PROMOTED = "promoted"
 DEMOTED = "demoted"
-CLEAR_FAILCOUNT = "clear_failcount"
 LRM_DELETE = "lrm_delete"
 DO_SHUTDOWN = "do_shutdown"

@@ -14,10 +14,9 @@ from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.watchdog import WATCHDOG
 from haclusterd.ports.agents import AgentCall
 from haclusterd.simulator.checks.checker import Accepted, Checker, Log, Scene, order_key
+from haclusterd.simulator.checks.checkers_of_copies import MAKING
 from haclusterd.simulator.hosts.fence_devices import PowerSwitch
 from haclusterd.simulator.hosts.truth import Truth, base_of, is_promoted, number_of, promoted
-
-MAKING = ("start", "promote", "migrate_from")
 
 
 class TheDeadAreFencedFirst(Checker):

@@ -11,8 +11,8 @@ from haclusterd.machines.executing.device_recovery import (
     ANSWER_MS,
     FRESH_MS,
     HELPS_WITHIN_MS,
-    PATIENCE_MS,
     POLICY_MS,
+    USERS_LEAVE_MS,
     DeviceRecoveryMachine,
 )
 from haclusterd.machines.moment import Moment
@@ -144,7 +144,7 @@ def _waits_in_vain(node: Node, use: DeviceUse) -> list[commands.Command]:
         assert node.of(RecoverDevice) == []
         if node.of(LookAtDevices):
             node.looks(use)
-        node.now = min(node.machine.deadline(), node.now + PATIENCE_MS)
+        node.now = min(node.machine.deadline(), node.now + USERS_LEAVE_MS)
     return proposed
 
 

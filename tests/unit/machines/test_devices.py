@@ -6,7 +6,6 @@ from haclusterd.cib import commands
 from haclusterd.cib.commands import PublishDevices, ReleaseDevices
 from haclusterd.machines.devices import (
     ANSWER_MS,
-    DEVICES_MAX,
     LEFTOVER_MS,
     LOOK_MS,
     PUBLISH_MS,
@@ -16,7 +15,7 @@ from haclusterd.machines.devices import (
 )
 from haclusterd.machines.effects import Effect, LookAtDevices, Note
 from haclusterd.model.device_reports import DevicesReport, DeviceUse, DeviceUser
-from haclusterd.model.devices import Device, DeviceId, DeviceState, NodeDevices
+from haclusterd.model.devices import DEVICES_MAX, Device, DeviceId, DeviceState, NodeDevices
 from haclusterd.model.ids import Incarnation, ResourceId
 from haclusterd.model.instants import NEVER, Instant
 from haclusterd.model.ocf import ActionName, ExitCode

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from haclusterd.model.agent_calls import AgentCall, AgentResult, FenceCall, FenceCallResult
+from haclusterd.model.agent_calls import REASON_MAX, AgentCall, AgentResult, FenceCall, FenceCallResult
 from haclusterd.model.agents import Validation, ValidationQuestion
 from haclusterd.model.ids import AgentReference, Incarnation, NodeName, ResourceId
 from haclusterd.model.ocf import ExecutionStatus, ExitCode
 from haclusterd.model.records import replace
 from haclusterd.model.secrets import Secret, Secrets, masked
-from haclusterd.runtime.secrets.values import KEY_WAIT_MS, REASON_MAX, SecretAgents, SecretFenceAgents, SecretValues
+from haclusterd.runtime.secrets.values import KEY_WAIT_MS, SecretAgents, SecretFenceAgents, SecretValues
 from haclusterd.simulator.hosts.secrets import SimulatedKeeper
 from tests.unit.runtime.one_daemon import ByHand, ManualClock
 
