@@ -1,6 +1,6 @@
 """Verbs about resources: status, start, stop, restart, move, ban, clear, cleanup, why, scores."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final, Never
 
 from haclusterd.cib.commands import CleanUp, Command, EndRestart, RestartResource
@@ -12,13 +12,21 @@ from haclusterd.commands.planning.planning import over_with, settled, staleness
 from haclusterd.commands.resource import explanation, moving
 from haclusterd.commands.resource.settings import TARGET_ROLE, with_meta
 from haclusterd.commands.status.overview import Overview
-from haclusterd.commands.status.resource_state import active_nodes, failures, is_stopped, new_failure, recorded_names
+from haclusterd.commands.status.resource_state import (
+    Failure,
+    active_nodes,
+    failures,
+    is_stopped,
+    new_failure,
+    recorded_names,
+)
 from haclusterd.commands.status.status import resource_answer
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.activity import possibly_active
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NodeName, ResourceId, base_of
+from haclusterd.model.records import dataclass
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.scheduler.unpack.management import unmanaged
@@ -29,7 +37,6 @@ from haclusterd.verbs.arguments import Arguments
 
 RESTART_LIMIT_MS: Final = 20 * 60 * 1000
 """After so long what is being restarted may run again, whatever has not stopped."""
-
 
 
 def status(context: Context, arguments: Arguments) -> Outcome[Resources]:
@@ -97,43 +104,68 @@ def restart(context: Context, arguments: Arguments) -> Outcome[Restart]:
     primitives = _primitives(context.cib.configuration, found)
     running = [each for each in primitives if active_nodes(context.cib, each)]
     unwanted = _unwanted(context, running)
-    running = [each for each in running if each not in unwanted]
-    names, before = ", ".join(found), failures(context.cib)
+    expected = tuple(each for each in running if each not in unwanted)
+    again = _RunningAgain(context, found, expected, failures(context.cib))
+    return Outcome(
+        reports=(report(Code.REQUESTED, what=f"{again.names} {'restarts' if len(found) == 1 else 'restart'}"),),
+        commands=tuple(RestartResource(each, RESTART_LIMIT_MS, context.author, context.reason) for each in found),
+        answer=Restart(resource=found[0], limit_ms=RESTART_LIMIT_MS, others=found[1:]),
+        until=lambda cib, _live: not any(each in cib.status.restarts for each in found),
+        waiting_for=f"{again.names} to be stopped",
+        waits_by_default=True,
+        afterwards=again.wait,
+    )
 
-    def run_again(cib: Cib, is_down: bool) -> Outcome[Never]:
-        known = {name: each for name, each in cib.status.restarts.items() if name in found}
-        late = report(Code.TIMEOUT, time="the time given", what=f"{names} to be stopped")
+
+@dataclass(frozen=True, slots=True)
+class _RunningAgain:
+    """The second half of a restart: what was stopped is waited for until it runs again, or has failed to."""
+
+    context: Context
+    """As of the request."""
+    resources: tuple[ResourceId, ...]
+    primitives: tuple[ResourceId, ...]
+    """Those of the resources that ran, and are to run again."""
+    before: tuple[Failure, ...]
+    """What had failed before the request."""
+
+    @property
+    def names(self) -> str:
+        """The resources, as text."""
+        return ", ".join(self.resources)
+
+    def wait(self, cib: Cib, is_down: bool) -> Outcome[Never]:
+        """End the restarts that have taken too long, and wait until everything runs; `is_down`: all has stopped."""
+        known = {name: each for name, each in cib.status.restarts.items() if name in self.resources}
         return Outcome(
-            reports=() if is_down else (late,),
+            reports=() if is_down else (self._late("to be stopped"),),
             commands=tuple(
                 EndRestart(name, each.at, "who asked for it waits no longer") for name, each in known.items()
             ),
             until=over_with(
-                context, lambda cib: new_failure(cib, before, running), lambda cib, _live: not _not_active(cib, running)
+                self.context,
+                lambda cib: self._failure(cib, self.primitives),
+                lambda cib, _live: not _not_active(cib, self.primitives),
             ),
             until_plans=True,
-            waiting_for=f"{names} to run again",
+            waiting_for=f"{self.names} to run again",
             waits_by_default=True,
-            afterwards=tell,
+            afterwards=self._end,
             only_reports=True,
         )
 
-    def tell(cib: Cib, is_over: bool) -> Outcome[Never]:
-        late = () if is_over else (report(Code.TIMEOUT, time="the time given", what=f"{names} to run again"),)
-        whys = {each: new_failure(cib, before, (each,)) for each in _not_active(cib, running)}
+    def _end(self, cib: Cib, is_over: bool) -> Outcome[Never]:
+        whys = {each: self._failure(cib, (each,)) for each in _not_active(cib, self.primitives)}
         failed = (report(Code.NOT_STARTED_AGAIN, resource=each, why=why) for each, why in whys.items() if why)
-        again = report(Code.REQUESTED, what=f"{names} {'runs' if len(found) == 1 else 'run'} again")
+        again = report(Code.REQUESTED, what=f"{self.names} {'runs' if len(self.resources) == 1 else 'run'} again")
+        late = () if is_over else (self._late("to run again"),)
         return Outcome((*late, *failed) if whys else (again,))
 
-    return Outcome(
-        reports=(report(Code.REQUESTED, what=f"{names} {'restarts' if len(found) == 1 else 'restart'}"),),
-        commands=tuple(RestartResource(each, RESTART_LIMIT_MS, context.author, context.reason) for each in found),
-        answer=Restart(resource=found[0], limit_ms=RESTART_LIMIT_MS, others=found[1:]),
-        until=lambda cib, _live: not any(each in cib.status.restarts for each in found),
-        waiting_for=f"{names} to be stopped",
-        waits_by_default=True,
-        afterwards=run_again,
-    )
+    def _failure(self, cib: Cib, primitives: Collection[ResourceId]) -> str:
+        return new_failure(cib, self.before, primitives)
+
+    def _late(self, what: str) -> ReportItem:
+        return report(Code.TIMEOUT, time="the time given", what=f"{self.names} {what}")
 
 
 def _not_active(cib: Cib, primitives: Iterable[ResourceId]) -> list[ResourceId]:
