@@ -5,7 +5,7 @@ the machines that are lost: an administrator has seen that they are off, and kee
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from haclusterd.model.configuration import Primitive
@@ -40,8 +40,9 @@ SETS_MS = (0, 0, 2000, 20_000)
 def begin_again(cluster: Cluster, settles_within_ms: int) -> None:
     """Lose a majority or all nodes, recover or restore, interrupt who begins, and wait until all is well again."""
     chance = cluster.world.chance("recovery")
-    if chance.random() < SECRET_SHARE:
-        _make_secret(cluster, ResourceId(chance.choice(SERVICES)), settles_within_ms)
+    services = _primitives(cluster)
+    if services and chance.random() < SECRET_SHARE:
+        _make_secret(cluster, chance.choice(services), settles_within_ms)
     secrets = _values_of_secrets(cluster)
     cluster.agent_script.behaviour = replace(cluster.usual_behaviour, start_ms=(20, chance.choice((200, 3000, 12_000))))
     for service in chance.sample(SERVICES, 2):
@@ -83,6 +84,12 @@ def begin_again(cluster: Cluster, settles_within_ms: int) -> None:
     cluster.until_settled(settles_within_ms, "settled as another cluster")
 
 
+def _primitives(cluster: Cluster) -> Sequence[ResourceId]:
+    """Return the services that a fault has not left as something else, such as a group of that name."""
+    resources = cluster.cib.configuration.resources
+    return [each for each in map(ResourceId, SERVICES) if isinstance(resources.get(each), Primitive)]
+
+
 def _make_secret(cluster: Cluster, service: ResourceId, settles_within_ms: int) -> None:
     name, value = setting = (PIDFILE, f"secret:{SECRET}")
     ask(cluster, "secret.set", {"name": SECRET, "value": "secret.pid"})
@@ -90,7 +97,7 @@ def _make_secret(cluster: Cluster, service: ResourceId, settles_within_ms: int) 
         {"resource": service, "section": "params", "action": "set", "name": name, "value": value})  # fmt: skip
 
     def runs_by_it() -> bool:
-        primitive = cluster.cib.configuration.resources[service]
+        primitive = cluster.cib.configuration.resources.get(service)
         is_set = isinstance(primitive, Primitive) and any(setting in each.pairs for each in primitive.parameters)
         return is_set and SECRET in cluster.cib.secrets.values and cluster.is_settled()
 

@@ -23,7 +23,9 @@ log_checkpoints = off
 """
 FOLLOWERS = "SELECT application_name || ' ' || sync_state FROM pg_stat_replication WHERE state = 'streaming'"
 NOTED_S = 20
-"""Two monitors of the primary: the stock agents set the scores of copies by what a monitor finds."""
+"""Two monitors of the primary: the stock agents set the scores of copies by what a monitor finds. A primary that is
+lost before has no successor, since its agent had not yet said of any copy that it has every commit."""
+NOTED_FOLLOWERS = f"{FOLLOWERS} AND backend_start < now() - interval '{NOTED_S} s'"
 SYNCHRONOUS = ("sync", "quorum")
 
 
@@ -124,6 +126,7 @@ class StockPostgres(Postgres):
     name = "pgsql"
     agent = "ocf:heartbeat:pgsql"
     clone = "pgsql-clone"
+    followers = NOTED_FOLLOWERS
 
 
 class OwnPostgres(Postgres):
@@ -149,7 +152,7 @@ class PafPostgres(Postgres):
     is_fenced_until_copied = True
     clone = "pgsql-clone"
     resources = "crm-paf"
-    followers = f"{FOLLOWERS} AND backend_start < now() - interval '{NOTED_S} s'"
+    followers = NOTED_FOLLOWERS
     variant = "-paf"
 
     def build(self, directory: Path) -> None:

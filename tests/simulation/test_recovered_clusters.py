@@ -3,6 +3,8 @@
 import pytest
 
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.simulator import recovery
+from haclusterd.simulator.faults.shapes import OTHER_GROUP, Shape, edits_to
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.configurations import SERVICES
@@ -149,3 +151,16 @@ def test_what_runs_on_is_known_by_what_it_was_started_with_though_that_has_chang
     cluster.hosts[N1].brain.enable()
     cluster.until(lambda: cluster.runs_once("left", "right"), 60_000, "both run on n1")
     cluster.until_settled(30_000, "settled")
+
+
+def test_a_person_makes_no_secret_of_a_service_that_has_become_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault may leave it so (seed 450820)."""
+    monkeypatch.setattr(recovery, "SECRET_SHARE", 1.0)
+    cluster = Cluster(1).form()
+    cluster.run_for(3000)
+    for service in SERVICES:
+        cluster.edit(edits_to(cluster.cib.configuration, service, Shape(OTHER_GROUP)))
+        cluster.run_for(1000)
+    cluster.until_settled(30_000, "settled as groups")
+    recovery.begin_again(cluster, 120_000)
+    assert not cluster.cib.secrets.values
