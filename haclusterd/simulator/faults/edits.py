@@ -159,12 +159,12 @@ def change_pidfile(chance: Chance, _nodes: Nodes) -> Fault:
 def change_secret(chance: Chance, _nodes: Nodes) -> Fault:
     """The pidfile of a service becomes a secret, which gets another value while it runs, and sometimes another key.
 
-    What runs is found and ended by the value that it was started with alone.
+    What runs is found and ended by the value that it was started with alone. Somebody may look at the value.
     """
     name, secret = chance.choice((*configurations.SERVICES, *EXTRAS, "pg", GUEST)), chance.choice(SECRETS)
     values = [chance.choice(("one.pid", "two.pid", "six.pid")) for _ in range(3)]
     waits_ms = [chance.randint(50, 4000) for _ in values]
-    is_rotated, is_deleted = chance.random() < 0.5, chance.random() < 0.5
+    is_rotated, is_deleted, is_shown = chance.random() < 0.5, chance.random() < 0.5, chance.random() < 0.5
 
     def begin(cluster: Cluster) -> End:
         steps = Steps(cluster.world)
@@ -180,6 +180,8 @@ def change_secret(chance: Chance, _nodes: Nodes) -> Fault:
             later(at_ms, "secret.set", {"name": secret, "value": value})
         if is_rotated:
             later(at_ms - waits_ms[-1] // 2, "secret.rotate", {})
+        if is_shown:
+            later(at_ms, "secret.show", {"name": secret})
 
         def end() -> None:
             steps.end()
@@ -574,6 +576,13 @@ def hand_over(chance: Chance, nodes: Nodes) -> Fault:
     return _drawn(chance, f"{node} is to lead", ("cluster.transfer_leader", {"node": node}))
 
 
+def change_access(chance: Chance, _nodes: Nodes) -> Fault:
+    """A role of Pacemaker's access lists, which may read everything, or change one service alone."""
+    rights = chance.choice((("read", "cib"), ("write", f"meta:{chance.choice(configurations.SERVICES)}:target-role")))
+    name = "drawn-role"
+    return _drawn(chance, f"{name} may {' '.join(rights)}", _statement("role", name, *rights), _deletion(name))
+
+
 def arrange_fencing(chance: Chance, nodes: Nodes) -> Fault:
     """Levels of fencing come and go, devices get delays, and what was fenced is forgotten."""
     node = chance.choice(nodes)
@@ -637,6 +646,7 @@ OF_EDITS: tuple[Kind[Cluster], ...] = _kinds(
     ("standby", 2, stand_by),
     ("probe again", 2, probe_again),
     ("API token", 1, use_token),
+    ("role", 1, change_access),
     ("hand over", 2, hand_over),
     ("arrange fencing", 1, arrange_fencing),
     ("confirm fencing", 1, confirm_fencing),
