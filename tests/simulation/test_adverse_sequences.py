@@ -103,6 +103,25 @@ def test_a_ticket_is_revoked_while_what_needs_it_migrates(interruption: Interrup
     cluster.until_settled(60_000, "settled")
 
 
+def test_what_dies_before_a_member_that_its_ticket_freezes_waits_for_the_ticket() -> None:
+    """web runs on and may not be stopped, and would have to stop before ip starts (docs/design/0007; seed 460252)."""
+    cluster = Cluster(1).form()
+    ticket = PutConstraint(TicketConstraint(ConstraintId("web-ticket"), "rights", ResourceId("web"), None, "freeze"))
+    cluster.administer(SetTicket("rights", TicketChange.GRANT, "scenario"))
+    cluster.configure([ticket])
+    cluster.until_settled(60_000, "it runs")
+    cluster.administer(SetTicket("rights", TicketChange.REVOKE, "scenario"))
+    cluster.run_for(5000)
+    assert cluster.runs_once("web"), "it is frozen"
+    cluster.kill_service("ip")
+    cluster.run_for(10_000)
+    cluster.until_settled(60_000, "settled without the ticket")
+    assert cluster.runs_once("web"), "it is frozen"
+    cluster.administer(SetTicket("rights", TicketChange.GRANT, "scenario"))
+    cluster.until(lambda: cluster.runs_once("ip") and cluster.runs_once("web"), 60_000, "both run again")
+    cluster.until_settled(60_000, "settled")
+
+
 def test_a_backup_is_restored_while_something_starts() -> None:
     """Its agent goes on in the same boot; the cluster that is restored has never heard of the order."""
     cluster = Cluster(3).form()

@@ -208,12 +208,16 @@ class _Reading:
             for user in self._users(pending.pop()):
                 if user in reached:
                     continue
-                is_left_alone = user in self._frozen_by_tickets or not self._is_managed(user)
-                if self.truth.active_nodes(user) and is_left_alone:
+                if self._runs_on(user):
                     return True
                 reached.add(user)
                 pending.append(user)
         return False
+
+    def _runs_on(self, resource: ResourceId) -> bool:
+        """Tell whether it is active, and the cluster may not stop it."""
+        is_left_alone = resource in self._frozen_by_tickets or not self._is_managed(resource)
+        return is_left_alone and bool(self.truth.active_nodes(resource))
 
     def _users(self, resource: ResourceId) -> Iterator[ResourceId]:
         """Yield what stops before a resource: the members after it, and what an ordering puts after it."""
@@ -453,7 +457,8 @@ class _Reading:
     def _beside_fellows(self, resource: ResourceId, allowed: frozenset[NodeName]) -> frozenset[NodeName]:
         """Return where the members of its group let it run: those before it, and the colocations of all.
 
-        Pacemaker 3 binds the first member by what every other one must be with; the others follow it.
+        Pacemaker 3 binds the first member by what every other one must be with; the others follow it. One after it
+        that runs on would have to stop first (docs/design/0007).
         """
         group = next(
             (each for name in self._chain(resource)
@@ -461,8 +466,9 @@ class _Reading:
         )  # fmt: skip
         if group is None:
             return allowed
-        before = group.members[: group.members.index(resource)]
-        if self._frozen_by_tickets & set(before):
+        place = group.members.index(resource)
+        before, after = group.members[:place], group.members[place + 1 :]
+        if self._frozen_by_tickets & set(before) or any(map(self._runs_on, after)):
             return frozenset()
         for member in before:
             allowed &= self._places(member)
