@@ -9,6 +9,7 @@ from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus, Status
 from haclusterd.model.fence_parameters import lets_nodes_in
 from haclusterd.model.fencing import (
+    UNFENCED_MARK,
     AbandonedFencing,
     DeviceProof,
     FenceAction,
@@ -29,8 +30,6 @@ REMEMBERED_FAILURES = 20
 """Maximum number of remembered failed attempts on one incarnation: endless retries must not displace other records."""
 _CALLS_OF_ORDER = 2
 """After so many of its longest calls an order counts as ended, if its executor's clock shows a later time."""
-UNFENCED_MARK = "#node-unfenced"
-"""The transient attribute with the time when a node was unfenced, in seconds (Pacemaker Explained, "Unfencing")."""
 
 _PROOF = {
     FenceOutcome.FENCED: ProofState.TESTED,

@@ -8,6 +8,8 @@ from haclusterd.model.records import dataclass
 
 BACKOFF_FIRST_MS = 1000
 BACKOFF_MAX_MS = 30_000
+UNFENCED_MARK = "#node-unfenced"
+"""The transient attribute with the time when a node was unfenced, in seconds (Pacemaker Explained, "Unfencing")."""
 QUICK_ATTEMPTS = 2
 """Number of attempts without a pause between them; before later ones the pause doubles each time."""
 

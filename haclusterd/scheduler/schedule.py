@@ -26,7 +26,7 @@ from haclusterd.scheduler.actions.probes import create_probes
 from haclusterd.scheduler.actions.recurring import order_cancellations
 from haclusterd.scheduler.actions.remote_actions import remote_templates, set_routers
 from haclusterd.scheduler.actions.resource_actions import create_resource_actions
-from haclusterd.scheduler.actions.unfencing import create_unfencing, unfenced_in_vain, unfencing_templates
+from haclusterd.scheduler.actions.unfencing import create_unfencing, unfencing_templates
 from haclusterd.scheduler.assign.assign import assign_all
 from haclusterd.scheduler.graph.explain import place_all
 from haclusterd.scheduler.graph.found_rows import FoundRow, found_rows
@@ -55,6 +55,7 @@ from haclusterd.scheduler.unpack.failures import Failures, forget_removed
 from haclusterd.scheduler.unpack.names_in_use import restart_instead_of_reloading
 from haclusterd.scheduler.unpack.nodes import unpack_nodes
 from haclusterd.scheduler.unpack.resources import unpack_resources
+from haclusterd.scheduler.unpack.unfencing_in_vain import unfenced_in_vain
 from haclusterd.scheduler.unpack.unpack_history import unpack_history
 
 
@@ -87,7 +88,8 @@ def _planned(cib: Cib, settings: Settings) -> Plan:
     unpack_history(cib, inventory, failures, settings)
 
     # where everything belongs
-    scores = apply_own_scores(cib, inventory, failures, settings)
+    in_vain = unfenced_in_vain(cib, inventory.nodes, settings)
+    scores = apply_own_scores(cib, inventory, failures, in_vain, settings)
     changes = find_configuration_changes(inventory, failures, digests, settings)
     if not options.is_pacemaker_compatible:
         restart_instead_of_reloading(inventory, settings)
@@ -104,7 +106,7 @@ def _planned(cib: Cib, settings: Settings) -> Plan:
     create_lock_deletions((*inventory.expired_locks, *scores.void_locks), table)
     probes = create_probes(inventory, table, settings)
     create_resource_actions(inventory, table, settings)
-    create_unfencing(inventory, changes.unfencings, table, settings)
+    create_unfencing(inventory, changes.unfencings, in_vain, table, settings)
     on_remote_nodes = remote_templates(table)
     create_fencing(inventory, table, settings)
 
@@ -129,8 +131,7 @@ def _planned(cib: Cib, settings: Settings) -> Plan:
     set_routers(table)
 
     # the graph
-    not_let_in = frozenset() if options.is_pacemaker_compatible else unfenced_in_vain(cib, table, settings)
-    selected = select_actions(table, cib.status.fence_orders, options, not_let_in)
+    selected = select_actions(table, cib.status.fence_orders, options, in_vain.keys())
     graph = build_graph(selected, digests, settings)
     check_graph(graph, cib, settings)
     return Plan(

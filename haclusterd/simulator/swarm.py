@@ -232,9 +232,9 @@ def begins_again(seed: int) -> bool:
 def is_rolled_back(seed: int) -> bool:
     """Tell whether people roll the configuration back in a seed.
 
-    Where members come, that would take them off the list of the device that has to let them in, for good.
+    Where members come, that may take them off the list of the device that has to let them in, for good.
     """
-    return seed % ROLLED_BACK_EVERY == ROLLED_BACK_EVERY // 2 and mode_of(seed) not in (*ALONE, Mode.MEMBERS)
+    return seed % ROLLED_BACK_EVERY == ROLLED_BACK_EVERY // 2 and mode_of(seed) not in ALONE
 
 
 def is_long(seed: int) -> bool:

@@ -8,10 +8,34 @@ from tests.mutants.sites import Mutant
 
 ACTIVITY = (
     Mutant(
-        "unfenced_in_vain",
-        "not unfencing_devices(cib.in_force, name) or _has_failed(cib, name)",
+        "unfencing_in_vain:_obstacle",
+        "not devices",
         "False",
         "a member that no device lets in is never probed, and every service that stops once on other nodes stays down",
+    ),
+    Mutant(
+        "unfencing_in_vain:_obstacle",
+        "_has_failed(cib, name)",
+        "False",
+        "while a device fails to let one node in, nothing starts or is promoted on the others",
+    ),
+    Mutant(
+        "unfencing_in_vain:_obstacle",
+        "not able_to_use(cib, name, devices, is_unfencing=True)",
+        "False",
+        "while who may use the device is down, what that node ran starts nowhere: another one is to be let in first",
+    ),
+    Mutant(
+        "ban_where_not_let_in",
+        "resource.definition.needs_unfencing or resource.definition.is_fence_device",
+        "False",
+        "a service is stopped because it prefers a node that nothing lets in, and starts no more",
+    ),
+    Mutant(
+        "TransitionMachine._settle",
+        "tracked.dependants and _failed_unfencings(cib, tracked.action) - tracked.failed_unfencings",
+        "False",
+        "an unfencing fails, and what waits for it on other nodes waits for a quarter of an hour",
     ),
     Mutant(
         "asking_what_runs",

@@ -1,10 +1,9 @@
 """Which fence device covers which node, and how far that is proven (safety.md §5)."""
 
 from haclusterd.cib.activity import history_says_active
-from haclusterd.cib.apply_fencing import UNFENCED_MARK
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import effective
-from haclusterd.model.fencing import DeviceProof, ProofState
+from haclusterd.model.fencing import UNFENCED_MARK, DeviceProof, ProofState
 from haclusterd.model.history import OperationRecord
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName

@@ -90,6 +90,8 @@ class TrackedAction:
     state: ActionState = ActionState.BLOCKED
     unfencings: frozenset[FenceKey] = frozenset()
     """For an `on`: the unfencings of its node that were recorded before."""
+    failed_unfencings: frozenset[FenceKey] = frozenset()
+    """For an `on`: the attempts on its node that had failed before."""
     open_inputs: int = 0
     """Number of inputs that are not done yet."""
     waits_until: Instant | None = None

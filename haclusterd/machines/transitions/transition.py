@@ -36,7 +36,7 @@ from haclusterd.machines.transitions.tracked_actions import (
     will_end_as_expected,
 )
 from haclusterd.model.cluster import Cib, NodeState
-from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.fencing import FenceAction, FenceOutcome, FencingRecord
 from haclusterd.model.graph import CLEAR_FAILCOUNT, ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.ids import FenceKey, NodeName, OrderKey, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant
@@ -288,6 +288,8 @@ class TransitionMachine:
             if _unfencings(cib, tracked.action) - tracked.unfencings:
                 self._unfencing.remove(tracked)
                 self._finish(tracked)
+            elif tracked.dependants and _failed_unfencings(cib, tracked.action) - tracked.failed_unfencings:
+                return f"{tracked.action.node} could not be unfenced"
         failures = [self._settle_node(cib, node, issued) for node, issued in self._by_node.issued.items()]
         return next(filter(None, failures), "")
 
@@ -476,6 +478,7 @@ class TransitionMachine:
         tracked.happened(ActionEvent.FENCE)
         if is_unfencing(action):
             tracked.unfencings = _unfencings(cib, action)
+            tracked.failed_unfencings = _failed_unfencings(cib, action)
             self._unfencing.append(tracked)
             return ()
         status = cib.status.nodes.get(action.node) if action.node is not None else None
@@ -487,11 +490,20 @@ class TransitionMachine:
 
 def _unfencings(cib: Cib, action: GraphAction) -> frozenset[FenceKey]:
     """Return the recorded unfencings of an action's node."""
-    return frozenset(
-        record.key
-        for record in cib.status.fencing_history
-        if record.outcome is FenceOutcome.UNFENCED and record.target == action.node
-    )
+    attempts = _attempts_to_unfence(cib, action)
+    return frozenset(record.key for record in attempts if record.outcome is FenceOutcome.UNFENCED)
+
+
+def _failed_unfencings(cib: Cib, action: GraphAction) -> frozenset[FenceKey]:
+    """Return the recorded attempts to unfence an action's node that have failed."""
+    attempts = _attempts_to_unfence(cib, action)
+    return frozenset(record.key for record in attempts if record.outcome is not FenceOutcome.UNFENCED)
+
+
+def _attempts_to_unfence(cib: Cib, action: GraphAction) -> Iterator[FencingRecord]:
+    for record in cib.status.fencing_history:
+        if record.action is FenceAction.ON and record.target == action.node:
+            yield record
 
 
 def _activating(cib: Cib) -> Iterator[OrderKey]:

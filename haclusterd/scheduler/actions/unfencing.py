@@ -9,10 +9,8 @@ not let in: what may still run would write.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from haclusterd.model.cluster import Cib
-from haclusterd.model.fencing import FenceAction, FenceOutcome
 from haclusterd.model.ids import NodeName
 from haclusterd.scheduler.actions.actions import ActionTable
 from haclusterd.scheduler.actions.ordering import Template
@@ -29,10 +27,9 @@ from haclusterd.scheduler.model.relation_flags import (
 )
 from haclusterd.scheduler.model.settings import Settings
 from haclusterd.scheduler.model.tasks import MONITOR, START, STOP
-from haclusterd.scheduler.unpack.fencing_capability import unfencing_devices
+from haclusterd.scheduler.unpack.unfencing_in_vain import Obstacle, is_let_in
 
 UNFENCE = "on"
-_MARK = "#node-unfenced"
 _LET_IN_BY = "#digests-all"
 """What Pacemaker writes with the mark: each device that let the node in, as `device:agent:digest,`."""
 _LET_IN_BY_PUBLIC = "#digests-secure"
@@ -41,23 +38,41 @@ _PASSWORDS = frozenset({"passwd", "password"})
 
 
 def create_unfencing(
-    inventory: Inventory, demanded: Iterable[tuple[Node, str]], table: ActionTable, settings: Settings
+    inventory: Inventory,
+    demanded: Iterable[tuple[Node, str]],
+    in_vain: Mapping[NodeName, Obstacle],
+    table: ActionTable,
+    settings: Settings,
 ) -> None:
-    """Create the unfencing that starts, probes and changed devices demand, and put it before those."""
+    """Create the unfencing that starts, probes and changed devices demand, and put it before those.
+
+    What was tried in vain is tried again, though nothing starts there meanwhile.
+    """
     if not settings.is_unfencing_used:
         return
+    _try_again(inventory, in_vain, table, settings)
     for node, why in demanded:
-        if node.is_online and not node.is_unclean:
+        if node.is_online and not node.is_unclean and _may_try(node, in_vain):
             _require(_unfencing_of(node, table), node, why, settings)
     for leaf in inventory.primitives():
         if not leaf.definition.is_fence_device and not leaf.definition.needs_unfencing:
             continue
         for action in (*leaf.actions.get((MONITOR, 0), ()), *leaf.actions.get((START, 0), ())):
             if action.node is not None:
-                _unfence_before(action, leaf, action.node, table, settings)
+                _unfence_before(action, leaf, action.node, table, settings, is_tried=_may_try(action.node, in_vain))
         for name in leaf.assignment.allowed if leaf.definition.needs_unfencing and leaf.is_managed else ():
             _unfencing_of(inventory.nodes_by_name[name], table)
     _unfence_after_changes(inventory, table, settings)
+
+
+def _try_again(
+    inventory: Inventory, in_vain: Mapping[NodeName, Obstacle], table: ActionTable, settings: Settings
+) -> None:
+    for name, obstacle in in_vain.items():
+        node = inventory.nodes_by_name[name]
+        table.warnings.append(f"{name} is not unfenced: {obstacle.text}")
+        if obstacle.is_passing:
+            _require(_unfencing_of(node, table), node, obstacle.text, settings)
 
 
 def _unfence_after_changes(inventory: Inventory, table: ActionTable, settings: Settings) -> None:
@@ -71,9 +86,16 @@ def _unfence_after_changes(inventory: Inventory, table: ActionTable, settings: S
             table.warnings.append(f"{node.name} is unfenced: {changed.id} was added or changed since it last was")
 
 
-def _unfence_before(action: Action, leaf: Resource, node: Node, table: ActionTable, settings: Settings) -> None:
+def _may_try(node: Node, in_vain: Mapping[NodeName, Obstacle]) -> bool:
+    obstacle = in_vain.get(node.name)
+    return obstacle is None or obstacle.is_passing
+
+
+def _unfence_before(
+    action: Action, leaf: Resource, node: Node, table: ActionTable, settings: Settings, *, is_tried: bool
+) -> None:
     unfence = _unfencing_of(node, table)
-    if node.attributes.get(_MARK, "0") in ("", "0"):
+    if is_tried and not is_let_in(node):
         _require(unfence, node, f"required by {leaf.id} {action.task}", settings)
     if action.is_probe and node.name in leaf.found.unverified_on:
         return  # It asks about what stops before the unfencing: each would wait for the other.
@@ -131,24 +153,3 @@ def unfencing_templates(inventory: Inventory, table: ActionTable, settings: Sett
             yield Template(leaf, STOP, None, "", ORDERED | THEN_IMPLIES_FIRST | IF_ON_SAME_NODE, then_action=unfence)
             flags = FIRST_IMPLIES_SAME_NODE_THEN | IF_ON_SAME_NODE
             yield Template(None, "", leaf, START, flags, first_action=unfence)
-
-
-def unfenced_in_vain(cib: Cib, table: ActionTable, settings: Settings) -> frozenset[NodeName]:
-    """Return the nodes that no device lets in, or where the newest attempt of this incarnation has failed.
-
-    It is tried again; but starts on other nodes wait for the probes there, and those must not wait for it.
-    """
-    if not settings.is_unfencing_used:
-        return frozenset()
-    names = [node.name for (_, task), each in table.fences.items()
-             if task == UNFENCE and each.is_required and (node := each.node) is not None]  # fmt: skip
-    return frozenset(name for name in names if not unfencing_devices(cib.in_force, name) or _has_failed(cib, name))
-
-
-def _has_failed(cib: Cib, name: NodeName) -> bool:
-    status = cib.status.nodes.get(name)
-    ended = [record for record in cib.status.fencing_history if record.target == name
-             and record.action is FenceAction.ON]  # fmt: skip
-    if status is None or not ended or ended[-1].target_incarnation != status.incarnation:
-        return False
-    return ended[-1].outcome is not FenceOutcome.UNFENCED

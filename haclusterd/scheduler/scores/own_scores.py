@@ -7,7 +7,7 @@ lock has expired. Locks of before are in the status of the node; that of an acti
 empties the node says so (`model.orders.LOCKS`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from haclusterd.model.cluster import Cib
 from haclusterd.model.ids import NodeName
@@ -31,6 +31,7 @@ from haclusterd.scheduler.scores.location_constraints import unpack_locations
 from haclusterd.scheduler.scores.tickets import apply_tickets
 from haclusterd.scheduler.unpack.failures import Failures, to_ban
 from haclusterd.scheduler.unpack.fencing_limits import FencingLimits
+from haclusterd.scheduler.unpack.unfencing_in_vain import Obstacle
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,13 @@ class ScoresFound:
     """Shutdown locks that no longer hold: the resource's record on that node is to be deleted."""
 
 
-def apply_own_scores(cib: Cib, inventory: Inventory, failures: Failures, settings: Settings) -> ScoresFound:
-    """Give every resource its own scores for nodes, and hang the colocations on the resources."""
+def apply_own_scores(
+    cib: Cib, inventory: Inventory, failures: Failures, in_vain: Mapping[NodeName, Obstacle], settings: Settings
+) -> ScoresFound:
+    """Give every resource its own scores for nodes, and hang the colocations on the resources.
+
+    `in_vain`: the nodes that cannot be let in as things are, by which what needs unfencing cannot run there.
+    """
     configuration = cib.configuration
     begin_scores(inventory.tops)
     compatible = settings.options.is_pacemaker_compatible
@@ -55,6 +61,7 @@ def apply_own_scores(cib: Cib, inventory: Inventory, failures: Failures, setting
     apply_locations([*health, *unpack_locations(inventory, configuration, settings), *locks.preferences])
     apply_stickiness(inventory, settings)
     ban_after_failures(inventory, failures)
+    ban_where_not_let_in(inventory, in_vain)
     apply_exclusive_discovery(inventory, settings)
     ban_by_kind(inventory)
     return ScoresFound(colocations, locks.void)
@@ -118,6 +125,18 @@ def ban_after_failures(inventory: Inventory, failures: Failures) -> None:
                     resource.scores.add(node.name, -INFINITY, why)
                 elif banned is not resource:
                     _add_inside(banned, node.name, -INFINITY, why)
+
+
+def ban_where_not_let_in(inventory: Inventory, in_vain: Mapping[NodeName, Obstacle]) -> None:
+    """Ban what needs unfencing, and fence devices, from nodes that cannot be let in as things are.
+
+    Counter-example to "it waits there": it stops where it runs, because it prefers such a node, and starts no more; and
+    a promotion on another node waits for the start of an instance there.
+    """
+    for resource in inventory.primitives() if in_vain else ():
+        if resource.definition.needs_unfencing or resource.definition.is_fence_device:
+            for name, obstacle in in_vain.items():
+                resource.scores.add(name, -INFINITY, f"{name} is not unfenced: {obstacle.text}")
 
 
 def _failure_words(resource: Resource, node: Node, failures: Failures, count: int) -> str:

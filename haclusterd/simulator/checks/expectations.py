@@ -28,7 +28,7 @@ from haclusterd.model.configuration import (
     effective,
 )
 from haclusterd.model.devices import DeviceState, NodeDevices
-from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.fencing import UNFENCED_MARK, FenceOutcome
 from haclusterd.model.history import ResourceHistory
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.properties import ClusterProperties
@@ -349,7 +349,7 @@ class _Reading:
             return False
         if self._has_failed_on(status, resource) or self._is_on_standby_for_failure(status):
             return False
-        if not self._has_devices_for(name, resource):
+        if not self._has_devices_for(name, resource) or self._is_shut_out(status, resource):
             return False
         chain = self._chain(resource)
         score = sum(
@@ -358,6 +358,25 @@ class _Reading:
             if isinstance(constraint, Location) and constraint.node == name and constraint.resource in chain
         )
         return score >= 0
+
+    def _is_shut_out(self, status: NodeStatus, resource: ResourceId) -> bool:
+        """Tell whether a resource waits for a node to be let in that is on the list of no device that does that."""
+        lists = self._lists_of_let_in
+        if not lists or self._meta(resource).get("requires", "unfencing") != "unfencing":
+            return False
+        is_let_in = self._attribute(status, UNFENCED_MARK) is not None
+        return not is_let_in and all(names and status.name not in names for names in lists)
+
+    @cached_property
+    def _lists_of_let_in(self) -> tuple[tuple[str, ...], ...]:
+        """Return the nodes that each device lists that lets nodes in; one that lists none is for all."""
+        devices = [each for each in self.cib.in_force.primitives() if each.agent.standard == "stonith"]
+        if not self._properties.boolean("fencing-enabled"):
+            return ()
+        return tuple(
+            tuple(effective(each.parameters).get("pcmk_host_list", "").split())
+            for each in devices if self._meta(each.id).get("provides") == "unfencing"
+        )  # fmt: skip
 
     def _has_devices_for(self, node: NodeName, resource: ResourceId) -> bool:
         """Tell whether a node has as many devices as a resource claims that nobody else does, side by side if it is to

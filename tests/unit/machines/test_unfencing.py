@@ -5,14 +5,13 @@ from collections.abc import Sequence
 import pytest
 
 from haclusterd.cib import commands
-from haclusterd.cib.apply_fencing import UNFENCED_MARK
 from haclusterd.cib.changes import RefusalCode
 from haclusterd.machines.effects import Effect, Note
 from haclusterd.machines.fencing_director import FencingDirector, Wanted
 from haclusterd.machines.transitions.transition import TransitionMachine, TransitionState
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.configuration import AttributeSet, Location
-from haclusterd.model.fencing import FenceAction, FenceOrder, FenceOutcome, FencingRecord
+from haclusterd.model.fencing import UNFENCED_MARK, FenceAction, FenceOrder, FenceOutcome, FencingRecord
 from haclusterd.model.graph import ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.ids import ConstraintId, FenceKey, NodeName
 from haclusterd.model.ocf import ActionName
@@ -144,9 +143,6 @@ def test_what_needs_it_waits_for_the_unfencing_of_its_node() -> None:
     assert commands_of(transition.step(dc.cluster.cib, (), moment(NOW))) == []
     assert transition.wanted_unfencings(dc.cluster.cib) == {N2: "required by db start"}
     dc.step(Wanted(transition.wanted_unfencings(dc.cluster.cib)))
-    dc.answer(FenceOutcome.FAILED)
-    assert commands_of(transition.step(dc.cluster.cib, (), moment(NOW))) == []
-    dc.step()
     applied = dc.cluster.must(commands.RecordFenceAgent(dc.order.key, FenceOutcome.FENCED, ""))
     assert transition.wanted_unfencings(dc.cluster.cib) == {}, "the CIB says so before the plan takes the step"
     [issued] = commands_of(transition.step(dc.cluster.cib, applied.changes, moment(NOW)))
@@ -154,6 +150,25 @@ def test_what_needs_it_waits_for_the_unfencing_of_its_node() -> None:
     assert [order.resource for order in issued.orders] == [DB]
     assert transition.wanted_unfencings(dc.cluster.cib) == {}
     assert transition.state is TransitionState.RUNNING
+
+
+def test_a_plan_ends_when_an_unfencing_fails_that_something_waits_for() -> None:
+    """Otherwise starts on other nodes, which wait for probes there, wait until the next recheck."""
+    dc = Dc()
+    dc.cluster.configure(commands.PutResource(primitive("db")))
+    dc.step()
+    dc.answer(FenceOutcome.FAILED)
+    waiting = TransitionMachine(N1, TERM, 1, graph(), dc.cluster.cib)
+    alone = TransitionMachine(N1, TERM, 1, TransitionGraph({1: graph().actions[1]}), dc.cluster.cib)
+    for walk in (waiting, alone):
+        walk.step(dc.cluster.cib, (), moment(NOW))
+        assert walk.state is TransitionState.RUNNING, "it failed before"
+    dc.step(Wanted(waiting.wanted_unfencings(dc.cluster.cib)))
+    applied = dc.cluster.must(commands.RecordFenceAgent(dc.order.key, FenceOutcome.FAILED, ""))
+    for walk in (waiting, alone):
+        walk.step(dc.cluster.cib, applied.changes, moment(NOW))
+    assert (waiting.state, alone.state) == (TransitionState.ABORTED, TransitionState.RUNNING)
+    assert alone.wanted_unfencings(dc.cluster.cib) == {N2: "required by db start"}
 
 
 @pytest.mark.parametrize(("node", "left"), [(N2, 0), (NodeName("n3"), 1), (None, 0)])

@@ -6,6 +6,7 @@ import pytest
 
 from haclusterd.commands.planning.recorded_transition import executed
 from haclusterd.model.fencing import FenceAction, FenceOutcome, FencingRecord
+from haclusterd.model.graph import Plan
 from haclusterd.model.ids import FenceKey, NodeName, ResourceId
 from haclusterd.model.records import replace
 from haclusterd.scheduler.model.options import ScheduleOptions
@@ -368,8 +369,8 @@ def test_a_node_that_cannot_be_let_in_is_probed_and_holds_back_no_other_node(is_
     assert found == {"monitor a@n1", "monitor a@n2", "start a@n2"}
 
 
-def waits_for(text: str, then: str, first: str, *outcomes: FenceOutcome) -> bool:
-    """Tell whether an action of a DC's plan waits for another one, by whatever chain, after unfencings of n1."""
+def after_unfencings(text: str, *outcomes: FenceOutcome) -> Plan:
+    """Return a DC's plan after attempts to unfence n1 that ended so."""
     known = read(text).cib
     life = known.status.nodes[NodeName("n1")].incarnation
     history = tuple(
@@ -378,12 +379,24 @@ def waits_for(text: str, then: str, first: str, *outcomes: FenceOutcome) -> bool
         for number, outcome in enumerate(outcomes)
     )  # fmt: skip
     known = replace(known, status=replace(known.status, fencing_history=history))
-    actions = schedule(known, NOW, options=ScheduleOptions(has_quorum=True)).graph.actions
+    return schedule(known, NOW, options=ScheduleOptions(has_quorum=True))
+
+
+def waits_for(text: str, then: str, first: str, *outcomes: FenceOutcome) -> bool:
+    """Tell whether an action of a DC's plan waits for another one, by whatever chain, after unfencings of n1."""
+    actions = after_unfencings(text, *outcomes).graph.actions
     waiting = [number for number, each in actions.items() if word(each) == then]
     assert waiting
     for number in waiting:
         waiting += [before for before in actions[number].inputs if before not in waiting]
     return first in {word(actions[number]) for number in waiting}
+
+
+def listing(hosts: str) -> str:
+    """Return a device that lets these nodes in."""
+    names = f'<nvpair id="i-h" name="pcmk_host_list" value="{hosts}"/>'
+    names = f'<instance_attributes id="i">{names}</instance_attributes>'
+    return primitive("f", meta("f", provides="unfencing") + names, agent="stonith:fence_dummy")
 
 
 @pytest.mark.parametrize(
@@ -399,16 +412,59 @@ def test_no_other_node_waits_for_an_unfencing_in_vain(
     hosts: str, outcomes: tuple[FenceOutcome, ...], is_waited_for: bool
 ) -> None:
     # A member is added, and nobody has added it to the device; or the switch of the disks cannot be reached.
-    names = f'<nvpair id="i-h" name="pcmk_host_list" value="{hosts}"/>'
-    names = f'<instance_attributes id="i">{names}</instance_attributes>'
-    device = primitive("f", meta("f", provides="unfencing") + names, agent="stonith:fence_dummy")
     text = cib(
-        resources=device + primitive("a"),
+        resources=listing(hosts) + primitive("a"),
         constraints='<rsc_location id="l" rsc="a" node="n2" score="1"/>',
         status=member(1, FENCE_KNOWN) + member(2, FENCE_RUNS, **UNFENCED),
     )
     assert waits_for(text, "start a@n2", "monitor a@n1", *outcomes)
     assert waits_for(text, "start a@n2", "fence on@n1", *outcomes) == is_waited_for
+
+
+IN_VAIN = pytest.mark.parametrize(
+    ("hosts", "outcomes", "constraint", "is_tried"),
+    [
+        ("n2", (), "", False),
+        ("n1 n2", (FenceOutcome.FAILED,), "", True),
+        ("n1 n2", (), '<rsc_location id="d" rsc="f" node="n1" score="-INFINITY"/>'
+                      '<rsc_location id="e" rsc="f" node="n2" score="-INFINITY"/>', True),
+    ],
+    ids=["no device", "failed", "nobody may use the device"],
+)  # fmt: skip
+
+
+@IN_VAIN
+def test_nothing_is_promoted_after_an_instance_that_cannot_start(
+    hosts: str, outcomes: tuple[FenceOutcome, ...], constraint: str, is_tried: bool
+) -> None:
+    """Pacemaker plans a start on n1 after its unfencing, and promotes on n2 after that: never."""
+    stateful = primitive("a", agent="ocf:pacemaker:Stateful")
+    text = cib(
+        resources=f'{listing(hosts)}<clone id="c">{meta("c", promotable="true")}{stateful}</clone>',
+        constraints=constraint,
+        status=member(1, FENCE_KNOWN, ran("a", "monitor=7"))
+        + member(2, FENCE_KNOWN, ran("a", "monitor=7"), **{**UNFENCED, "master-a": "10"}),
+    )
+    plan = after_unfencings(text, *outcomes)
+    found = set(map(word, plan.graph.actions.values()))
+    assert "promote a@n2" in found
+    assert "start a@n1" not in found
+    assert ("fence on@n1" in found) == is_tried
+    assert any(each.startswith("n1 is not unfenced: ") for each in plan.warnings)
+
+
+@IN_VAIN
+def test_nothing_is_moved_to_a_node_that_cannot_be_let_in(
+    hosts: str, outcomes: tuple[FenceOutcome, ...], constraint: str, is_tried: bool
+) -> None:
+    """Pacemaker stops it, and its transition ends there: it starts no more."""
+    text = cib(
+        resources=listing(hosts) + primitive("a"),
+        constraints=constraint + '<rsc_location id="l" rsc="a" node="n1" score="100"/>',
+        status=member(1, FENCE_KNOWN, ran("a", "monitor=7")) + member(2, FENCE_KNOWN, ran("a", "start"), **UNFENCED),
+    )
+    found = {word(each) for each in after_unfencings(text, *outcomes).graph.actions.values() if each.resource != "f"}
+    assert found == ({"fence on@n1"} if is_tried else set())
 
 
 def test_the_plan_says_what_keeps_a_node_from_being_let_in() -> None:
