@@ -321,10 +321,11 @@ class ControllerMachine:
         if cib.is_judged:
             effects.extend(term.director.step(cib, report, moment, self._wanted_of_fencing(term, cib)))
         effects.extend(self._hand_over(cib, moment) if target is None else (TransferLeadership(target),))
-        if self._planning.is_time(moment):
-            effects.extend(self._end_idle_transition(term, cib))
+        is_time = self._planning.is_time(moment)
         effects.extend(self._close(term, cib, changes, moment))
         effects.extend(self._advance(term, cib, changes, moment))
+        if is_time or self._planning.is_due:
+            effects.extend(self._end_idle_transition(term, cib))
         is_settled = term.membership.is_settled(cib, report) and cib.is_judged
         effects.extend(self._take_answer(term, cib, moment, is_settled=is_settled))
         if is_settled or (self._planning.is_delay_wanted and cib.is_judged):

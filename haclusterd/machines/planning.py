@@ -116,6 +116,11 @@ class Planning:
         return self._state not in _UNASKED
 
     @property
+    def is_due(self) -> bool:
+        """Whether something has happened since the newest plan was asked for that may lead to another one."""
+        return self._state in _IS_DUE
+
+    @property
     def is_delay_wanted(self) -> bool:
         """Whether a fencing waits for a plan, to learn its delay."""
         return self._is_delay_wanted

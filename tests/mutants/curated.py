@@ -32,6 +32,12 @@ ACTIVITY = (
         "a service is stopped because it prefers a node that nothing lets in, and starts no more",
     ),
     Mutant(
+        "ControllerMachine.step",
+        "is_time or self._planning.is_due",
+        "is_time",
+        "while a node cannot be fenced or let in, what waits for an order of an earlier walk stands still",
+    ),
+    Mutant(
         "TransitionMachine._settle",
         "tracked.dependants and _failed_unfencings(cib, tracked.action) - tracked.failed_unfencings",
         "False",

@@ -273,12 +273,13 @@ class TransitionMachine:
     def end_if_idle(self, cib: Cib) -> Sequence[Effect]:
         """Abort a transition with nothing in flight: it waits for a fencing or an unfencing, which may take forever.
 
-        Time alone may have changed what is wanted meanwhile (an expired failure, a rule). A start-delay in progress
-        continues in the next plan.
+        Time alone may have changed what is wanted meanwhile (an expired failure, a rule), or an order of an earlier
+        walk has ended, which this one left out together with all that comes after it. No order of those is voided. A
+        start-delay in progress continues in the next plan.
         """
         if self._state is not TransitionState.RUNNING or self._by_node.is_any_issued:
             return ()
-        return self._abort(cib, "planned again, since nothing of it is under way")
+        return self._abort(cib, "planned again, since nothing of it is under way", frozenset())
 
     # -- results ----------------------------------------------------------------------------------------------------
 

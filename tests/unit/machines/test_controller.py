@@ -68,6 +68,28 @@ def test_a_walk_that_only_waits_for_fencing_is_planned_again_when_time_alone_may
     assert dc.controller.transition_progress() is not None, "the new plan waits for the same again"
 
 
+def test_a_walk_that_only_waits_for_fencing_is_planned_again_when_what_it_left_out_may_go_on() -> None:
+    """A stop of an earlier walk is under way, so the start after it is in no plan; then the stop ends."""
+    cluster = Cluster()
+    stop, start = (
+        order(f"1.1.{number}", name, node=N3, resource=WEB)
+        for number, name in ((7, ActionName.STOP), (8, ActionName.START))
+    )
+    cluster.must(commands.IssueOrders(TERM, (stop, replace(start, node=N1, incarnation=life(N1), resource=DB))))
+    dc = Dc(cluster)
+    dc.plan = Plan(TransitionGraph({1: GraphAction(1, ActionKind.FENCE, "on", None, N2)}), {})
+    dc.step()
+    assert len(dc.planned) == 1
+    ended = OperationResult(
+        ResultKind.FINISHED, stop.key, WEB, "stop", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
+    )
+    effects = dc.change(commands.RecordResults(N3, life(N3), (ended,)))
+    assert len(dc.planned) == 2
+    assert commands_of(effects) == [], "what is under way is not voided"
+    dc.step()
+    assert len(dc.planned) == 2, "nothing more has happened"
+
+
 def test_events_that_follow_each_other_are_planned_for_together() -> None:
     dc = Dc()
     delayed = AttributeSet("cib-bootstrap-options", (("transition-delay", "5s"),))
