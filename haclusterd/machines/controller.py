@@ -52,6 +52,10 @@ REFUSED_PAUSE_MS = 200
 """Pause between a refused batch of orders and the next plan, unless a change comes before."""
 
 
+OUTDATED_PAUSE_MS = 2000
+"""How long a transition continues at least, though more can be done than is in its plan: planning takes time, too."""
+
+
 class DcState(StrEnum):
     """The role of a node in the cluster."""
 
@@ -155,6 +159,10 @@ class _DcTerm:
         """None: to be made in the next step, without any earlier observation of silence."""
         self.transition: TransitionMachine | None = None
         """The transition in progress; dropped once it is done or aborted."""
+        self.kept_until = NEVER
+        """Until when the transition in progress continues, whatever has become possible meanwhile."""
+        self.ends_at = NEVER
+        """When it is given up for that."""
         self.unexecuted: TransitionGraph | None = None
         """Its graph, as long as it has ordered nothing and is not done."""
         self.closing: list[TransitionMachine] = []
@@ -326,6 +334,7 @@ class ControllerMachine:
         effects.extend(self._advance(term, cib, changes, moment))
         if is_time or self._planning.is_due:
             effects.extend(self._end_idle_transition(term, cib))
+        effects.extend(self._end_outdated_transition(term, cib, moment))
         is_settled = term.membership.is_settled(cib, report) and cib.is_judged
         effects.extend(self._take_answer(term, cib, moment, is_settled=is_settled))
         if is_settled or (self._planning.is_delay_wanted and cib.is_judged):
@@ -418,6 +427,19 @@ class ControllerMachine:
             term.drop_transition()
         return effects
 
+    @staticmethod
+    def _end_outdated_transition(term: _DcTerm, cib: Cib, moment: Moment) -> Sequence[Effect]:
+        """Plan again when what a transition left out can be done by now: other things in it may take long."""
+        transition, term.ends_at = term.transition, NEVER
+        if transition is None or not transition.is_outdated(cib):
+            return ()
+        if moment.now < term.kept_until:
+            term.ends_at = term.kept_until
+            return ()
+        effects = transition.end_outdated(cib)
+        term.drop_transition()
+        return effects
+
     def answered(self, answer: PlanAnswer) -> None:
         """Take a plan, or the reason why there is none; the next step processes it."""
         self._planning.answered(answer)
@@ -472,6 +494,7 @@ class ControllerMachine:
             rules=self._rules,
         )
         term.unexecuted = plan.graph
+        term.kept_until = after(moment.now, OUTDATED_PAUSE_MS)
         count = len(plan.graph.actions)
         note = Note("transition", f"transition {term.number}.{term.transitions}: {count} actions")
         return (note, *self._advance(term, cib, (), moment))
@@ -548,7 +571,7 @@ class ControllerMachine:
         transitions = term.closing if term.transition is None else (*term.closing, term.transition)
         parts = (
             term.membership.deadline(), term.director.deadline(), term.judge.deadline(), term.restarts.deadline(),
-            term.ended_moves.deadline(), term.mark.deadline(),
+            term.ended_moves.deadline(), term.mark.deadline(), term.ends_at,
         )  # fmt: skip
         return min(*parts, self._planning.deadline(), *(each.deadline() for each in transitions))
 

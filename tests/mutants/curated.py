@@ -32,6 +32,12 @@ ACTIVITY = (
         "a service is stopped because it prefers a node that nothing lets in, and starts no more",
     ),
     Mutant(
+        "ControllerMachine._end_outdated_walk",
+        "not walk.is_outdated(cib)",
+        "True",
+        "a service that was stopping when its walk was aborted starts only when all else has started, however long",
+    ),
+    Mutant(
         "ControllerMachine.step",
         "is_time or self._planning.is_due",
         "is_time",

@@ -156,3 +156,18 @@ def test_two_services_exchange_their_names(interruption: Interruption) -> None:
     cluster.run_for(10_000)
     cluster.until(lambda: cluster.runs_once("shop", "store"), 60_000, "both run")
     cluster.until_settled(60_000, "settled")
+
+
+def test_what_was_stopping_when_another_plan_was_made_does_not_wait_for_all_that_this_one_starts() -> None:
+    cluster = Cluster()
+    cluster.form([*configurations.usual(cluster.names), configurations.primitive("one")])
+    cluster.until_settled(20_000, "settled")
+    cluster.agent_script.write("one", "stop", AgentRun(duration_ms=2000))
+    cluster.agent_script.write("slow", "start", AgentRun(duration_ms=40_000))
+    cluster.kill_service("one")
+    cluster.run_for(700)
+    cluster.configure((configurations.primitive("slow", start_timeout_ms=60_000),))
+    cluster.until(lambda: cluster.runs_once("one"), 5_000, "it starts beside the other one")
+    assert not cluster.runs_once("slow")
+    cluster.until_settled(60_000, "and that has started")
+    assert {record.outcome for record in cluster.cib.status.fencing_history} == set()

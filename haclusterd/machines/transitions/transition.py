@@ -35,11 +35,12 @@ from haclusterd.machines.transitions.tracked_actions import (
     needs_no_hand,
     will_end_as_expected,
 )
-from haclusterd.model.cluster import Cib, NodeState
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
 from haclusterd.model.fencing import FenceAction, FenceOutcome, FencingRecord
 from haclusterd.model.graph import CLEAR_FAILCOUNT, ActionKind, GraphAction, TransitionGraph
 from haclusterd.model.ids import FenceKey, NodeName, OrderKey, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant
+from haclusterd.model.ocf import ActionName
 from haclusterd.model.orders import Order
 from haclusterd.model.rules_in_force import ALL_RULES, SafetyRules
 from haclusterd.model.state_tables import Transition, TransitionTable
@@ -149,6 +150,10 @@ class TransitionMachine:
         self._deadline = NEVER
         self._foreign = frozenset(_activating(planned_for))
         """Activating orders of older transitions that the plan knew."""
+        self._awaited = {name: _holding_back(status) for name, status in planned_for.status.nodes.items()}
+        """Orders of older transitions that the plan knew: nothing that comes after them is in it."""
+        self._awaited_unfencings = frozenset(_unfencings_under_way(planned_for))
+        """The same of orders to let nodes in."""
         self._link()
 
     @property
@@ -280,6 +285,19 @@ class TransitionMachine:
         if self._state is not TransitionState.RUNNING or self._by_node.is_any_issued:
             return ()
         return self._abort(cib, "planned again, since nothing of it is under way", frozenset())
+
+    def is_outdated(self, cib: Cib) -> bool:
+        """Return whether an order of an earlier walk has ended, after which more can be done than is in this plan."""
+        if self._state is not TransitionState.RUNNING:
+            return False
+        nodes = cib.status.nodes
+        has_ended = any(keys and (name not in nodes or any(key not in nodes[name].orders for key in keys))
+                        for name, keys in self._awaited.items())  # fmt: skip
+        return has_ended or not self._awaited_unfencings <= set(cib.status.fence_orders)
+
+    def end_outdated(self, cib: Cib) -> Sequence[Effect]:
+        """Abort a walk so that what waited for an earlier one continues; what is under way is not voided."""
+        return self._abort(cib, "planned again, since what an earlier one had ordered has ended", frozenset())
 
     # -- results ----------------------------------------------------------------------------------------------------
 
@@ -505,6 +523,18 @@ def _attempts_to_unfence(cib: Cib, action: GraphAction) -> Iterator[FencingRecor
     for record in cib.status.fencing_history:
         if record.action is FenceAction.ON and record.target == action.node:
             yield record
+
+
+def _holding_back(status: NodeStatus) -> tuple[OrderKey, ...]:
+    """Return a node's open orders after which something may come; recurring monitors and notifications hold back
+    nothing."""
+    return tuple(
+        key for key, order in status.orders.items() if not order.interval_ms and order.action is not ActionName.NOTIFY
+    )
+
+
+def _unfencings_under_way(cib: Cib) -> Iterator[FenceKey]:
+    return (key for key, order in cib.status.fence_orders.items() if order.action is FenceAction.ON)
 
 
 def _activating(cib: Cib) -> Iterator[OrderKey]:

@@ -7,7 +7,7 @@ import pytest
 from haclusterd.cib import commands
 from haclusterd.cib.changes import Refusal, RefusalCode
 from haclusterd.cib.codec import encode_envelope
-from haclusterd.machines.controller import REFUSED_PAUSE_MS
+from haclusterd.machines.controller import OUTDATED_PAUSE_MS, REFUSED_PAUSE_MS
 from haclusterd.machines.effects import Effect, Note, TransferLeadership
 from haclusterd.machines.repeats import FREE_REPEATS
 from haclusterd.model.cluster import Cib
@@ -88,6 +88,26 @@ def test_a_walk_that_only_waits_for_fencing_is_planned_again_when_what_it_left_o
     assert commands_of(effects) == [], "what is under way is not voided"
     dc.step()
     assert len(dc.planned) == 2, "nothing more has happened"
+
+
+@pytest.mark.parametrize("action", [ActionName.STOP, ActionName.NOTIFY])
+def test_a_long_walk_is_given_up_for_what_it_left_out_and_nothing_of_it_is_voided(action: ActionName) -> None:
+    cluster = Cluster()
+    before = order("1.1.7", action, node=N3, resource=WEB)
+    cluster.must(commands.IssueOrders(TERM, (before,)))
+    dc = Dc(cluster)
+    dc.plan = starting(N2)
+    commit(dc, dc.step())
+    ended = OperationResult(
+        ResultKind.FINISHED, before.key, WEB, str(action), 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
+    )
+    assert commands_of(dc.change(commands.RecordResults(N3, life(N3), (ended,)))) == []
+    assert len(dc.planned) == 1, "not at once: many orders may end one after another"
+    assert dc.controller.deadline() <= dc.now + OUTDATED_PAUSE_MS
+    dc.now += OUTDATED_PAUSE_MS
+    dc.plan = NOTHING
+    assert commands_of(dc.step()) == []
+    assert len(dc.planned) == (2 if action is ActionName.STOP else 1)
 
 
 def test_events_that_follow_each_other_are_planned_for_together() -> None:
