@@ -56,7 +56,7 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
         feature_level=command.feature_level,
         secret_key=command.secret_key,
         watchdog=command.watchdog,
-        longest_lease_ms=lease_in_force_ms(cib.in_force),
+        longest_lease_ms=max(lease_in_force_ms(cib.in_force), status.longest_lease_ms if is_same_boot else 0),
     )
     if entry.rules.migration_counts_on_both:
         joined = _with_expected(cib, joined)

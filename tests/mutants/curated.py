@@ -32,16 +32,16 @@ ACTIVITY = (
         "a service is stopped because it prefers a node that nothing lets in, and starts no more",
     ),
     Mutant(
-        "ControllerMachine._end_outdated_walk",
-        "not walk.is_outdated(cib)",
+        "ControllerMachine._end_outdated_transition",
+        "not transition.is_outdated(cib)",
         "True",
-        "a service that was stopping when its walk was aborted starts only when all else has started, however long",
+        "a service that was stopping when its transition was aborted starts when all else has, however long that takes",
     ),
     Mutant(
         "ControllerMachine.step",
         "is_time or self._planning.is_due",
         "is_time",
-        "while a node cannot be fenced or let in, what waits for an order of an earlier walk stands still",
+        "while a node cannot be fenced or let in, what waits for an order of an earlier transition stands still",
     ),
     Mutant(
         "TransitionMachine._settle",
@@ -891,6 +891,12 @@ APPLY = (
         "waits_for", "behind and rules.members_followed_first", "False", "a lease is counted by voters that are gone"
     ),
     Mutant("waits_for", "present and rules.retired_before_dropped", "False", "a member is dropped unfenced"),
+    Mutant(
+        "apply_nodes:join",
+        "status.longest_lease_ms if is_same_boot else 0",
+        "0",
+        "survivors wait for the lease of a node-timeout that a restarted daemon has not applied yet",
+    ),
     Mutant(
         "with_lease_of",
         "status.longest_lease_ms < lease_ms",

@@ -153,6 +153,7 @@ ALWAYS: tuple[Scenario, ...] = (
     watchdogs.pacer_is_killed,
     watchdogs.broken_device,
     watchdogs.node_returns_early,
+    watchdogs.lease_is_longer_than_the_one_of_its_join,
 )
 """Scenarios of no single rule."""
 

@@ -10,7 +10,7 @@ from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.pacers import PacerProcess
 from haclusterd.simulator.hosts.watchdogs import SimulatedWatchdog
-from haclusterd.simulator.hosts.world import MS
+from haclusterd.simulator.hosts.world import MS, SECOND
 from haclusterd.simulator.scenario import Cluster, Setup
 
 T_WD = 10_000
@@ -72,6 +72,27 @@ def lease_was_longer_by_a_rule(rules: SafetyRules) -> None:
     cluster.agent_script.clear()
     cluster.rejoin("n1")
     cluster.until(cluster.is_settled, 60_000, "settled")
+
+
+def lease_is_longer_than_the_one_of_its_join(rules: SafetyRules) -> None:
+    """node-timeout becomes 2 s while n1's daemon starts again; n1 joins, is cut off and never sees the change."""
+    cluster, holder = Cluster(1, Setup(nodes=3, watchdog_ms=T_WD // 2, snapshot_every=5), rules), NodeName("n1")
+    cluster.form(configurations.watched(cluster.names, node_timeout="30s"))
+    cluster.run_for(5000)
+    assert cluster.node_of("db") == holder
+    if cluster.dc() == holder:
+        cluster.administer(RequestLeader(NodeName("n2"), "scenario"))
+        cluster.until(lambda: cluster.dc() == "n2", 10_000, "n2 is DC")
+    stops_hang_on_n1(cluster)
+    before = cluster.cib.status.nodes[holder].incarnation
+    cluster.kill_brain(holder)
+    cluster.configure([configurations.properties(watchdog_fencing="true", node_timeout="2s")])
+    cluster.hosts[holder].disk.sync_us = (60 * SECOND, 60 * SECOND)
+    cluster.until(lambda: cluster.cib.status.nodes[holder].incarnation != before, 10_000, "it has joined")
+    assert cluster.lease_left_ms(holder) > 25_000, "by the node-timeout that it knows"
+    cluster.isolate(holder)
+    cluster.until(lambda: cluster.state("n1") is NodeState.LOST, 15_000, "n1 is lost")
+    cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != "n1", 120_000, "db recovered")
 
 
 def cut_off_holder_leaves_it_alone(rules: SafetyRules) -> None:

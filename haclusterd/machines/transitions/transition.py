@@ -279,15 +279,15 @@ class TransitionMachine:
         """Abort a transition with nothing in flight: it waits for a fencing or an unfencing, which may take forever.
 
         Time alone may have changed what is wanted meanwhile (an expired failure, a rule), or an order of an earlier
-        walk has ended, which this one left out together with all that comes after it. No order of those is voided. A
-        start-delay in progress continues in the next plan.
+        transition has ended, which this one left out together with all that comes after it. No order of those is
+        voided. A start-delay in progress continues in the next plan.
         """
         if self._state is not TransitionState.RUNNING or self._by_node.is_any_issued:
             return ()
         return self._abort(cib, "planned again, since nothing of it is under way", frozenset())
 
     def is_outdated(self, cib: Cib) -> bool:
-        """Return whether an order of an earlier walk has ended, after which more can be done than is in this plan."""
+        """Return whether an order of an earlier transition has ended, so that more can be done than is in this plan."""
         if self._state is not TransitionState.RUNNING:
             return False
         nodes = cib.status.nodes
@@ -296,7 +296,7 @@ class TransitionMachine:
         return has_ended or not self._awaited_unfencings <= set(cib.status.fence_orders)
 
     def end_outdated(self, cib: Cib) -> Sequence[Effect]:
-        """Abort a walk so that what waited for an earlier one continues; what is under way is not voided."""
+        """Abort a transition so that what waited for an earlier one continues; what is under way is not voided."""
         return self._abort(cib, "planned again, since what an earlier one had ordered has ended", frozenset())
 
     # -- results ----------------------------------------------------------------------------------------------------

@@ -50,13 +50,15 @@ def test_a_life_that_is_over_publishes_nothing() -> None:
     assert cluster.status(N2).watchdog == DEVICE, "what survivors count on stays"
 
 
-def test_the_longest_lease_of_a_life_is_remembered_until_its_next_join() -> None:
+def test_the_longest_lease_is_remembered_until_the_node_joins_after_a_boot() -> None:
     cluster = rejoined()
     assert cluster.status(N2).longest_lease_ms == 2000
     cluster.must(change(cluster, node_timeout="5s"))
     cluster.must(change(cluster, node_timeout="1s"))
     assert cluster.status(N2).longest_lease_ms == 5000
     cluster.must(commands.Join(N2, life(N2, token=3), DEVICE))
+    assert cluster.status(N2).longest_lease_ms == 5000, "its daemon may not know the shorter one yet"
+    cluster.must(commands.Join(N2, life(N2, boot=2), DEVICE))
     assert cluster.status(N2).longest_lease_ms == 1000
 
 
