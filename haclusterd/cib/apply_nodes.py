@@ -52,7 +52,7 @@ def join(cib: Cib, command: commands.Join, entry: Entry) -> Verdict:
         state=NodeState.ONLINE,
         incarnation=command.incarnation,
         since=entry.at,
-        membership=cib.membership.version,
+        membership=status.membership if is_same_boot else cib.membership.version,
         feature_level=command.feature_level,
         secret_key=command.secret_key,
         watchdog=command.watchdog,

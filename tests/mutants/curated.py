@@ -893,6 +893,12 @@ APPLY = (
     Mutant("waits_for", "present and rules.retired_before_dropped", "False", "a member is dropped unfenced"),
     Mutant(
         "apply_nodes:join",
+        "status.membership if is_same_boot else cib.membership.version",
+        "cib.membership.version",
+        "voters change once more while a restarted daemon counts its lease by those of two changes before",
+    ),
+    Mutant(
+        "apply_nodes:join",
         "status.longest_lease_ms if is_same_boot else 0",
         "0",
         "survivors wait for the lease of a node-timeout that a restarted daemon has not applied yet",

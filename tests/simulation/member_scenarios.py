@@ -1,8 +1,13 @@
 """One scenario for each safety rule of changing members, as in rule_scenarios.py."""
 
+from haclusterd.cib.commands import RequestLeader
 from haclusterd.model.cluster import NodeState
+from haclusterd.model.ids import NodeName
+from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import SafetyRules
+from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.fence_devices import FaultMode
+from haclusterd.simulator.hosts.world import MS
 from haclusterd.simulator.members import MemberChanges, changed
 from haclusterd.simulator.scenario import Cluster, Setup
 
@@ -32,6 +37,36 @@ def lease_by_old_voters(rules: SafetyRules) -> None:
     cluster.run_for(20_000)
     cluster.heal()
     cluster.until_settled(2 * MINUTE_MS, "settled with everybody")
+
+
+def lease_by_old_voters_of_a_restarted_daemon(rules: SafetyRules) -> None:
+    """The same, and the daemon starts again between the two changes, on a disk that does not answer.
+
+    It joins in its boot, where its services run, before it has applied the first change.
+    """
+    cluster = Cluster(1, Setup(watchdog_ms=5000), rules)
+    cluster.form(configurations.watched(cluster.names))
+    members, newcomers = MemberChanges(cluster), list[NodeName]()
+    for _ in range(2):
+        newcomers.append(members.add(wants_vote=False))
+        cluster.until(lambda: newcomers[-1] in cluster.cib.members and cluster.all_online(), MINUTE_MS, "added")
+    cluster.until_settled(MINUTE_MS, "settled")
+    holder = cluster.node_of("db")
+    friend, other = (name for name in cluster.cib.voters() if name != holder)
+    cluster.administer(RequestLeader(other, "scenario"))
+    cluster.until(lambda: cluster.dc() == other, 10_000, "another DC")
+    before = cluster.cib.status.nodes[holder].incarnation
+    cluster.hosts[holder].disk.sync_us = (MINUTE_MS * MS, MINUTE_MS * MS)
+    cluster.kill_brain(holder)
+    cluster.administer(changed(cluster.cib, replace(cluster.cib.members[newcomers[0]], is_voter=True, wants_vote=True)))
+    cluster.until(lambda: cluster.cib.status.nodes[holder].incarnation != before, 10_000, "it has joined")
+    assert newcomers[0] in cluster.cib.voters()
+    cluster.administer(changed(cluster.cib, replace(cluster.cib.members[newcomers[1]], is_voter=True, wants_vote=True)))
+    cluster.run_for(1000)
+    for one in (friend, holder):
+        for far in (other, *newcomers):
+            cluster.cut(one, far)
+    cluster.run_for(30_000)
 
 
 def dropped_while_it_may_run(rules: SafetyRules) -> None:

@@ -154,6 +154,7 @@ ALWAYS: tuple[Scenario, ...] = (
     watchdogs.broken_device,
     watchdogs.node_returns_early,
     watchdogs.lease_is_longer_than_the_one_of_its_join,
+    members.lease_by_old_voters_of_a_restarted_daemon,
 )
 """Scenarios of no single rule."""
 

@@ -19,8 +19,9 @@ def member(name: NodeName, *, is_voter: bool = True) -> Member:
     return Member(name, ((f"10.0.0.{name[1:]}", 7400),), is_voter=is_voter)
 
 
-def life(name: NodeName) -> Incarnation:
-    return Incarnation(f"{name}-boot", "0" * 16)
+def life(name: NodeName, boot: str = "boot", token: str = "") -> Incarnation:
+    return Incarnation(f"{boot}-{name}", f"token-{name}{token}")
+
 
 
 class Log:
@@ -173,6 +174,19 @@ def test_only_the_present_life_says_what_it_follows() -> None:
     log.put(commands.MembersFollowed(N2, life(N2), 1))
     log.put(commands.MembersFollowed(N2, life(N2), 0))
     assert log.cib.status.nodes[N2].membership == 1
+
+
+def test_a_restarted_daemon_follows_what_it_followed_before_until_it_says_more() -> None:
+    log = Log()
+    learners = (member(N4, is_voter=False), member(NodeName("n5"), is_voter=False))
+    log.change(*EVERYBODY, *learners)
+    log.put(commands.Join(N2, life(N2, token="-2")))
+    assert log.cib.status.nodes[N2].membership == 0, "its pacer may not know the newest members yet"
+    log.put(commands.MembersFollowed(N2, life(N2, token="-2"), 1))
+    assert log.cib.status.nodes[N2].membership == 1
+    log.change(*EVERYBODY, member(N4), learners[1])
+    log.put(commands.Join(N2, life(N2, boot="boot-2")))
+    assert log.cib.status.nodes[N2].membership == 2, "after a boot it runs nothing before it has applied its Join"
 
 
 def test_addresses_change_online() -> None:
