@@ -38,6 +38,7 @@ from haclusterd.simulator.faults import moments as faults_of_moments
 from haclusterd.simulator.faults import network as faults_of_network
 from haclusterd.simulator.faults import people as faults_of_people
 from haclusterd.simulator.faults import shapes as faults_of_shapes
+from haclusterd.simulator.faults import stuck_disks as faults_of_stuck_disks
 from haclusterd.simulator.faults import versions as faults_of_versions
 from haclusterd.simulator.faults.base import PACES_MS, Fault, FaultRun, Kind, draw_plan
 from haclusterd.simulator.forgetting import Forgetting
@@ -135,7 +136,7 @@ KINDS: dict[Mode, tuple[Kind[Cluster], ...]] = {
 ALWAYS: dict[Mode, tuple[Kind[Cluster], ...]] = {
     Mode.SWITCH: (),
     Mode.MEMBERS: (*faults_of_people.OF_MEMBERS, *faults_of_moments.OF_NEWCOMERS),
-    Mode.WATCHDOG: faults_of_hosts.OF_WATCHDOGS,
+    Mode.WATCHDOG: (*faults_of_hosts.OF_WATCHDOGS, *faults_of_stuck_disks.OF_STUCK_DISKS),
     Mode.MOMENTS: (*faults_of_moments.OF_MOMENTS, *faults_of_edits.OF_MOVES, *faults_of_lifetimes.OF_LIFETIMES),
     Mode.EDGE: faults_of_edges.OF_EDGES,
     Mode.LIAR: faults_of_people.OF_LIARS,
