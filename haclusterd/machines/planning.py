@@ -156,7 +156,8 @@ class Planning:
 
     def look_at(self, cib: Cib, changes: Sequence[Change], moment: Moment) -> None:
         """Decide what the changes mean for the newest plan."""
-        if self._gathers_until is not None and moment.now >= self._gathers_until:
+        is_gathered = self._gathers_until is not None and moment.now >= self._gathers_until
+        if is_gathered:
             self._gathers_until = None
         if all(change.kind in EXPECTED_CHANGES for change in changes):
             if any(change.kind not in QUIET_CHANGES for change in changes):
@@ -164,7 +165,7 @@ class Planning:
             return
         self._happened(PlanEvent.UNEXPECTED)
         delay_ms = ClusterProperties(cib.in_force).duration_ms("transition-delay")
-        if delay_ms and self._gathers_until is None:
+        if delay_ms and self._gathers_until is None and not is_gathered:
             self._gathers_until = after(moment.now, delay_ms)
 
     def is_time(self, moment: Moment) -> bool:

@@ -32,6 +32,12 @@ ACTIVITY = (
         "a service is stopped because it prefers a node that nothing lets in, and starts no more",
     ),
     Mutant(
+        "Planning.look_at",
+        "delay_ms and self._gathers_until is None and not is_gathered",
+        "delay_ms and self._gathers_until is None",
+        "with transition-delay and an attribute that changes all the time nothing is planned",
+    ),
+    Mutant(
         "ControllerMachine._end_outdated_transition",
         "not transition.is_outdated(cib)",
         "True",
@@ -2011,7 +2017,7 @@ RECORDS = (
     ),
     Mutant(
         "Planning.look_at",
-        "delay_ms and self._gathers_until is None",
+        "delay_ms and self._gathers_until is None and not is_gathered",
         "delay_ms",
         "transition-delay: each event begins the wait again, and nothing is ever planned",
     ),

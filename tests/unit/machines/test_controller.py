@@ -131,6 +131,19 @@ def test_events_that_follow_each_other_are_planned_for_together() -> None:
     assert len(dc.planned) == before + 1, "nothing more has happened"
 
 
+def test_events_that_never_cease_are_planned_for_after_the_delay() -> None:
+    dc = Dc()
+    delayed = AttributeSet("cib-bootstrap-options", (("transition-delay", "5s"),))
+    dc.cluster.configure(commands.PutSets("properties", (delayed,)))
+    dc.now += 5000
+    dc.step()
+    before = len(dc.planned)
+    for value in range(13):
+        dc.change(attribute(value))
+        dc.now += 1000
+    assert len(dc.planned) == before + 2
+
+
 def delayed_start(*inputs: int) -> GraphAction:
     return replace(act(1, ActionName.START, after=inputs), start_delay_ms=8000)
 
