@@ -1421,7 +1421,6 @@ FENCING = (
         "True",
         "what other voters hear does not count",
     ),
-    Mutant("FencerMachine._begin", "not moment.has_lease", "False", "a node that is cut off fences the others"),
     Mutant(
         "FencerMachine.cib_changed",
         "order.executor == self._node and order.executor_incarnation == self._incarnation",
@@ -1480,10 +1479,10 @@ WATCHDOG = (
         "_slowest", "span_ms + -(-span_ms * 2 * CLOCK_RATE_PERCENT // 100)", "span_ms", "slow clocks are not waited for"
     ),
     Mutant(
-        "PacerMachine._feed_rule",
-        "has_lease or not self._rules.feed_needs_lease",
-        "True",
-        "a watchdog is fed without a lease",
+        "PacerMachine._may_feed_until",
+        "min(self._lease.until, after(self._brain_seen_alive_at, self._timing.brain_timeout_ms))",
+        "after(self._brain_seen_alive_at, self._timing.brain_timeout_ms)",
+        "a watchdog is fed after the lease has ended, by a feed that was held back",
     ),
     Mutant(
         "PacerMachine._may_feed_until",
@@ -1653,8 +1652,10 @@ TRANSITION = (
     ),
     Mutant(
         "will_end_as_expected",
-        "result.exit_code is order.target_exit_code",
-        "True",
+        "order.action in SPECULATIVE and result.kind is ResultKind.FINISHED and result.operation == order.action "
+        "and result.status is ExecutionStatus.DONE and result.exit_code is order.target_exit_code "
+        "and result.target_exit_code is order.target_exit_code",
+        "result.kind is ResultKind.FINISHED and result.operation == order.action and order.action in SPECULATIVE",
         "a failure is gone on from as a success",
     ),
     Mutant(
@@ -2711,9 +2712,9 @@ AGENTS = (
         "no descriptor is left, and an agent of the daemon before counts as ended while it works",
     ),
     Mutant(
-        "OcfAgents._search",
-        "searches == 0 and is_certain",
-        "searches == 0",
+        "ocf:_found",
+        "return record",
+        "return None",
         "an agent that cannot be looked for counts as ended after a second, and another one runs beside it",
     ),
     Mutant(

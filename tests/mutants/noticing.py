@@ -61,6 +61,8 @@ _UNITS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
     ),
     (("adapters/*/*.py", "entry_points/*.py"), ("unit/adapters/*/test_*.py", "unit/entry_points/test_*.py")),
     (("commands/access/*.py",), ("unit/commands/access/test_*.py",)),
+    (("commands/*.py", "commands/*/*.py"), ("unit/commands/**/test_*.py",)),
+    (("agents/*.py", "agents/*/*.py"), ("agents/test_*.py",)),
     (("api/*.py",), ("unit/api/test_*.py",)),
     (("protocol/*.py",), ("unit/protocol/test_*.py", "unit/machines/test_*.py", "unit/adapters/pacer/test_*.py")),
     (
@@ -71,7 +73,7 @@ _UNITS: Sequence[tuple[Sequence[str], Sequence[str]]] = (
         ("*/*.py",),
         (
             "unit/machines/test_*.py",
-            "unit/cib/test_*.py",
+            "unit/cib/**/test_*.py",
             "unit/model/test_*.py",
             "unit/runtime/test_*.py",
             "property/test_*.py",

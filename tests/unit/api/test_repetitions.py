@@ -53,6 +53,18 @@ async def test_who_has_no_token_makes_no_answer_be_forgotten() -> None:
     assert bench.done == ["one more", "k0"], "there is room for so many, and the oldest goes"
 
 
+async def test_nor_while_requests_without_one_are_under_way() -> None:
+    bench = Bench()
+    await bench.ask("changed")
+    waiting = [asyncio.ensure_future(bench.wait(f"o{number}")) for number in range(KEYS_MAX - 1)]
+    await asyncio.sleep(0)
+    await bench.ask("another")
+    await bench.ask("changed")
+    assert bench.done == ["changed", "another"]
+    bench.gate.set()
+    await asyncio.gather(*waiting)
+
+
 async def test_an_answer_of_yesterday_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = Bench()
     monkeypatch.setattr(repetitions, "REPLIES_BYTES_MAX", 100)
@@ -95,7 +107,8 @@ async def test_what_who_asked_did_not_wait_for_is_carried_out_once() -> None:
     with pytest.raises(asyncio.CancelledError):
         await asking
     with pytest.raises(RefusedError) as refused:
-        await bench.keys.once(OWN, "k", b"request", slow)
+        async with asyncio.timeout(10):
+            await bench.keys.once(OWN, "k", b"request", slow)
     assert refused.value.status == 409
     bench.gate.set()
     async with asyncio.timeout(10):

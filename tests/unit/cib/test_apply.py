@@ -37,6 +37,7 @@ from tests.unit.situations import (
     lose,
     order,
     primitive,
+    probe,
     record,
     result,
     started,
@@ -427,6 +428,27 @@ def test_what_a_recurring_monitor_found_counts_as_active_after_a_restart_until_a
     log.must_refuse(issue(order("b", node=N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
 
 
+def test_what_only_a_probe_has_found_counts_as_active_however_often_others_could_not_look_since(log: Log) -> None:
+    log.must(issue(probe("found")))
+    log.must(record(result("found", "monitor", ExitCode.OK, target=ExitCode.NOT_RUNNING)))
+    for token in (2, 3):
+        again = life("n2", token=token)
+        log.must(commands.Join(N2, again))
+        log.must(issue(replace(probe(f"p{token}"), incarnation=again)))
+        answer = result(f"p{token}", "monitor", ExitCode.NOT_INSTALLED, target=ExitCode.NOT_RUNNING, call_id=token)
+        log.must(commands.RecordResults(N2, again, (answer,)))
+    log.must_refuse(issue(order("b", node=N3)), RefusalCode.POSSIBLY_ACTIVE_ON_OTHERS)
+
+
+def test_a_recurring_monitor_that_cannot_look_is_a_failure_and_no_missing_answer(log: Log) -> None:
+    """The program of what runs is gone: it is not watched any more, and has to be recovered."""
+    started(log)
+    log.must(issue(order("m", action=ActionName.MONITOR, interval_ms=10_000)))
+    log.must(record(result("m", "monitor", interval_ms=10_000, call_id=2)))
+    log.must(record(result(None, "monitor", ExitCode.NOT_INSTALLED, interval_ms=10_000, call_id=2)))
+    assert log.cib.status.nodes[N2].histories[DB].records["monitor_10000"].exit_code is ExitCode.NOT_INSTALLED
+
+
 def test_what_was_stopped_for_a_shutdown_is_kept_for_its_node_until_it_has_started_there(log: Log) -> None:
     started(log)
     ordered_at = WallTime(86_400_000)
@@ -436,6 +458,24 @@ def test_what_was_stopped_for_a_shutdown_is_kept_for_its_node_until_it_has_start
     log.must(issue(order("again")))
     log.must(record(result("again", call_id=3)))
     assert log.cib.status.nodes[N2].locks == {}
+
+
+def test_what_is_stopped_for_another_reason_is_kept_for_no_node(log: Log) -> None:
+    started(log)
+    log.must(issue(order("s", action=ActionName.STOP)))
+    log.must(record(result("s", "stop", call_id=2)))
+    assert log.cib.status.nodes[N2].locks == {}
+
+
+def test_a_restart_is_over_when_what_it_stops_has_stopped_everywhere(log: Log) -> None:
+    log.must(commands.ChangeConfiguration(log.cib.version.epoch, (commands.PutResource(primitive("db")),), "a", ""))
+    started(log)
+    log.must(commands.RestartResource(DB, 60_000, "root", "new certificate"))
+    log.must(issue(order("s", action=ActionName.STOP)))
+    assert set(log.cib.status.restarts) == {DB}
+    applied = log.must(record(result("s", "stop", call_id=2)))
+    assert log.cib.status.restarts == {}
+    assert ChangeKind.RESTART_ENDED in [change.kind for change in applied.changes]
 
 
 def test_a_node_leaves_only_when_nothing_may_be_active_there(log: Log) -> None:

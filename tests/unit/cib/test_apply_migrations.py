@@ -219,6 +219,21 @@ def test_a_probe_that_could_not_look_does_not_fall_back_on_one_from_before_the_a
     assert not refuses_start(log)
 
 
+def test_nor_where_failures_from_before_are_still_counted() -> None:
+    log = Cluster()
+    log.must(issue(order("failing", node=N3)))
+    log.must(record(result("failing", exit_code=ExitCode.ERROR), N3))
+    log.must(issue(order("stop", ActionName.STOP, node=N3)))
+    log.must(record(result("stop", "stop", call_id=2), N3))
+    started(log)
+    log.must(issue(send()))
+    probed(log, N3, ExitCode.NOT_RUNNING, "too early")
+    log.must(sent())
+    probed(log, N2, ExitCode.NOT_RUNNING, "source")
+    probed(log, N3, ExitCode.NOT_INSTALLED, "target")
+    assert refuses_start(log)
+
+
 def test_a_migrate_from_whose_end_nobody_knows_is_not_forgotten_by_a_probe_that_could_not_look(log: Log) -> None:
     log.must(issue(send()))
     log.must(sent())

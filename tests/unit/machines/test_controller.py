@@ -40,6 +40,7 @@ from tests.unit.situations import (
     primitive,
     record,
     result,
+    started,
 )
 
 
@@ -713,9 +714,12 @@ def test_expired_failures_are_forgotten_before_anything_is_planned_with_them() -
     assert commands_of(dc.step()) == [commands.CleanUp(DB, N2)]
 
 
-def test_a_plan_is_executed_although_it_wants_failures_forgotten_that_are_not_there() -> None:
+@pytest.mark.parametrize("is_started", [False, True])
+def test_a_plan_is_executed_although_it_wants_failures_forgotten_that_are_not_there(*, is_started: bool) -> None:
     """Their clean-up would change nothing, and nothing would lead to another plan."""
     dc = Dc()
+    if is_started:
+        started(dc.cluster)
     dc.plan = Plan(starting(N2).graph, {}, expired_failures=((N2, DB),))
     [ordered] = commands_of(dc.step())
     assert isinstance(ordered, commands.IssueOrders)

@@ -3,6 +3,7 @@
 import pytest
 
 from haclusterd.cib import commands
+from haclusterd.machines.effects import Condemn
 from haclusterd.machines.executing.executor import UNKILLABLE_MS, ExecutorMachine
 from haclusterd.model.agent_calls import AdoptedAction
 from haclusterd.model.configuration import AttributeSet, Clone, Group, Operation, Ordering, Primitive
@@ -13,6 +14,7 @@ from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
 from haclusterd.model.records import replace
 from haclusterd.model.rules import DateExpression, Rule
+from haclusterd.model.watchdog import Watchdog
 from tests.unit.machines.executing import GRACE_MS, Node, start
 from tests.unit.situations import (
     DB,
@@ -681,3 +683,49 @@ def test_each_life_answers_again_for_what_is_still_open() -> None:
     node.see()
     assert not cluster.status(N2).orders
     assert node.begun() == []
+
+
+# -- lost, with a watchdog --------------------------------------------------------------------------------------------
+
+
+def with_watchdog(node: Node, reaction: str) -> None:
+    """Give n2 a watchdog, and say what a node does that finds itself lost (`fence-reaction`)."""
+    node.cluster.must(commands.PublishWatchdog(N2, life(N2), Watchdog(10_000, "/dev/watchdog")))
+    wanted = AttributeSet("cib-bootstrap-options", (("fence-reaction", reaction),))
+    node.cluster.configure(commands.PutSets("properties", (wanted,)))
+    node.see()
+
+
+@pytest.mark.parametrize(("reaction", "is_reset"), [("stop", False), ("panic", True)])
+def test_a_node_that_finds_itself_lost_is_reset_by_its_watchdog_where_it_is_to_panic(
+    node: Node, reaction: str, *, is_reset: bool
+) -> None:
+    with_watchdog(node, reaction)
+    node.cluster.lose(N2)
+    assert node.executor.awaits_reset(node.cluster.cib) is is_reset, "though its executor has not seen it yet"
+    condemned = [each for each in node.see() if isinstance(each, Condemn)]
+    assert condemned == ([Condemn(is_condemned=True)] if is_reset else [])
+    assert node.executor.awaits_reset(node.cluster.cib) is is_reset
+
+
+@pytest.mark.parametrize("reaction", ["stop", "panic"])
+def test_a_daemon_that_begins_again_in_a_boot_whose_death_is_recorded_waits_for_the_reset_too(
+    node: Node, reaction: str
+) -> None:
+    with_watchdog(node, reaction)
+    node.cluster.lose(N2)
+    fenced(node)
+    again = ExecutorMachine(N2, life(N2, token=2), Instant(node.now), lease_grace_ms=GRACE_MS, actions_max=16)
+    again.cib_changed(node.cluster.cib, node.moment())
+    assert again.awaits_reset(node.cluster.cib) is (reaction == "panic")
+
+
+def test_what_ends_on_a_node_that_is_lost_and_runs_on_is_not_reported(node: Node) -> None:
+    policy = AttributeSet("cib-bootstrap-options", (("no-quorum-policy", "freeze"),))
+    node.cluster.configure(commands.PutSets("properties", (policy,)))
+    node.cluster.issue(order("a"))
+    node.see()
+    node.cluster.lose(N2)
+    node.see()
+    node.finish("a")
+    assert node.reported == []

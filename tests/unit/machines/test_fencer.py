@@ -153,8 +153,10 @@ def test_an_order_for_another_or_for_an_older_life_is_not_begun() -> None:
         assert fencer.cib_changed(executor.cluster.cib, moment(1000)) == []
 
 
-def test_without_a_lease_nobody_is_shot() -> None:
-    executor = Executor()
+@pytest.mark.parametrize("parameters", [{}, {"pcmk_delay_base": "5s"}])
+def test_without_a_lease_nobody_is_shot(parameters: dict[str, str]) -> None:
+    """It says so at once, so that another node is asked."""
+    executor = Executor(parameters)
     assert executor.ordered(has_lease=False) == [FenceOutcome.FAILED]
     assert executor.calls == []
 
@@ -289,6 +291,20 @@ def test_nor_when_they_are_configured_otherwise_before_the_order_is_seen() -> No
     executor.cluster.configure(commands.PutResource(replace(plain, meta=provides)))
     executor.cluster.must(commands.IssueFence(executor.order()))
     executor.cluster.configure(commands.PutResource(plain))
+    executor.take(executor.fencer.cib_changed(executor.cluster.cib, moment(executor.now)))
+    executor.ended(0)
+    executor.ended(0)
+    assert executor.ended(0) == [FenceOutcome.FENCED]
+    assert actions(executor) == ["off", "off", "on"]
+
+
+def test_nor_when_they_are_configured_so_only_after_the_order_was_given() -> None:
+    executor = Executor(others=("san2",))
+    executor.cluster.must(commands.IssueFence(executor.order()))
+    provides = (AttributeSet("provides", (("provides", "unfencing"),)),)
+    executor.cluster.configure(
+        commands.PutResource(replace(primitive("san2", "stonith:fence_test", None), meta=provides))
+    )
     executor.take(executor.fencer.cib_changed(executor.cluster.cib, moment(executor.now)))
     executor.ended(0)
     executor.ended(0)

@@ -10,6 +10,8 @@ from haclusterd.cib import commands
 from haclusterd.cib.commands import Join, Lost
 from haclusterd.machines.effects import Effect, Propose, TransferLeadership
 from haclusterd.machines.membership import MembershipMachine
+from haclusterd.model.configuration import AttributeSet
+from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.followers import Follower, Followers
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.instants import Instant
@@ -572,3 +574,19 @@ def test_a_daemon_that_joins_in_time_is_not_lost() -> None:
     assert dc.lost(heard(N2, incarnation=life(N2, token=2)), heard(N3)) == []
     dc.cluster.must(Join(N2, life(N2, token=2)))
     assert dc.lost(heard(N2, incarnation=life(N2, token=2)), heard(N3), at=NOW + BT) == []
+
+
+PENDING_MS = 30_000
+
+
+@pytest.mark.parametrize(("limit", "is_lost"), [("0", False), ("30s", True)])
+def test_a_node_that_is_back_has_node_pending_timeout_to_join(limit: str, *, is_lost: bool) -> None:
+    dc = Dc()
+    wanted = AttributeSet("cib-bootstrap-options", (("node-pending-timeout", limit),))
+    dc.cluster.configure(commands.PutSets("properties", (wanted,)))
+    dc.cluster.lose(N2)
+    dc.cluster.must(commands.Fenced(N2, life(N2), None, FenceOutcome.CONFIRMED, "by hand"))
+    booted = heard(N2, incarnation=life(N2, boot=2))
+    assert dc.lost(booted, heard(N3)) == []
+    assert dc.lost(booted, heard(N3), at=NOW + PENDING_MS - 1) == []
+    assert dc.lost(booted, heard(N3), at=NOW + PENDING_MS) == ([N2] if is_lost else [])

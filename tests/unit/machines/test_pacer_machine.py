@@ -366,6 +366,15 @@ def test_feed_only_with_lease_and_young_verdict_or_when_empty(
     assert [feed.until > end for feed in subject.feeds] == ([True] if may_feed else [])
 
 
+def test_a_feed_that_is_held_back_is_not_made_after_the_end_of_the_lease(subject: Subject) -> None:
+    subject.page = page(stamped_at=BEGIN + 200)
+    subject.run_until(BEGIN + 400)
+    subject.hear("n2", echo=BEGIN + 400)
+    subject.machine.watchdog_opened(Watchdog(8_000, "/dev/watchdog", "iTCO_wdt"), Instant(BEGIN + 400))
+    subject.tick()
+    assert [feed.until for feed in subject.feeds] == [subject.lease_until()]
+
+
 def test_a_new_voter_ends_no_lease_and_one_that_stays_mute_does_in_the_end() -> None:
     """Growing from one voter to two: n2 votes from the instant in which n1 follows, and has echoed nothing yet."""
     alone = Subject(settings(["n1"], ["n2"]))
@@ -376,6 +385,19 @@ def test_a_new_voter_ends_no_lease_and_one_that_stays_mute_does_in_the_end() -> 
     assert alone.lease_until() == given
     alone.run_until(BEGIN + 600)
     assert alone.lease_until() == given, "n1 alone adds nothing"
+
+
+def test_a_new_voter_that_echoes_late_takes_nothing_from_the_lease_that_was_given_without_it(subject: Subject) -> None:
+    """Of four voters three must echo: n3's last echo is older than the one that the lease of three rests on."""
+    subject.hear("n3", echo=BEGIN)
+    subject.run_until(BEGIN + 1000)
+    newest = subject.sent[-1].heartbeat.sent_at
+    subject.hear("n2", echo=newest)
+    given = subject.lease_until()
+    assert given == newest + T > BEGIN + T
+    subject.configure(settings(["n1", "n2", "n3", "n4"]))
+    subject.tick()
+    assert subject.lease_until() == given
 
 
 def test_a_lease_is_not_kept_longer_than_shorter_timers_allow() -> None:

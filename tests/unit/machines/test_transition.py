@@ -608,6 +608,17 @@ def test_a_start_whose_device_is_not_free_voids_only_what_is_bound_to_it() -> No
     assert resources_of(walk, walk.voided) == {CACHE}
 
 
+def test_a_start_without_devices_that_was_not_begun_voids_all() -> None:
+    """Its node has lost its lease, say: that may concern everything."""
+    cluster = Cluster()
+    cluster.configure(commands.PutResource(primitive(DB)), commands.PutResource(primitive(WEB)))
+    walk = Walk(act(1, ActionName.START, DB, N2), act(2, ActionName.START, WEB, N1), cluster=cluster)
+    walk.step()
+    walk.answer(kind=ResultKind.NOT_BEGUN)
+    assert walk.machine.state is not TransitionState.RUNNING
+    assert resources_of(walk, walk.voided) == {WEB}
+
+
 def test_devices_of_a_node_that_change_void_what_claims_any_there() -> None:
     walk = three_that_claim()
     walk.step(Change(ChangeKind.DEVICES_CHANGED, N1, None, "devices of n1: GPU-web is drain"))

@@ -48,6 +48,7 @@ IN_VAIN = (ExitCode.ARGUMENTS, ExitCode.NOT_INSTALLED, ExitCode.NOT_CONFIGURED)
         (running_before(record(2, "monitor", ERROR, interval_ms=10_000)), True),
         (running_before(record(2, "monitor", NOT_RUNNING, interval_ms=10_000)), False),
         (running_before(record(2, "monitor", ExitCode.ARGUMENTS, interval_ms=10_000)), True),
+        (running_before(record(2, "stop", OK), record(3, "monitor", ExitCode.ARGUMENTS, interval_ms=10_000)), True),
         (running_before(record(2, "promote", ERROR)), True),
         (running_before(record(2, "demote", ERROR)), True),
         (history(record(1, "monitor", OK)), True),

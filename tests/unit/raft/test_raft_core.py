@@ -14,11 +14,12 @@ from haclusterd.ports.store import (
     StoreRefusedError,
     VoterLinks,
 )
+from haclusterd.raft.frames import REGULAR, VOTERS
 from haclusterd.raft.identity import IDENTITY_NAME
 from haclusterd.raft.journal import JOURNAL_NAME
 from haclusterd.raft.snapshot import SNAPSHOT_NAME, Snapshot, encode_snapshot
-from tests.simulation.store_world import CLUSTER, ListMachine
-from tests.unit.raft.raft_bench import N1, N2, N3, N4, Bench
+from tests.simulation.store_world import CLUSTER, ListMachine, spell_voters
+from tests.unit.raft.raft_bench import N1, N2, N3, N4, N5, Bench
 
 
 def entry(text: str, index: int, term: int) -> tuple[bytes, int, int]:
@@ -226,6 +227,29 @@ def test_a_snapshot_that_the_machine_cannot_read_prevents_the_start() -> None:
     bench.disk.put(SNAPSHOT_NAME, encode_snapshot(Snapshot(9, Term(1), b"\xc1"), CLUSTER))
     with pytest.raises(StoreDamagedError, match="disk/snapshot"):
         bench.start()
+
+
+# Voters.
+
+
+def test_voters_change_when_an_entry_of_this_term_is_committed_and_the_change_before_is_applied() -> None:
+    """Otherwise two majorities with nobody in common could commit (Raft thesis §4.1, and its erratum)."""
+    bench = Bench()
+    bench.lead()
+    four = spell_voters(bench.core.voter_set.version + 1, (N1, N2, N3, N4))
+    assert bench.core.kind_of(four) == REGULAR, "nothing of this term is committed"
+    for peer in (N2, N3):
+        bench.hear_acknowledgement(peer, 3)
+    bench.let_disk_work()
+    assert bench.core.kind_of(four) == VOTERS
+    bench.machine.allows_changes = False
+    assert bench.core.kind_of(four) == REGULAR
+    bench.machine.allows_changes = True
+    assert bench.core.propose(four)
+    bench.core.tick()
+    assert bench.core.voter_set.voters == (N1, N2, N3, N4)
+    five = spell_voters(bench.core.voter_set.version + 1, (N1, N2, N3, N4, N5))
+    assert bench.core.kind_of(five) == REGULAR, "the change before is not applied"
 
 
 # Votes and terms.

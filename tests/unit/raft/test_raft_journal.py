@@ -17,7 +17,10 @@ from haclusterd.raft.journal import (
     NO_OPERATION,
     PAGE_BYTES,
     Journal,
+    JournalContent,
     create_journal,
+    decode_journal,
+    encode_journal,
     open_journal,
 )
 from tests.simulation.store_world import CLUSTER, PowerLossError, SimulatedDisk
@@ -221,6 +224,24 @@ def test_compaction_keeps_what_lies_behind_and_later_writes_append() -> None:
     expected = [(NO_OPERATION, 3, 1), (b"\0other", 4, 2), (b"\0last", 5, 2), (b"\0six", 6, 2), (b"\0seven", 7, 2)]
     assert reopen(disk, (3, 1))[:] == expected
     assert reopen(disk, (5, 2))[:] == expected
+
+
+def test_a_compaction_up_to_an_entry_that_has_gone_already_changes_nothing() -> None:
+    disk = SimulatedDisk()
+    filled(disk)
+    journal = reopen(disk)
+    journal.compact(3)
+    expected = journal[:]
+    journal.compact(2)
+    assert journal[:] == expected
+
+
+@pytest.mark.parametrize(("index", "term"), [(7, 2), (5, 2), (6, 1)])
+def test_a_log_with_a_gap_or_an_older_term_behind_a_newer_one_is_damaged(index: int, term: int) -> None:
+    entries = [(NO_OPERATION, 4, 1), (b"\0five", 5, 2), (b"\0next", index, term)]
+    image = encode_journal(b"names", JournalContent(entries))
+    with pytest.raises(StoreDamagedError, match=f"entry {index} of term {term} does not follow entry 5"):
+        decode_journal(image, b"names", "disk/journal")
 
 
 def test_nothing_counts_as_synced_before_the_write_is_done() -> None:

@@ -12,7 +12,7 @@ from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
 from haclusterd.model.orders import ResultKind
 from haclusterd.model.records import replace
-from haclusterd.scheduler.model.digests import restart_digest_of
+from haclusterd.scheduler.model.digests import digest_of, restart_digest_of
 from tests.scheduled_clusters import TERM, ScheduledCluster, configured
 
 N1, N2, N3 = (NodeName(name) for name in ("n1", "n2", "n3"))
@@ -95,6 +95,18 @@ def test_what_runs_under_a_name_that_is_configured_no_more_holds_back_the_start_
     assert (start.resource, [each.resource for each in stops]) == ("shop", [LEFT])
     assert start.inputs
     cluster.settle()
+
+
+@pytest.mark.parametrize("probes", ["true", "false"])
+def test_what_a_unique_instance_ran_with_is_not_recorded_of_what_starts_in_its_place(probes: str) -> None:
+    """Both are called `web:0`; without probes the old one's stop is the first of which the parameters are asked for."""
+    cluster = ScheduledCluster.of(["n1", "n2"])
+    text = f"property enable-startup-probes={probes}\n{DEVICE}primitive web ocf:haclusterd:dummy params note={{}}\n"
+    cluster.configure(configured(text.format("old") + "clone webs web meta globally-unique=true"))
+    cluster.settle()
+    cluster.configure(configured(text.format("new") + "clone webs web"))
+    begun = [each for each in cluster.plan().graph.actions.values() if each.is_named(ActionName.START) and each.agent]
+    assert {each.definition for each in begun} == {digest_of({"note": "new"})}
 
 
 @pytest.mark.parametrize("kind", [ResultKind.FINISHED, ResultKind.UNKNOWN])

@@ -280,6 +280,22 @@ def test_a_guess_of_what_may_not_be_read_is_not_confirmed(
     assert answer(right) == answer(wrong)
 
 
+def test_nor_is_a_guess_of_an_agent_beside_the_name_of_something_else_that_is_hidden() -> None:
+    """So that it is judged over the CIB in which hidden objects stand bare."""
+    made = cluster()
+    made.configure("primitive yonder ocf:haclusterd:dummy\nrole blinder deny ref:yonder")
+    made.configure("acl_target gina change-all blind blinder")
+    access = access_of(made.cib.in_force, Principal("gina", ()))
+    context = Context(made.cib, NOW, "gina@n1", live=made.live, past=made.past, access=access, is_forced=True)
+    text = f"location beside yonder 1: n2\nprimitive {HIDDEN} ocf:haclusterd:{{}}"
+    right, wrong = (
+        registry.run("configure.load", {"mode": "update", "text": text.format(guess)}, context)
+        for guess in ("dummy", "health")
+    )
+    assert {each.code for each in right.reports} == {Code.ACL_DENIED}, said(right)
+    assert said(right).replace("dummy", "?") == said(wrong).replace("health", "?")
+
+
 def test_what_may_be_read_is_loaded_again_and_nothing_is_to_do() -> None:
     web = "primitive web ocf:haclusterd:http-service params command=/bin/true op monitor interval=10s timeout=20s"
     outcome = ask("configure.load", {"mode": "update", "text": f"{web}\nrsc_defaults resource-stickiness=100"}, "carol")

@@ -3,7 +3,7 @@
 import pytest
 
 from haclusterd.cib import commands
-from haclusterd.model.configuration import AttributeSet, Clone, NodeEntry
+from haclusterd.model.configuration import AttributeSet, Clone, Group, NodeEntry
 from haclusterd.model.fencing import FenceOutcome
 from haclusterd.model.ids import ResourceId
 from haclusterd.model.instants import WallTime
@@ -33,14 +33,18 @@ def test_it_is_asked_before_anything_starts_there(is_asking: str) -> None:
     assert "monitor" in planned(cluster)
 
 
+@pytest.mark.parametrize("child", ["db", "group"])
 @pytest.mark.parametrize("last", [ActionName.START, ActionName.STOP])
-def test_what_is_in_doubt_of_a_clone_is_asked_for_where_nothing_is_asked_at_a_start(last: ActionName) -> None:
+def test_what_is_in_doubt_of_a_clone_is_asked_for_where_nothing_is_asked_at_a_start(
+    last: ActionName, child: str
+) -> None:
     """The doubt is noted of the instance that has the history, while no instance has a place there."""
     cluster = Cluster()
     cluster.configure(
         commands.PutResource(primitive("power", "stonith:fence_test")),
         commands.PutResource(primitive("db")),
-        commands.PutResource(Clone(ResourceId("dbs"), child=ResourceId("db"))),
+        *([commands.PutResource(Group(ResourceId("group"), (ResourceId("db"),)))] if child == "group" else []),
+        commands.PutResource(Clone(ResourceId("dbs"), child=ResourceId(child))),
         commands.PutNode(NodeEntry(N2, (AttributeSet("n2-attributes", (("standby", "true"),)),))),
         commands.PutSets("properties", (AttributeSet("options", (("enable-startup-probes", "false"),)),)),
     )

@@ -114,6 +114,15 @@ def test_another_agent_is_stopped_as_it_was_started() -> None:
     assert str(actions["start web on n2"].agent) == "ocf:haclusterd:dummy"
 
 
+def test_a_service_whose_name_a_fence_device_has_taken_is_stopped_as_it_was_started() -> None:
+    cluster = a_cluster()
+    cluster.settle()
+    cluster.configure(configured("primitive power stonith:fence_local\nprimitive web stonith:fence_local\n"))
+    actions = planned(cluster)
+    assert str(actions["stop web on n2"].agent) == "ocf:haclusterd:http-service"
+    assert str(actions["start web on n2"].agent) == "stonith:fence_local"
+
+
 def test_a_fence_action_names_the_life_that_must_end() -> None:
     cluster = a_cluster()
     cluster.settle()

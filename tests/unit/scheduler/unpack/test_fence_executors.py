@@ -5,7 +5,8 @@ import pytest
 from haclusterd.model.cluster import Cib, Member, NodeState, NodeStatus, Status
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.records import replace
-from haclusterd.scheduler.unpack.fence_executors import executors_of
+from haclusterd.model.watchdog import WATCHDOG
+from haclusterd.scheduler.unpack.fence_executors import able_to_use, executors_of
 from tests.scheduled_clusters import configured
 
 NODES = tuple(NodeName(name) for name in ("n1", "n2", "n3"))
@@ -18,10 +19,14 @@ primitive web ocf:haclusterd:dummy
 """
 
 
-def users(text: str) -> list[str]:
+def of(text: str) -> Cib:
     status = {name: NodeStatus(name, NodeState.ONLINE) for name in NODES}
     cib = Cib(members={name: Member(name, ()) for name in NODES}, configuration=configured(BASE + text))
-    return [str(each) for each in executors_of(replace(cib, status=Status(nodes=status)), ResourceId("power"), NODES)]
+    return replace(cib, status=Status(nodes=status))
+
+
+def users(text: str) -> list[str]:
+    return [str(each) for each in executors_of(of(text), ResourceId("power"), NODES)]
 
 
 @pytest.mark.parametrize(
@@ -54,3 +59,9 @@ def users(text: str) -> list[str]:
 )
 def test_locations_keep_a_device_from_nodes(text: str, expected: str) -> None:
     assert users(text) == expected.split()
+
+
+def test_every_other_node_may_believe_in_a_watchdog_whatever_constraints_say() -> None:
+    cib = of("property symmetric-cluster=false")
+    assert able_to_use(cib, NODES[0], (WATCHDOG,)) == list(NODES[1:])
+    assert able_to_use(cib, NODES[0], (ResourceId("power"),)) == []

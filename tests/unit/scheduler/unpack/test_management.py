@@ -13,7 +13,7 @@ from haclusterd.model.instants import Instant, WallTime
 from haclusterd.model.records import replace
 from haclusterd.model.rules import DateExpression, ResourceExpression, Rule
 from haclusterd.scheduler.unpack.management import is_fencing_pointless, unmanaged
-from tests.unit.situations import DB, DUMMY, N1, N2, TERM, WEB, Cluster, primitive
+from tests.unit.situations import DB, DUMMY, N1, N2, TERM, WEB, Cluster, life, primitive, started
 
 NOW = WallTime(1_800_000_000_000)
 ALL = frozenset({DB, WEB})
@@ -118,6 +118,18 @@ def test_instances_and_parts_of_bundles_are_known_by_what_they_were_made_for() -
 def test_fencing_gains_something_while_anything_is_managed(edits: Sequence[commands.Edit], is_pointless: bool) -> None:
     made = cluster(*edits)
     made.lose(N2)
+    assert is_fencing_pointless(made.cib, made.status(N2), NOW) is is_pointless
+
+
+@pytest.mark.parametrize(("is_managed", "is_pointless"), [("false", True), ("true", False)])
+def test_a_node_that_left_is_fenced_when_what_it_left_running_is_managed_again(
+    is_managed: str, *, is_pointless: bool
+) -> None:
+    made = cluster(configured("db", is_managed="false"))
+    started(made)
+    made.must(commands.Leaving(N2, life(N2), (DB,)))
+    assert made.status(N2).has_detached
+    made.configure(configured("db", is_managed=is_managed))
     assert is_fencing_pointless(made.cib, made.status(N2), NOW) is is_pointless
 
 
