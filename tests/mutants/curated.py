@@ -2673,7 +2673,6 @@ AGENTS = (
         "_signal_to(pid, stat.start_time, signal.SIGSTOP)",
         "True",
         "a descendant forks between the look at its children and its kill, and what it forked starts the service",
-        survives="the window is microseconds wide",
     ),
     Mutant(
         "_reserve",

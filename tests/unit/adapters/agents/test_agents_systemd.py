@@ -529,8 +529,10 @@ async def test_a_start_does_not_overtake_a_stop_that_took_too_long(bench: Bench,
     unit.may_stop.clear()
     assert (await bench.run("stop", timeout_ms=300)).status is ExecutionStatus.TIMEOUT
     assert (await bench.run("monitor", timeout_ms=200)).status is ExecutionStatus.TIMEOUT
+    late = await bench.run("start", timeout_ms=300)
+    assert late.exit_reason.startswith("start did not complete within 300ms: web.service is deactivating")
     started = bench.begin(bench.call("start"))
-    await until(lambda: bench.manager.calls.count("LoadUnit web.service") > 1)
+    await until(lambda: bench.manager.calls.count("LoadUnit web.service") > 2)
     assert "StartUnit web.service" not in bench.manager.calls
     unit.may_stop.set()
     assert (await started).exit_code == 0

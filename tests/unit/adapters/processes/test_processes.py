@@ -161,6 +161,18 @@ async def test_what_began_a_session_of_its_own_starts_nothing_after_the_kill(
     await nothing_starts(tmp_path, waiting, until)
 
 
+async def test_what_goes_on_forking_while_it_is_killed_leaves_nothing(starter: Starter, mark: str, until) -> None:
+    def left() -> int:
+        return sum(read_marks(pid).get("TEST_MARK") == mark for pid in list_pids())
+
+    forks = "i=0; while [ $i -lt 400 ]; do sleep 5019 & i=$((i+1)); done; wait"
+    running, ended = starter.begin("/bin/sh", "-c", f"setsid -w sh -c '{forks}'; true")
+    await until(lambda: running.is_executing and left() > 50)
+    starter.processes.kill(running)
+    assert (await ended).ending is Ending.KILLED
+    await until(lambda: not left())
+
+
 async def test_nor_when_no_descriptor_is_left_to_find_it_by(starter: Starter, tmp_path: Path, until) -> None:
     text, who_waits = session_below(tmp_path)
     running, ended = starter.begin("/bin/sh", "-c", text, ends_whole=True)
@@ -288,12 +300,13 @@ async def test_what_a_start_had_begun_ends_with_it_if_others_kill_it(starter: St
 
 
 @needs_namespaces
+@pytest.mark.parametrize("helper", ["", "setsid -w"], ids=["in its group", "in a session of its own"])
 @pytest.mark.parametrize("ends_whole", [True, False])
 async def test_a_killed_program_whose_helper_outlives_the_kill_is_still_alive(
-    starter: Starter, held_back: HeldBack, until, *, ends_whole: bool
+    starter: Starter, held_back: HeldBack, until, *, ends_whole: bool, helper: str
 ) -> None:
     gone = asyncio.Event()
-    text = "unshare --pid --fork sleep 5014; true"
+    text = f"{helper} unshare --pid --fork sleep 5014; true"
     running, ended = starter.begin("/bin/sh", "-c", text, gone=gone.set, ends_whole=ends_whole)
     await until(lambda: running.is_executing and first_below(running.pid))
     first = first_below(running.pid)
@@ -644,6 +657,26 @@ async def test_a_stuck_exec_ends_at_its_timeout(
     await asyncio.wait_for(gone.wait(), 10)
     assert running.pid is not None
     assert read_stat(running.pid) is None
+    release()
+
+
+async def test_a_stuck_exec_that_is_killed_before_its_process_is_known_ends_all_the_same(
+    starter: Starter, script: Callable[..., Path], hold_exec, until
+) -> None:
+    stuck = script("stuck", "#!/bin/sh\nexit 3\n")
+    release = hold_exec(stuck)
+    asked, gone = threading.Event(), asyncio.Event()
+
+    def is_permitted() -> bool:
+        asked.set()
+        return True
+
+    running, ended = starter.begin(stuck, is_permitted=is_permitted, gone=gone.set)
+    await until(asked.is_set)
+    starter.processes.kill(running)
+    assert (await ended).ending is Ending.KILLED
+    await asyncio.wait_for(gone.wait(), 10)
+    assert running.pid is None or read_stat(running.pid) is None
     release()
 
 

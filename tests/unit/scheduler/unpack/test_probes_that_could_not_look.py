@@ -1,4 +1,4 @@
-"""A probe that could not look says nothing: what ran, or may have arrived, is stopped before it starts elsewhere."""
+"""A probe that could not look says nothing: what ran, or may have arrived, is stopped before it starts again."""
 
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExitCode
