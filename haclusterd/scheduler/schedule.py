@@ -52,6 +52,7 @@ from haclusterd.scheduler.scores.location_constraints import unpack_locations
 from haclusterd.scheduler.scores.own_scores import apply_own_scores
 from haclusterd.scheduler.unpack.configuration_changes import find_configuration_changes, find_late_changes
 from haclusterd.scheduler.unpack.failures import Failures, forget_removed
+from haclusterd.scheduler.unpack.foreign_digests import with_foreign_digests
 from haclusterd.scheduler.unpack.names_in_use import restart_instead_of_reloading
 from haclusterd.scheduler.unpack.nodes import unpack_nodes
 from haclusterd.scheduler.unpack.resources import unpack_resources
@@ -152,6 +153,21 @@ def find_rows(cib: Cib, now: WallTime, options: ScheduleOptions, cache: PlanCach
     inventory = unpack_resources(cib, unpack_nodes(cib, settings), settings)
     unpack_history(cib, inventory, Failures(settings, Digests(settings)), settings)
     return found_rows(inventory)
+
+
+def with_pacemakers_digests(cib: Cib, hidden: Cib, now: WallTime, options: ScheduleOptions) -> Cib:
+    """Return the CIB with digests in its histories that Pacemaker expects beside `hidden`, where secrets are hidden."""
+    inventory, digests = _found(cib, now, options)
+    is_same = hidden.configuration == cib.configuration
+    others = (inventory, digests) if is_same else _found(hidden, now, options)
+    return with_foreign_digests(cib, inventory, digests, *others)
+
+
+def _found(cib: Cib, now: WallTime, options: ScheduleOptions) -> tuple[Inventory, Digests]:
+    settings = unpack_settings(cib.configuration, now, options)
+    inventory, digests = unpack_resources(cib, unpack_nodes(cib, settings), settings), Digests(settings)
+    unpack_history(cib, inventory, Failures(settings, digests), settings)
+    return inventory, digests
 
 
 def find_constraints(cib: Cib, now: WallTime, options: ScheduleOptions) -> tuple[Inventory, list[Preference]]:

@@ -12,7 +12,8 @@ from haclusterd.commands.outcome import Condition
 from haclusterd.commands.planning.recorded_transition import recorded
 from haclusterd.formats.cib_xml.document import CibReading
 from haclusterd.model import durations
-from haclusterd.model.cluster import Cib
+from haclusterd.model.cluster import Cib, Status
+from haclusterd.model.configuration import Configuration
 from haclusterd.model.dated_blocks import dated_blocks, with_judged
 from haclusterd.model.graph import ActionKind, GraphAction, Plan
 from haclusterd.model.ids import NodeName
@@ -47,20 +48,41 @@ def plan(
 
     Rules on dates are judged as a DC would at that time; those of a CIB of Pacemaker are all the scheduler's.
     """
-    from haclusterd.scheduler.model.judging import judge
     from haclusterd.scheduler.schedule import schedule
 
     try:
-        blocks = {} if options.is_pacemaker_compatible else dated_blocks(cib.configuration)
-        if blocks:
-            cib = replace(cib, configuration=with_judged(cib.configuration, judge(blocks, now).in_force))
-        if cib.secrets.values:
-            cib = replace(cib, configuration=with_revisions(cib.configuration, cib.secrets))
+        cib = _as_planned(cib, now, options)
         if cib.status.restarts:
             cib = replace(cib, configuration=with_stopped(cib.configuration, cib.status.restarts))
         return schedule(cib, now, options=replace(options, is_explaining=is_explaining), cache=cache)
     except Exception as bug:  # noqa: BLE001 - a question about a bad configuration must not end the daemon
         return report(Code.SCHEDULER_FAILED, problem=f"{type(bug).__name__}: {bug}")
+
+
+def _as_planned(cib: Cib, now: WallTime, options: ScheduleOptions) -> Cib:
+    """Return the CIB as it is planned: rules on dates are judged, secrets have their revisions."""
+    from haclusterd.scheduler.model.judging import judge
+
+    blocks = {} if options.is_pacemaker_compatible else dated_blocks(cib.configuration)
+    if blocks:
+        cib = replace(cib, configuration=with_judged(cib.configuration, judge(blocks, now).in_force))
+    if cib.secrets.values:
+        cib = replace(cib, configuration=with_revisions(cib.configuration, cib.secrets))
+    return cib
+
+
+def status_for_pacemakers_tools(cib: Cib, shown: Configuration, now: WallTime) -> Status:
+    """Return the status with the digests that Pacemaker's tools expect beside a configuration whose secrets are hidden.
+
+    Where the scheduler fails, the status is as it is: then those tools plan restarts.
+    """
+    from haclusterd.scheduler.schedule import with_pacemakers_digests
+
+    try:
+        planned, hidden = (_as_planned(each, now, DEFAULT_OPTIONS) for each in (cib, replace(cib, configuration=shown)))
+        return with_pacemakers_digests(planned, hidden, now, DEFAULT_OPTIONS).status
+    except Exception:  # noqa: BLE001 - a question about a bad configuration must not end the daemon
+        return cib.status
 
 
 def rows_afterwards(

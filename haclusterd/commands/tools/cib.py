@@ -15,6 +15,7 @@ from haclusterd.commands.configure import configure
 from haclusterd.commands.configure.view import masked
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.planning.planning import status_for_pacemakers_tools
 from haclusterd.commands.resource import resource
 from haclusterd.commands.tools.call import (
     NO_SUCH_OBJECT,
@@ -31,7 +32,7 @@ from haclusterd.commands.tools.documents import parsed, path_of, select, written
 from haclusterd.commands.tools.monitor_text import cluster_lines, instances_in
 from haclusterd.commands.tools.monitor_xml import sections_as_xml
 from haclusterd.commands.tools.result import OUTPUT, document, wants_xml
-from haclusterd.formats.cib_xml.status_writer import FEATURE_SET
+from haclusterd.formats.cib_xml.status_writer import FEATURE_SET, with_probes
 from haclusterd.formats.cib_xml.writer import WRITTEN, write_cib, write_configuration
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.json_value import Json
@@ -94,8 +95,9 @@ def administer(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOu
 
 
 def _queried(context: Context, given: Given) -> Outcome[ToolOutput]:
-    text = seen(context)
     wanted = given.text("section")
+    is_for_planning = context.seen_xml is None and wanted in ("", "all", "status")
+    text = whole(context, has_digests=True) if is_for_planning else seen(context)
     if wanted in ("", "all") and "xpath" not in given and "shallow" not in given:
         return printed(text)
     root = parsed(text)
@@ -118,9 +120,12 @@ def seen(context: Context) -> str:
     return whole(context) if context.seen_xml is None else context.seen_xml()
 
 
-def whole(context: Context) -> str:
-    """Return the whole CIB as XML, with secrets hidden."""
-    cib = replace(context.cib, configuration=masked(context.cib.configuration, context.agents))
+def whole(context: Context, *, has_digests: bool = False) -> str:
+    """Return the whole CIB as XML, with secrets hidden; what is to be planned from has Pacemaker's digests."""
+    shown = masked(context.cib.configuration, context.agents)
+    probed = with_probes(context.cib)
+    status = status_for_pacemakers_tools(probed, shown, context.now) if has_digests else probed.status
+    cib = replace(context.cib, configuration=shown, status=status)
     controller = cib.status.controller
     acting = None if controller is None else controller.node
     if acting is not None and acting in cib.status.nodes and cib.status.nodes[acting].state is not NodeState.ONLINE:

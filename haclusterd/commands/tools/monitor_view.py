@@ -11,7 +11,7 @@ from haclusterd.commands.planning.planning import standing
 from haclusterd.commands.status.resource_state import base_of
 from haclusterd.commands.tools.call import Given
 from haclusterd.commands.tools.rows import CloneRow, GroupRow, NodeRow, PrimitiveRow, Row, Rows, primitives_in
-from haclusterd.formats.cib_xml.status_writer import recorded, records_of
+from haclusterd.formats.cib_xml.status_writer import recorded, records_of, with_probes
 from haclusterd.model import scores
 from haclusterd.model.cluster import NodeStatus
 from haclusterd.model.configuration import Configuration, Location, Primitive, effective
@@ -179,8 +179,9 @@ class View:
         self, node: str, resource: str
     ) -> Iterator[tuple[NodeStatus, ResourceHistory, OperationRecord]]:
         """Yield what is recorded, of nodes that are online; of one node or resource, or of all."""
+        nodes = with_probes(self.context.cib).status.nodes
         for _, status in self.online():
-            for history in recorded(status):
+            for history in recorded(nodes[status.name]):
                 is_wanted = resource in ("", history.resource, base_of(history.resource))
                 if is_wanted and node in ("", status.name):
                     yield from ((status, history, record) for record in records_of(history))

@@ -13,10 +13,12 @@ from collections.abc import Iterator, Mapping
 from haclusterd.formats.cib_xml.elements import element
 from haclusterd.model import scores
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus, TicketState
-from haclusterd.model.history import OperationRecord, ResourceHistory, ordered_records
-from haclusterd.model.ids import NodeName
+from haclusterd.model.configuration import Primitive
+from haclusterd.model.history import OperationRecord, ResourceHistory, operation_key, ordered_records
+from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.records import replace
+from haclusterd.model.templates import expanded
 
 FEATURE_SET = "3.16.1"
 """The feature set of the Pacemaker whose tools read this."""
@@ -126,6 +128,28 @@ def recorded(status: NodeStatus) -> tuple[ResourceHistory, ...]:
         records = {**known.records, f"pending {order.key}": record}
         histories[order.resource] = replace(known, records=records)
     return tuple(histories.values())
+
+
+def with_probes(cib: Cib) -> Cib:
+    """Return the CIB with a record of each probe that found nothing: of those only is noted that they were made.
+
+    Pacemaker keeps them as records, and its tools plan probes where there are none.
+    """
+    known = cib.configuration.resources
+    nodes = dict(cib.status.nodes)
+    for name, status in nodes.items():
+        found = {}
+        for identifier in sorted(status.probed - status.unverified - status.histories.keys()):
+            resource = known.get(identifier) or known.get(ResourceId(identifier.partition(":")[0]))
+            if isinstance(resource, Primitive):
+                record = OperationRecord(
+                    ActionName.MONITOR, 0, 1, ExitCode.NOT_RUNNING, ExecutionStatus.DONE, ExitCode.NOT_RUNNING,
+                    status.since, status.since,
+                )  # fmt: skip
+                agent = expanded(resource, cib.configuration).agent
+                found[identifier] = ResourceHistory(identifier, agent, {operation_key(ActionName.MONITOR, 0): record})
+        nodes[name] = replace(status, histories={**status.histories, **found})
+    return replace(cib, status=replace(cib.status, nodes=nodes))
 
 
 def records_of(history: ResourceHistory) -> list[OperationRecord]:

@@ -19,6 +19,7 @@ from haclusterd.model.ids import AgentReference, FenceKey, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExitCode
 from haclusterd.model.records import replace
+from haclusterd.scheduler.model.digests import digest_of, pacemaker_digest, restart_digest_of
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost, Permission
 from tests.administered_clusters import (
@@ -751,6 +752,86 @@ def test_members_and_devices_as_xml(line: str, inside: str) -> None:
 def test_pacemakers_tools_may_change_what_is_queried() -> None:
     """They discard each change of a CIB whose feature set is above that of Pacemaker 2.1.5, which is 3.16.1."""
     assert 'crm_feature_set="3.16.1"' in run(formed(), "cibadmin -Q")[1]
+
+
+def ran_with(cluster: Cluster, resource: str, node: str, parameters: dict[str, str], reloadable: str = "") -> None:
+    """Let the start of a resource be recorded with the digests of these parameters, as a node does it."""
+    status, name = cluster.node(node), ResourceId(resource)
+    history = status.histories[name]
+    fixed = tuple(sorted(each for each in parameters if each != reloadable))
+    made = {
+        key: replace(
+            record, digest=digest_of(parameters),
+            restart_digest=restart_digest_of(parameters, fixed) if reloadable else "",
+            restart_parameters=fixed if reloadable else None,
+        )
+        for key, record in history.records.items() if not record.interval_ms
+    }  # fmt: skip
+    history = replace(history, records={**history.records, **made})
+    cluster.put(replace(status, histories={**status.histories, name: history}))
+
+
+def written_digests(cluster: Cluster, resource: str) -> dict[str, str | None]:
+    root = ET.fromstring(run(cluster, "cibadmin -Q")[1])
+    start = next(each for each in root.iter("lrm_rsc_op") if each.get("operation_key") == f"{resource}_start_0")
+    return {name: start.get(name) for name in ("op-digest", "op-restart-digest")}
+
+
+def test_what_has_not_changed_has_pacemakers_digest() -> None:
+    """Its crm_simulate takes any other for a changed definition, and plans restarts; so `crm_resource --digests` says.
+
+    The digests are those of no parameters, and of `command=/bin/true`.
+    """
+    cluster = running()
+    ran_with(cluster, "db", "n2", {})
+    ran_with(cluster, "web", "n1", {"command": "/bin/true"})
+    assert written_digests(cluster, "db")["op-digest"] == "f2317cad3d54cec5d7d7aa7d0bf35cf8"
+    assert written_digests(cluster, "web")["op-digest"] == "027a58b008b13bd90024c4a04f7bb1aa"
+    assert written_digests(cluster, "address")["op-digest"] == "f2317cad3d54cec5d7d7aa7d0bf35cf8"
+
+
+def test_what_has_changed_keeps_a_digest_that_leads_to_its_restart() -> None:
+    cluster = running()
+    ran_with(cluster, "web", "n1", {"command": "/bin/false"})
+    assert written_digests(cluster, "web")["op-digest"] == digest_of({"command": "/bin/false"})
+
+
+def test_what_is_to_be_reloaded_has_pacemakers_digest_of_what_cannot_be() -> None:
+    cluster = formed()
+    cluster.configure("primitive db ocf:haclusterd:dummy params state=/x fake=new")
+    cluster.run("db", "n2")
+    was = {"state": "/x", "fake": "old"}
+    ran_with(cluster, "db", "n2", was, reloadable="fake")
+    assert written_digests(cluster, "db") == {
+        "op-digest": digest_of(was), "op-restart-digest": pacemaker_digest({"state": "/x"})
+    }  # fmt: skip
+
+
+def test_digests_are_of_what_is_shown_in_the_place_of_secrets() -> None:
+    cluster = formed()
+    cluster.configure("primitive db ocf:haclusterd:dummy params passwd=hidden")
+    cluster.run("db", "n2")
+    ran_with(cluster, "db", "n2", {"passwd": "hidden"})
+    shown = ET.fromstring(run(cluster, "cibadmin -Q")[1]).find(".//nvpair[@name='passwd']")
+    assert shown is not None
+    value = shown.get("value", "")
+    assert "hidden" not in value
+    assert written_digests(cluster, "db")["op-digest"] == pacemaker_digest({"passwd": value})
+
+
+def test_a_probe_that_found_nothing_is_a_record() -> None:
+    """Without one Pacemaker's crm_simulate plans the probe."""
+    cluster = running()
+    status = cluster.node("n3")
+    cluster.put(replace(status, probed=frozenset({ResourceId("db")})))
+    root = ET.fromstring(run(cluster, "cibadmin -Q")[1])
+    found = root.find("status/node_state[@uname='n3']//lrm_rsc_op[@operation_key='db_monitor_0']")
+    assert found is not None
+    assert (found.get("rc-code"), found.get("op-status"), found.get("transition-key", "").split(":")[2]) == (
+        "7", "0", "7"
+    )  # fmt: skip
+    assert "db_monitor_0 (node=n3, call=1, rc=7" in run(cluster, "crm_resource -o -N n3")[1]
+    assert "db" not in run(cluster, "crm_mon -1o --include=none,operations --node=n3")[1]
 
 
 def test_force_is_obeyed_where_a_change_takes_something_away() -> None:

@@ -57,6 +57,20 @@ def test_pacemakers_digest_escapes_what_xml_does() -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "digest"),
+    [
+        ("it's", "4e9bbf1c872f78a4ddd6a0f9c00a7766"), ('"<a> & b"', "73aaac4870af1d48d228dc87cfcb7e52"),
+        ("a\tb", "fda5bac64f68fe6f6a83c9311a81bc80"), ("a\nb", "bbd7d5386a91f8561ed7deb1ed1b519f"),
+        ("a\rb", "bae95f1a653367ea75dd4f2e89bdf8d9"), ("\x7f", "892856ada849dc745e178bfb5f090a1d"),
+        ("\u00e9", "201929066700e22ae78b366e40320f30"), ("\u65e5\u672c", "11500f504948ae147fd65d1d1d6d2d5e"),
+    ],
+)  # fmt: skip
+def test_pacemakers_digest_of_characters_that_it_writes_otherwise(value: str, digest: str) -> None:
+    """As `crm_resource --digests` of Pacemaker 2.1.5 prints it."""
+    assert pacemaker_digest({"fake": value}) == digest
+
+
+@pytest.mark.parametrize(
     ("written", "expected"),
     [
         (record(""), Verdict.UNCHANGED),
