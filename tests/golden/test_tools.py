@@ -141,6 +141,18 @@ crm_mon -1 --output-as=xml --exclude=times,options
 crm_mon -1 --output-as=xml --include=none,failcounts
 crm_mon -1 --output-as=xml --include=none,bans:ban-w
 crm_mon -1 --output-as=xml --include=none,summary
+crm_resource -O
+crm_resource -o -r web
+crm_resource -M -r db -N n2
+crm_resource -M -r gc
+crm_resource -D -r off
+crm_resource -D -r off -t group
+crm_resource --bogus
+crm_resource -r
+crmadmin -N
+crmadmin -N -B
+crmadmin -N --output-as=xml
+crmadmin --nodes=guest
 crm_resource -W -r gc
 crm_resource -W -r ec
 crm_resource -W -r pg:0

@@ -447,11 +447,11 @@ def instances_in(context: Context) -> tuple[int, int, int]:
 def operation_lines(context: Context, node: str, resource: str) -> list[str]:
     """Return recorded operations as `crm_resource --list-operations` prints them, of one node or resource or all."""
     view = TextView(context, frozenset(), Given((("inactive", ""),)))
-    known = {(row.id, each): row for row in view.primitives for each in row.nodes}
+    known = {row.id: row for row in reversed(view.primitives)}
     lines = []
     for status, history, record in view.recorded_operations(node, resource):
         base = base_of(history.resource)
-        row = known.get((base, status.name), PrimitiveRow(base, str(history.agent)))
+        row = known.get(base, PrimitiveRow(base, str(history.agent)))
         key = f"{history.resource}_{record.operation}_{record.interval_ms}"
         lines.append(
             f"{view.words(row, where=False)}: {key} (node={status.name}, call={record.call_id}, "

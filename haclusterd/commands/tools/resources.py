@@ -6,8 +6,10 @@ the verbs of `crm resource`, and is judged as they are.
 
 from collections.abc import Iterable, Iterator
 
+from haclusterd.commands.configure import configure
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.context import Context
+from haclusterd.commands.names import node_names
 from haclusterd.commands.names import whole as outermost
 from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.planning.planning import settled
@@ -17,6 +19,7 @@ from haclusterd.commands.status.resource_state import base_of
 from haclusterd.commands.tools import installed_agents
 from haclusterd.commands.tools.attributes import is_unknown_node, node_of
 from haclusterd.commands.tools.call import (
+    NO_SUCH_OBJECT,
     USAGE,
     Given,
     Tool,
@@ -30,6 +33,7 @@ from haclusterd.commands.tools.call import (
     printed,
 )
 from haclusterd.commands.tools.monitor_text import one_resource, operation_lines, resource_lines
+from haclusterd.commands.tools.monitor_view import stamp
 from haclusterd.commands.tools.monitor_xml import operation_xml, resource_xml, sections_as_xml
 from haclusterd.commands.tools.resource_constraints import Neighbourhood
 from haclusterd.commands.tools.resource_reasons import Reasons, named_instances
@@ -38,8 +42,10 @@ from haclusterd.commands.tools.result import OUTPUT, as_xml, document, listed, w
 from haclusterd.commands.tools.rows import CloneRow, GroupRow, PrimitiveRow, Row, Rows, primitives_in
 from haclusterd.formats.cib_xml.elements import BlockWriter, element
 from haclusterd.formats.cib_xml.resource_writer import ResourceWriter
+from haclusterd.model import durations
 from haclusterd.model.configuration import Bundle, Clone, Primitive, effective
 from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
 from haclusterd.model.templates import expanded
@@ -47,24 +53,23 @@ from haclusterd.scheduler.model import lifetimes
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost
 
-_VERBS = {each.name: each for each in (*resource.VERBS, *resource_settings.VERBS)}
+_VERBS = {each.name: each for each in (*resource.VERBS, *resource_settings.VERBS, *configure.VERBS)}
 _SECTIONS = {"meta": "meta", "params": "parameters", "utilization": "utilization"}
 _BLOCKS = {"meta": "meta_attributes", "params": "instance_attributes", "utilization": "utilization"}
-_CHANGES = frozenset({"put", "take", "ban", "clear", "move", "cleanup", "refresh", "restart"})
+_CHANGES = frozenset({"put", "take", "ban", "clear", "move", "cleanup", "refresh", "restart", "delete"})
 _ACTIONS = ("list", "list_raw", "locate", "query", "raw", "get", "operations", "why", "constraints", "stack", "cts",
             *sorted(_CHANGES))  # fmt: skip
 _OTHER_COMMANDS = {
     "fail": "a failure is not made up here; crm resource restart, or crm node fence",
-    "delete": "crm configure delete",
     "validate": "crm ra validate",
     "digests": "the hashes that a start was recorded with are op-digest in cibadmin --query; crm simulate shows "
     "whether parameters have changed since",
 }  # fmt: skip
 
+EXISTS = 108
 _SETTLE_MS = 3_600_000
 """How long `--wait` and `--restart` wait without `--timeout`: an hour, as Pacemaker's `--wait`."""
 _NOT_DONE = {
-    "element": "crm configure edit changes what is no attribute",
     "recursive": "set it for each resource by its name",
     "operation": "a clean-up is of all operations of a resource: leave out -n",
     "interval": "a clean-up is of all operations of a resource: leave out -I",
@@ -285,7 +290,8 @@ def _put(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> O
         if "force" in given:
             raise ToolUsageError(f"--force: leave it out, for {parent.id}; for {name} alone: crm configure edit {name}")
         did, asked = "update" if is_put else "delete", given.text("resource")
-        said = f"Performing {did} of '{parameter}' on '{parent.id}', the parent of '{asked}'\n"
+        if name != parent.id:
+            said = f"Performing {did} of '{parameter}' on '{parent.id}', the parent of '{asked}'\n"
         name = parent.id
     owner = configuration.resources[name]
     blocks = getattr(owner, _SECTIONS[section], ())
@@ -311,29 +317,78 @@ def _moved(context: Context, call: ToolCall, given: Given, action: str, name: Re
     arguments: dict[str, Json] = {**({"resource": name} if name else {}), **({"node": node} if node else {})}
     if action in ("cleanup", "refresh"):
         arguments["reprobe"] = action == "refresh"
-        text = f"Cleaned up {name or 'all resources'} on {node or 'all nodes'}\n"
+        primitives = dict.fromkeys(row.id for row in _parts(Rows(context), name)) if name else ()
+        nodes = (node,) if node else node_names(context.cib)
+        text = "".join(f"Cleaned up {each} on {where}\n" for each in primitives for where in nodes)
+        text = text or f"Cleaned up {name or 'all resources'} on {node or 'all nodes'}\n"
         return carry_out(context, _VERBS["resource.cleanup"], arguments, text)
+    if action == "delete":
+        return _deleted(context, given, name)
     if action == "restart":
         outcome = carry_out(context, _VERBS["resource.restart"], {"resource": name})
         return awaited(outcome, limit_of(given, _SETTLE_MS))
     if action == "clear":
         if "expired" in given:
             return _without_ended(context, name, NodeName(node))
-        return carry_out(context, _VERBS["resource.clear"], arguments)
+        named = {name, outermost(context.cib.configuration, name)}
+        gone = [each.id for each in lifetimes.moves(context.cib.configuration)
+                if each.resource in named and node in ("", lifetimes.node_of(each))]  # fmt: skip
+        text = "".join(f"Removing constraint: {each}\n" for each in gone)
+        return carry_out(context, _VERBS["resource.clear"], arguments, text)
+    return _placed(context, given, action, name, arguments)
+
+
+def _deleted(context: Context, given: Given, name: ResourceId) -> Outcome[ToolOutput]:
+    """Delete a resource, if it is of the kind that is named; one that is in use is refused."""
+    if "resource_type" not in given:
+        problem = "crm_resource: You need to specify a resource type with -t\n"
+        return printed(err=f"{problem}Error performing operation: No such object\n", status=NO_SUCH_OBJECT)
+    resource = context.cib.configuration.resources[name]
+    if given.text("resource_type") != type(resource).__name__.lower():
+        return printed()
+    forced = replace(context, is_forced="force" in given or context.is_forced)
+    return carry_out(forced, _VERBS["configure.delete"], {"ids": [name]})
+
+
+def _placed(
+    context: Context, given: Given, action: str, name: ResourceId, arguments: dict[str, Json]
+) -> Outcome[ToolOutput]:
+    """Ban a resource from a node, or move it; the constraint is of the resource itself, or of the clone around it."""
     configuration = context.cib.configuration
-    is_of_clone = isinstance(configuration.resources[outermost(configuration, name)], Clone | Bundle)
-    arguments["role"] = "Promoted" if "promoted" in given and is_of_clone else "Started"
+    top = outermost(configuration, name)
+    is_of_clone = isinstance(configuration.resources[top], Clone | Bundle)
+    target = top if is_of_clone else name
+    rows = [row for row in _parts(Rows(context), name) if row.nodes]
+    is_there = {each for row in rows for each in row.nodes} == {arguments.get("node")}
+    if action == "move" and is_there and not is_of_clone and "force" not in given and "lifetime" not in given:
+        return printed(err="crm_resource: Error performing operation: Requested item already exists\n", status=EXISTS)
+    arguments.update(role="Promoted" if "promoted" in given and is_of_clone else "Started", as_crmsh=True)
+    until = ""
     if "lifetime" in given:
         arguments["lifetime"] = given.text("lifetime")
+        until = _until(context, given.text("lifetime"))
     forced = replace(context, is_forced="force" in given or context.is_forced)
-    if action == "ban":
-        arguments = _banned(context, arguments, name)
-        outcome = carry_out(forced, _VERBS["resource.ban"], arguments)
-        banned = outermost(configuration, name)
+    said = ""
+    node = arguments.get("node") or _present_node(rows, name)
+    if action == "ban" or "node" not in arguments:
         what = "being promoted" if arguments["role"] == "Promoted" else "running"
-        said = _BAN.format(banned, arguments["node"], what)
-        return outcome if "quiet" in given else outcome.showing(output("", said))
-    return carry_out(forced, _VERBS["resource.move"], {**arguments, "constraint": True})
+        said = "" if "quiet" in given or wants_xml(given) else _BAN.format(target, node, what)
+    if action == "ban":
+        outcome = carry_out(forced, _VERBS["resource.ban"], {**arguments, "node": node})
+    else:
+        outcome = carry_out(forced, _VERBS["resource.move"], {**arguments, "constraint": True})
+    return outcome.showing(output(until, said))
+
+
+def _until(context: Context, lifetime: str) -> str:
+    try:
+        end = WallTime((context.now + durations.parse(lifetime) + 999) // 1000 * 1000)
+    except ValueError:
+        raise ToolUsageError(
+            f"Invalid duration specified: {lifetime}\n"
+            "Please refer to https://en.wikipedia.org/wiki/ISO_8601#Durations for examples of valid durations"
+        ) from None
+    return f"Migration will take effect until: {stamp(end)}\n"
 
 
 def _without_ended(context: Context, name: ResourceId, node: NodeName) -> Outcome[ToolOutput]:
@@ -359,11 +414,8 @@ _BAN = (
 )
 
 
-def _banned(context: Context, arguments: dict[str, Json], name: ResourceId) -> dict[str, Json]:
-    """Return what to ban from where: without a node, from the one where it runs, or is promoted."""
-    if "node" in arguments:
-        return arguments
-    rows = [row for row in _parts(Rows(context), name) if row.nodes]
+def _present_node(rows: list[PrimitiveRow], name: ResourceId) -> NodeName:
+    """Return the node where a resource runs, or is promoted. Raises ToolUsageError: that is not one."""
     promoted = [row for row in rows if row.role == "Promoted"]
     nodes = {node for row in promoted or rows for node in row.nodes}
     if len(nodes) != 1:
@@ -371,7 +423,7 @@ def _banned(context: Context, arguments: dict[str, Json], name: ResourceId) -> d
             f"Resource '{name}' not moved: active in {len(nodes)} locations.\n"
             f"To prevent '{name}' from running on a specific location, specify a node."
         )
-    return {**arguments, "node": nodes.pop()}
+    return nodes.pop()
 
 
 TOOLS = {
@@ -379,7 +431,7 @@ TOOLS = {
         "list": "L list", "list_raw": "l list-raw", "locate": "W locate", "query": "q query-xml",
         "raw": "w query-xml-raw", "get": "g: get-parameter:", "put": "p: set-parameter:",
         "take": "d: delete-parameter:",
-        "value": "v: parameter-value:", "meta": "m meta", "utilization": "z utilization", "element": "element",
+        "value": "v: parameter-value:", "meta": "m meta", "utilization": "z utilization",
         "resource": "r: resource:", "node": "N: H: node: host-uname:", "quiet": "Q quiet", "force": "f force",
         "ban": "B ban", "clear": "U clear", "move": "M move", "cleanup": "C cleanup", "refresh": "R P refresh reprobe",
         "restart": "restart", "operations": "O o list-all-operations list-operations", "why": "Y why",

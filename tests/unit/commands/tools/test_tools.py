@@ -85,11 +85,24 @@ DIALOGUES = {
     """,
     "bans and moves": """
         crm_resource -B -r db -N n2 -Q ->
-        crm_resource -U -r db ->
+        crm_resource -U -r db -> Removing constraint: cli-ban-db-on-n2
         crm_resource -U -r db ->
         crm_resource -M -r db -N n9 -> [105]
+        crm_resource -M -r db -N n2 -> [108]
+        crm_resource -M -r db -N n1 -u nonsense -> [64]
+        crm_resource -B -r db -N n1 -Q -u PT1H -> Migration will take effect until: 2026-01-01 13:00:00Z
+        crm_resource -B -r web -N n3 -Q ->
+        cibadmin -Q -A "//rsc_location[@rsc='web']" -e -> /cib/configuration/constraints/rsc_location[@id='cli-...
+        crm_resource -U -r web -> Removing constraint: cli-ban-web-on-n3
+        crm_resource -C -r web -> Cleaned up web on n1|Cleaned up web on n2|Cleaned up web on n3
+        crm_resource -R -r site -N n1 -> Cleaned up address on n1|Cleaned up web on n1
+        crm_resource -m -p priority -v 5 -r site -> Set 'site' option: id=site-meta_attributes-priority ...
         crm_resource -F -r db -> [64]
-        crm_resource -D -r db -t primitive -> [64]
+        crm_resource -D -r db -> [105]
+        crm_resource -D -r nothing -t primitive -> [105]
+        crm_resource -D -r db -t group ->
+        crm_resource -W -Q -r db -> n2
+        crm_resource --element -g type -r db -> [64]
     """,
     "standby": """
         crm_standby -N n3 -v on ->
@@ -853,6 +866,18 @@ def test_nothing_is_created_in_no_section(words: str) -> None:
 def test_the_text_of_an_empty_cib_is_a_cib() -> None:
     code, out, _ = run(running(), "cibadmin --empty")
     assert (code, [each.tag for each in ET.fromstring(out)]) == (0, ["configuration", "status"])
+
+
+def test_a_resource_is_deleted() -> None:
+    cluster = running()
+    cluster.configure("primitive idle ocf:haclusterd:dummy meta target-role=Stopped")
+    assert run(cluster, "crm_resource -D -r idle -t primitive") == (0, "", "")
+    assert ResourceId("idle") not in cluster.cib.configuration.resources
+
+
+def test_a_ban_as_xml_has_no_warning_in_it() -> None:
+    out = run(running(), "crm_resource -B -r db -N n1 --output-as=xml")[1]
+    assert out.splitlines()[1:] == ['  <status code="0" message="OK"/>', "</pacemaker-result>"]
 
 
 def ended() -> Cluster:
