@@ -153,6 +153,14 @@ crmadmin -N
 crmadmin -N -B
 crmadmin -N --output-as=xml
 crmadmin --nodes=guest
+cibadmin -Q -A "//primitive[position()=2]" -n
+cibadmin -Q -A "//resources/*[position()<3]" -n
+cibadmin -Q -A "//group[count(primitive)>1]" -n
+cibadmin -Q -A "//primitive[count(operations/op)=1]" -e
+cibadmin -Q -A "//lrm_rsc_op[@rc-code>0]" -e
+cibadmin -Q -e
+cibadmin -D -A "//rsc_location" -d
+crm_attribute -t tickets -n gold -G
 crm_resource -W -r gc
 crm_resource -W -r ec
 crm_resource -W -r pg:0

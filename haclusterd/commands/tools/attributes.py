@@ -71,7 +71,9 @@ class _Target:
         if self.is_promotion:
             instance = given.text("promotion") or given.text("resource") or call.instance
             if not instance:
-                raise ToolUsageError("OCF_RESOURCE_INSTANCE is not set: whose promotion score?")
+                raise ToolUsageError(
+                    "-p/--promotion must be called from an OCF resource agent or with a resource ID specified"
+                )
             self.name = f"master-{instance.split(':')[0]}"
             self.lifetime = self.lifetime or "reboot"
         self.section = self.type if self.type in _CLUSTER_SECTIONS else ""
@@ -80,10 +82,11 @@ class _Target:
         self.is_several = not self.is_promotion and ("pattern" in given or not self.name)
         if not self.name and "pattern" not in given and given.any_of("set", "delete"):
             raise ToolUsageError("the name of the attribute is missing (-n)")
-        known = (*_CLUSTER_SECTIONS, *_LIFETIMES, "")
+        known = (*_CLUSTER_SECTIONS, *_LIFETIMES, "tickets", "")
         unknown = next((each for each in (self.type, self.lifetime) if each not in known), None)
         if unknown is not None:
-            raise ToolUsageError(f"there is no section {unknown} here: {', '.join(filter(None, known))}")
+            problem = f"there is no section {unknown}: {', '.join(filter(None, known))}"
+            raise ToolUsageError(f"Error performing operation: No message of desired type ({problem})", NO_SECTION)
         self.until = _LIFETIMES.get(self.lifetime or self.type, FOREVER)
         self.scope = self.section or ("status" if self.until == REBOOT else "nodes")
         self.node = "" if self.section else node_of(context, call, given)
@@ -105,22 +108,31 @@ def is_unknown_node(context: Context, name: str) -> bool:
 
 def attribute(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """crm_attribute and crm_master: query, set or delete one attribute of a node, or one setting of the cluster."""
+    is_xml = wants_xml(given)
     target = _Target(context, call, given)
     action = given.any_of("query", "set", "delete") or "query"
+    if target.type == "tickets":
+        if action == "query":
+            return _shown_value(call, given, target, None)
+        raise ToolUsageError("not done here: crm_ticket")
+    outcome = _about(context, call, given, target, action)
+    return as_xml(call, outcome) if is_xml and action != "query" else outcome
+
+
+NO_SECTION = 76
+
+
+def _about(context: Context, call: ToolCall, given: Given, target: _Target, action: str) -> Outcome[ToolOutput]:
+    """Answer or change what a call is about."""
     if not target.section and is_unknown_node(context, target.node):
         return not_found(call, f"Could not map name={target.node} to a UUID")
     if target.is_several:
         found = _matching(context, given, target)
         if action == "query":
             return _shown_pairs(call, given, target, found)
-        if target.scope != "status":
-            raise ToolUsageError("Error: pattern can only be used with query, or with till-reboot update or delete")
-        if len(found) > 1:
-            names = ", ".join(name for name, _ in found)
-            raise ToolUsageError(f"{len(found)} attributes match ({names}): change each by its name (-n)")
-        if not found:
+        target.name = _only(target, found)
+        if not target.name:
             return printed()
-        target.name = found[0][0]
     if target.section:
         return _section(context, call, given, target, action)
     if "utilization" in given:
@@ -136,6 +148,16 @@ def attribute(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOut
     block = f"{target.scope}-{number}"
     out = f"Deleted {target.scope} attribute: id={block}-{target.name} name={target.name}\n"
     return carry_out(context, _WRITE, arguments, out if action == "delete" and was_there else "")
+
+
+def _only(target: _Target, found: list[tuple[str, str]]) -> str:
+    """Return the name of the only attribute that a change by a pattern is about; empty: none. Raises ToolUsageError."""
+    if target.scope != "status":
+        raise ToolUsageError("Error: pattern can only be used with query, or with till-reboot update or delete")
+    if len(found) > 1:
+        names = ", ".join(name for name, _ in found)
+        raise ToolUsageError(f"{len(found)} attributes match ({names}): change each by its name (-n)")
+    return found[0][0] if found else ""
 
 
 def _matching(context: Context, given: Given, target: _Target) -> list[tuple[str, str]]:
@@ -370,11 +392,19 @@ def standby(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutpu
             if value is not None and until in (given.text("lifetime") or until):
                 return printed(f"{value}\n" if "quiet" in given else f"scope={scope}  name=standby value={value}\n")
         return printed("off\n" if "quiet" in given else "scope=status  name=standby value=off\n")
+    out = ""
+    if action == "delete":
+        number = node_numbers(context.cib)[NodeName(node_name)]
+        out = "".join(
+            f"Deleted {scope} attribute: id={scope}-{number}-standby name=standby\n"
+            for until, scope in ((FOREVER, "nodes"), (REBOOT, "status"))
+            if "standby" in values(context, node_name, until)
+        )
     is_on = action == "set" and given.text("set").lower() in ("on", "true", "yes", "1", "y")
     arguments: dict[str, Json] = {"node": node_name}
     if is_on:
         arguments["lifetime"] = REBOOT if given.text("lifetime") == "reboot" else FOREVER
-    return carry_out(context, _VERBS["node.standby" if is_on else "node.online"], arguments)
+    return carry_out(context, _VERBS["node.standby" if is_on else "node.online"], arguments, out)
 
 
 def failcount(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
@@ -403,7 +433,7 @@ def failcount(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOut
 
 _SHARED = {
     "query": "G query get-value", "set": "v: update: attr-value:", "delete": "D delete", "quiet": "q Q quiet",
-    "node": "N: U: node: uname:", "lifetime": "l: lifetime:", "output": "output-as:", "id": "i: id:",
+    "node": "N: U: node: uname:", "lifetime": "l: lifetime:", "id": "i: id:", **OUTPUT,
 }  # fmt: skip
 TOOLS = {
     "crm_attribute": Tool(attribute, {

@@ -32,6 +32,7 @@ from haclusterd.commands.tools.documents import parsed, path_of, select, written
 from haclusterd.commands.tools.monitor_text import cluster_lines, instances_in
 from haclusterd.commands.tools.monitor_xml import sections_as_xml
 from haclusterd.commands.tools.result import OUTPUT, document, wants_xml
+from haclusterd.formats.cib_xml.elements import element
 from haclusterd.formats.cib_xml.status_writer import FEATURE_SET, with_probes
 from haclusterd.formats.cib_xml.writer import WRITTEN, write_cib, write_configuration
 from haclusterd.model.cluster import NodeState
@@ -52,7 +53,7 @@ _SECTIONS = {
     "op_defaults": "configuration/op_defaults", "fencing-topology": "configuration/fencing-topology",
     "tags": "configuration/tags", "alerts": "configuration/alerts", "acls": "configuration/acls", "status": "status",
 }  # fmt: skip
-_CHANGES = frozenset({"create", "modify", "replace", "delete", "patch"})
+_CHANGES = frozenset({"create", "modify", "replace", "delete", "delete_all", "patch"})
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _EMPTY = f"""<cib crm_feature_set="{FEATURE_SET}" validate-with="{WRITTEN}" epoch="1" num_updates="0" admin_epoch="0">
 <configuration><crm_config/><nodes/><resources/><constraints/></configuration><status/></cib>"""
@@ -71,11 +72,12 @@ _DANGEROUS = (
 def administer(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """cibadmin: query the CIB or a part of it, or change the configuration."""
     action = given.any_of("query", "md5", *sorted(_CHANGES), "upgrade", "bump", "erase", "empty")
+    action = "delete" if action == "delete_all" else action
     if "access" in given and "user" not in given:
         raise ToolUsageError("The supplied command requires -U user specified.")
     if "access" in given or given.text("user", "root") not in ("root", "hacluster"):
         raise ToolUsageError("-U, -S: what another user may read is not shown here; see: crm acl can")
-    if action in ("upgrade", "erase") and "force" not in given:
+    if (action in ("upgrade", "erase") or "delete_all" in given) and "force" not in given:
         return printed(err=_DANGEROUS, status=UNSAFE)
     if action in ("", "md5", "erase"):
         actions = "--query, --create, --modify, --replace, --delete, --patch or --empty"
@@ -99,7 +101,7 @@ def _queried(context: Context, given: Given) -> Outcome[ToolOutput]:
     is_for_planning = context.seen_xml is None and wanted in ("", "all", "status")
     text = whole(context, has_digests=True) if is_for_planning else seen(context)
     if wanted in ("", "all") and "xpath" not in given and "shallow" not in given:
-        return printed(text)
+        return printed("" if "node_path" in given else text)
     root = parsed(text)
     found = list(_found(root, given))
     if not found:
@@ -157,7 +159,8 @@ def _changed(context: Context, call: ToolCall, given: Given, action: str) -> Out
         if status:
             return printed(err=_FAILED[status], status=status)
     elif action == "delete" and "xpath" in given:
-        _delete(root, select(root, given.text("xpath")))
+        found = select(root, given.text("xpath"))
+        _delete(root, found if "delete_all" in given else found[:1])
     elif wanted is None:
         raise ToolUsageError("the XML is missing: -X TEXT, -x FILE or -p")
     elif given.text("section") == "status" or wanted.tag == "status":
@@ -174,11 +177,18 @@ def _changed(context: Context, call: ToolCall, given: Given, action: str) -> Out
         else:
             status = _put(root, place, wanted, action, is_new_allowed="create_too" in given)
             if status:
-                return printed(err=_FAILED[status], status=status)
+                return printed(_failed(wanted) if status == EXISTS else "", _FAILED[status], status)
     text = ET.tostring(root, encoding="unicode")
     arguments: dict[str, Json] = {"mode": "replace", "text": text, "format": "xml", "source": call.tool}
     forced = replace(context, is_forced="force" in given or context.is_forced)
     return carry_out(forced, _VERBS["configure.load"], arguments)
+
+
+def _failed(wanted: _Element) -> str:
+    """Return what could not be created, as Pacemaker's tool prints it."""
+    attributes = {"id": wanted.get("id"), "object_type": wanted.tag, "operation": "cib_create", "reason": "File exists"}
+    inside = element("failed_update", attributes, written(wanted).splitlines())
+    return "".join(f"{line}\n" for line in element("failed", {}, inside))
 
 
 def _patched(root: _Element, now: _Element, diff: _Element | None) -> int:

@@ -30,7 +30,7 @@ def select(root: _Element, xpath: str) -> list[_Element]:
     twins: dict[int, _Element] = {}
     budget = Budget()
     try:
-        found = parse_xpath(path).select(Tree(_twin(root, twins)), budget)
+        found = parse_xpath(path, has_numbers=True).select(Tree(_twin(root, twins)), budget)
         chosen = [twins[id(each)] for each in found]
         for axis, name in steps:
             chosen = list(_along(root, chosen, axis, name, budget))

@@ -8,7 +8,8 @@ The elements are those of Pacemaker Explained, "Status"; what a record of ours d
 meaning is the same: a transition key has the expected exit code in its third part and nothing else that counts.
 """
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 
 from haclusterd.formats.cib_xml.elements import element
 from haclusterd.model import scores
@@ -24,6 +25,7 @@ FEATURE_SET = "3.16.1"
 """The feature set of the Pacemaker whose tools read this."""
 _FEATURE_SET_NAME = "#feature-set"
 _NOT_RECORDED = frozenset({ActionName.CANCEL, ActionName.NOTIFY})
+_NO_ID = re.compile(r"[^\w.-]")
 _NO_UUID = "00000000-0000-0000-0000-000000000000"
 OPERATION_STATUS: Mapping[ExecutionStatus, int] = {
     ExecutionStatus.PENDING: -1,
@@ -91,18 +93,26 @@ def _attributes(status: NodeStatus, number: str) -> Iterator[str]:
         values.append((_FEATURE_SET_NAME, FEATURE_SET))
     if status.is_leaving:
         values.append(("shutdown", str(status.since // 1000)))
-    pairs = (
-        line for at, (name, value) in enumerate(values)
-        for line in element("nvpair", {"id": f"{block}-{at}", "name": name, "value": value})
-    )  # fmt: skip
+    pairs = (line for each in _pairs(block, values) for line in element("nvpair", each))
     inside = list(element("instance_attributes", {"id": block}, pairs))
     if status.utilization:
         wanted = (
-            line for at, (name, value) in enumerate(status.utilization.items())
-            for line in element("nvpair", {"id": f"{block}-utilization-{at}", "name": name, "value": value})
+            line for each in _pairs(f"{block}-utilization", status.utilization.items())
+            for line in element("nvpair", each)
         )  # fmt: skip
         inside += element("utilization", {"id": f"{block}-utilization"}, wanted)
     return element("transient_attributes", {"id": number}, inside)
+
+
+def _pairs(block: str, values: Iterable[tuple[str, str]]) -> Iterator[dict[str, str]]:
+    """Yield the attributes of pairs; their ids are made of their names, as Pacemaker's are, and are unique."""
+    used: set[str] = set()
+    for name, value in values:
+        own = f"{block}-{_NO_ID.sub('.', name)}"
+        choices = (own, *(f"{own}-{at}" for at in range(2, len(used) + 3)))
+        identifier = next(each for each in choices if each not in used)
+        used.add(identifier)
+        yield {"id": identifier, "name": name, "value": value}
 
 
 def _fail_counts(status: NodeStatus) -> Iterator[tuple[str, str]]:

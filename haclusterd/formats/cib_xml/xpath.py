@@ -2,13 +2,15 @@
 
 Understood are absolute paths of names, `*` and `.` with `/` and `//`, joined by `|`; predicates on attributes and on
 relative paths, with `=`, `!=`, `and`, `or`, `not()`, `starts-with()`, `contains()`; and a predicate that is a place
-among siblings, `[1]` or `[last()]`. Everything else is refused by name.
+among siblings, `[1]` or `[last()]`. A question, which is not stored, may compare numbers besides: a place
+(`[position() < 3]`), the `count()` of a relative path, an attribute. Everything else is refused by name.
 
 Invariant: whatever the text is, a path takes at most STEPS_MAX times the elements times their depth: each step makes a
 set of elements, and what a predicate says of an element is found once. A `Budget` bounds several paths together, each
 comparison included.
 """
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
@@ -23,14 +25,19 @@ NESTED_MAX: Final = 4
 """Predicates in predicates."""
 VISITS_MAX: Final = 4_000_000
 """Elements and attributes that are looked at for one principal's permissions, in 1 or 2 s."""
+PLACES_OF_NUMBER: Final = 15
 CHARACTERS_OF_VISIT: Final = 256
 """That are searched as soon as an element is looked at."""
 
 _TOKENS = re.compile(
-    r"""\s*(?P<token>//|/|\[|\]|\(|\)|@|,|\||!=|=|\*|\.\.|\.|::|"[^"]*"|'[^']*'|[0-9]+|[A-Za-z_][\w.-]*)"""
+    r"""\s*(?P<token>//|/|\[|\]|\(|\)|@|,|\||!=|<=|>=|=|<|>|\*|\.\.|\.|::|"[^"]*"|'[^']*'|[0-9]+|[A-Za-z_][\w.-]*)"""
 )
 _NAME = re.compile(r"[A-Za-z_][\w.-]*\Z")
 _FUNCTIONS = ("starts-with", "contains")
+_COMPARED: Mapping[str, Callable[[float, float], bool]] = {
+    "=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+_NUMBER = re.compile(r"\s*-?[0-9]{1,15}(?:\.[0-9]{1,15})?\s*", re.ASCII)
 
 
 class XPathError(ValueError):
@@ -78,9 +85,10 @@ Test = Callable[[Element, Budget], bool]
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A predicate that is a place among siblings; 0: the last."""
+    """A predicate on the place among siblings; 0: the last."""
 
     number: int
+    compared: str = "="
 
 
 _Predicate = Test | _Place
@@ -114,11 +122,11 @@ class XPath:
         return list(found.values())
 
 
-def parse_xpath(text: str) -> XPath:
-    """Read a path. Raises XPathError."""
+def parse_xpath(text: str, *, has_numbers: bool = False) -> XPath:
+    """Read a path; only with `has_numbers` it may compare numbers. Raises XPathError."""
     if len(text) > LENGTH_MAX:
         raise XPathError(f"longer than {LENGTH_MAX} characters")
-    return _Parser(text).parse()
+    return _Parser(text, has_numbers=has_numbers).parse()
 
 
 def _followed(
@@ -163,8 +171,9 @@ def _placed(group: list[Element], step: _Step, budget: Budget) -> list[Element]:
         if not isinstance(predicate, _Place):
             group = [each for each in group if predicate(each, budget)]
             continue
-        at = len(group) - 1 if predicate.number == 0 else predicate.number - 1
-        group = group[at : at + 1] if at >= 0 else []
+        wanted, fits = predicate.number or len(group), _COMPARED[predicate.compared]
+        budget.take(len(group))
+        group = [each for place, each in enumerate(group, start=1) if fits(place, wanted)]
     return group
 
 
@@ -185,8 +194,10 @@ def _everything_below(elements: list[Element], budget: Budget) -> list[Element]:
 class _Parser:
     """Reads one text."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, has_numbers: bool) -> None:
         self._text = text
+        self._compared = {key: each for key, each in _COMPARED.items() if has_numbers or key in ("=", "!=")}
+        self._has_numbers = has_numbers
         self._tokens = list(_split(text))
         self._next = 0
         self._steps = 0
@@ -259,18 +270,40 @@ class _Parser:
 
     def _predicate(self) -> _Predicate:
         token = self._peek()
-        if token is not None and token.isdecimal():
-            return _Place(int(self._take()) or 2**60)
-        if token == "last" and self._peek(1) == "(":
+        if token is not None and (token.isdecimal() or (token == "last" and self._peek(1) == "(")):
+            return _Place(self._place())
+        if self._has_numbers and token == "position" and self._peek(1) == "(":
             self._next += 2
             self._need(")")
-            return _Place(0)
+            return _Place(compared=self._operator(), number=self._place())
         self._depth += 1
         if self._depth > NESTED_MAX:
             raise XPathError(f"predicates are nested more than {NESTED_MAX} deep")
         test = _once(self._either())
         self._depth -= 1
         return test
+
+    def _place(self) -> int:
+        """Read a place; 0: the last."""
+        if self._take_if("last"):
+            self._need("(")
+            self._need(")")
+            return 0
+        return self._number() or 2**60
+
+    def _number(self) -> int:
+        token = self._take()
+        if not token.isdecimal() or len(token) > PLACES_OF_NUMBER:
+            self._next -= 1
+            raise self._unexpected(", where a whole number was expected")
+        return int(token)
+
+    def _operator(self) -> str:
+        token = self._take()
+        if token not in _COMPARED:
+            self._next -= 1
+            raise self._unexpected(f", where one of {' '.join(_COMPARED)} was expected")
+        return token
 
     def _either(self) -> Test:
         tests = [self._both()]
@@ -294,6 +327,8 @@ class _Parser:
             return lambda each, budget: not test(each, budget)
         if token in _FUNCTIONS and self._peek(1) == "(":
             return self._function()
+        if self._has_numbers and token == "count" and self._peek(1) == "(":
+            return self._count()
         return self._comparison()
 
     def _in_brackets(self) -> Test:
@@ -321,6 +356,14 @@ class _Parser:
 
         return ask
 
+    def _count(self) -> Test:
+        """Read `count(PATH) = NUMBER`."""
+        self._next += 2
+        path = self._path(is_absolute=False)
+        self._need(")")
+        fits, wanted = _COMPARED[self._operator()], self._number()
+        return lambda each, budget: fits(len(_followed([each], path, budget)), wanted)
+
     def _comparison(self) -> Test:
         path: tuple[_Step, ...] = ()
         if self._peek() != "@":
@@ -328,10 +371,13 @@ class _Parser:
         if self._peek() != "@":
             return lambda each, budget: bool(_followed([each], path, budget))
         attribute = self._attribute()
-        compared = self._peek()
-        if compared not in ("=", "!="):
+        compared = self._peek() or ""
+        if compared not in self._compared:
             return _over(path, lambda each: attribute in each.attributes)
         self._take()
+        if compared not in ("=", "!="):
+            fits, wanted = _COMPARED[compared], self._number()
+            return _over(path, lambda each: _fits(each.attributes.get(attribute, ""), fits, wanted))
         text = self._literal()
         if compared == "=":
             return _over(path, lambda each: each.attributes.get(attribute) == text)
@@ -364,6 +410,11 @@ class _Parser:
             return token
         self._next -= 1
         raise self._unexpected(", where a text in quotes was expected")
+
+
+def _fits(value: str, fits: Callable[[float, float], bool], wanted: int) -> bool:
+    """Compare what an attribute says with a number; a text that is none fits nothing."""
+    return _NUMBER.fullmatch(value) is not None and fits(float(value), wanted)
 
 
 def _over(path: tuple[_Step, ...], test: Callable[[Element], bool]) -> Test:

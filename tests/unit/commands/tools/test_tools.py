@@ -107,8 +107,9 @@ DIALOGUES = {
     "standby": """
         crm_standby -N n3 -v on ->
         crm_standby -N n3 -G -> scope=nodes  name=standby value=on
-        crm_standby -N n3 -D ->
+        crm_standby -N n3 -D -> Deleted nodes attribute: id=nodes-3-standby name=standby
         crm_standby -N n3 -G -q -> off
+        crm_standby -N n3 -D ->
     """,
     "tickets": """
         crm_ticket -t gold -g -> [4]
@@ -179,6 +180,10 @@ DIALOGUES = {
         crm_attribute -p web -v 5 ->
         crm_attribute -p web -G -> scope=status  name=master-web value=5
         crm_attribute --promotion web -D -> Deleted status attribute: id=status-1-master-web name=master-web
+        crm_attribute -t tickets -n gold -G -> [105]
+        crm_attribute -t tickets -n gold -v 1 -> [64]
+        crm_attribute -t bogus -n gold -G -> [76]
+        crm_attribute -l bogus -n gold -G -> [76]
     """,
     "fence devices and what they fenced": """
         stonith_admin -L -> power|1 fence device found
@@ -866,6 +871,37 @@ def test_nothing_is_created_in_no_section(words: str) -> None:
 def test_the_text_of_an_empty_cib_is_a_cib() -> None:
     code, out, _ = run(running(), "cibadmin --empty")
     assert (code, [each.tag for each in ET.fromstring(out)]) == (0, ["configuration", "status"])
+
+
+def test_changes_of_attributes_are_answered_as_xml() -> None:
+    cluster = busy()
+    for words in ("-N n3 -l reboot -n pingd -v 5", "-N n3 -l reboot -n pingd -D", "-N n3 -l reboot -n pingd -D",
+                  "-n maintenance-mode -v true"):  # fmt: skip
+        status, out, err = run(cluster, f"crm_attribute {words} --output-as=xml")
+        assert (status, out.splitlines()[1:], err) == (
+            0, ['  <status code="0" message="OK"/>', "</pacemaker-result>"], ""
+        ), words  # fmt: skip
+
+
+def test_a_deletion_by_xpath_takes_the_first_and_all_only_by_force() -> None:
+    cluster = running()
+    cluster.configure("location l1 db 1: n1\nlocation l2 db 2: n1\nlocation l3 db 3: n3")
+    words = "-A \"//rsc_location[@rsc='db']\""
+    code, out, _ = run(cluster, f"cibadmin -D {words} -d")
+    assert (code, out) == (107, "")
+    assert run(cluster, f"cibadmin -D {words}") == (0, "", "")
+    assert sorted(each for each in cluster.cib.configuration.constraints if each.startswith("l")) == ["l1", "l2", "l3"]
+    assert "db-likes-n2" not in cluster.cib.configuration.constraints
+    assert run(cluster, f"cibadmin -d {words} --force") == (0, "", "")
+    assert not [each for each in cluster.cib.configuration.constraints if each.startswith("l")]
+
+
+def test_what_exists_is_named_when_it_is_not_created() -> None:
+    text = '<rsc_location id="db-likes-n2" rsc="db" node="n1" score="5"/>'
+    assert run(running(), f"cibadmin -C -o constraints -X '{text}'") == (108, (
+        '<failed>\n  <failed_update id="db-likes-n2" object_type="rsc_location" operation="cib_create" '
+        f'reason="File exists">\n    {text}\n  </failed_update>\n</failed>\n'
+    ), "Call failed: File exists\n")  # fmt: skip
 
 
 def test_a_resource_is_deleted() -> None:

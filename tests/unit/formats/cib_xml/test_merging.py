@@ -128,7 +128,7 @@ def lines(text: str) -> list[str]:
 +    <node_state id="2" uname="n2">
 +      <transient_attributes id="2">
 +        <instance_attributes id="status-2">
-+          <nvpair id="status-2-0" name="standby" value="on"/>
++          <nvpair id="status-2-standby" name="standby" value="on"/>
 +        </instance_attributes>
 +      </transient_attributes>
 +    </node_state>""",

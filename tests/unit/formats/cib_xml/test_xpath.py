@@ -57,6 +57,38 @@ def test_what_is_selected(path: str, found: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("//primitive[position()=1]", "a b"),
+        ("//primitive[position()=last()]", "a c"),
+        ("//group/primitive[position()>1]", "c"),
+        ("//group/primitive[position()<=1]", "b"),
+        ("//group/primitive[@class='lsb'][position()=1]", "c"),
+        ("//group[count(primitive)=2]", "g"),
+        ("//group[count(primitive) > 2]", ""),
+        ("//*[count(.//op)>=1]", "g c"),
+        ("//node[@id>0]", "1"),
+        ("//node[@id>=2]", ""),
+        ("//node[@uname>0]", ""),
+        ("//node[@id<2 and count(x)=0]", "1"),
+    ],
+)
+def test_what_numbers_select(path: str, found: str) -> None:
+    """As cibadmin of Pacemaker 2.1.5 answers; what is stored may not have them, since older nodes would not read it."""
+    chosen = parse_xpath(path, has_numbers=True).select(tree(), Budget())
+    assert [each.get("id") for each in chosen if each.get("id")] == found.split()
+    with pytest.raises(XPathError):
+        parse_xpath(path)
+
+
+@pytest.mark.parametrize("path", ["//a[position()]", "//a[count(b)]", "//a[count(b)=x]", "//a[@b<'x']", "//a[1=1]",
+                                  "//a[position()=1 and @b]", f"//a[@b>{'9' * 99}]"])  # fmt: skip
+def test_numbers_that_make_no_sense_are_refused(path: str) -> None:
+    with pytest.raises(XPathError):
+        parse_xpath(path, has_numbers=True)
+
+
+@pytest.mark.parametrize(
     ("path", "said"),
     [
         ("primitive", "begins with / or //"),
