@@ -29,7 +29,7 @@ def simulate(context: Context, arguments: Arguments) -> Outcome[Simulation]:
     A CIB of Pacemaker that cannot be held as a whole is refused; forced, what cannot be held is left out. A daemon
     takes none at all: how long a foreign CIB keeps the scheduler busy is nothing that a cluster should depend on.
     """
-    date = _moment(arguments.word("date"))
+    date = moment_of(arguments.word("date"))
     if isinstance(date, ReportItem):
         return refusal(date)
     wanted = {name: arguments.words(name) for name in SUPPOSITIONS}
@@ -91,7 +91,7 @@ def _as_warning(item: ReportItem) -> ReportItem:
     return report(Code.LEFT_OUT, place=item.place, problem=item.message)
 
 
-def _moment(text: str) -> WallTime | ReportItem | None:
+def moment_of(text: str) -> WallTime | ReportItem | None:
     """Read a date as ISO 8601 or as seconds since 1970; without a zone it is UTC."""
     if not text:
         return None

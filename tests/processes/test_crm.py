@@ -102,7 +102,8 @@ def test_pacemakers_tools_are_answered_by_every_daemon(running: Scenario) -> Non
     assert tool(running, second, "crm_resource", "--move", "-r", "svc", "-N", third) == (0, "")
     assert tool(running, first, "crm_resource", "--wait", "-T", "30") == (0, "")
     assert running.holder() == third
-    assert tool(running, first, "crm_resource", "--clear", "-r", "svc") == (0, "")
+    gone = "Removing constraint: cli-prefer-svc\n"
+    assert tool(running, first, "crm_resource", "--clear", "-r", "svc") == (0, gone)
     assert tool(running, third, "crm_node", "-p") == (0, f"{' '.join(sorted(running.cluster.names))} \n")
 
     assert tool(running, second, "crm_attribute", "-N", third, "-l", "reboot", "-n", "lag", "-v", "3") == (0, "")

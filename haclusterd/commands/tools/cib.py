@@ -1,4 +1,4 @@
-"""cibadmin, crm_verify, crm_simulate: the CIB as XML for those who read it, and changes of it that are judged.
+"""cibadmin, crm_verify: the CIB as XML for those who read it, and changes of it that are judged.
 
 `cibadmin --query` answers a text made of this cluster's CIB; secrets are asterisks, as everywhere. A change is carried
 out on that text and loaded as `crm configure load xml replace` would: nothing is stored that verification refuses, and
@@ -7,16 +7,14 @@ with `/..` at its end; more is refused by name.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from haclusterd.commands import simulate
 from haclusterd.commands.configure import configure
 from haclusterd.commands.configure.view import masked
 from haclusterd.commands.context import Context
-from haclusterd.commands.outcome import Outcome, refusal
+from haclusterd.commands.outcome import Outcome
 from haclusterd.commands.planning.planning import status_for_pacemakers_tools
-from haclusterd.commands.resource import resource
 from haclusterd.commands.tools.call import (
     NO_SUCH_OBJECT,
     Given,
@@ -29,8 +27,6 @@ from haclusterd.commands.tools.call import (
 )
 from haclusterd.commands.tools.differences import PatchError, patch
 from haclusterd.commands.tools.documents import parsed, path_of, select, written
-from haclusterd.commands.tools.monitor_text import cluster_lines, instances_in
-from haclusterd.commands.tools.monitor_xml import sections_as_xml
 from haclusterd.commands.tools.result import OUTPUT, document, wants_xml
 from haclusterd.formats.cib_xml.elements import element
 from haclusterd.formats.cib_xml.status_writer import FEATURE_SET, with_probes
@@ -40,11 +36,9 @@ from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
 from haclusterd.reports.codes import Code, Severity
 from haclusterd.verbs.answers.cluster import ToolOutput
-from haclusterd.verbs.answers.resource import Explanation, Scores
-from haclusterd.verbs.answers.simulation import PlannedAction, PlannedChange, SimulatedResource, Simulation
 from haclusterd.verbs.verb import Cost
 
-_VERBS = {each.name: each for each in (*configure.VERBS, *resource.VERBS, *simulate.VERBS)}
+_VERBS = {each.name: each for each in configure.VERBS}
 _Element = ET.Element
 _SECTIONS = {
     "all": ".", "configuration": "configuration", "crm_config": "configuration/crm_config",
@@ -327,95 +321,6 @@ def _verified(call: ToolCall, lines: list[str], status: int, *, is_xml: bool) ->
     return printed(document(call, (), status) if is_xml else "", "".join(lines), status)
 
 
-def simulated(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
-    """crm_simulate: the state now and, with --run, --simulate or --show-scores, what would be done."""
-    is_xml = wants_xml(given)
-    if given.any_of("live", "file", "pipe") == "":
-        raise ToolUsageError("say what: -L, -x FILE or -p")
-    if "live" not in given and context.live is not None:
-        raise ToolUsageError("a file is planned by: crm simulate --cib FILE")
-    if "utilization" in given:
-        raise ToolUsageError("-U: capacities are part of the configuration; use: crm node utilization NODE show")
-    is_planned = given.any_of("run", "simulate", "scores") != ""
-    if is_xml and is_planned:
-        raise ToolUsageError("--output-as=xml: of the state alone; a plan is written by: crm --json simulate")
-    if is_xml:
-        return printed(document(call, ["<cluster_status>", *sections_as_xml(context, "nodes", "resources"),
-                                       "</cluster_status>"]))  # fmt: skip
-    lines = [] if "quiet" in given else [*_state(context, given), ""]
-    if not is_planned:
-        return printed("".join(f"{line}\n" for line in lines[:-1]))
-    return _with_plan(context, call, given, lines)
-
-
-def _state(context: Context, given: Given) -> Iterator[str]:
-    """Yield the state as text."""
-    sections = {"nodes", "resources"}
-    sections |= {"attributes"} if "attributes" in given else set()
-    sections |= {"failcounts", "failures"} if "failcounts" in given else set()
-    count, disabled, blocked = instances_in(context)
-    if disabled or blocked:
-        limited = f"{disabled} of {count} resource instances DISABLED and {blocked} BLOCKED from further action due to"
-        yield from (f"{limited} failure", "")
-    yield "Current cluster status:"
-    yield from (f"  {line}" if line else "" for line in cluster_lines(context, frozenset(sections)))
-
-
-def _with_plan(context: Context, call: ToolCall, given: Given, lines: list[str]) -> Outcome[ToolOutput]:
-    arguments: dict[str, Json] = {} if "live" in given else {"text": call.text, "source": given.text("file") or "text"}
-    outcome = ask(context, _VERBS["simulate"], arguments)
-    if outcome.is_refused:
-        return refusal(*outcome.reports)
-    if "scores" in given:
-        found = ask(context, _VERBS["resource.scores"], {})
-        if found.is_refused:
-            return refusal(*found.reports)
-        assert isinstance(found.answer, Scores)
-        lines += ["Assignment Scores:", *_score_lines(found.answer.resources), ""]
-    plan = outcome.answer
-    assert isinstance(plan, Simulation)
-    lines += ["Transition Summary:", *map(_planned, plan.summary)]
-    if "simulate" in given:
-        lines += ["", "Executing Cluster Transition:", *_executed(plan.actions)]
-        lines += ["", "Revised Cluster Status:", *_revised(plan.after.resources)]
-    return printed("\n".join(lines) + "\n")
-
-
-def _score_lines(resources: Iterable[Explanation]) -> Iterator[str]:
-    """Yield the scores as Pacemaker 2.1 words them: of each resource by node, then those of promotions."""
-    for entry in resources:
-        for node, score in sorted((each.node, each.score) for each in entry.nodes):
-            yield f"  * pcmk__primitive_assign: {entry.resource} allocation score on {node}: {score}"
-        if entry.promotion is not None and entry.next_on is not None:
-            yield f"  * {entry.resource} promotion score on {entry.next_on}: {entry.promotion.score}"
-
-
-def _executed(actions: Iterable[PlannedAction]) -> Iterator[str]:
-    """Yield the actions that something executes: `  * Resource action: web start on n1`."""
-    for entry in actions:
-        if entry.kind == "fence":
-            yield f"  * Fencing {entry.node} ({entry.task})"
-        elif entry.kind == "resource":
-            every = "" if entry.interval is None else f"={entry.interval}"
-            yield f"  * Resource action: {entry.resource:<15} {entry.task}{every} on {entry.node}"
-
-
-def _revised(rows: Iterable[SimulatedResource]) -> Iterator[str]:
-    for row in rows:
-        yield f"  * {row.resource}: {row.role}" + ("" if row.node is None else f" {row.node}")
-
-
-def _planned(change: PlannedChange) -> str:
-    """Write one change of a plan: `  * Move       web     ( n1 -> n2 )`."""
-    if change.action == "fence":
-        return f"  * Fence ({change.op}) {change.node}" + (f" '{change.reason}'" if change.reason else "")
-    ends = ((change.from_role, change.from_), (change.to_role, change.to))
-    here, there = (" ".join(filter(None, end)) for end in ends)
-    where = here if here == there else " -> ".join(filter(None, (here, there)))
-    because = f"  due to {change.reason}" if change.reason else ""
-    return f"  * {change.action.capitalize():<10} {change.resource:<16} ( {where} ){because}"
-
-
 TOOLS = {
     "cibadmin": Tool(administer, {
         "query": "Q query", "create": "C create", "modify": "M modify", "replace": "R replace", "delete": "D delete",
@@ -429,10 +334,5 @@ TOOLS = {
     "crm_verify": Tool(verify, {
         "live": "L live-check", "file": "x: xml-file:", "text": "X: xml-text:", "pipe": "p xml-pipe",
         "save": "S: save-xml:", **OUTPUT,
-    }, cost=Cost.LONG),
-    "crm_simulate": Tool(simulated, {
-        "live": "L live-check", "file": "x: xml-file:", "pipe": "p xml-pipe", "scores": "s show-scores",
-        "run": "R run", "simulate": "S simulate", "quiet": "Q quiet", "utilization": "U show-utilization",
-        "attributes": "A show-attrs", "failcounts": "c show-failcounts", **OUTPUT,
     }, cost=Cost.LONG),
 }  # fmt: skip

@@ -602,25 +602,79 @@ def test_a_plan_is_shown() -> None:
     cluster.configure("primitive extra ocf:haclusterd:dummy")
     code, out, _ = run(cluster, "crm_simulate -L -S")
     assert code == 0
-    assert "Transition Summary:\n  * Start      extra            ( " in out
+    assert re.search(r"^  \* Start      extra   \(    n[123] \)", out, re.MULTILINE)
     assert "  * Node List:\n    * Online: [ n1 n2 n3 ]\n" in out
 
 
 def test_a_plan_is_shown_with_what_was_asked_for_and_nothing_is_ignored() -> None:
     cluster = running()
     cluster.configure("primitive extra ocf:haclusterd:dummy\nlocation l extra 7: n2")
-    plain, asked = (run(cluster, f"crm_simulate -L {flags}")[1] for flags in ("-Q -R", "-Q -s -S"))
-    assert plain.startswith("Transition Summary:\n")
+    plain, asked = (run(cluster, f"crm_simulate -L {flags}")[1] for flags in ("-R", "-s -S"))
+    assert run(cluster, "crm_simulate -LRQ")[1] == ""
+    assert "pcmk__primitive_assign: extra allocation score on n2: 7\n" in run(cluster, "crm_simulate -LsQ")[1]
     assert "scores" not in plain.lower()
     assert "  * pcmk__primitive_assign: extra allocation score on n1: 0\n" in asked
     assert "  * pcmk__primitive_assign: extra allocation score on n2: 7\n" in asked
     assert re.search(r"^  \* Resource action: extra +start on n2$", asked, re.MULTILINE)
-    assert asked.partition("Revised Cluster Status:\n")[2].count("  * extra: Started n2\n") == 1
+    assert asked.partition("Revised Cluster Status:\n")[2].count("* extra\t(ocf:haclusterd:dummy):\t Started n2\n") == 1
     code, _, err = run(cluster, "crm_simulate -x cib.xml -S", "<cib/>")
     assert (code, "crm simulate --cib FILE" in err) == (64, True)
     code, _, err = run(cluster, "crm_simulate -L -U")
     assert code == 64
     assert "crm node utilization" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "supposed", "planned"),
+    [
+        ("-d n1", ["Taking node n1 offline"], ["Start address", "Start web"]),
+        ("-f n1", ["Failing node n1"], ["Fence (reboot)", "Move address", "Move web"]),
+        ("-u n2", ["Bringing node n2 online"], []),
+        ("-i web_monitor_10000@n1=1", ["Injecting web_monitor_10000@n1=1 into the configuration"], ["Recover web"]),
+        ("-q 0", [], ["Stop db", "Stop power", "Stop address", "Stop web"]),
+        ("-g gold -b gold", ["Granting ticket gold", "Making ticket gold standby"], []),
+    ],
+)
+def test_a_plan_under_suppositions(words: str, supposed: list[str], planned: list[str]) -> None:
+    cluster = running()
+    before = cluster.cib
+    code, out, err = run(cluster, f"crm_simulate -LR {words}")
+    assert (code, err, cluster.cib) == (0, "", before)
+    _, _, modified = out.partition("Performing Requested Modifications:\n")
+    head, _, summary = out.partition("Transition Summary:\n")
+    assert [each.removeprefix("  * ") for each in modified.partition("\n\n")[0].splitlines()] == supposed
+    assert [" ".join(each.split()[1:3]) for each in summary.splitlines()] == planned
+    assert head.startswith("Current cluster status:\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["-d n9", "-f n9", "-i nonsense", "-i web_monitor_10000@n9=1", "-t nonsense", "-s -S -U", "-s --output-as=xml"],
+)
+def test_a_supposition_that_makes_no_sense_is_refused(words: str) -> None:
+    assert run(running(), f"crm_simulate -L {words}")[0] != 0
+
+
+def test_a_plan_as_xml() -> None:
+    root = ET.fromstring(run(running(), "crm_simulate -LS -f n1 -g gold --output-as=xml")[1])
+    assert [each.tag for each in root] == [
+        "cluster_status", "modifications", "actions", "transition", "revised_cluster_status", "status"
+    ]  # fmt: skip
+    assert [dict(each.attrib) for each in root.iterfind("modifications/*")] == [
+        {"action": "Failing", "node": "n1"}, {"action": "Granting", "ticket": "gold"}
+    ]  # fmt: skip
+    assert root.find("actions/node_action[@node='n1'][@task='Fence (reboot)']") is not None
+    assert root.find("actions/rsc_action[@action='move'][@resource='web'][@source='n1'][@dest='n2']") is not None
+    assert root.find("transition/fencing_action[@target='n1'][@op='reboot']") is not None
+    assert root.find("transition/rsc_action[@resource='web'][@op='start'][@node='n2']") is not None
+    assert root.find("transition/pseudo_action[@task='site_start_0']") is not None
+    assert root.find("revised_cluster_status/nodes/node[@name='n1'][@online='false']") is not None
+    assert root.find("revised_cluster_status//resource[@id='web']/node[@name='n2']") is not None
+
+
+def test_a_plan_for_another_time_says_so() -> None:
+    out = run(running(), "crm_simulate -LS -t 2026-02-01T12:00:00Z")[1]
+    assert out.count("Setting effective cluster time: 2026-02-01T12:00:00Z\n") == 2
 
 
 @pytest.mark.parametrize("tool", sorted(TOOLS))
