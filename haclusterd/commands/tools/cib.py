@@ -92,8 +92,8 @@ def administer(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOu
 
 def _queried(context: Context, given: Given) -> Outcome[ToolOutput]:
     wanted = given.text("section")
-    is_for_planning = context.seen_xml is None and wanted in ("", "all", "status")
-    text = whole(context, has_digests=True) if is_for_planning else seen(context)
+    is_of_histories = wanted in ("", "all", "status") and "lrm" in given.text("xpath", "lrm")
+    text = whole(context, has_digests=True) if is_of_histories and context.seen_xml is None else seen(context)
     if wanted in ("", "all") and "xpath" not in given and "shallow" not in given:
         return printed("" if "node_path" in given else text)
     root = parsed(text)
