@@ -182,7 +182,7 @@ class Watcher:
                 poll.register(child.descriptor, select.POLLIN)
         due = [self.sweep_at if self.sweep is None else now + 60, self.devices.due(now)]
         if self.poller is not None:
-            due += [self.poller.deadline, self._patience()]
+            due += [self.poller.deadline, self._poller_due_at()]
             if self.sweep is None and self.looking is None:
                 due.append(self.events_due)
         if self.task is not None:
@@ -309,7 +309,7 @@ class Watcher:
         self._give_up_looks(time.monotonic(), all_of_them=True)
 
     def _end_what_is_late(self, now: float) -> None:
-        if self.poller is not None and now >= min(self.poller.deadline, self._patience()):
+        if self.poller is not None and now >= min(self.poller.deadline, self._poller_due_at()):
             self._poller_hangs(now)
         elif self.poller is not None and now >= self.events_due and self.sweep is None and self.looking is None:
             # Its silence says nothing of a device: the next sweep finds out. The kernel log says what events would.
@@ -322,7 +322,7 @@ class Watcher:
             self._task_is_over(has_begun=True, text="it did not end in time")
         self._give_up_looks(now)
 
-    def _patience(self) -> float:
+    def _poller_due_at(self) -> float:
         """Return until when a device may take that hung the last time: while a look waits, that is not long."""
         assert self.poller is not None
         kind, _, number = self.poller.at.partition(" ")

@@ -19,7 +19,7 @@ from haclusterd.model.ids import AgentReference, NodeName
 from haclusterd.model.requests import Request
 
 NODE, OTHER_NODE = "node-a", "node-b"
-PATIENCE_S = 10
+TIMEOUT_S = 10
 
 
 class StandInCluster:
@@ -36,13 +36,13 @@ class StandInCluster:
 
     def __enter__(self) -> "StandInCluster":
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._server.start(), self._loop).result(PATIENCE_S)
+        asyncio.run_coroutine_threadsafe(self._server.start(), self._loop).result(TIMEOUT_S)
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(PATIENCE_S)
+        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(TIMEOUT_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(PATIENCE_S)
+        self._thread.join(TIMEOUT_S)
         self._loop.close()
 
     async def _stop(self) -> None:

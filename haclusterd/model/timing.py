@@ -51,7 +51,7 @@ class Timing:
 def derive(node_timeout_ms: int, brain_timeout_ms: int = DEFAULT_BRAIN_TIMEOUT_MS) -> Timing:
     """Derive all timers.
 
-    An election begins 3/8 to 3/4 of node-timeout after the leader fell silent: it is over when that one counts as lost.
+    An election begins 3/8 to 3/4 of node-timeout after the leader's last heartbeat: it is over when that node is lost.
     The fallback stays below election minimum - 2 ticks - round trip; a tenth of the minimum is left for the round trip.
     A leader's heartbeats come as rarely as that permits: two of them fit into the fallback, three into the minimum.
     """

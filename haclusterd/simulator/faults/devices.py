@@ -114,7 +114,7 @@ def drain(chance: Chance, nodes: Nodes) -> Fault:
         node = cluster.truth.devices.node_of(device)
 
         def steer(change: DeviceChange) -> None:
-            cluster.administer(SteerDevice(node, device, change, "swarm", "a whim"))
+            cluster.administer(SteerDevice(node, device, change, "swarm", "drawn"))
 
         steer(DeviceChange.DRAIN)
         return lambda: steer(DeviceChange.CLEAR)
@@ -138,7 +138,7 @@ def recover(chance: Chance, nodes: Nodes) -> Fault:
 
     def act(cluster: Cluster, device: DeviceId) -> None:
         node = cluster.truth.devices.node_of(device)
-        cluster.administer(BeginRecovery(node, device, rung, "swarm", "a whim"))
+        cluster.administer(BeginRecovery(node, device, rung, "swarm", "drawn"))
         if is_daemon_killed:
             cluster.world.after(wait_ms * MS, partial(_kill_brain, cluster, node))
         elif is_spoilt:

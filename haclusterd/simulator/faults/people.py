@@ -159,7 +159,7 @@ def request_fence(chance: Chance, nodes: Nodes) -> Fault:
     def begin(cluster: Cluster) -> None:
         status = cluster.cib.status.nodes.get(node)
         if status is not None:
-            cluster.administer(RequestFence(node, status.incarnation, "swarm", "a whim"))
+            cluster.administer(RequestFence(node, status.incarnation, "swarm", "drawn"))
 
     return Drawn(f"{node} is fenced by hand", begin)
 
