@@ -458,12 +458,6 @@ def test_the_reference_shows_what_can_be_read() -> None:
         assert not has_errors(verify(policy.configuration, members={}, agents=None, places=policy.places))
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "resource_agents").glob("*.md")), ids=lambda path: path.name)
-def test_the_pages_of_agents_show_what_can_be_read(path: Path) -> None:
-    for text in re.findall(r"```yaml\n(resources:.*?)```", path.read_text(), re.DOTALL):
-        assert load_policy(text, path.name).reports == ()
-
-
 @pytest.mark.parametrize(("levels", "is_too_deep"), [(15, False), (16, True), (17, True)])
 def test_rules_are_nested_so_deep_and_no_deeper(levels: int, is_too_deep: bool) -> None:
     rule = "{attribute: x, is: defined}"
