@@ -185,7 +185,7 @@ ACTIVITY = (
         "_restarted",
         "order.action is ActionName.RELOAD_AGENT and entry.rules.reload_keeps_both",
         "False",
-        "a daemon that joins again forgets that its older life was reloading something: a second copy starts",
+        "a daemon that joins again forgets that its earlier incarnation was reloading something: a second copy starts",
     ),
     Mutant(
         "_record_finished",
@@ -401,7 +401,7 @@ ACTIVITY = (
         "_restarted",
         "kept if entry.rules.restart_keeps_orders else {}",
         "{}",
-        "a daemon's restart forgets the agents of its older life",
+        "a daemon's restart forgets the agents of its earlier incarnation",
     ),
     Mutant(
         "_start_objection",
@@ -704,14 +704,14 @@ APPLY = (
         "apply_orders:_objection",
         "status.incarnation != order.incarnation and entry.rules.order_names_incarnation",
         "False",
-        "an order reaches a later life of its node",
+        "an order reaches a later incarnation of its node",
     ),
     Mutant("apply_orders:_objection", "order.key in status.orders", "False", "an order is issued twice"),
     Mutant(
         "record_results",
         "is_older and entry.rules.close_orders_of_older_incarnations",
         "False",
-        "an old life's result is believed",
+        "an old incarnation's result is believed",
     ),
     Mutant("record_results", "status.state is not NodeState.ONLINE", "False", "a lost node's result is believed"),
     Mutant(
@@ -815,7 +815,7 @@ APPLY = (
         "_answer_at_once",
         "command.incarnation in (status.incarnation, status.fenced_incarnation)",
         "False",
-        "a life that is over comes back",
+        "an incarnation that is over comes back",
     ),
     Mutant(
         "join",
@@ -842,7 +842,7 @@ APPLY = (
         "False",
         "a deposed DC declares nodes lost",
     ),
-    Mutant("_declare_lost", "status is None", "False", "a later life is lost for the silence of an earlier one"),
+    Mutant("_declare_lost", "status is None", "False", "a later incarnation is lost for the silence of an earlier one"),
     Mutant(
         "_declare_lost",
         "status.state not in (NodeState.ONLINE, NodeState.UNSEEN)",
@@ -859,19 +859,19 @@ APPLY = (
         "apply_fencing:_objection",
         "any(known.target == order.target for known in cib.status.fence_orders.values())",
         "False",
-        "two fence agents are on their way to one node: the later one shoots its next life",
+        "two fence agents are on their way to one node: the later one fences its next incarnation",
     ),
     Mutant(
         "apply_fencing:_objection",
         "target is None or target.state is not wanted or target.incarnation != order.target_incarnation",
         "target is None",
-        "a node that is back is shot for its earlier life",
+        "a node that is back is fenced for its earlier incarnation",
     ),
     Mutant(
         "fenced",
         "target.state is NodeState.LOST and target.incarnation == command.incarnation",
         "True",
-        "the fencing of an earlier life counts for the present one",
+        "the fencing of an earlier incarnation counts for the present one",
     ),
     Mutant(
         "FencerMachine.agent_finished",
@@ -950,13 +950,13 @@ EXECUTOR = (
         "OwnRecord.is_joined",
         "status.incarnation == self._incarnation and status.state is NodeState.ONLINE",
         "status.state is NodeState.ONLINE",
-        "orders for an earlier life are considered",
+        "orders for an earlier incarnation are considered",
     ),
     Mutant(
         "ExecutorMachine._take_in",
         "order.incarnation != self._incarnation and self._rules.order_names_incarnation",
         "False",
-        "orders for another life are begun",
+        "orders for another incarnation are begun",
     ),
     Mutant(
         "ExecutorMachine._take_in",
@@ -981,13 +981,13 @@ EXECUTOR = (
         "ResourceQueue.is_free",
         "self.state is QueueState.FREE",
         "self.state in (QueueState.FREE, QueueState.HELD)",
-        "a new life runs an agent beside one that the old life left",
+        "a new incarnation runs an agent beside one that the old incarnation left",
     ),
     Mutant(
         "ExecutorMachine.adopted",
         "action.is_running and self._rules.adopt_running_agents",
         "False",
-        "what an earlier life left running is forgotten",
+        "what an earlier incarnation left running is forgotten",
     ),
     Mutant(
         "begin_log",
@@ -999,7 +999,7 @@ EXECUTOR = (
         "ResourceQueue.kill_adopted",
         "adopted.action != ActionName.STOP and now < adopted.ends_at",
         "False",
-        "a start of an older life goes on without a lease",
+        "a start of an earlier incarnation goes on without a lease",
     ),
     Mutant(
         "ExecutorMachine._must_act_alone",
@@ -1197,7 +1197,7 @@ EXECUTOR = (
         "ExecutorMachine._report",
         "self._state is not IncarnationState.JOINED",
         "False",
-        "results are reported by a life that has not joined",
+        "results are reported by an incarnation that has not joined",
     ),
     Mutant(
         "stops_before",
@@ -1224,7 +1224,7 @@ JOINING = (
         "JoiningMachine.step",
         "moment.has_lease and not is_fencing",
         "True",
-        "a life ends while its fence agent runs: a late off hits who came back",
+        "an incarnation ends while its fence agent runs: a late off hits who came back",
     ),
     Mutant(
         "JoiningMachine._leave_step",
@@ -1236,7 +1236,7 @@ JOINING = (
         "JoiningMachine._observe",
         "status.incarnation != self._incarnation",
         "False",
-        "a life that was replaced goes on",
+        "an incarnation that was replaced goes on",
     ),
 )
 
@@ -1425,7 +1425,7 @@ FENCING = (
         "FencerMachine.cib_changed",
         "order.executor == self._node and order.executor_incarnation == self._incarnation",
         "order.executor == self._node",
-        "a new life repeats the fence order of the old one",
+        "a new incarnation repeats the fence order of the old one",
     ),
     Mutant("FencerMachine._objection", "result.exit_code != 0", "False", "a fence agent that failed counts as success"),
     Mutant("FencerMachine._objection", "result.timed_out", "False", "a fence agent that hangs counts as success"),
@@ -1528,7 +1528,7 @@ PACER = (
         "PacerMachine._count_vote",
         "settings is None or echo is None or echo.token != settings.incarnation.token",
         "settings is None or echo is None",
-        "an echo to an earlier life gives a lease",
+        "an echo to an earlier incarnation gives a lease",
     ),
     Mutant(
         "PacerMachine._count_vote",
@@ -1555,7 +1555,10 @@ PACER = (
         "a raised node-timeout lengthens a lease that older heartbeats gave, beyond what its survivors wait for",
     ),
     Mutant(
-        "PacerMachine._begin_incarnation", "peer.vote = None", "pass", "a new life inherits the votes of the old one"
+        "PacerMachine._begin_incarnation",
+        "peer.vote = None",
+        "pass",
+        "a new incarnation inherits the votes of the old one",
     ),
     Mutant(
         "PacerMachine._notice",
@@ -1567,13 +1570,13 @@ PACER = (
         "PacerMachine._is_acceptable",
         "heartbeat.sent_at > newest.sent_at",
         "True",
-        "a replayed heartbeat is taken for life",
+        "a replayed heartbeat is taken for a sign of life",
     ),
     Mutant(
         "PacerMachine._is_proof",
         "seen.token == settings.incarnation.token and seen.sent_at >= peer.proved_at",
         "True",
-        "a recorded heartbeat of another life is taken for life",
+        "a recorded heartbeat of another incarnation is taken for a sign of life",
     ),
     Mutant(
         "PacerMachine._may_be_another_boot",
@@ -1662,7 +1665,7 @@ TRANSITION = (
         "TransitionMachine.speculate",
         "status.state is not NodeState.ONLINE or status.incarnation != command.incarnation",
         "False",
-        "the result of an earlier life is gone on from",
+        "the result of an earlier incarnation is gone on from",
     ),
 )
 
@@ -1968,7 +1971,7 @@ OPTIONS = (
         "ExecutorMachine.awaits_reset",
         "self._reset.state is Reset.AWAITED or (self._record.is_given_up(cib) and panics(cib.in_force))",
         "self._reset.state is Reset.AWAITED",
-        "fence-reaction=panic: a node that had stopped everything begins another life instead",
+        "fence-reaction=panic: a node that had stopped everything begins another incarnation instead",
     ),
     Mutant(
         "ExecutorMachine._react_to_loss",
@@ -2131,7 +2134,7 @@ DEVICES = (
         "claim_objection",
         "own.memory_mib != memory_mib or (own.is_over and own.memory_mib)",
         "False",
-        "a sharer starts again beside its older life, whose memory nobody counts",
+        "a sharer starts again beside its earlier process, whose memory nobody counts",
     ),
     Mutant(
         "claim_objection",
@@ -2179,19 +2182,19 @@ DEVICES = (
         "apply_devices:_is_proven",
         "(claim.resource, claim.order) == (proven.resource, proven.order)",
         "claim.resource == proven.resource",
-        "a proof about an older life ends the claim of the newer one",
+        "a proof about an earlier claim ends the newer one",
     ),
     Mutant(
         "release_devices",
         "_is_alive(cib, command.node, command.incarnation)",
         "True",
-        "a life that is over ends claims",
+        "an incarnation that is over ends claims",
     ),
     Mutant(
         "_is_unused",
         "claim.is_first and claim.order in not_begun",
         "claim.order in not_begun",
-        "a start that was not begun ends the claim of the life before it, which may use its device yet",
+        "a start that was not begun ends the claim of the start before it, which may use its device yet",
     ),
     Mutant(
         "_is_unused",
@@ -2350,7 +2353,7 @@ DEVICES = (
         "DevicesMachine.step",
         "status.incarnation != incarnation",
         "False",
-        "a life that has not joined says what devices there are, and ends claims",
+        "an incarnation that has not joined says what devices there are, and ends claims",
     ),
     Mutant(
         "_sane",
@@ -2390,7 +2393,7 @@ DEVICES = (
         "apply_recoveries:_after",
         "outcome is RecoveryOutcome.NOT_BEGUN and recovery.incarnation == command.incarnation",
         "outcome is RecoveryOutcome.NOT_BEGUN",
-        "a later life says that nothing was done, and what its older life has reset needs no proof",
+        "a later incarnation says that nothing was done, and what its earlier incarnation has reset needs no proof",
     ),
     Mutant(
         "apply_recoveries:_after",
@@ -2414,7 +2417,7 @@ DEVICES = (
         "DeviceRecoveryMachine._act",
         "recovery.incarnation != case.incarnation",
         "False",
-        "a later life resets a device a second time, on an older life's intent",
+        "a later incarnation resets a device a second time, on an earlier incarnation's intent",
     ),
     Mutant(
         "DeviceRecoveryMachine._act",
@@ -2439,7 +2442,7 @@ DEVICES = (
         "DeviceRecoveryMachine._prove",
         "case.is_free",
         "True",
-        "a device is given out while a reset of an older life may still hit it",
+        "a device is given out while a reset of an earlier incarnation may still hit it",
     ),
     Mutant(
         "Watcher._answer_look",
@@ -2496,7 +2499,7 @@ ALERTS = (
         "AlertingMachine.reincarnated",
         "self._incarnations.add(incarnation)",
         "self._incarnations = {incarnation}",
-        "a DC that begins another life delivers no alert until another one is elected",
+        "a DC that begins another incarnation delivers no alert until another one is elected",
     ),
     Mutant(
         "AlertingMachine._call",
