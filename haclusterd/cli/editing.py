@@ -14,7 +14,7 @@ from haclusterd.cli.reading import read_text
 from haclusterd.cli.render.fields import fields, number, text
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Response
+from haclusterd.model.requests import Response, refused
 
 DEFAULT_EDITOR = "vi"
 
@@ -25,16 +25,14 @@ def edit(session: Session, invocation: Invocation) -> int:
     if shown.exit:
         return session.show(shown)
     before = written = text(fields(shown.data), "text")
-    arguments = _loading(invocation, shown, "edited text")
+    arguments = _loading(session, invocation, shown, "edited text")
     while True:
         edited = edited_text(written, session.settings.get("editor"))
-        if edited is None:
-            return session.fail("INPUT_OUTPUT", "the editor ended with an error", "set EDITOR; nothing was changed", 74)
+        if isinstance(edited, Response):
+            return session.show(edited)
         if edited == before:
             session.streams.stderr.write("nothing was changed\n")
             return 0
-        if isinstance(edited, Response):
-            return session.show(edited)
         written = edited
         status = session.show(session.ask_and_confirm("configure.load", {**arguments, "text": written}))
         if not status or not _wants_again(session):
@@ -62,7 +60,7 @@ def filter_(session: Session, invocation: Invocation) -> int:
     if ended.stdout == before:
         session.streams.stderr.write("nothing was changed\n")
         return 0
-    arguments = _loading(invocation, shown, "filtered text")
+    arguments = _loading(session, invocation, shown, "filtered text")
     return session.show(session.ask_and_confirm("configure.load", {**arguments, "text": ended.stdout}))
 
 
@@ -74,32 +72,47 @@ def _words(command: str) -> list[str]:
         return []
 
 
-def _loading(invocation: Invocation, shown: Response, source: str) -> dict[str, Json]:
-    """Return with what a changed text is loaded: over the version that was shown, and no other."""
-    return {
-        "mode": "update" if invocation.arguments.get("ids") else "replace",
+def _loading(session: Session, invocation: Invocation, shown: Response, source: str) -> dict[str, Json]:
+    """Return with what a changed text is loaded: over the version that was shown, in the place of what was shown."""
+    asked = invocation.arguments.get("ids")
+    ids = [each for each in asked if isinstance(each, str)] if isinstance(asked, list | tuple) else []
+    is_xml = ids[:1] == ["xml"]
+    ids = ids[1:] if is_xml else ids
+    arguments: dict[str, Json] = {
+        "mode": "update" if ids else "replace",
         "source": source,
-        "format": "crm",
+        "format": "xml" if is_xml else "crm",
         "over": number(fields(shown.data), "version"),
     }
+    if ids:
+        arguments["edited"] = ids
+    if session.is_as_crmsh:
+        arguments["as_crmsh"] = True
+    return arguments
 
 
-def edited_text(written: str, wanted: str = "") -> str | Response | None:
+def edited_text(written: str, wanted: str = "") -> str | Response:
     """Let a person edit a text in the wanted editor, or another.
 
-    None when the editor failed, an answer when what it wrote cannot be read.
+    An answer that says why, when there is no such editor, it failed, or what it wrote cannot be read.
     """
-    editor = shlex.split(wanted or os.environ.get("VISUAL") or os.environ.get("EDITOR") or DEFAULT_EDITOR)
+    named = wanted or os.environ.get("VISUAL") or os.environ.get("EDITOR") or DEFAULT_EDITOR
+    editor = _words(named) or [named]
     with tempfile.NamedTemporaryFile("w+", suffix=".crm", encoding="utf-8") as file:
         file.write(written)
         file.flush()
         try:
             ended = subprocess.run([*editor, file.name], check=False)
-        except OSError:
-            return None
+        except OSError as error:
+            return _failed(f"the editor {editor[0]} cannot be run: {error.strerror or error}")
         if ended.returncode:
-            return None
+            return _failed(f"the editor {editor[0]} ended with status {ended.returncode}")
         return read_text(file.name, sys.stdin)
+
+
+def _failed(problem: str) -> Response:
+    remedy = "nothing was changed; for another editor: EDITOR=nano, or crm options editor nano"
+    return refused("INPUT_OUTPUT", problem, remedy, 74)
 
 
 def _wants_again(session: Session) -> bool:

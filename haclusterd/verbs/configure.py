@@ -53,7 +53,9 @@ CONFIGURE = Family("configure", "The configuration: show it, load it, change it"
         Argument("version", Kind.INTEGER, "only when the configuration is this version still", is_typed=False),
         Argument("over", Kind.INTEGER, "the version over which the text was written: what others have changed since "
                  "then stays, unless both have changed the same", is_typed=False),
-        _TEXT, _SOURCE, _FORMAT, _VARIABLES,
+        Argument("edited", Kind.WORDS, "with update: objects that were edited, named as for `configure show`; those "
+                 "that the text lacks are deleted", is_typed=False),
+        _TEXT, _SOURCE, _FORMAT, _VARIABLES, _AS_CRMSH,
     ), (
         Words(("crm configure load update web.yaml", "crm configure load replace - < all.crm",
                "crm configure load xml replace /var/lib/pacemaker/cib/cib.xml"),

@@ -258,8 +258,6 @@ def _load(session: Session, arguments: Mapping[str, Json]) -> Response:
 def _edit(session: Session, arguments: Mapping[str, Json]) -> Response:
     path = _named(session, arguments)
     written = edited_text(path.read_text(), session.settings.get("editor"))
-    if written is None:
-        return refused("REFUSED", "the editor ended with an error", "set EDITOR; nothing was changed", 74)
     if isinstance(written, Response):
         return written
     path.write_text(written)

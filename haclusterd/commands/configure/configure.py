@@ -1,9 +1,12 @@
 """Verbs about the configuration: load, statements, delete, verify."""
 
+from collections.abc import Iterable
+
 from haclusterd.commands.configure.adoption import adopt
 from haclusterd.commands.configure.change import change
 from haclusterd.commands.configure.deletion import delete as without_objects
 from haclusterd.commands.configure.dependants import in_new_containers
+from haclusterd.commands.configure.filters import chosen_ids
 from haclusterd.commands.configure.merging import merged
 from haclusterd.commands.configure.removal import removal
 from haclusterd.commands.configure.script import (
@@ -16,7 +19,7 @@ from haclusterd.commands.configure.script import (
     read_words,
 )
 from haclusterd.commands.configure.settling import settled_for
-from haclusterd.commands.configure.view import revealed
+from haclusterd.commands.configure.view import ids_of, revealed
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.verb import answers, carry_out_by
@@ -52,13 +55,11 @@ def load(context: Context, arguments: Arguments) -> Outcome[Change]:
     over = arguments.integer("over", now.epoch)
     if over != now.epoch:
         return _load_over(context, arguments, over)
-    if arguments.word("mode") != "update":
-        base = Configuration(nodes=base.nodes)
-    made = read_text(context, arguments, base)
+    made = _loaded(context, arguments, base)
     if has_errors(made.reports):
         return Outcome(every_error(context, made))
     done = f"loaded {arguments.word('source') or 'the text'}"
-    reports = (*made.reports, *removal(context, made.configuration))
+    reports = (*made.reports, *_removed(context, arguments, made.configuration))
     return change(
         context, made.configuration, done=done, reports=reports, places=made.places, keeps_unknown=context.is_foreign
     )
@@ -69,8 +70,7 @@ def _load_over(context: Context, arguments: Arguments, version: int) -> Outcome[
     base, now = context.versions.configuration(version) if context.versions is not None else None, context.cib.version
     if base is None:
         return refusal(report(Code.CONFLICT, author=now.author or "somebody", version=now.epoch))
-    under = base if arguments.word("mode") == "update" else Configuration(nodes=base.nodes)
-    made = read_text(context, arguments, under)
+    made = _loaded(context, arguments, base)
     if has_errors(made.reports):
         return Outcome(every_error(context, made))
     whole, secrets = revealed(made.configuration, base, made.places)
@@ -79,8 +79,40 @@ def _load_over(context: Context, arguments: Arguments, version: int) -> Outcome[
     if conflicts:
         return refusal(*conflicts)
     done = f"loaded {arguments.word('source') or 'the text'}, over what was changed since version {version}"
-    reports = (*made.reports, *secrets, *on_the_way, *removal(context, new))
+    reports = (*made.reports, *secrets, *on_the_way, *_removed(context, arguments, new))
     return change(context, new, done=done, reports=reports, places=made.places)
+
+
+def _loaded(context: Context, arguments: Arguments, base: Configuration) -> Reading:
+    """Read the text over a base, or in the place of it; of the objects that were edited, those that it lacks go."""
+    if arguments.word("mode") != "update":
+        return read_text(context, arguments, Configuration(nodes=base.nodes))
+    made = read_text(context, arguments, base)
+    edited = chosen_ids(base, arguments.words("edited"), base)[0]
+    if not edited or has_errors(made.reports):
+        return made
+    written = ids_of(read_text(context, arguments, Configuration()).configuration)
+    gone = [each for each in edited if each not in written]
+    new, found = without_objects(
+        replace(context.cib, configuration=made.configuration), gone, cascade=arguments.flag("as_crmsh"),
+        is_forced=context.is_forced or context.is_preview, is_as_crmsh=arguments.flag("as_crmsh"),
+    )  # fmt: skip
+    reports = tuple(_with_those_too(each, edited) for each in found)
+    return replace(made, configuration=new, reports=(*made.reports, *reports))
+
+
+def _removed(context: Context, arguments: Arguments, new: Configuration) -> tuple[ReportItem, ...]:
+    """Name the resources that are gone; of those that were edited by name, only what runs is too dear to delete."""
+    return () if arguments.words("edited") else removal(context, new)
+
+
+def _with_those_too(item: ReportItem, edited: Iterable[str]) -> ReportItem:
+    """Say how what an editor took out can go, or have another name, although others use it."""
+    if item.code is not Code.HAS_DEPENDANTS:
+        return item
+    users = item.parameters["dependants"].replace(",", "")
+    remedy = f"edit them too: crm configure edit {' '.join(edited)} {users}; for another name: crm configure rename"
+    return replace(item, remedy=remedy)
 
 
 def read_text(context: Context, arguments: Arguments, base: Configuration) -> Reading:
