@@ -102,7 +102,7 @@ def restart(context: Context, arguments: Arguments) -> Outcome[Restart]:
     if objections:
         return refusal(*objections)
     primitives = _primitives(context.cib.configuration, found)
-    running = [each for each in primitives if active_nodes(context.cib, each)]
+    running = [each for each in primitives if not is_stopped(context.cib, (each,))]
     unwanted = _unwanted(context, running)
     expected = tuple(each for each in running if each not in unwanted)
     again = _RunningAgain(context, found, expected, failures(context.cib))

@@ -282,6 +282,23 @@ def test_a_restart_is_waited_for_until_nothing_is_left_to_try_and_says_what_fail
     assert [report.message for report in again.reports] == ["db runs again"]
 
 
+def test_what_was_only_starting_when_its_restart_was_asked_for_is_waited_for_too() -> None:
+    cluster = running()
+    cluster.record("db", "n2", "stop")
+    cluster.order("db", "n2", ActionName.START)
+    outcome = ask(cluster, "resource.restart", resource="db")
+    for node in ("n2", "n1", "n3"):
+        cluster.put(replace(cluster.node(node), orders={}))
+        cluster.record("db", node, "start", ExitCode.ERROR, reason="cannot bind: address in use")
+        cluster.record("db", node, "stop")
+    cluster.do(SetTicket("any", TicketChange.GRANT, "root"))
+    end = finish(cluster, outcome, is_met=True)
+    assert end.until is not None
+    assert not end.until(cluster.cib, cluster.live)
+    at_rest(cluster)
+    assert codes(finish(cluster, end, is_met=True)) == [Code.NOT_STARTED_AGAIN]
+
+
 def test_of_several_that_restart_each_must_run() -> None:
     cluster = running()
     cluster.configure("primitive idle ocf:heartbeat:Dummy meta target-role=Stopped")
