@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Final
 
+from haclusterd.cib.activity import possibly_active
 from haclusterd.cib.changes import Change, Refusal
 from haclusterd.cib.codec import CodecError, decode_envelope
 from haclusterd.cib.commands import (
@@ -19,6 +20,7 @@ from haclusterd.cib.commands import (
     Command,
     DcElected,
     EndRestart,
+    ForgetHistory,
     FormCluster,
     IssueOrders,
     ReadBarrier,
@@ -40,7 +42,7 @@ from haclusterd.model.availability import MARK_MS
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.followers import Followers
 from haclusterd.model.graph import Plan, TransitionGraph
-from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId, Term
+from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId, Term, base_of
 from haclusterd.model.instants import NEVER, Instant, WallTime, after
 from haclusterd.model.pacer import PacerReport
 from haclusterd.model.planning import PlanAnswer
@@ -476,12 +478,14 @@ class ControllerMachine:
         if not plan.graph.actions:
             term.delays.keep(frozenset())
         forgotten = self._forget_failures(term, cib, plan)
+        removed = self._forget_removed(term, cib)
         if forgotten or not plan.graph.actions:
-            return forgotten
+            return (*forgotten, *removed)
         begins_at = self._repeats.wait_until(plan.graph, moment.now)
         if moment.now < begins_at:
             self._planning.recheck_by(begins_at)
-            return (Note("transition-repeats", "the same plan was executed again and again, without effect"),)
+            text = "the same plan was executed again and again, without effect"
+            return (*removed, Note("transition-repeats", text))
         term.transitions += 1
         term.transition = TransitionMachine(
             self._node,
@@ -497,7 +501,7 @@ class ControllerMachine:
         term.kept_until = after(moment.now, OUTDATED_PAUSE_MS)
         count = len(plan.graph.actions)
         note = Note("transition", f"transition {term.number}.{term.transitions}: {count} actions")
-        return (note, *self._advance(term, cib, (), moment))
+        return (note, *removed, *self._advance(term, cib, (), moment))
 
     @staticmethod
     def _forget_failures(term: _DcTerm, cib: Cib, plan: Plan) -> Sequence[Effect]:
@@ -511,6 +515,23 @@ class ControllerMachine:
             if cib.status.nodes[node].state is NodeState.ONLINE
             and resource in cib.status.nodes[node].histories
             and cib.status.nodes[node].histories[resource].has_failures
+        )
+
+    @staticmethod
+    def _forget_removed(term: _DcTerm, cib: Cib) -> Sequence[Effect]:
+        """Forget failures of what is configured no longer, where it is at rest: nobody would ever correct their cause.
+
+        What is removed while it is active is stopped by the plan, and forgotten by the plan's transition.
+        """
+        return tuple(
+            Propose(Scope.DC, f"forget:{term.number}:{name}:{resource}", ForgetHistory(name, resource))
+            for name, status in sorted(cib.status.nodes.items())
+            if status.state is NodeState.ONLINE
+            for resource, history in sorted(status.histories.items())
+            if history.has_failures
+            and base_of(resource) not in cib.configuration.resources
+            and resource not in possibly_active(status)
+            and resource not in {order.resource for order in status.orders.values()}
         )
 
     def applied(

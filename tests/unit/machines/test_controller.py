@@ -706,6 +706,35 @@ def test_it_hands_over_to_one_that_answers_or_did_so_last() -> None:
     assert transfers(dc.step()) == [N2]
 
 
+def with_a_failed_start() -> Dc:
+    """Return a DC of a cluster in which db could not be started on n2, and is being stopped there."""
+    dc = Dc()
+    dc.cluster.configure(commands.PutResource(primitive(DB)))
+    dc.step()
+    dc.cluster.must(issue(order("failed")))
+    dc.cluster.must(record(result("failed", exit_code=ExitCode.ERROR)))
+    dc.cluster.must(issue(order("stop", ActionName.STOP)))
+    return dc
+
+
+STOPPED = record(result("stop", operation=ActionName.STOP))
+
+
+def test_failures_of_what_is_configured_no_longer_are_forgotten_once_it_is_at_rest() -> None:
+    dc = with_a_failed_start()
+    removal = commands.ChangeConfiguration(dc.cluster.cib.version.epoch, (commands.Delete("resource", DB),), "test", "")
+    assert commands_of(dc.change(removal)) == [], "it may be active"
+    assert commands_of(dc.change(STOPPED)) == [commands.ForgetHistory(N2, DB)]
+    assert commands_of(dc.change(commands.ForgetHistory(N2, DB))) == []
+    assert DB not in dc.cluster.status(N2).histories
+
+
+def test_failures_of_what_is_configured_stay_until_somebody_forgives_them() -> None:
+    dc = with_a_failed_start()
+    assert commands_of(dc.change(STOPPED)) == []
+    assert dc.cluster.status(N2).histories[DB].has_failures
+
+
 def test_expired_failures_are_forgotten_before_anything_is_planned_with_them() -> None:
     dc = Dc()
     dc.cluster.must(issue(order("failed")))
