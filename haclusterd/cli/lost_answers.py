@@ -11,7 +11,7 @@ from typing import TextIO
 
 from haclusterd.cli.render.fields import fields, listed, number, text
 from haclusterd.model.json_value import Json
-from haclusterd.model.records import replace
+from haclusterd.model.records import dataclass, replace
 from haclusterd.model.requests import Options, Request, Response, ShownReport
 from haclusterd.ports.control import CommandClient
 from haclusterd.verbs.table import VERBS
@@ -32,14 +32,25 @@ def is_lost(request: Request, response: Response) -> bool:
     return may_change and any(each.code in LOST for each in response.reports)
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """What waiting is measured by."""
+
+    sleep: Callable[[float], None] = time.sleep
+    now: Callable[[], float] = time.monotonic
+
+
 def found_out(
-    client: CommandClient, response: Response, sent_at: int, out: TextIO, sleep: Callable[[float], None] = time.sleep
+    client: CommandClient, response: Response, sent_at: int, out: TextIO, patience: Patience | None = None
 ) -> Response:
     """Return the response with what became of the change; `sent_at` is when it was asked for, in ms."""
-    out.write("the connection was lost; looking whether it happened ...\n")
+    out.write("no answer says whether it took effect; looking ...\n")
     out.flush()
-    author = text(fields(_asked(client, "api.whoami", {}, sleep)), "author")
-    answer = fields(_asked(client, "history.config", {"author": author, "limit": NEWEST}, sleep)) if author else {}
+    patience = patience or Patience()
+    author = text(fields(_asked(client, "api.whoami", {}, patience)), "author")
+    answer = fields(_asked(client, "history.config", {"author": author, "limit": NEWEST}, patience)) if author else {}
+    if not answer and any(each.code == "OUTCOME_UNKNOWN" for each in response.reports):
+        return response
     if not answer:
         unknown = ShownReport(
             "error", "OUTCOME_UNKNOWN", "nobody answers, so it is not known whether this took effect",
@@ -61,16 +72,17 @@ def _others(response: Response) -> tuple[ShownReport, ...]:
     return tuple(each for each in response.reports if each.code not in LOST)
 
 
-def _asked(
-    client: CommandClient, verb: str, arguments: Mapping[str, Json], sleep: Callable[[float], None]
-) -> Json:
-    """Ask until somebody answers, or the time is over."""
+def _asked(client: CommandClient, verb: str, arguments: Mapping[str, Json], patience: Patience) -> Json:
+    """Ask until somebody answers, or the time is over; without a quorum each answer takes some of it."""
     left_s = TIMEOUT_S
+    # Who asks is known without a majority.
+    options = Options(is_consistent=verb != "api.whoami")
     while True:
-        answer = client.call(Request("lost", verb, arguments, Options(is_consistent=True)), lambda _: None)
+        began = patience.now()
+        answer = client.call(Request("lost", verb, arguments, options), lambda _: None)
         if not any(each.code in _NOT_YET for each in answer.reports):
             return answer.data
+        left_s -= PAUSE_S + patience.now() - began
         if left_s <= 0:
             return None
-        sleep(PAUSE_S)
-        left_s -= PAUSE_S
+        patience.sleep(PAUSE_S)

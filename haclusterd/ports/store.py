@@ -216,7 +216,8 @@ class Store(Protocol):
     def propose(self, entry: bytes, term: Term | None = None) -> bool:
         """Ask for `entry` to be appended; False when too much is in flight (try again later).
 
-        With `term`: only by this node, and only while it leads that term; otherwise the entry is dropped.
+        While no leader is known it is dropped, as a message may be lost: who wants it repeats it. With `term`: only by
+        this node, and only while it leads that term; otherwise the entry is dropped.
         """
         ...
 

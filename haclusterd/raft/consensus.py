@@ -638,6 +638,10 @@ class Consensus:
                 if term is None:
                     message = {"type": "apply_command", "command": entry}
                     self._host.transmit(self.leader, message)
+        elif self.leader is None:
+            # Who still wants one repeats it. Kept until there is a leader, it would also take effect when it was given
+            # up long ago, and answered with "no quorum".
+            self.waiting.clear()
 
     # Applying, snapshots.
 

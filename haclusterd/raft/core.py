@@ -330,7 +330,7 @@ class RaftCore:
     def propose(self, entry: bytes, term: Term | None = None) -> bool:
         """Append `entry` as leader, or pass it to the leader; return False when too much is waiting.
 
-        With `term` it is dropped unless this node leads that term when its turn comes.
+        While no leader is known it is dropped; with `term`, unless this node leads that term when its turn comes.
         """
         if self._is_dead or len(self._raft.waiting) >= self._settings.waiting_max:
             return False

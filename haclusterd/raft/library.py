@@ -43,7 +43,7 @@ class LibraryOwner(Protocol):
         ...
 
     def take_waiting(self) -> None:
-        """Append the waiting proposals, or pass them to the leader."""
+        """Append the waiting proposals, or pass them to the leader; without one, drop them."""
         ...
 
     def compact(self) -> None:

@@ -1164,6 +1164,12 @@ EXECUTOR = (
         "a disproved record makes a node forget what it runs",
     ),
     Mutant(
+        "Consensus.take_waiting",
+        "self.waiting.clear()",
+        "pass",
+        "what was answered with \"no quorum\" takes effect when there is a leader again",
+    ),
+    Mutant(
         "ExecutorMachine.cib_changed",
         "self._stopped_alone.clear()",
         "pass",

@@ -154,6 +154,7 @@ def test_without_quorum_changes_are_refused_and_status_says_why(running: Scenari
         running.brain(name).send_signal(signal.SIGKILL)
         running.pacer(name).send_signal(signal.SIGKILL)
     running.until("n1 to know", lambda: running.status("n1")["verdict"] == "NO QUORUM")
+    running.until("it to give the leader up", lambda: running.status("n1")["leader"] is None)
     status = crm(running, "n1", "status")
     assert status.stdout.startswith("NO QUORUM: n1 reaches 1 of 3 voters; missing: n2, n3\n")
     refused = crm(running, "n1", "resource", "stop", "svc")
@@ -161,3 +162,11 @@ def test_without_quorum_changes_are_refused_and_status_says_why(running: Scenari
     assert refused.stderr == (
         "ERROR: no quorum: 1 of 3 voters reachable; missing: n2, n3 (bring a missing voter back)\n"
     )
+    version = running.status("n1")["configuration"]["version"]
+    for name in ("n2", "n3"):
+        running.cluster.power_off(name)
+        running.cluster.boot(name)
+    running.cluster.start(["n2", "n3"])
+    change = ("configure", "property", "batch-limit=7")
+    running.until("a quorum", lambda: crm(running, "n1", *change).returncode == 0)
+    assert running.status("n1")["configuration"]["version"] == version + 1, "what was refused does not come later"

@@ -520,7 +520,10 @@ class Dialogue:
         return self._runtime.ports.clock.now()
 
     def _unanswered(self, key: str) -> None:
-        """Answer that the outcome of a command is unknown: never that it failed."""
+        """Answer that the outcome of a command is unknown; that it has none only if no leader was known all the time.
+
+        What is proposed without a leader reaches nobody (`Store.propose`).
+        """
         self._runtime.forget(key)
         self._services.changes.ended(key, is_made=False)
         self._services.changes.go_on()
@@ -529,9 +532,14 @@ class Dialogue:
         missing = sorted(set(names) - set(view.connected_voters))
         if view.has_quorum:
             self._fail(report(Code.OUTCOME_UNKNOWN, problem=f"not committed within {COMMIT_WAIT_MS} ms"))
+            return
+        absent = ", ".join(missing) or "a leader"
+        connected = len(view.connected_voters)
+        since = self._runtime.leaderless_since
+        if self._has_proposed and (since is None or since > self._began_at):
+            problem = f"the leader was lost meanwhile, and may have it; missing: {absent}"
+            self._fail(report(Code.OUTCOME_UNKNOWN, problem=problem))
         else:
-            absent = ", ".join(missing) or "a leader"
-            connected = len(view.connected_voters)
             self._fail(report(Code.NO_QUORUM, missing=absent, connected=connected, total=len(names)))
 
     # -- waiting ----------------------------------------------------------------------------------------------------

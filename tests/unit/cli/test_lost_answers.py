@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from haclusterd.cli.lost_answers import PAUSE_S, TIMEOUT_S, found_out, is_lost
+from haclusterd.cli.lost_answers import PAUSE_S, TIMEOUT_S, Patience, found_out, is_lost
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import dataclass, field
 from haclusterd.model.requests import Options, Progress, Request, Response, ShownReport
@@ -43,7 +43,7 @@ def versions(*at: int) -> dict[str, Json]:
 def outcome(daemon: Daemon) -> tuple[int, list[str], str]:
     slept: list[float] = []
     lost = refused("DISCONNECTED")
-    found = found_out(daemon, lost, SENT_AT, io.StringIO(), slept.append)
+    found = found_out(daemon, lost, SENT_AT, io.StringIO(), Patience(slept.append))
     assert sum(slept) <= 2 * TIMEOUT_S
     return found.exit, [each.code for each in found.reports], " ".join(each.message for each in found.reports)
 
@@ -54,7 +54,7 @@ def test_what_happened_is_said_to_have_happened(away: int) -> None:
     status, codes, message = outcome(daemon)
     assert (status, codes) == (0, ["CONFIGURATION_CHANGED"])
     assert "version 12 " in message
-    assert all(each.options.is_consistent for each in daemon.asked)
+    assert all(each.options.is_consistent for each in daemon.asked if each.verb == "history.config")
 
 
 def test_what_did_not_happen_is_said_not_to_have() -> None:
@@ -67,6 +67,30 @@ def test_where_nobody_answers_it_is_not_known() -> None:
     daemon = Daemon(versions(), away=10_000)
     assert outcome(daemon)[:2] == (102, ["OUTCOME_UNKNOWN"])
     assert len(daemon.asked) <= TIMEOUT_S / PAUSE_S + 2
+
+
+@dataclass
+class CutOff(Daemon):
+    """Has no quorum: it takes 5 s to say so of what must be consistent."""
+
+    now: float = 0.0
+
+    def call(self, request: Request, progress: Callable[[Progress], None]) -> Response:
+        if not request.options.is_consistent:
+            return super().call(request, progress)
+        self.now += 5.0
+        return refused("NO_QUORUM")
+
+    def sleep(self, pause_s: float) -> None:
+        self.now += pause_s
+
+
+def test_without_a_quorum_the_waiting_ends_in_time_and_what_was_answered_first_counts() -> None:
+    daemon = CutOff(versions())
+    first = Response("", 112, (ShownReport("error", "OUTCOME_UNKNOWN", "the leader was lost; missing: n2, n3"),))
+    found = found_out(daemon, first, SENT_AT, io.StringIO(), Patience(daemon.sleep, lambda: daemon.now))
+    assert found == first
+    assert daemon.now <= TIMEOUT_S + 5
 
 
 @pytest.mark.parametrize(

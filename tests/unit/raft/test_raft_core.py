@@ -439,6 +439,19 @@ def test_a_follower_passes_proposals_to_the_leader() -> None:
     assert bench.take_sent("apply_command") == [(N2, {"type": "apply_command", "command": b"early"})]
 
 
+def test_what_was_proposed_without_a_leader_reaches_none_that_comes_later() -> None:
+    """Who asked may have been answered "no quorum" by then; who still wants it proposes it again."""
+    bench = Bench()
+    bench.core.propose(b"early")
+    bench.core.tick()
+    bench.hear_append(N2, 1, (1, 0))
+    bench.let_disk_work()
+    assert bench.take_sent("apply_command") == []
+    bench.core.propose(b"again")
+    bench.core.tick()
+    assert bench.take_sent("apply_command") == [(N2, {"type": "apply_command", "command": b"again"})]
+
+
 def test_proposals_are_refused_when_too_much_is_in_flight() -> None:
     bench = Bench(in_flight_max=10, waiting_max=5)
     bench.lead()

@@ -171,6 +171,15 @@ def test_without_a_leader_it_is_said_who_is_missing() -> None:
     assert (desk.codes(name), status_of(desk, name)) == (["NO_QUORUM"], ExitStatus.NO_QUORUM)
 
 
+def test_what_the_lost_leader_may_have_is_not_said_to_have_failed() -> None:
+    desk = Desk()
+    name = desk.ask("node.standby", STANDBY)
+    desk.daemon.clock.run(1000)
+    desk.daemon.lead(None, term=2)
+    desk.daemon.clock.run(COMMIT_WAIT_MS)
+    assert (desk.codes(name), status_of(desk, name)) == (["OUTCOME_UNKNOWN"], ExitStatus.INDETERMINATE)
+
+
 def test_several_writes_wait_for_a_leader_once() -> None:
     """A database's agent writes six attributes while it demotes, without a lease: half a minute of it would be ours."""
     desk = Desk()
