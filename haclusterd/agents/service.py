@@ -299,6 +299,8 @@ class ServiceAgent(Agent):
             raise ActionError(f"the service ended while starting{self._last_words()}")
 
     def _last_words(self) -> str:
+        if not self.text("log_file"):
+            return "; what it printed is lost: set log_file"
         words = self._last_lines()
         return f"; its log ends with: {words[-1][:300]}" if words else ""
 

@@ -13,6 +13,8 @@ from haclusterd.reports.exit_codes import ExitStatus
 from haclusterd.verbs.words import Option, OptionValue, Parameter, Takes
 
 _DIGITS_MAX = 18
+OTHER_LEVELS_MAX = 4
+"""Of more levels that have a command of one name, none is likely to be meant."""
 
 
 class UsageError(Exception):
@@ -56,7 +58,7 @@ def unknown_word(level: Level, word: str, following: Sequence[str] = ()) -> Usag
     Nothing is guessed that stops, removes or restores something.
     """
     where = f" in {level.name}" if level.name else ""
-    remedy = instead_of(level.name, word, following)
+    remedy = instead_of(level.name, word, following) or _in_this_order(level, word, following)
     if not remedy:
         from haclusterd.reports.suggestions import nearest
 
@@ -70,12 +72,19 @@ def unknown_word(level: Level, word: str, following: Sequence[str] = ()) -> Usag
     return UsageError(f"there is no command {word}{where}", remedy)
 
 
+def _in_this_order(level: Level, word: str, following: Sequence[str]) -> str:
+    """Say that the command comes before its object (`crm node n1 standby`), where the second word is one."""
+    if level is ROOT or not following or not find_exactly(level, following[0]):
+        return ""
+    return f"the command comes first: crm {level.name} {following[0]} {word}"
+
+
 def _in_other_levels(level: Level, word: str) -> str:
-    """Say in which other levels there is a command of exactly this name; empty: in none."""
+    """Say in which other levels there is a command of exactly this name; empty: in none, or in too many to mean one."""
     if level is not ROOT and find_exactly(ROOT, word):
         return f"there is: crm {word}"
     found = [f"crm {below.name} {word}" for below in LEVELS if below is not level and find_exactly(below, word)]
-    return f"there is: {', '.join(found)}" if found else ""
+    return f"there is: {', '.join(found)}" if 0 < len(found) <= OTHER_LEVELS_MAX else ""
 
 
 def find_exactly(level: Level, word: str) -> bool:
@@ -94,6 +103,15 @@ def _in_a_level_of_another_tool(words: Sequence[str]) -> UsageError | None:
     return UsageError(f"there is no command {name} {command}", remedy)
 
 
+def _without_pcs(words: Sequence[str]) -> UsageError:
+    """Return the error for a line that was written for pcs: what to type here for the rest of it."""
+    try:
+        parse(words)
+    except UsageError as error:
+        return UsageError("there is no command pcs", error.remedy)
+    return UsageError("there is no command pcs", f"without that word: crm {' '.join(words)}")
+
+
 def parse(words: Sequence[str], level: Level = ROOT) -> Invocation:
     """Read a command; at the root its first word may be a level."""
     if not words:
@@ -105,6 +123,8 @@ def parse(words: Sequence[str], level: Level = ROOT) -> Invocation:
         other = _in_a_level_of_another_tool(words)
         if other is not None:
             raise other
+        if words[0] == "pcs" and len(words) > 1:
+            raise _without_pcs(words[1:])
     if level.name == words[0] == "ticket" and len(words) > 1:
         words = words[1:]  # crmsh: crm site ticket grant TICKET
     inside = level_inside(level, words[0])

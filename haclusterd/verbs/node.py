@@ -11,7 +11,7 @@ _VALUE = Argument("value", Kind.WORD, "its value")
 
 NODE = Family("node", "Nodes: look at them, empty them, let them run, fence them", (
     Verb("node.show", Permission.READ, "Show nodes with their attributes and resources", (_ANY_NODE,), (
-        Words(("crm node show", "crm node show n1"), aliases=("server", "status", "print")),
+        Words(("crm node show", "crm node show n1"), aliases=("server", "status", "print", "list")),
     ), answers=("nodes",)),
     Verb("node.standby", Permission.OPERATE, "Move everything away from a node and keep it away", (
         _ANY_NODE,

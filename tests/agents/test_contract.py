@@ -284,6 +284,8 @@ def test_output_goes_to_the_log_and_its_end_explains_a_failed_start(
     done = agent.run("start", command=str(broken), args=None, log_file=str(log), **ready)
     assert done.returncode == ERROR
     assert "ended while starting; its log ends with: cannot bind to the moon" in done.stderr
+    done = agent.run("start", command=str(broken), args=None, **ready)
+    assert "ended while starting; what it printed is lost: set log_file" in done.stderr
 
 
 @agents_with_process

@@ -77,7 +77,7 @@ def _content(name: str, content: Element, *, is_required: bool) -> Iterator[Find
     if is_required and default:
         yield warning("required-with-default", f"parameter {name} is required and has the default {default!r}")
     if not is_required and default is None and kind != "string":
-        yield note("no-default", f"parameter {name}, a {kind}, is not required and has no default")
+        yield note("no-default", f"parameter {name} ({kind}) is not required and has no default")
     if not default:
         return
     is_wrong = {

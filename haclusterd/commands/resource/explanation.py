@@ -10,7 +10,7 @@ from haclusterd.commands.history.transitions import EVENTS_MAX, causes_of, trans
 from haclusterd.commands.names import find_given_node, find_resource, find_resources, parts_of, primitives_of
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning.planning import plan, standing
-from haclusterd.commands.status.overview import Overview
+from haclusterd.commands.status.overview import Overview, overview_of
 from haclusterd.commands.status.resource_state import meta_flag
 from haclusterd.model.change_kinds import ChangeKind
 from haclusterd.model.configuration import Group, Primitive
@@ -108,7 +108,7 @@ def _explained(
         return refusal(found)
     configuration = context.cib.configuration
     primitives = dict.fromkeys(each for resource in resources for each in primitives_of(configuration, resource))
-    overview = Overview(context.cib)
+    overview = overview_of(context)
     parents = configuration.parents()
     explained: list[Explanation] = []
     for primitive in primitives:
@@ -142,16 +142,17 @@ def _explain(
     meta = overview.meta(primitive)
     not_wanted = overview.not_wanted(primitive)
     shown = [each for each in placement.scores if node in (None, each.node)]
+    alone = overview.stopped_alone.get(primitive_id)
     container = overview.cib.configuration.resources.get(parent) if parent is not None else None
     is_promotable = placement.promotion is not None or placement.next_role is Role.PROMOTED
     return Explanation(
         resource=placement.resource,
         group=parent if isinstance(container, Group) else None,
-        now_on=tuple(placement.now_on),
+        now_on=tuple(each for each in placement.now_on if each != alone),
         next_on=placement.next_on,
         next_role=str(placement.next_role) if is_promotable and placement.next_on is not None else "",
         promotion=_promotion(placement),
-        verdict=placement.verdict,
+        verdict=f"{alone} has no lease and stopped it" if alone else placement.verdict,
         not_wanted=not_wanted,
         instances=tuple(
             InstanceInShort(node=each.node, state=str(each.state), detail=each.detail)
@@ -207,9 +208,10 @@ def _advice(
         yield "crm configure property stop-all-resources=false"
     if not is_managed:
         yield f"{resource} is not managed: set is-managed=true"
-    for name in overview.failed_on(resource):
-        if node in (None, name):
-            yield f"it failed on {name}; when the cause is gone: crm resource cleanup {resource} {name}"
+    failed = [name for name in overview.failed_on(resource) if node in (None, name)]
+    if failed:
+        where = f" {failed[0]}" if len(failed) == 1 else ""
+        yield f"it failed on {', '.join(failed)}; when the cause is gone: crm resource cleanup {resource}{where}"
     if node is not None and placement.next_on != node:
         yield from _to_win(placement, node)
 

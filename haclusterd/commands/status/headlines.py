@@ -156,9 +156,9 @@ def _no_quorum(cib: Cib, live: LiveView) -> Iterator[Headline]:
     missing = missing_voters(cib, live)
     where = f"{live.node} reaches {len(voters) - len(missing)} of {len(voters)} voters"
     names = f"; missing: {named(missing)}" if missing else ""
-    remedy = "bring a missing voter back"
+    remedy = "bring a missing voter back; if gone for good: crm cluster recover"
     if len(voters) == 2:
-        remedy += "; if it is gone for good, on this node: crm cluster recover"
+        remedy = "bring the missing voter back; if it is gone for good, on this node: crm cluster recover"
     yield Headline(Gravity.CRITICAL, "NO QUORUM", f"{where}{names}", remedy)
 
 

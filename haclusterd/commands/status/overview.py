@@ -6,6 +6,7 @@ thousand resources costs no more than reading them.
 
 from collections.abc import Collection, Iterator, Mapping
 
+from haclusterd.commands.context import Context
 from haclusterd.commands.status.resource_state import (
     Failure,
     Instance,
@@ -114,6 +115,12 @@ class Overview:
     def failed_on(self, resource: ResourceId) -> tuple[NodeName, ...]:
         """Return the nodes on which a primitive has failures that are not forgotten."""
         return tuple(dict.fromkeys(self._failed_on.get(resource, ())))
+
+
+def overview_of(context: Context) -> Overview:
+    """Return what the CIB says of all resources, and the answering node of its own."""
+    live = context.live
+    return Overview(context.cib) if live is None else Overview(context.cib, live.node, live.stopped_alone)
 
 
 def _inherited(configuration: Configuration) -> Mapping[ResourceId, Mapping[str, str]]:

@@ -7,7 +7,7 @@ from haclusterd.commands.status import fencing_cover
 from haclusterd.commands.status.devices import claimable, usable
 from haclusterd.commands.status.headlines import Headline, headlines, missing_voters, reaches_majority
 from haclusterd.commands.status.node_health import votes
-from haclusterd.commands.status.overview import Overview
+from haclusterd.commands.status.overview import Overview, overview_of
 from haclusterd.commands.status.resource_state import Failure, Instance, meta_flag
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model import loop_stalls
@@ -49,14 +49,14 @@ def status(context: Context, arguments: Arguments) -> Outcome[Status | Verdict]:
     """Answer the state of the whole cluster; with `simple`, the verdict as a line and an exit status for monitoring."""
     if arguments.word("form") != "simple":
         return Outcome(answer=whole_status(context))
-    first = headlines(context, _overview(context))[0]
+    first = headlines(context, overview_of(context))[0]
     return Outcome(answer=extended(Verdict, _headline(first)), exit_status=int(first.gravity))
 
 
 def whole_status(context: Context) -> Status:
     """Return the state of the whole cluster (schema `haclusterd.status/1`). Times are epoch ms."""
     cib = context.cib
-    overview = _overview(context)
+    overview = overview_of(context)
     found = headlines(context, overview)
     live = context.live
     return Status(
@@ -90,12 +90,6 @@ def whole_status(context: Context) -> Status:
         warnings=() if live is None else (*live.warnings, *live.plan_warnings),
         holds=() if live is None else tuple(_loop_stall(each) for each in live.loop_stalls),
     )
-
-
-def _overview(context: Context) -> Overview:
-    """Return what the CIB says of all resources, and the answering node of its own."""
-    live = context.live
-    return Overview(context.cib) if live is None else Overview(context.cib, live.node, live.stopped_alone)
 
 
 def acting_dc(context: Context) -> NodeName | None:

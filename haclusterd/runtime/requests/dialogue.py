@@ -22,6 +22,7 @@ from haclusterd.commands.access import gate
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import AnyOutcome
 from haclusterd.commands.permissions import access_of
+from haclusterd.commands.planning.planning import staleness
 from haclusterd.commands.planning.preview import preview
 from haclusterd.commands.validation import VALIDATES
 from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
@@ -705,6 +706,10 @@ def _outcome_of(request: Request, context: Context, knows_all: Callable[[], bool
     outcome = registry.run(request.verb, request.arguments, context)
     if request.options.dry_run and knows_all():
         return gate.cleaned(context, request.arguments, preview(context, outcome))
+    if _may_change(request) and request.verb != TOOL_VERB and not outcome.commands and not outcome.is_refused:
+        # What is so already by an old state may be otherwise by now.
+        stale = (each for each in staleness(context) if each not in outcome.reports)
+        return replace(outcome, reports=(*outcome.reports, *stale))
     return outcome
 
 

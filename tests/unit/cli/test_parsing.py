@@ -166,3 +166,26 @@ def test_what_crmsh_types_and_is_not_here_names_what_is(line: str, remedy: str) 
     with pytest.raises(UsageError) as raised:
         parse(parse_globals(line.split()).words)
     assert raised.value.remedy == remedy
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("node n1 standby", "the command comes first: crm node standby n1"),
+        ("resource web why", "the command comes first: crm resource why web"),
+        ("node move web", "there is: crm resource move"),
+        ("api show", "see: crm api --help"),
+        ("pcs status", "without that word: crm status"),
+        ("pcs resource create web ocf:heartbeat:apache", "crm configure primitive NAME AGENT params NAME=VALUE op "
+                                                         "monitor interval=10s"),
+        ("pcs node standby n1", "without that word: crm node standby n1"),
+    ],
+)  # fmt: skip
+def test_what_to_type_instead_is_said(line: str, remedy: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse(line.split())
+    assert error.value.remedy == remedy
+
+
+def test_nodes_are_listed_as_crmsh_does() -> None:
+    assert parse(["node", "list"]).command.name == "show"

@@ -171,6 +171,17 @@ def test_without_a_leader_it_is_said_who_is_missing() -> None:
     assert (desk.codes(name), status_of(desk, name)) == (["NO_QUORUM"], ExitStatus.NO_QUORUM)
 
 
+def test_without_a_leader_what_is_so_already_is_said_to_be_known_from_before() -> None:
+    desk = Desk()
+    change = {"words": ["property", "batch-limit=3"]}
+    desk.ask("configure.statement", change)
+    desk.daemon.settle()
+    assert desk.codes(desk.ask("configure.statement", change)) == ["NOTHING_TO_DO"]
+    desk.daemon.lead(None, term=2)
+    desk.daemon.clock.run(10_000)
+    assert desk.codes(desk.ask("configure.statement", change)) == ["NOTHING_TO_DO", "STALE"]
+
+
 def test_what_the_lost_leader_may_have_is_not_said_to_have_failed() -> None:
     desk = Desk()
     name = desk.ask("node.standby", STANDBY)

@@ -7,6 +7,7 @@ from haclusterd.commands.status.overview import Overview
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.records import replace
+from haclusterd.verbs.answers.resource import Why
 from haclusterd.verbs.answers.status import ShownResource, Status
 from tests.administered_clusters import NOW, running
 
@@ -24,6 +25,14 @@ def test_what_the_answering_node_stopped_by_itself_is_shown_as_stopped() -> None
     assert (found["web"].instances, found["web"].why_stopped) == ((), "n1 has no lease and stopped it")
     assert [each.state for each in found["address"].instances] == ["started"], "its stop has not ended yet"
     assert [each.node for each in found["db"].instances] == ["n2"], "what another node runs is the CIB's to say"
+
+
+def test_why_says_it_too() -> None:
+    live = replace(running().live, has_quorum=False, leader=None, stopped_alone=frozenset({ResourceId("web")}))
+    outcome = registry.run("resource.why", {"resource": "web"}, Context(running().cib, NOW, "root@n1", live=live))
+    assert isinstance(outcome.answer, Why)
+    [web] = outcome.answer.resources
+    assert (web.now_on, web.next_on, web.verdict) == ((), "n1", "n1 has no lease and stopped it")
 
 
 def test_a_node_that_is_not_heard_here_is_not_said_to_be_cut_from_this_one() -> None:
