@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from haclusterd.cli.moments import moment
+from haclusterd.cli.moments import FORMS, moment
 from haclusterd.cli.render import answers as render
 from haclusterd.cli.render.fields import fields
 from haclusterd.cli.render.terminal import Screen
@@ -40,10 +40,11 @@ def report(session: Session, arguments: Mapping[str, Json]) -> Response:
     """Write the file; it names what could not be learned."""
     name = str(arguments.get("target") or time.strftime("crm-report-%Y%m%d-%H%M%S"))
     name += "" if name.endswith((".tar.gz", ".tgz")) else ".tar.gz"
-    times = [moment(str(arguments.get(name) or "")) for name in ("since", "until")]
+    written = [str(arguments.get(each) or "") for each in ("since", "until")]
+    times = [moment(each) for each in written]
     if None in times:
-        problem, remedy = "that is no time", "10min (ago), 10:15 or 2pm (today), or 2026-06-01T12:00:00Z"
-        return Response("", 2, (ShownReport("error", "BAD_ARGUMENT", problem, remedy),))
+        problem = f"{written[times.index(None)]!r} is no time"
+        return Response("", 2, (ShownReport("error", "BAD_ARGUMENT", problem, FORMS),))
     since, until = times[0] or USUAL_SINCE, times[1] or ""
     period: dict[str, Json] = {"since": since, "limit": EVENTS}
     if until:
@@ -59,7 +60,7 @@ def report(session: Session, arguments: Mapping[str, Json]) -> Response:
     try:
         _write(name, texts)
     except OSError as error:
-        return refused("INPUT_OUTPUT", f"{name}: {error.strerror or error}", "", 74)
+        return refused("INPUT_OUTPUT", f"{name}: {error.strerror or error}", "name another file: crm report FILE", 74)
     missing = [
         ShownReport("warning", "LEFT_OUT", f"{title} is not known", _why(answer)) for title, answer in failed.items()
     ]

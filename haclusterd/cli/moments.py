@@ -6,11 +6,15 @@ from datetime import datetime, timedelta
 from haclusterd.model import durations
 
 _SLASHES = re.compile(r"\A(\d{4})/(\d{1,2})/(\d{1,2})", re.ASCII)
+_AGO = re.compile(r"-?(\d{1,6}) ?(second|sec|minute|min|hour|day|week|[smhdw])s?(?: ago)?", re.ASCII | re.IGNORECASE)
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?", re.ASCII)
 _HALF_OF_THE_DAY = re.compile(r"(\d{1,2})(?::(\d\d))?\s?([ap])m", re.ASCII | re.IGNORECASE)
 _WITH_A_YEAR = ("%d%b%y %H:%M", "%d-%b-%y %H:%M", "%d%b%Y %H:%M", "%d-%b-%Y %H:%M")
 _OF_LOGS = ("%Y %b %d %H:%M", "%Y %b %d %H:%M:%S")
 """As syslog writes times, with a year before it."""
+FORMS = "1h or '2 days ago', 10:15 or 2pm (today), yesterday, 2026-06-01, or 2026-06-01T12:00:00Z"
+"""What is said to who wrote none of them."""
 
 
 def moment(written: str, now: datetime | None = None) -> str | None:
@@ -23,6 +27,8 @@ def moment(written: str, now: datetime | None = None) -> str | None:
         pass
     else:
         return written
+    if ago := _AGO.fullmatch(written):
+        return f"{int(ago[1]) * _SECONDS[ago[2][0].lower()]}s"
     found = _today(written, now or _now()) or _day(written, now or _now())
     if found is None:
         return None
@@ -55,6 +61,9 @@ def _today(written: str, now: datetime) -> datetime | None:
 
 
 def _day(written: str, now: datetime) -> datetime | None:
+    if written in ("today", "yesterday"):
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+        return midnight - timedelta(days=written == "yesterday")
     try:
         return datetime.fromisoformat(_SLASHES.sub(_as_iso, written))
     except ValueError:

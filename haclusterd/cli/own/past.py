@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from haclusterd.cli.grammar import Invocation
-from haclusterd.cli.moments import moment
+from haclusterd.cli.moments import FORMS, moment
 from haclusterd.cli.reading import FILE_NAME
 from haclusterd.cli.render.history import transition_as_dot
 from haclusterd.cli.render.terminal import folded
@@ -161,10 +161,10 @@ def _from_report(name: str, verb: str) -> Response:
 
 
 def _limit(session: Session, arguments: Mapping[str, Json]) -> Response:
-    found = [moment(str(arguments.get(name) or "")) for name in ("since", "until")]
+    written = [str(arguments.get(name) or "") for name in ("since", "until")]
+    found = [moment(each) for each in written]
     if None in found:
-        remedy = "10min (ago), 10:15 or 2pm (today), or 2026-06-01T12:00:00Z"
-        return refused("BAD_ARGUMENT", "that is no time", remedy, 2)
+        return refused("BAD_ARGUMENT", f"{written[found.index(None)]!r} is no time", FORMS, 2)
     session.past = replace(view_of(session), since=str(found[0]), until=str(found[1]))
     return _shown(session)
 

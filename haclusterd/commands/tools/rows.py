@@ -10,7 +10,7 @@ from haclusterd.cib.activity import history_says_promoted
 from haclusterd.cib.derived.wishes import node_flag
 from haclusterd.commands.context import Context
 from haclusterd.commands.status.node_health import votes
-from haclusterd.commands.status.overview import Overview
+from haclusterd.commands.status.overview import overview_of
 from haclusterd.commands.status.resource_state import (
     Instance,
     InstanceState,
@@ -113,7 +113,7 @@ class Rows:
 
     def __init__(self, context: Context) -> None:
         self.cib = context.cib.as_in_force()
-        self.overview = Overview(context.cib)
+        self.overview = overview_of(context)
         self.numbers = node_numbers(context.cib)
         controller = context.cib.status.controller
         self.dc = None if controller is None else controller.node

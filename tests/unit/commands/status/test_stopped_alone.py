@@ -4,6 +4,7 @@ from haclusterd.commands import registry
 from haclusterd.commands.context import Context, HeardFrom, LiveView
 from haclusterd.commands.status.headlines import headlines
 from haclusterd.commands.status.overview import Overview
+from haclusterd.commands.tools.rows import Rows
 from haclusterd.model.cluster import NodeState
 from haclusterd.model.ids import NodeName, ResourceId
 from haclusterd.model.records import replace
@@ -33,6 +34,12 @@ def test_why_says_it_too() -> None:
     assert isinstance(outcome.answer, Why)
     [web] = outcome.answer.resources
     assert (web.now_on, web.next_on, web.verdict) == ((), "n1", "n1 has no lease and stopped it")
+
+
+def test_the_views_of_pacemakers_tools_do_not_call_it_started() -> None:
+    live = replace(running().live, has_quorum=False, leader=None, stopped_alone=frozenset({ResourceId("web")}))
+    rows = {row.id: row for row in Rows(Context(running().cib, NOW, "root@n1", live=live)).primitives()}
+    assert (rows["web"].role, rows["web"].nodes, rows["db"].nodes) == ("Stopped", (), ("n2",))
 
 
 def test_a_node_that_is_not_heard_here_is_not_said_to_be_cut_from_this_one() -> None:
