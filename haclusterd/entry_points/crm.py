@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Iterable, Mapping
 from functools import partial
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ def main() -> int:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from haclusterd.cli.main import run
 
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A terminal of another locale may lack what a description is written in.
+        sys.stdout.reconfigure(errors="backslashreplace")
     made = world()
     signal.signal(signal.SIGINT, interrupted)
     try:

@@ -216,3 +216,17 @@ def test_the_terminal_goes_away(state: Path) -> None:
     os.close(terminal.controller)
     terminal.process.wait(WAIT_S_MAX)
     assert decode_cib(state.read_bytes()).version.epoch == 7
+
+
+def test_where_the_locale_lacks_a_letter_it_is_shown_by_its_number(tmp_path: Path) -> None:
+    state = tmp_path / "state.cib"
+    cluster = running()
+    cluster.configure('primitive sizes ocf:haclusterd:dummy description="Größe" op monitor interval=10s')
+    state.write_bytes(encode_cib(cluster.cib))
+    environment = {"PATH": os.environ["PATH"], "CIB_file": str(state), "PYTHONIOENCODING": "ascii"}
+    shown = subprocess.run(
+        [*CRM, "configure", "show", "sizes"], env=environment, cwd=Path(__file__).parents[3], capture_output=True,
+        text=True, check=False, timeout=WAIT_S_MAX,
+    )  # fmt: skip
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert r'description="Gr\xf6\xdfe"' in shown.stdout
