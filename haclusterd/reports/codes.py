@@ -147,7 +147,9 @@ class Code(StrEnum):
     MACHINE_ADOPTED = "MACHINE_ADOPTED"
     HAS_DEPENDANTS = "HAS_DEPENDANTS"
     NOT_ACTIVE = "NOT_ACTIVE"
+    NOT_STARTED = "NOT_STARTED"
     NOT_STARTED_AGAIN = "NOT_STARTED_AGAIN"
+    NOT_STOPPED = "NOT_STOPPED"
     UNMANAGED = "UNMANAGED"
     UNSAFE = "UNSAFE"
     NOTHING_TO_DO = "NOTHING_TO_DO"
@@ -507,6 +509,8 @@ CODES: dict[Code, CodeRow] = {
                                  ExitStatus.OK, severity=Severity.INFO),
     Code.HAS_DEPENDANTS: CodeRow("{id} is used by: {dependants}", ExitStatus.UNSAFE, "delete those too: --cascade"),
     Code.NOT_ACTIVE: CodeRow("{resource} is not running anywhere", ExitStatus.FAILED),
+    Code.NOT_STARTED: CodeRow("{resource} does not run: {why}", ExitStatus.FAILED, "crm resource why {resource}"),
+    Code.NOT_STOPPED: CodeRow("{resource} is not stopped: {why}", ExitStatus.FAILED, "crm resource why {resource}"),
     Code.NOT_STARTED_AGAIN: CodeRow("{resource} does not run again: {why}", ExitStatus.FAILED,
                                     "crm resource why {resource}"),
     Code.UNMANAGED: CodeRow("{resource} is unmanaged on {nodes}: the cluster does not stop it", ExitStatus.FAILED,

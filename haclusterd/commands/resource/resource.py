@@ -1,6 +1,6 @@
 """Verbs about resources: status, start, stop, restart, move, ban, clear, cleanup, why, scores."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, Never
 
 from haclusterd.cib.commands import CleanUp, Command, EndRestart, RestartResource
@@ -26,7 +26,7 @@ from haclusterd.model.activity import possibly_active
 from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import Configuration
 from haclusterd.model.ids import NodeName, ResourceId, base_of
-from haclusterd.model.records import dataclass
+from haclusterd.model.records import dataclass, replace
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import ReportItem, report
 from haclusterd.scheduler.unpack.management import unmanaged
@@ -59,13 +59,14 @@ def start(context: Context, arguments: Arguments) -> Outcome[Change]:
         return refusal(*unknown)
     new = with_meta(context.cib.configuration, found, TARGET_ROLE, "Started")
     wanted = _primitives(new, found)
-    return change(
+    outcome = change(
         context,
         new,
         done=f"{', '.join(found)} may run",
-        until=lambda cib, _live: all(active_nodes(cib, each) for each in wanted),
+        until=lambda cib, _live: not _not_active(cib, wanted),
         waiting_for=f"{', '.join(found)} to run",
     )
+    return _or_failed(context, outcome, wanted, lambda cib: _not_active(cib, wanted), Code.NOT_STARTED)
 
 
 def stop(context: Context, arguments: Arguments) -> Outcome[Change]:
@@ -75,13 +76,37 @@ def stop(context: Context, arguments: Arguments) -> Outcome[Change]:
         return refusal(*unknown)
     new = with_meta(context.cib.configuration, found, TARGET_ROLE, "Stopped")
     primitives = _primitives(new, found)
-    return change(
+    outcome = change(
         context,
         new,
         done=f"{', '.join(found)} is to stop" if len(found) == 1 else f"{', '.join(found)} are to stop",
         until=lambda cib, _live: is_stopped(cib, primitives),
         waiting_for=f"{', '.join(found)} to be stopped",
     )
+    return _or_failed(context, outcome, primitives, lambda cib: _not_stopped(cib, primitives), Code.NOT_STOPPED)
+
+
+def _or_failed(
+    context: Context,
+    outcome: Outcome[Change],
+    primitives: Collection[ResourceId],
+    missing: Callable[[Cib], list[ResourceId]],
+    code: Code,
+) -> Outcome[Change]:
+    """End the wait also when a primitive has failed and nothing is left to try; name what is `missing`, and why."""
+    if outcome.until is None or not outcome.commands:
+        return outcome
+    before = failures(context.cib)
+
+    def tell(cib: Cib, is_over: bool) -> Outcome[Never]:
+        late = () if is_over else (report(Code.TIMEOUT, time="the time given", what=outcome.waiting_for),)
+        whys = {each: new_failure(cib, before, (each,)) for each in missing(cib)}
+        return Outcome((*late, *(report(code, resource=each, why=why) for each, why in whys.items() if why)))
+
+    return replace(
+        outcome, until=over_with(context, lambda cib: new_failure(cib, before, primitives), outcome.until),
+        until_plans=True, afterwards=tell, only_reports=True,
+    )  # fmt: skip
 
 
 def restart(context: Context, arguments: Arguments) -> Outcome[Restart]:
@@ -102,7 +127,7 @@ def restart(context: Context, arguments: Arguments) -> Outcome[Restart]:
     if objections:
         return refusal(*objections)
     primitives = _primitives(context.cib.configuration, found)
-    running = [each for each in primitives if not is_stopped(context.cib, (each,))]
+    running = _not_stopped(context.cib, primitives)
     unwanted = _unwanted(context, running)
     expected = tuple(each for each in running if each not in unwanted)
     again = _RunningAgain(context, found, expected, failures(context.cib))
@@ -170,6 +195,10 @@ class _RunningAgain:
 
 def _not_active(cib: Cib, primitives: Iterable[ResourceId]) -> list[ResourceId]:
     return [each for each in primitives if not active_nodes(cib, each)]
+
+
+def _not_stopped(cib: Cib, primitives: Iterable[ResourceId]) -> list[ResourceId]:
+    return [each for each in primitives if not is_stopped(cib, (each,))]
 
 
 def _no_restart_on(node: str) -> ReportItem:

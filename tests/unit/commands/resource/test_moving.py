@@ -282,6 +282,31 @@ def test_a_restart_is_waited_for_until_nothing_is_left_to_try_and_says_what_fail
     assert [report.message for report in again.reports] == ["db runs again"]
 
 
+@pytest.mark.parametrize(
+    ("verb", "operation", "code"),
+    [("resource.start", "start", Code.NOT_STARTED), ("resource.stop", "stop", Code.NOT_STOPPED)],
+)
+def test_who_waits_for_a_start_or_stop_that_fails_waits_no_longer_and_is_shown_why(
+    verb: str, operation: str, code: Code
+) -> None:
+    cluster = running()
+    if operation == "start":
+        ask(cluster, "resource.stop", resources=("db",))
+        cluster.record("db", "n2", "stop")
+    outcome = ask(cluster, verb, resources=("db",))
+    assert outcome.until is not None
+    assert not outcome.until(cluster.cib, cluster.live)
+    cluster.record("db", "n2", operation, ExitCode.ERROR, reason="the disk is gone")
+    if operation == "start":
+        cluster.record("db", "n2", "stop")
+    at_rest(cluster)
+    assert outcome.until(cluster.cib, cluster.live)
+    end = finish(cluster, outcome, is_met=True)
+    assert codes(end) == [code]
+    assert "the disk is gone" in end.reports[0].message
+    assert codes(finish(cluster, outcome, is_met=False)) == [Code.TIMEOUT, code]
+
+
 def test_what_was_only_starting_when_its_restart_was_asked_for_is_waited_for_too() -> None:
     cluster = running()
     cluster.record("db", "n2", "stop")
