@@ -216,8 +216,10 @@ class _Reading:
 
     def _runs_on(self, resource: ResourceId) -> bool:
         """Tell whether it is active, and the cluster may not stop it."""
-        is_left_alone = resource in self._frozen_by_tickets or not self._is_managed(resource)
-        return is_left_alone and bool(self.truth.active_nodes(resource))
+        if not self.truth.active_nodes(resource) or resource not in self.cib.in_force.resources:
+            # Edits of the faults reach the log without a verb's checks: a group may name what is not configured.
+            return False
+        return resource in self._frozen_by_tickets or not self._is_managed(resource)
 
     def _users(self, resource: ResourceId) -> Iterator[ResourceId]:
         """Yield what stops before a resource: the members after it, and what an ordering puts after it."""
