@@ -8,9 +8,9 @@ import random
 from collections.abc import Sequence
 
 from haclusterd.model.ids import NodeName
-from haclusterd.simulator.faults.base import Drawn, End, Kind
+from haclusterd.simulator.faults.base import Drawn, End, Kind, Steps
 from haclusterd.simulator.faults.hosts import USUAL_SYNC_US
-from haclusterd.simulator.hosts.world import MS, SECOND
+from haclusterd.simulator.hosts.world import SECOND
 from haclusterd.simulator.people import ask
 from haclusterd.simulator.scenario import Cluster
 
@@ -25,19 +25,21 @@ def restart_unanswered(chance: random.Random, nodes: Sequence[NodeName]) -> Draw
     shorter, cut_after_ms = chance.choice(("1s", "2s")), chance.randint(300, 2000)
 
     def begin(cluster: Cluster) -> End:
+        steps = Steps(cluster.world)
         _set_timeout(cluster, longer)
-        cluster.world.after(LEARNT_MS * MS, lambda: restart(cluster))
-        return lambda: end(cluster)
+        steps.after(LEARNT_MS, lambda: restart(cluster, steps))
+        return lambda: end(cluster, steps)
 
-    def restart(cluster: Cluster) -> None:
+    def restart(cluster: Cluster, steps: Steps) -> None:
         if node not in cluster.names:
             return
         cluster.hosts[node].disk.sync_us = (60 * SECOND, 60 * SECOND)
         cluster.kill_brain(node)
         _set_timeout(cluster, shorter)
-        cluster.world.after(cut_after_ms * MS, lambda: cluster.isolate(node) if node in cluster.names else None)
+        steps.after(cut_after_ms, lambda: cluster.isolate(node) if node in cluster.names else None)
 
-    def end(cluster: Cluster) -> None:
+    def end(cluster: Cluster, steps: Steps) -> None:
+        steps.end()
         _set_timeout(cluster, USUAL_TIMEOUT)
         if node in cluster.names:
             cluster.hosts[node].disk.sync_us = USUAL_SYNC_US
