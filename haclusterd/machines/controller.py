@@ -55,7 +55,9 @@ REFUSED_PAUSE_MS = 200
 
 
 OUTDATED_PAUSE_MS = 2000
-"""How long a transition continues at least, though more can be done than is in its plan: planning takes time, too."""
+"""How long a transition continues at least, though more can be done than is in its plan."""
+OUTDATED_PAUSE_PLANS = 10
+"""And how many times as long as its plan took: nothing is ordered while the next one is made."""
 
 
 class DcState(StrEnum):
@@ -498,7 +500,8 @@ class ControllerMachine:
             rules=self._rules,
         )
         term.unexecuted = plan.graph
-        term.kept_until = after(moment.now, OUTDATED_PAUSE_MS)
+        kept_ms = max(OUTDATED_PAUSE_MS, OUTDATED_PAUSE_PLANS * self._planning.took_ms(moment))
+        term.kept_until = after(moment.now, kept_ms)
         count = len(plan.graph.actions)
         note = Note("transition", f"transition {term.number}.{term.transitions}: {count} actions")
         return (note, *removed, *self._advance(term, cib, (), moment))

@@ -17,7 +17,7 @@ from haclusterd.machines.transitions.transition import EXPECTED_CHANGES, QUIET_C
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.graph import PRIORITY_DELAY, ActionKind, Plan
 from haclusterd.model.ids import Incarnation, NodeName
-from haclusterd.model.instants import NEVER, Instant, after
+from haclusterd.model.instants import NEVER, Instant, after, elapsed_ms
 from haclusterd.model.planning import PlanAnswer
 from haclusterd.model.properties import ClusterProperties
 from haclusterd.model.state_tables import Transition, TransitionTable
@@ -94,6 +94,7 @@ class Planning:
         self._questions = 0
         self._cib = Cib()
         """The CIB of the newest request."""
+        self._asked_at = Instant(0)
         self._answer: PlanAnswer | None = None
         self._fencing_delays: dict[tuple[NodeName, Incarnation | None], int] = {}
         """Delays in ms of nodes that a plan knew to be lost."""
@@ -197,7 +198,7 @@ class Planning:
         interval_ms = ClusterProperties(cib.in_force).duration_ms("cluster-recheck-interval")
         self._recheck_at = after(moment.now, interval_ms)
         self._questions += 1
-        self._cib = cib
+        self._cib, self._asked_at = cib, moment.now
         return (AskForPlan(self._questions, moment.wall),)
 
     def answered(self, answer: PlanAnswer) -> None:
@@ -213,6 +214,10 @@ class Planning:
         if answer is not None:
             self._is_delay_wanted = False
         return answer
+
+    def took_ms(self, moment: Moment) -> int:
+        """Return how long ago the newest plan was asked for."""
+        return elapsed_ms(self._asked_at, moment.now)
 
     def failed(self, problem: str, moment: Moment) -> None:
         """Note that there is no plan: try again after a pause."""

@@ -111,6 +111,28 @@ def test_a_long_walk_is_given_up_for_what_it_left_out_and_nothing_of_it_is_voide
     assert len(dc.planned) == (2 if action is ActionName.STOP else 1)
 
 
+def test_a_walk_whose_plan_took_long_is_given_up_the_later() -> None:
+    """In a cluster of thousands of resources nothing is ordered for seconds while a plan is made."""
+    cluster = Cluster()
+    before = order("1.1.7", ActionName.STOP, node=N3, resource=WEB)
+    cluster.must(commands.IssueOrders(TERM, (before,)))
+    dc = Dc(cluster)
+    dc.plan = starting(N2)
+    dc.ask()
+    dc.now += 3000
+    commit(dc, dc.tell())
+    ended = OperationResult(
+        ResultKind.FINISHED, before.key, WEB, "stop", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
+    )
+    dc.change(commands.RecordResults(N3, life(N3), (ended,)))
+    dc.now += 29_000
+    dc.step()
+    assert len(dc.planned) == 1
+    dc.now += 1000
+    dc.step()
+    assert len(dc.planned) == 2
+
+
 def test_events_that_follow_each_other_are_planned_for_together() -> None:
     dc = Dc()
     delayed = AttributeSet("cib-bootstrap-options", (("transition-delay", "5s"),))
