@@ -69,7 +69,7 @@ def administer(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOu
         raise ToolUsageError("Cluster-wide health option not supported")
     if not asked:
         raise ToolUsageError("Must specify a command option: -D, -N, -P or -S NODE")
-    outcome = _QUESTIONS[asked](context, given, is_xml)
+    outcome = _QUESTIONS[asked](context, given)
     return as_xml(call, outcome) if is_xml else outcome
 
 
@@ -77,31 +77,31 @@ def _element(tag: str, attributes: Mapping[str, str | None]) -> Outcome[ToolOutp
     return printed("".join(f"{line}\n" for line in element(tag, attributes)))
 
 
-def _controller(context: Context, given: Given, is_xml: bool) -> Outcome[ToolOutput]:
+def _controller(context: Context, given: Given) -> Outcome[ToolOutput]:
     controller = Rows(context).dc
     if controller is None:
         return printed(err="crmadmin: No designated controller\n", status=NO_DC)
-    if is_xml:
+    if wants_xml(given):
         return _element("dc", {"node_name": controller})
     return printed(f"{controller}\n" if "quiet" in given else f"Designated Controller is: {controller}\n")
 
 
-def _state(context: Context, given: Given, is_xml: bool) -> Outcome[ToolOutput]:
+def _state(context: Context, given: Given) -> Outcome[ToolOutput]:
     name = given.text("status")
     found = next((each for each in Rows(context).nodes() if each.name == name), None)
     if found is None or not found.is_online:
         problem = f"error: No reply received from controller on {name}\nerror: Command failed: Connection timed out\n"
         return printed(err=problem, status=TIMED_OUT)
     state = "S_IDLE" if found.is_dc else "S_NOT_DC"
-    if is_xml:
+    if wants_xml(given):
         return _element("crmd", {"node_name": name, "state": state, "result": "ok"})
     return printed(f"{state}\n" if "quiet" in given else f"Controller on {name} in state {state}: ok\n")
 
 
-def _nodes(context: Context, given: Given, is_xml: bool) -> Outcome[ToolOutput]:
+def _nodes(context: Context, given: Given) -> Outcome[ToolOutput]:
     types = (each.strip() for each in (given.text("nodes") or "all").split(","))
     found = node_numbers(context.cib) if any(each in _NODE_TYPES for each in types) else {}
-    if is_xml:
+    if wants_xml(given):
         lines = [line for name, number in found.items()
                  for line in element("node", {"type": "cluster", "name": name, "id": number})]  # fmt: skip
         return printed("".join(f"{line}\n" for line in element("nodes", {}, lines)))
@@ -113,16 +113,16 @@ def _nodes(context: Context, given: Given, is_xml: bool) -> Outcome[ToolOutput]:
     return printed("".join(form.format(name, number) for name, number in found.items()))
 
 
-def _daemon(context: Context, given: Given, is_xml: bool) -> Outcome[ToolOutput]:
+def _daemon(context: Context, given: Given) -> Outcome[ToolOutput]:
     """Answer that the daemon runs: it does, when this is answered."""
     at = stamp(context.now)
-    if is_xml:
+    if wants_xml(given):
         return _element("pacemakerd", {"sys_from": "pacemakerd", "state": "running", "last_updated": at})
     words = f"Status of pacemakerd: 'Pacemaker is running' (last updated {at})\n"
     return printed("running\n" if "quiet" in given else words)
 
 
-_QUESTIONS: Mapping[str, Callable[[Context, Given, bool], Outcome[ToolOutput]]] = {
+_QUESTIONS: Mapping[str, Callable[[Context, Given], Outcome[ToolOutput]]] = {
     "dc": _controller, "nodes": _nodes, "status": _state, "pacemakerd": _daemon,
 }  # fmt: skip
 

@@ -109,11 +109,11 @@ def _managed(context: Context, call: ToolCall, given: Given, *, is_xml: bool) ->
     name = ResourceId(given.text("resource"))
     if not name and action not in ("why", "cleanup", "refresh") and not (action == "clear" and "expired" in given):
         raise ToolUsageError("Must supply a resource id with -r")
-    return _about(context, call, given, action, name, is_xml=is_xml)
+    return _about(context, call, given, action, name)
 
 
 def _about(
-    context: Context, call: ToolCall, given: Given, action: str, name: ResourceId, *, is_xml: bool
+    context: Context, call: ToolCall, given: Given, action: str, name: ResourceId
 ) -> Outcome[ToolOutput]:
     """Answer or change something of one resource; of all, for some commands."""
     known = context.cib.configuration.resources
@@ -121,7 +121,7 @@ def _about(
     if name and (found not in known or (found != name and not _is_instance(context, name))):
         return not_found(call, f"Resource '{name}' not found\nError performing operation: No such object")
     if action in _QUESTIONS:
-        return _QUESTIONS[action](context, call, given, found, is_xml)
+        return _QUESTIONS[action](context, call, given, found)
     if action in ("put", "take"):
         return _put(context, call, given, found)
     return _moved(context, call, given, action, found)
@@ -151,13 +151,13 @@ def _listed(context: Context, call: ToolCall, given: Given, action: str, *, is_x
     return _lines(lines(context, node, given.text("resource")))
 
 
-def _locate(context: Context, _call: ToolCall, given: Given, name: ResourceId, is_xml: bool) -> Outcome[ToolOutput]:
+def _locate(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> Outcome[ToolOutput]:
     """Say where a resource runs: a clone's instances with the highest number first, or the one that is asked for."""
     asked = ResourceId(given.text("resource"))
     parts = tuple(_parts(Rows(context), asked)) or tuple(_parts(Rows(context), name))
     found = dict.fromkeys((node, row.role == "Promoted") for row in reversed(parts) for node in sorted(row.nodes))
     name = asked
-    if is_xml:
+    if wants_xml(given):
         lines = [line for node, is_promoted in found for line in
                  element("node", {"state": "promoted" if is_promoted else None}, text=node)]  # fmt: skip
         return _lines(element("nodes", {"resource": name}, lines))
@@ -193,7 +193,7 @@ def _is_instance(context: Context, name: str) -> bool:
     return any(name in names for row in Rows(context).resources for names, _ in _numbered(row))
 
 
-def _query(context: Context, _call: ToolCall, given: Given, name: ResourceId, is_xml: bool) -> Outcome[ToolOutput]:
+def _query(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> Outcome[ToolOutput]:
     configuration = context.cib.configuration
     resource = configuration.resources[name]
     if isinstance(resource, Primitive) and resource.template is not None and given.any_of("query", "raw") == "query":
@@ -209,7 +209,7 @@ def _query(context: Context, _call: ToolCall, given: Given, name: ResourceId, is
             break
     cut = len(_indent(kept[0])) if kept else 0
     xml = [line[cut:] for line in kept]
-    if is_xml:
+    if wants_xml(given):
         text = "\n".join(xml).replace("]]>", "]]]]><![CDATA[>")
         shown = (f"  {line}" for line in resource_xml(context, name))
         return printed("\n".join(["<resource_config>", *shown, f"  <xml><![CDATA[{text}", "]]></xml>", ""])
@@ -225,7 +225,7 @@ def _section(given: Given) -> str:
     return "meta" if "meta" in given else "utilization" if "utilization" in given else "params"
 
 
-def _get(context: Context, _call: ToolCall, given: Given, name: ResourceId, is_xml: bool) -> Outcome[ToolOutput]:
+def _get(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> Outcome[ToolOutput]:
     wanted, section = given.text("get"), _section(given)
     owner = context.cib.in_force.resources[name]
     if section == "meta":
@@ -236,29 +236,29 @@ def _get(context: Context, _call: ToolCall, given: Given, name: ResourceId, is_x
         whole = expanded(owner, context.cib.in_force) if isinstance(owner, Primitive) else owner
         value = effective(getattr(whole, _SECTIONS[section], ())).get(wanted)
     problem = f"Attribute '{wanted}' not found for '{given.text('resource')}'\n"
-    if is_xml:
+    if wants_xml(given):
         lines = [] if value is None else listed("attributes", [value], name=wanted)
         return printed("".join(f"{each}\n" for each in lines), "" if lines else problem)
     return printed(err=problem) if value is None else printed(f"{value}\n")
 
 
-def _why(context: Context, call: ToolCall, given: Given, name: ResourceId, is_xml: bool) -> Outcome[ToolOutput]:
+def _why(context: Context, call: ToolCall, given: Given, name: ResourceId) -> Outcome[ToolOutput]:
     node = NodeName(node_of(context, call, given)) if given.text("node") else None
     reasons = Reasons(context)
     found = reasons.of_all() if node is None else reasons.on_node(node)
     found = [reasons.of_one(name, node)] if name else found
-    if is_xml:
+    if wants_xml(given):
         return _lines(reasons_as_xml(found, is_one=bool(name), node=node))
     return _lines(line for each in found for line in each.lines())
 
 
-def _related(context: Context, _call: ToolCall, given: Given, name: ResourceId, is_xml: bool) -> Outcome[ToolOutput]:
+def _related(context: Context, _call: ToolCall, given: Given, name: ResourceId) -> Outcome[ToolOutput]:
     known = Neighbourhood(context)
     resource = known.find(name, is_alone="force" in given)
     is_deep = given.any_of("constraints", "stack") == "stack" or "recursive" in given
     if resource is None:
-        return _lines(element("constraints", {}) if is_xml else ())
-    return _lines((known.xml if is_xml else known.text)(resource, is_deep=is_deep))
+        return _lines(element("constraints", {}) if wants_xml(given) else ())
+    return _lines((known.xml if wants_xml(given) else known.text)(resource, is_deep=is_deep))
 
 
 def _settled(context: Context, given: Given) -> Outcome[ToolOutput]:
