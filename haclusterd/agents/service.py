@@ -205,8 +205,9 @@ class ServiceAgent(Agent):
             problem = "unknown"
             try:
                 os.setsid()
-                for number in (signal.SIGPIPE, signal.SIGXFSZ):
-                    signal.signal(number, signal.SIG_DFL)
+                for number in signal.valid_signals():
+                    if signal.getsignal(number) is signal.SIG_IGN:  # Also what a shell has ignored: `nohup`, `&`.
+                        signal.signal(number, signal.SIG_DFL)
                 self._redirect()
                 self._write_identity(mark)
                 _become(account)
