@@ -7,6 +7,7 @@ import gc
 import itertools
 import logging
 import multiprocessing
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,8 @@ SEEDS_BETWEEN_COLLECTIONS = 8
 _seeds_run = itertools.count(1)
 """By this process."""
 PROGRESS_EVERY_S = 30
+INTERRUPTED = 130
+"""The exit code after a signal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,12 @@ class Totals:
 
 
 def _settle_down() -> None:
-    """Make a worker quiet, and let it collect its garbage between seeds only, and not after each."""
+    """Make a worker quiet, and let it collect its garbage between seeds only, and not after each.
+
+    A ^C at the terminal is for the process that has begun it: that one ends its workers.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     logging.disable(logging.CRITICAL)
     gc.collect()
     gc.freeze()
@@ -103,9 +111,17 @@ class Campaign:
         self.totals = Totals()
         self.counts: Counter[str] = Counter()
         self._failures: list[Outcome] = []
+        self._is_interrupted = False
         self._limit = Limit()
         self._began = time.monotonic()
         self._reported_at = self._began
+
+    def interrupt(self) -> None:
+        """Let no further seed begin. Raises KeyboardInterrupt the second time, and while a failure is made smaller."""
+        if self._is_interrupted or self._failures:
+            raise KeyboardInterrupt
+        self._is_interrupted = True
+        print("interrupted: the seeds that have begun are finished", flush=True)
 
     def run(self, first_seed: int, limit: Limit) -> int:
         """Run seed after seed until the limit is reached or a rule is broken; return the exit code."""
@@ -125,7 +141,10 @@ class Campaign:
             self._tell(failure)
         missing = self._show_coverage()
         missing_words = f" never_exercised={len(missing)}" if self._sections else ""
-        print(f"RESULT {self.totals.line(self.counts)}{missing_words}", flush=True)
+        interrupted_words = " interrupted=1" if self._is_interrupted else ""
+        print(f"RESULT {self.totals.line(self.counts)}{missing_words}{interrupted_words}", flush=True)
+        if self._is_interrupted and not self._failures:
+            return INTERRUPTED
         return int(bool(self._failures) or (limit.hours is not None and bool(missing)))
 
     def _show_coverage(self) -> tuple[str, ...]:
@@ -140,7 +159,7 @@ class Campaign:
 
     def _seeds(self, first: int) -> Iterator[int]:
         begun, seed = 0, first
-        while not self._failures and self._share_done(begun) < 1:
+        while not self._failures and not self._is_interrupted and self._share_done(begun) < 1:
             if self._is_wanted(seed):
                 yield seed
                 begun += 1

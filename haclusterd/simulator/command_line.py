@@ -9,12 +9,13 @@
 
 With `--without RULE` a rule of `SafetyRules` is not in force, so that a person sees it missed. Before the last line,
 `RESULT key=value ...`, stands a table of what was exercised. The exit code is 1 when a rule was broken, and with
-`--hours` also when something was never exercised, which is named.
+`--hours` also when something was never exercised, which is named; 130 when a signal has ended it.
 """
 
 import argparse
 import logging
 import os
+import signal
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Protocol
@@ -24,6 +25,7 @@ from haclusterd.simulator.checks.coverage import Section
 from haclusterd.simulator.swarm import Outcome
 
 SHRINK_SECONDS = 240
+ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 class Run(Protocol):
@@ -77,7 +79,12 @@ def main(
         sections=wanted,
         is_wanted=is_wanted,
     )
-    return campaign.run(options.seed, Limit(options.count, options.hours, options.seconds))
+    before = {number: signal.signal(number, lambda _number, _frame: campaign.interrupt()) for number in ENDING}
+    try:
+        return campaign.run(options.seed, Limit(options.count, options.hours, options.seconds))
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _tell(outcome: Outcome) -> int:

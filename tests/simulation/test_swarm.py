@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
+from haclusterd.agents.process_table import list_pids, read_stat
 from haclusterd.model.availability import MARK_MS
 from haclusterd.model.records import replace
 from haclusterd.model.rules_in_force import ALL_RULES
@@ -65,6 +67,26 @@ def test_a_seed_is_one_run_in_every_process() -> None:
     other = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
     assert other.strip() == swarm.run(17, safety_ms=15_000).trace
     assert len(other.strip()) == 64
+
+
+def test_a_swarm_that_is_interrupted_says_how_far_it_came_and_leaves_no_process() -> None:
+    command = [sys.executable, "-m", "haclusterd.simulator", "swarm", "--seconds", "600", "--jobs", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stdout is not None
+        while len(_processes_of_session(process.pid)) < 2:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.terminate()
+        lines = process.stdout.read().splitlines()
+    assert lines[0] == "interrupted: the seeds that have begun are finished"
+    assert lines[-1].startswith("RESULT seeds=1 ")
+    assert lines[-1].endswith(" interrupted=1")
+    assert process.returncode == 130
+    assert _processes_of_session(process.pid) == []
+
+
+def _processes_of_session(leader: int) -> list[int]:
+    return [pid for pid in list_pids() if (stat := read_stat(pid)) is not None and stat.session == leader]
 
 
 def test_another_seed_is_another_run() -> None:
