@@ -47,6 +47,16 @@ def look_at(pid: int) -> ProcessStat | None:
     return _stat_of(pid, read_certainly(f"/proc/{pid}/stat"))
 
 
+def look_at_threads(pid: int) -> list[ProcessStat]:
+    """Return the same of each thread of a process; empty when there is none. Raises OSError as `look_at` does."""
+    try:
+        threads = [int(name) for name in os.listdir(f"/proc/{pid}/task")]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    stats = (_stat_of(thread, read_certainly(f"/proc/{pid}/task/{thread}/stat")) for thread in threads)
+    return [stat for stat in stats if stat is not None]
+
+
 def _stat_of(pid: int, data: bytes) -> ProcessStat | None:
     return ProcessStat(pid, data[data.rindex(b")") + 2 :].split()) if data else None
 

@@ -1,5 +1,7 @@
 """Each event reaches every recipient: in order, across changes of the DC and restarts, and twice only when marked."""
 
+from functools import partial
+
 from haclusterd.cib.commands import PutAlert, SetTransientAttribute
 from haclusterd.model.configuration import Alert, AlertKind, AlertRecipient, AttributeSet
 from haclusterd.model.ids import NodeName
@@ -9,11 +11,19 @@ from haclusterd.simulator.scenario import Cluster, Setup
 ALL = Alert("all", "/agent", select=tuple(AlertKind),
             recipients=(AlertRecipient("one", "/one"), AlertRecipient("two", "/two")))  # fmt: skip
 NODES = Alert("nodes", "/agent", select=(AlertKind.NODES,))
+N2 = NodeName("n2")
+IN_FLIGHT = 10
 
 
-def change(cluster: Cluster, number: int) -> None:
-    value = str(number)
-    cluster.administer(SetTransientAttribute(NodeName("n2"), "level", value))
+def change(cluster: Cluster, number: int, name: str = "level") -> None:
+    cluster.administer(SetTransientAttribute(N2, name, str(number)))
+
+
+def has_changed(cluster: Cluster, last: int) -> bool:
+    """Tell whether the last IN_FLIGHT changes are applied: of more than 128 that wait some would be made twice."""
+    known = cluster.cib.status.nodes[N2].attributes
+    numbers = range(last + 1 - IN_FLIGHT, last + 1)
+    return all(known.get(f"level{number % IN_FLIGHT}") == str(number) for number in numbers)
 
 
 def judge(cluster: Cluster, key: str, *, wanted: set[int]) -> None:
@@ -41,11 +51,12 @@ def test_two_hundred_events_over_twenty_dcs() -> None:
     cluster.configure([PutAlert(ALL), PutAlert(NODES)])
     begun = cluster.cib.status.alerts.last
     for number in range(200):
-        change(cluster, number)
+        change(cluster, number, f"level{number % IN_FLIGHT}")
         if number % 10 == 9:
             cluster.run_for(number)  # The kill comes at another place of the delivery each time.
             cluster.kill_brain(cluster.dc())
             cluster.until(cluster.all_online, 60_000, "everybody is back")
+            cluster.until(partial(has_changed, cluster, number), 60_000, "what was asked for without a DC is done")
     wait_for(cluster, begun + 200)
     queue = cluster.cib.status.alerts
     wanted = set(range(begun + 1, queue.last + 1))

@@ -14,13 +14,17 @@ import os
 import resource
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
-from haclusterd.agents.process_table import list_pids, look_at, read_certainly
+from haclusterd.agents.process_table import list_pids, look_at, look_at_threads, read_certainly
 
 DESCENDANTS_MAX = 1000
 """Of one killed process: a program that forks without end keeps nobody from continuing."""
+STOPS_WITHIN_S = 0.01
+"""How long is waited for all that got SIGSTOP to have stopped: a processor each, and it takes microseconds."""
+LOOK_S = 0.0002
 DESCRIPTORS_RESERVED = 8
 """For killing, when all others are in use: two at a time are needed."""
 
@@ -107,21 +111,44 @@ def _reserve() -> Iterator[None]:
 
 
 def _stopped_below(pid: int) -> list[_Descendant]:
-    """Stop all descendants of a stopped process; return them, each after its parent. Raises OSError.
+    """Stop all descendants of a process that got SIGSTOP; return them, each after its parent. Raises OSError.
 
-    Each is stopped before its children are listed: the kernel completes no fork while a signal is pending, and children
-    of a process that is not dead keep their parent. A kernel without CONFIG_PROC_CHILDREN lists none.
+    Each has stopped before its children are listed: the kernel completes a fork that had begun when the signal came, so
+    a child may appear until then. Children of a process that is not dead keep their parent. A kernel without
+    CONFIG_PROC_CHILDREN lists none.
     """
     found: list[_Descendant] = []
-    stopped = [pid]
-    while stopped and len(found) < DESCENDANTS_MAX:
-        parent = stopped.pop()
-        for child in _children_of(parent):
-            start_time = _stopped(child, parent)
-            if start_time is not None:
-                found.append((child, start_time))
-                stopped.append(child)
+    until = time.monotonic() + STOPS_WITHIN_S
+    parents = [pid]
+    while parents and len(found) < DESCENDANTS_MAX:
+        _wait_for_stop(parents, until)
+        children = [(child, parent) for parent in parents for child in _children_of(parent)]
+        below = [(child, start) for child, parent in children if (start := _stopped(child, parent)) is not None]
+        found += below
+        parents = [child for child, _ in below]
     return found
+
+
+def _wait_for_stop(pids: Iterable[int], until: float) -> None:
+    """Wait until none of these runs on. Raises OSError when one does at that time."""
+    for pid in pids:
+        while not _has_stopped(pid):
+            if time.monotonic() < until:
+                time.sleep(LOOK_S)
+            elif not _waits_for_child(pid):
+                raise BlockingIOError(f"process {pid} has not stopped yet")
+            else:
+                break
+
+
+def _has_stopped(pid: int) -> bool:
+    return all(thread.is_dead or thread.state in "Tt" for thread in look_at_threads(pid))
+
+
+def _waits_for_child(pid: int) -> bool:
+    """Tell whether it may be in `vfork`, which ends when its child, which is stopped, executes something or ends."""
+    states = {thread.state for thread in look_at_threads(pid)}
+    return "D" in states and states <= set("DTtZXx") and bool(_children_of(pid))
 
 
 def _children_of(pid: int) -> list[int]:

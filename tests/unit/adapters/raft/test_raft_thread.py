@@ -64,6 +64,13 @@ class Voter:
         assert threading.current_thread() is threading.main_thread()
         self.events.append(event)
 
+    async def begin(self) -> RaftThread:
+        """Return a store that leads: what is proposed without a leader is dropped."""
+        store = self.make()
+        store.start(self.deliver)
+        await until(lambda: any(isinstance(event, LeadershipChanged) and event.is_self for event in self.events))
+        return store
+
     @property
     def entries(self) -> list[bytes]:
         return [event.outcome[0] for event in self.events if isinstance(event, Applied)]
@@ -79,8 +86,7 @@ async def voter(tmp_path: Path) -> AsyncIterator[Voter]:
 
 
 async def test_entries_are_applied_and_come_back_after_a_restart(voter: Voter) -> None:
-    store = voter.make()
-    store.start(voter.deliver)
+    store = await voter.begin()
     for number in range(100):
         assert store.propose(b"%d" % number)
     await until(lambda: len(voter.entries) == 100)
@@ -103,8 +109,7 @@ async def test_the_thread_stamps_that_it_lives_while_nothing_happens(voter: Vote
 async def test_a_disk_that_stands_still_stops_neither_thread_and_what_waits_for_it_is_not_reported(
     voter: Voter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = voter.make()
-    store.start(voter.deliver)
+    store = await voter.begin()
     store.propose(b"before")
     await until(lambda: voter.entries == [b"before"])
     may_go_on, real = threading.Event(), os.fdatasync
@@ -163,8 +168,7 @@ async def test_missing_credentials_are_refused(voter: Voter) -> None:
 
 
 async def test_a_damaged_journal_is_refused_and_left_as_it_is(voter: Voter) -> None:
-    store = voter.make()
-    store.start(voter.deliver)
+    store = await voter.begin()
     store.propose(b"x")
     await until(lambda: voter.entries)
     store.stop()
@@ -178,13 +182,12 @@ async def test_a_damaged_journal_is_refused_and_left_as_it_is(voter: Voter) -> N
 
 
 async def test_a_raising_machine_ends_the_process(voter: Voter, caplog: pytest.LogCaptureFixture) -> None:
-    store = voter.make()
+    store = await voter.begin()
 
     def raise_error(*_: object) -> object:
         raise ArithmeticError("apply must be total")
 
     store._machine.apply = raise_error
-    store.start(voter.deliver)
     store.propose(b"x")
     await until(lambda: voter.failures)
     assert "apply must be total" in voter.failures[0]
