@@ -88,17 +88,24 @@ def history_says_ended(history: ResourceHistory) -> bool:
 
 
 def history_says_promoted(history: ResourceHistory) -> bool:
-    """Return whether the newest conclusive record leaves the resource promoted, or leaves doubt."""
+    """Return whether the newest conclusive record leaves the resource promoted, or leaves doubt.
+
+    A failed stop promotes nothing: what was known before it stays so, as Pacemaker has it.
+    """
+    is_in_doubt = False
     for record in reversed(ordered_records(history)):
         if record.exit_code in (ExitCode.PROMOTED, ExitCode.FAILED_PROMOTED) or record.operation == ActionName.PROMOTE:
             return True
         if record.operation in (ActionName.STOP, ActionName.DEMOTE):
-            return record.is_failure and record.exit_code is not ExitCode.NOT_RUNNING
+            has_failed = record.is_failure and record.exit_code is not ExitCode.NOT_RUNNING
+            if not has_failed or record.operation == ActionName.DEMOTE:
+                return has_failed
+            is_in_doubt = True
         if record.operation == ActionName.START:
             return False
         if record.operation == ActionName.MONITOR and record.exit_code in _NOT_PROMOTED:
             return False
-    return False
+    return is_in_doubt
 
 
 def possibly_promoted(status: NodeStatus, resource: ResourceId) -> bool:

@@ -357,6 +357,18 @@ ACTIVITY = (
     ),
     Mutant(
         "history_says_promoted",
+        "is_in_doubt",
+        "False",
+        "what nothing is known of but a stop that failed counts as not promoted: two promoted copies",
+    ),
+    Mutant(
+        "history_says_promoted",
+        "not has_failed or record.operation == ActionName.DEMOTE",
+        "True",
+        "an instance that was not promoted and cannot be stopped keeps every other one from it for good",
+    ),
+    Mutant(
+        "history_says_promoted",
         "record.operation == ActionName.PROMOTE",
         "False",
         "a promote that failed counts as unpromoted",

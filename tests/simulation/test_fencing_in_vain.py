@@ -5,16 +5,19 @@ What failed to stop is left alone there; what has lost its ticket is stopped.
 
 import pytest
 
-from haclusterd.cib.commands import CleanUp, ForgetFencings, PutConstraint, SetTicket, TicketChange
+from haclusterd.cib.commands import CleanUp, ForgetFencings, PutConstraint, PutResource, SetTicket, TicketChange
 from haclusterd.model.cluster import NodeState
-from haclusterd.model.configuration import TicketConstraint
+from haclusterd.model.configuration import Primitive, TicketConstraint
 from haclusterd.model.ids import ConstraintId, NodeName, ResourceId
+from haclusterd.model.records import replace
 from haclusterd.simulator.hosts import configurations
 from haclusterd.simulator.hosts.agents import AgentRun
 from haclusterd.simulator.hosts.fence_devices import FaultMode
+from haclusterd.simulator.hosts.truth import promoted
 from haclusterd.simulator.scenario import Cluster
 
 DB = ResourceId("db")
+PG = ResourceId("pg")
 VIP = ResourceId("vip")
 UNABLE = AgentRun(20, exit_code=1, has_effect=False)
 
@@ -101,6 +104,28 @@ def test_a_node_whose_device_nobody_may_use_is_not_given_up_for_a_failed_stop() 
     assert cluster.truth.active_nodes(DB) == (holder,), "what cannot be stopped is left alone"
     cluster.configure([configurations.prefers(configurations.DEVICE, others[0], 0)])
     cluster.until(lambda: cluster.runs_once("db") and cluster.node_of("db") != holder, 30_000, "it is fenced")
+
+
+def test_an_instance_that_cannot_be_stopped_and_was_not_promoted_keeps_no_other_from_it() -> None:
+    """Pacemaker promotes another one beside it, too (seed 521178)."""
+    cluster = Cluster(seed=3).form()
+    n1, n2, n3 = cluster.names
+    cluster.configure([*configurations.promotable(list(cluster.names))])
+    pg = cluster.cib.configuration.resources[PG]
+    assert isinstance(pg, Primitive)
+    cluster.configure([PutResource(replace(pg, meta=()))])  # Its failures do not expire.
+    cluster.until(lambda: cluster.truth.active_nodes(promoted(PG)) == (n3,), 30_000, "it is promoted on n3")
+    cluster.until_settled(60_000, "settled")
+    for node in (n2, n1):
+        cluster.agent_script.write(PG, "stop", UNABLE, node=node)
+        cluster.configure([configurations.prefers("pgs", node, -1_000_000)])
+        cluster.run_for(20_000)
+        cluster.configure([configurations.prefers("pgs", node, 0)])
+    assert [target for _, target, _ in cluster.switch.acted] == [n2], "its second stop that fails is no reason to fence"
+    cluster.until_settled(60_000, "settled with an instance that is left alone")
+    assert cluster.truth.active_nodes(promoted(PG)) == (n3,)
+    cluster.power_off(n3)
+    cluster.until(lambda: cluster.truth.active_nodes(promoted(PG)) == (n2,), 60_000, "n2 is promoted")
 
 
 def with_lost_ticket(cluster: Cluster) -> None:

@@ -10,6 +10,7 @@ from haclusterd.cib.commands import IssueOrders, RecordResults
 from haclusterd.model.activity import history_says_active
 from haclusterd.model.cluster import Cib, NodeState
 from haclusterd.model.configuration import Clone, Group, Resource
+from haclusterd.model.history import ordered_records
 from haclusterd.model.ids import Incarnation, NodeName, OrderKey, ResourceId, Term
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus
@@ -123,8 +124,9 @@ class InstancesAreNotified(Checker):
         self._acting[occasion] = self._acting.get(occasion, 0) + 1
         there = _instances(after, order.resource)
         seen.there = seen.there or frozenset(
-            each for each in there if not self._leaves_alone(after, each.node, order.resource)
-        )
+            each for each in there
+            if not (self._leaves_alone(after, each.node, order.resource) or _is_blocked(after, each, order.resource))
+        )  # fmt: skip
         for each in _open(after, order.resource):
             is_before = each.action is ActionName.NOTIFY and each.meta["notify_type"] == "pre"
             if is_before and each.meta["notify_operation"] == order.action and _is_of(each, occasion):
@@ -176,8 +178,9 @@ class InstancesAreNotified(Checker):
     def _judge(self, cib: Cib, occasion: Occasion, succeeded: _Succeeded) -> None:
         notified = self._seen[occasion].after
         missed = sorted(
-            each.node for each in succeeded.there & _instances(cib, occasion.resource) if each.node not in notified
-        )
+            each.node for each in succeeded.there & _instances(cib, occasion.resource)
+            if each.node not in notified and not _is_blocked(cib, each, occasion.resource)
+        )  # fmt: skip
         if missed:
             text = f"{occasion.action} of {occasion.resource} in transition {occasion.term}.{occasion.transition}"
             self.object_to(f"{', '.join(missed)} was never notified after the {text}")
@@ -210,6 +213,12 @@ def _instances(cib: Cib, resource: ResourceId) -> frozenset[Instance]:
         for name, status, history in found
         if history_says_active(history)
     )
+
+
+def _is_blocked(cib: Cib, instance: Instance, resource: ResourceId) -> bool:
+    """Tell whether its stop has failed and nothing fences its node: no agent is called for it, as in Pacemaker."""
+    newest = ordered_records(cib.status.nodes[instance.node].histories[resource])[-1]
+    return newest.operation == ActionName.STOP and newest.is_failure
 
 
 def _configured(cib: Cib, resource: ResourceId) -> tuple[Resource, ...]:
