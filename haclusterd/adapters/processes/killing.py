@@ -134,7 +134,7 @@ def _wait_for_stop(pids: Iterable[int], until: float) -> None:
     for pid in pids:
         while not _has_stopped(pid):
             if time.monotonic() < until:
-                time.sleep(LOOK_S)
+                time.sleep(LOOK_S)  # The main loop stands still meanwhile, so the limit is short.
             elif not _waits_for_child(pid):
                 raise BlockingIOError(f"process {pid} has not stopped yet")
             else:

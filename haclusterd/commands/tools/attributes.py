@@ -58,6 +58,11 @@ NOTED = {"cluster-infrastructure": STACK, "dc-version": DC_VERSION}
 """What Pacemaker notes among its properties of what it is: scripts ask for it to see whether a cluster answers."""
 _LIFETIMES = {"reboot": REBOOT, "status": REBOOT, "forever": FOREVER, "nodes": FOREVER}
 _CHANGES = frozenset({"set", "both", "delete"})
+NO_SECTION, NOT_CONFIGURED = 76, 78
+"""Exit statuses: there is no such section; no node has the attribute."""
+_NO_DELAY = "Warning: 'B' command given without required --delay\n"
+_COUNTED = re.compile(r"value(?:\+\+|\+=(-?\d{1,9}))", re.ASCII)
+"""A value that is written as what is added to the old one."""
 
 
 class _Target:
@@ -117,9 +122,6 @@ def attribute(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOut
         raise ToolUsageError("not done here: crm_ticket")
     outcome = _about(context, call, given, target, action)
     return as_xml(call, outcome) if is_xml and action != "query" else outcome
-
-
-NO_SECTION = 76
 
 
 def _about(context: Context, call: ToolCall, given: Given, target: _Target, action: str) -> Outcome[ToolOutput]:
@@ -335,11 +337,6 @@ def update(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput
     return carry_out(context, _WRITE, arguments, _NO_DELAY if is_bare and not wants_xml(given) else "")
 
 
-_NO_DELAY = "Warning: 'B' command given without required --delay\n"
-_COUNTED = re.compile(r"value(?:\+\+|\+=(-?\d{1,9}))", re.ASCII)
-"""A value that is written as what is added to the old one."""
-
-
 def counted_up(value: str, old: str | None) -> str:
     """Return what is meant: `value++` and `value+=N` add to the old one, or to 0 when that is no number."""
     match = _COUNTED.fullmatch(value)
@@ -365,9 +362,6 @@ def _updater_query(context: Context, call: ToolCall, given: Given, name: str) ->
         shown = ({"name": name, "value": value, "host": host} for host, value in pairs)
         return printed(document(call, (line for each in shown for line in element("attribute", each))))
     return printed("".join(f'name="{name}" host="{host}" value="{value}"\n' for host, value in pairs))
-
-
-NOT_CONFIGURED = 78
 
 
 def _milliseconds(text: str) -> int:

@@ -14,7 +14,7 @@ from haclusterd.model.cluster import Cib
 from haclusterd.model.configuration import AttributeSet
 from haclusterd.model.followers import Follower, Followers
 from haclusterd.model.graph import ActionKind, GraphAction, Plan, TransitionGraph
-from haclusterd.model.ids import NodeName, RequestId, Term
+from haclusterd.model.ids import NodeName, OrderKey, RequestId, ResourceId, Term
 from haclusterd.model.instants import NEVER, Instant, WallTime
 from haclusterd.model.ocf import ActionName, ExecutionStatus, ExitCode
 from haclusterd.model.orders import OperationResult, ResultKind
@@ -50,11 +50,17 @@ def starting(*names: NodeName) -> Plan:
     return Plan(TransitionGraph(actions), {})
 
 
+def ended_well(key: OrderKey, resource: ResourceId, action: str) -> OperationResult:
+    """Return what a node reports of an order whose agent did what was asked."""
+    how = 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
+    return OperationResult(ResultKind.FINISHED, key, resource, action, *how)
+
+
 def transfers(effects: Sequence[Effect]) -> list[NodeName]:
     return [effect.to for effect in effects if isinstance(effect, TransferLeadership)]
 
 
-def test_a_walk_that_only_waits_for_fencing_is_planned_again_when_time_alone_may_change_it() -> None:
+def test_a_transition_that_only_waits_for_fencing_is_planned_again_when_time_alone_may_change_it() -> None:
     dc = Dc()
     on = GraphAction(1, ActionKind.FENCE, "on", None, N2, reason="required by db start", target_incarnation=life(N2))
     dc.plan = Plan(TransitionGraph({1: on}), {}, recheck_at=WallTime(WALL + 60_000))
@@ -69,8 +75,8 @@ def test_a_walk_that_only_waits_for_fencing_is_planned_again_when_time_alone_may
     assert dc.controller.transition_progress() is not None, "the new plan waits for the same again"
 
 
-def test_a_walk_that_only_waits_for_fencing_is_planned_again_when_what_it_left_out_may_go_on() -> None:
-    """A stop of an earlier walk is under way, so the start after it is in no plan; then the stop ends."""
+def test_a_transition_that_only_waits_for_fencing_is_planned_again_when_what_it_left_out_may_continue() -> None:
+    """A stop of an earlier transition is under way, so the start after it is in no plan; then the stop ends."""
     cluster = Cluster()
     stop, start = (
         order(f"1.1.{number}", name, node=N3, resource=WEB)
@@ -81,9 +87,7 @@ def test_a_walk_that_only_waits_for_fencing_is_planned_again_when_what_it_left_o
     dc.plan = Plan(TransitionGraph({1: GraphAction(1, ActionKind.FENCE, "on", None, N2)}), {})
     dc.step()
     assert len(dc.planned) == 1
-    ended = OperationResult(
-        ResultKind.FINISHED, stop.key, WEB, "stop", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
-    )
+    ended = ended_well(stop.key, WEB, "stop")
     effects = dc.change(commands.RecordResults(N3, life(N3), (ended,)))
     assert len(dc.planned) == 2
     assert commands_of(effects) == [], "what is under way is not voided"
@@ -92,16 +96,14 @@ def test_a_walk_that_only_waits_for_fencing_is_planned_again_when_what_it_left_o
 
 
 @pytest.mark.parametrize("action", [ActionName.STOP, ActionName.NOTIFY])
-def test_a_long_walk_is_given_up_for_what_it_left_out_and_nothing_of_it_is_voided(action: ActionName) -> None:
+def test_a_long_transition_is_given_up_for_what_it_left_out_and_nothing_of_it_is_voided(action: ActionName) -> None:
     cluster = Cluster()
     before = order("1.1.7", action, node=N3, resource=WEB)
     cluster.must(commands.IssueOrders(TERM, (before,)))
     dc = Dc(cluster)
     dc.plan = starting(N2)
     commit(dc, dc.step())
-    ended = OperationResult(
-        ResultKind.FINISHED, before.key, WEB, str(action), 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
-    )
+    ended = ended_well(before.key, WEB, str(action))
     assert commands_of(dc.change(commands.RecordResults(N3, life(N3), (ended,)))) == []
     assert len(dc.planned) == 1, "not at once: many orders may end one after another"
     assert dc.controller.deadline() <= dc.now + OUTDATED_PAUSE_MS
@@ -111,7 +113,7 @@ def test_a_long_walk_is_given_up_for_what_it_left_out_and_nothing_of_it_is_voide
     assert len(dc.planned) == (2 if action is ActionName.STOP else 1)
 
 
-def test_a_walk_whose_plan_took_long_is_given_up_the_later() -> None:
+def test_a_transition_whose_plan_took_long_is_given_up_later() -> None:
     """In a cluster of thousands of resources nothing is ordered for seconds while a plan is made."""
     cluster = Cluster()
     before = order("1.1.7", ActionName.STOP, node=N3, resource=WEB)
@@ -121,9 +123,7 @@ def test_a_walk_whose_plan_took_long_is_given_up_the_later() -> None:
     dc.ask()
     dc.now += 3000
     commit(dc, dc.tell())
-    ended = OperationResult(
-        ResultKind.FINISHED, before.key, WEB, "stop", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
-    )
+    ended = ended_well(before.key, WEB, "stop")
     dc.change(commands.RecordResults(N3, life(N3), (ended,)))
     dc.now += 29_000
     dc.step()
@@ -272,16 +272,14 @@ def test_what_has_started_waits_again_when_it_is_started_once_more() -> None:
     dc.now += 8000
     commit(dc, dc.step())
     [key] = dc.cluster.status(N2).orders
-    result = OperationResult(
-        ResultKind.FINISHED, key, DB, "start", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
-    )
+    result = ended_well(key, DB, "start")
     dc.plan = NOTHING
     dc.change(commands.RecordResults(N2, life(N2), (result,)))
     dc.plan = Plan(TransitionGraph({1: delayed_start()}), {})
     waits_whole_delay(dc, attribute(1))
 
 
-# -- taking office ----------------------------------------------------------------------------------------------------
+# -- a new term -------------------------------------------------------------------------------------------------------
 
 
 def test_a_leader_claims_to_be_dc_before_it_does_anything_else() -> None:
@@ -313,7 +311,7 @@ def test_a_dc_resigns_when_it_leads_no_more_or_another_term(term: Term, is_self:
     assert not any(isinstance(command, commands.IssueOrders) for command in commands_of(dc.step()))
 
 
-def test_a_new_office_begins_without_the_walk_of_the_one_before() -> None:
+def test_a_new_term_begins_without_the_transition_of_the_one_before() -> None:
     dc = Dc()
     dc.plan = starting(N2)
     dc.step()
@@ -436,16 +434,14 @@ def test_a_dc_whose_own_join_stays_refused_hands_over() -> None:
 
 
 def test_a_plan_stands_when_an_order_that_it_knew_has_ended_well_meanwhile() -> None:
-    """Its walk, begun at once, would have seen the same."""
+    """Its transition, begun at once, would have seen the same."""
     cluster = Cluster()
     stop = order("1.1.7", ActionName.STOP, node=N3, resource=WEB)
     cluster.must(commands.IssueOrders(TERM, (stop,)))
     dc = Dc(cluster)
     dc.plan = starting(N2)
     dc.ask()
-    ended = OperationResult(
-        ResultKind.FINISHED, stop.key, WEB, "stop", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
-    )
+    ended = ended_well(stop.key, WEB, "stop")
     applied = cluster.must(commands.RecordResults(N3, life(N3), (ended,)))
     dc.ask(*applied.changes)
     [command] = commands_of(dc.tell())
@@ -463,7 +459,7 @@ def test_an_activating_order_that_the_plan_did_not_know_ends_it_before_it_begins
     assert len(dc.planned) == 2
 
 
-def test_an_answer_of_an_earlier_office_is_no_answer() -> None:
+def test_an_answer_of_an_earlier_term_is_no_answer() -> None:
     dc = Dc()
     dc.plan = starting(N2)
     dc.ask()
@@ -497,16 +493,16 @@ def test_time_alone_leads_to_a_new_plan_when_the_plan_says_so() -> None:
     assert len(dc.planned) == 2
 
 
-@pytest.mark.parametrize("why", ["walking", "not settled"])
+@pytest.mark.parametrize("why", ["busy", "not settled"])
 def test_a_recheck_that_must_wait_does_not_wake_it_all_the_time(why: str) -> None:
     dc = Dc()
-    dc.plan = Plan(starting(N2).graph if why == "walking" else TransitionGraph(), {}, recheck_at=WallTime(WALL + 500))
+    dc.plan = Plan(starting(N2).graph if why == "busy" else TransitionGraph(), {}, recheck_at=WallTime(WALL + 500))
     for command in commands_of(dc.step()):
         dc.change(command)
     if why == "not settled":
         dc.cluster.lose(N2)
         dc.cluster.must(commands.Join(N2, life(N2, token=2)))
-    report = dc.report() if why == "walking" else Dc().report()
+    report = dc.report() if why == "busy" else Dc().report()
     dc.now += 1000
     dc.controller.step(dc.cluster.cib, (), report, moment(dc.now))
     assert dc.controller.deadline() > dc.now
@@ -577,7 +573,7 @@ def test_what_no_entry_can_hold_is_named_and_stops_no_plan_that_time_asks_for() 
     assert dc.controller.warnings == ()
 
 
-def test_a_new_office_waits_for_no_orders_of_the_one_before() -> None:
+def test_a_new_term_waits_for_no_orders_of_the_one_before() -> None:
     dc = Dc()
     dc.plan = starting(N2)
     dc.step()
@@ -597,9 +593,7 @@ def test_orders_that_were_answered_at_once_count_as_committed() -> None:
     dc.cluster.must(command)
     dc.controller.applied(command, None, dc.cluster.cib, moment(dc.now))
     key = command.orders[0].key
-    started = OperationResult(
-        ResultKind.FINISHED, key, DB, "start", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
-    )
+    started = ended_well(key, DB, "start")
     dc.cluster.must(commands.RecordResults(N2, life(N2), (started,)))
     dc.plan = NOTHING
     notes = [effect.kind for effect in dc.step() if isinstance(effect, Note)]
@@ -607,7 +601,7 @@ def test_orders_that_were_answered_at_once_count_as_committed() -> None:
     assert notes == [], "it has ended as expected"
 
 
-# -- an aborted walk that has begun something of which instances are to be notified -----------------------------------
+# -- an aborted transition that has begun something of which instances are to be notified -----------------------------
 
 
 def promoting() -> Plan:
@@ -629,13 +623,11 @@ def ordered(dc: Dc, effects: Sequence[Effect]) -> list[str]:
 def answer(dc: Dc) -> Sequence[Effect]:
     """Let the promote of db on n2 succeed."""
     [key] = dc.cluster.status(N2).orders
-    ended = OperationResult(
-        ResultKind.FINISHED, key, DB, "promote", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
-    )
+    ended = ended_well(key, DB, "promote")
     return dc.change(commands.RecordResults(N2, life(N2), (ended,)))
 
 
-def test_another_plan_is_walked_while_an_aborted_walk_waits_to_notify() -> None:
+def test_another_plan_is_executed_while_an_aborted_transition_waits_to_notify() -> None:
     dc = Dc()
     dc.plan = promoting()
     assert ordered(dc, dc.step()) == ["db_promote on n2"]
@@ -648,7 +640,7 @@ def test_another_plan_is_walked_while_an_aborted_walk_waits_to_notify() -> None:
 
 
 @pytest.mark.parametrize("decision", ["refused", "too large"])
-def test_an_aborted_walk_does_not_wait_for_an_order_that_never_comes(decision: str) -> None:
+def test_an_aborted_transition_does_not_wait_for_an_order_that_never_comes(decision: str) -> None:
     dc = Dc()
     dc.plan = promoting()
     [command] = commands_of(dc.step())
@@ -684,9 +676,7 @@ def test_results_in_its_own_log_are_gone_on_from_and_those_in_another_terms_are_
     assert isinstance(issued, commands.IssueOrders)
     dc.change(issued)
     [wanted] = issued.orders
-    started = OperationResult(
-        ResultKind.FINISHED, wanted.key, DB, "start", 0, ExitCode.OK, ExecutionStatus.DONE, 1, WallTime(0)
-    )
+    started = ended_well(wanted.key, DB, "start")
     results = commands.RecordResults(N2, life(N2), (started,))
     entry = encode_envelope(commands.Envelope(RequestId("n2:1"), N2, WallTime(0), results))
     dc.controller.speculate(dc.cluster.cib, Term(TERM + 1), entry)
@@ -807,7 +797,7 @@ def test_a_scheduler_that_fails_delays_no_fencing() -> None:
     assert [command.order.delay_ms for command in issued] == [0]
 
 
-def test_a_plan_that_is_made_for_its_delays_while_orders_are_on_their_way_is_not_walked() -> None:
+def test_a_plan_that_is_made_for_its_delays_while_orders_are_on_their_way_is_not_executed() -> None:
     dc = Dc()
     delay = AttributeSet("cib-bootstrap-options", (("priority-fencing-delay", "7s"),))
     dc.cluster.configure(
