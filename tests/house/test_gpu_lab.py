@@ -1,5 +1,6 @@
 """The lab of GPUs says what came of it in its last line, whatever did not come, also when it is broken off."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,7 +43,7 @@ def test_what_does_not_come_of_one_fault_keeps_no_other_from_its_turn(
 
 
 def test_what_was_played_is_shown_when_it_is_broken_off(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     class Cluster(gpu_lab.LocalCluster):
         def stop(self, *_: Any, **__: Any) -> None:
@@ -51,6 +52,7 @@ def test_what_was_played_is_shown_when_it_is_broken_off(
     def play(lab: Any, only: Any, tally: Tally) -> None:
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(gpu_lab.tempfile, "tempdir", str(tmp_path))  # Its logs stay after what has failed.
     monkeypatch.setattr(gpu_lab, "play_all", play)
     monkeypatch.setattr(gpu_lab, "LocalCluster", Cluster)
     monkeypatch.setattr(gpu_lab.GpuLab, "start", lambda _: None)
