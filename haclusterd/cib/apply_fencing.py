@@ -9,6 +9,7 @@ from haclusterd.cib.verdict import Entry, Verdict, accept, change, refuse, with_
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus, Status
 from haclusterd.model.fence_parameters import lets_nodes_in
 from haclusterd.model.fencing import (
+    DEATHS,
     UNFENCED_MARK,
     AbandonedFencing,
     DeviceProof,
@@ -339,10 +340,14 @@ def _is_same_attempt(record: FencingRecord, newest: FencingRecord) -> bool:
 
 
 def forget_fencings(cib: Cib, command: commands.ForgetFencings, entry: Entry) -> Verdict:
-    """Forget ended fencings; the proofs of the devices stay."""
+    """Forget ended fencings; the proofs of the devices stay, and what shows that a node which is away was ended.
+
+    Should that boot be heard again, its device lied, and it is fenced before it joins.
+    """
     kept = tuple(
-        record for record in cib.status.fencing_history if command.node is not None and record.target != command.node
-    )
+        record for record in cib.status.fencing_history
+        if (command.node is not None and record.target != command.node) or _is_evidence(cib, record)
+    )  # fmt: skip
     count = len(cib.status.fencing_history) - len(kept)
     if not count:
         return accept(cib)
@@ -351,6 +356,14 @@ def forget_fencings(cib: Cib, command: commands.ForgetFencings, entry: Entry) ->
         with_status(cib, replace(cib.status, fencing_history=kept)),
         change(ChangeKind.FENCINGS_FORGOTTEN, text, node=command.node),
     )
+
+
+def _is_evidence(cib: Cib, record: FencingRecord) -> bool:
+    """Return whether a node counts as ended by a record, and has not joined since."""
+    status = cib.status.nodes.get(record.target)
+    if status is None or status.state not in (NodeState.FENCED, NodeState.LOST):
+        return False
+    return record.outcome in DEATHS and record.target_incarnation == status.incarnation
 
 
 def record_proof(cib: Cib, command: commands.RecordProof, entry: Entry) -> Verdict:

@@ -47,6 +47,10 @@ class FenceOutcome(StrEnum):
     """The devices let the node in (`on`)."""
 
 
+DEATHS = (FenceOutcome.FENCED, FenceOutcome.CONFIRMED)
+"""Outcomes by which a node counts as ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class FailedOperation:
     """A failure because of which a node that is heard is fenced."""

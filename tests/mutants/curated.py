@@ -350,6 +350,12 @@ ACTIVITY = (
         "what only the start was given is given to the stop too: it may look for something else, and stop nothing",
     ),
     Mutant(
+        "forget_fencings",
+        "_is_evidence(cib, record)",
+        "False",
+        "after a clean-up of the history the boot that a device was wrongly recorded to have ended joins unfenced",
+    ),
+    Mutant(
         "history_says_promoted",
         "record.is_failure and record.exit_code is not ExitCode.NOT_RUNNING",
         "False",

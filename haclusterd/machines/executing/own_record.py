@@ -7,11 +7,10 @@ alive must still stop all of that, so the status before the record is kept here 
 from haclusterd.machines.no_quorum import LonePolicy, lone_policy, panics
 from haclusterd.model.activity import may_hold_anything
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.fencing import FenceOutcome
+from haclusterd.model.fencing import DEATHS
 from haclusterd.model.ids import Incarnation, NodeName
 from haclusterd.model.rules_in_force import SafetyRules
 
-DEATHS = (FenceOutcome.FENCED, FenceOutcome.CONFIRMED)
 IN_FORCE = (NodeState.ONLINE, NodeState.LOST)
 """States in which the CIB knows what may be active on a node."""
 

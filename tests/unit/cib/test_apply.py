@@ -275,6 +275,21 @@ def test_a_join_is_held_while_fencing_is_in_flight(log: Log) -> None:
     log.must(commands.Join(N2, life("n2", boot=2)))
 
 
+@pytest.mark.parametrize("node", [None, N2])
+def test_forgetting_the_fencings_lets_no_boot_join_that_a_device_was_recorded_to_have_ended(
+    log: Log, node: NodeName | None
+) -> None:
+    log.must(lose())
+    log.must(commands.IssueFence(fence_order()))
+    log.must(commands.RecordFenceAgent(FenceKey("f1"), FenceOutcome.FENCED, ""))
+    log.must(commands.Fenced(N2, life("n2"), FenceKey("f1"), FenceOutcome.FENCED, ""))
+    log.must(commands.ForgetFencings(node, "admin"))
+    log.must_refuse(commands.Join(N2, life("n2", token=2)), RefusalCode.HELD_FENCING_IN_FLIGHT)
+    log.must(commands.Join(N2, life("n2", boot=2)))
+    log.must(commands.ForgetFencings(node, "admin"))
+    assert log.cib.status.fencing_history == ()
+
+
 def test_an_incarnation_that_was_declared_lost_cannot_come_back(log: Log) -> None:
     log.must(lose())
     log.must_refuse(commands.Join(N2, life("n2")), RefusalCode.OLD_INCARNATION)
