@@ -249,7 +249,10 @@ def _objections_of_voters(cib: Cib, live: LiveView, name: NodeName) -> Iterator[
 
 
 def cleanup(context: Context, arguments: Arguments) -> Outcome[Never]:
-    """Forget ended fencings: what failed counts no more, and what waits for that is tried again."""
+    """Forget ended fencings: what failed counts no more, and what waits for that is tried again.
+
+    What ended a node that is away stays until it has joined.
+    """
     nodes = _nodes(context, arguments) if arguments.word("node") else ()
     if isinstance(nodes, ReportItem):
         return refusal(nodes)
