@@ -20,15 +20,13 @@ from haclusterd.verbs.arguments import Argument, Kind
 from haclusterd.verbs.table import VERBS
 from haclusterd.verbs.verb import Verb
 from haclusterd.wire.json_members import NamedTwiceError, members
+from haclusterd.wire.json_outline import VALUES_MAX, has_too_many_values
 
 PREFIX = "/v1"
 OPTIONS_OF_CHANGES = ("dry_run", "force", "wait", "reason", "consistent", "no_validate")
 OPTIONS_OF_READS = ("consistent",)
 LONGEST_REASON = 1000
 LONGEST_WAIT_MS = 3_600_000
-STRUCTURES_MAX = 50_000
-"""Commas and brackets of a body, those in its texts not counted: an array of nothings fills a memory."""
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _INTEGER = re.compile(r"-?[0-9]{1,15}\Z")
 _FLAGS = {"true": True, "1": True, "": True, "false": False, "0": False}
 _VERSION = re.compile(r'"([0-9]{1,15})"\Z')
@@ -153,9 +151,8 @@ def read_body(body: bytes, content_type: str) -> dict[str, Json]:
         return {}
     if content_type != "application/json":
         raise bad("Content-Type", "must be application/json", status=415)
-    outline = _STRING.sub(b"", body)
-    if sum(map(outline.count, (b",", b"[", b"{"))) > STRUCTURES_MAX:
-        raise RefusedError(report(Code.TOO_LARGE, what="the body", limit=f"{STRUCTURES_MAX} values"), status=413)
+    if has_too_many_values(body):
+        raise RefusedError(report(Code.TOO_LARGE, what="the body", limit=f"{VALUES_MAX} values"), status=413)
     try:
         document = json.loads(
             body.decode(), parse_float=_refuse, parse_constant=_refuse, object_pairs_hook=members

@@ -17,6 +17,7 @@ from haclusterd.model.records import dataclass
 from haclusterd.model.requests import ORIGIN, Basis, Options, Progress, Request, Response, ShownReport
 from haclusterd.wire.framing import HEADER_BYTES, framed
 from haclusterd.wire.json_members import NamedTwiceError, members
+from haclusterd.wire.json_outline import VALUES_MAX, has_too_many_values
 
 if TYPE_CHECKING:
     from haclusterd.reports.items import ReportItem
@@ -121,6 +122,13 @@ def report_as_json(item: ShownReport) -> dict[str, Json]:
 
 class _BadFieldError(Exception):
     """What is wrong with a message; never leaves this module."""
+
+
+def decode_request(payload: bytes) -> Message | Malformed:
+    """Read what a client sent: what it may be made to take is bounded before anything is judged."""
+    if has_too_many_values(payload):
+        return Malformed(f"more than {VALUES_MAX} values")
+    return decode(payload)
 
 
 def decode(payload: bytes) -> Message | Malformed:

@@ -2815,6 +2815,18 @@ AGENTS = (
         "task",
         "who hangs up and asks again with the same key has the change made twice",
     ),
+    Mutant(
+        "decode_request",
+        "has_too_many_values(payload)",
+        "False",
+        "who may only look at the cluster holds the main loop of node after node up, and has them fenced",
+    ),
+    Mutant(
+        "read_body",
+        "has_too_many_values(body)",
+        "False",
+        "one request fills the memory of the REST interface",
+    ),
 )
 """An agent that was begun is found and ended, also by a later daemon."""
 

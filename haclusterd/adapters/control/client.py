@@ -9,6 +9,7 @@ from collections.abc import Callable
 from haclusterd.model.requests import Progress, Request, Response
 from haclusterd.protocol.control import MAX_FRAME_BYTES, Malformed, decode, encode
 from haclusterd.wire.framing import FrameBuffer, FrameTooLongError
+from haclusterd.wire.json_outline import VALUES_MAX, has_too_many_values
 
 CONNECT_TIMEOUT_S = 5.0
 SILENCE_TIMEOUT_S = 30.0
@@ -37,12 +38,15 @@ class ControlClient:
 
     def call(self, request: Request, progress: Callable[[Progress], None]) -> Response:
         """Carry out a request."""
+        frame = encode(request)
+        if has_too_many_values(frame):
+            return _failed(request, "TOO_LARGE", what="the request", limit=f"{VALUES_MAX} values")
         try:
             connection = self._connect()
         except OSError as error:
             return self._cannot_connect(request, error)
         try:
-            connection.sendall(encode(request))
+            connection.sendall(frame)
             return self._await(connection, request, progress)
         except TimeoutError:
             self.close()

@@ -23,7 +23,14 @@ from haclusterd.adapters.control.admission import (
 )
 from haclusterd.adapters.network.refusals import Refusals
 from haclusterd.model.requests import Progress, Request, Response
-from haclusterd.protocol.control import MAX_FRAME_BYTES, EncodedResponse, Malformed, decode, encode, shown_report
+from haclusterd.protocol.control import (
+    MAX_FRAME_BYTES,
+    EncodedResponse,
+    Malformed,
+    decode_request,
+    encode,
+    shown_report,
+)
 from haclusterd.protocol.pacer_socket import RUNTIME_MODE
 from haclusterd.reports.codes import Code
 from haclusterd.reports.items import report
@@ -208,7 +215,7 @@ class _Conversation:
             refuse(too_much)
             return False
         for frame in frames:
-            message = decode(frame)
+            message = decode_request(frame)
             if isinstance(message, Malformed) and message.request is not None:
                 item = report(Code.BAD_ARGUMENT, name="request", problem=message.problem)
                 self._answer(Response(message.request, int(item.exit_status), (shown_report(item),)))

@@ -1,5 +1,7 @@
 """What a request of HTTP becomes, and what an answer becomes, without a server."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,6 +103,21 @@ def test_a_wrong_body_is_refused(body: bytes, kind: str, status: int | None) -> 
 def test_a_long_text_with_commas_is_no_array_of_nothings() -> None:
     text = "a,[{" * 100_000
     assert read_body(b'{"text":"' + text.encode() + b'\\""}', "application/json") == {"text": text + '"'}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"text":"' + b'\\"' * 30_000,
+        b"{" + b"".join(b'"%d":0,' % number for number in range(40_000)) + b'"39999":0}',
+    ],
+)
+def test_who_shows_no_token_that_is_accepted_takes_no_seconds(body: bytes) -> None:
+    """A body of 64 KiB is read before the daemon has judged the token."""
+    began = time.process_time()
+    with pytest.raises(RefusedError):
+        read_body(body, "application/json")
+    assert time.process_time() - began < 2
 
 
 def test_a_version_is_read_from_its_tag() -> None:

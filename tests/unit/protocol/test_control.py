@@ -15,9 +15,11 @@ from haclusterd.protocol.control import (
     Malformed,
     Message,
     decode,
+    decode_request,
     encode,
 )
 from haclusterd.wire.framing import HEADER_BYTES, FrameBuffer
+from haclusterd.wire.json_outline import VALUES_MAX
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
 JSON = st.recursive(
@@ -143,3 +145,12 @@ def test_an_answer_that_is_too_large_says_so() -> None:
     answer = decode(encode(Response("7", 0, data="x" * MAX_FRAME_BYTES))[HEADER_BYTES:])
     assert isinstance(answer, Response)
     assert (answer.id, answer.exit, answer.reports[0].code) == ("7", 1, "TOO_LARGE")
+
+
+def test_a_client_sends_so_many_values_and_is_answered_any_number() -> None:
+    many = [0] * (VALUES_MAX + 1)
+    asked = encode(Request("1", "status", {"ids": many}))[HEADER_BYTES:]
+    assert decode_request(asked) == Malformed(f"more than {VALUES_MAX} values")
+    assert isinstance(decode_request(encode(Request("1", "status", {"ids": many[:40_000]}))[HEADER_BYTES:]), Request)
+    answered = Response("1", 0, data=many)
+    assert decode(encode(answered)[HEADER_BYTES:]) == answered

@@ -133,6 +133,12 @@ def test_a_daemon_that_says_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (codes(response), response.exit) == (["OUTCOME_UNKNOWN"], 112)
 
 
+def test_a_request_that_no_daemon_takes_is_not_sent(tmp_path: Path) -> None:
+    client = ControlClient(str(tmp_path / "s"))
+    response = client.call(Request("1", "resource.cleanup", {"resources": ["a"] * 60_000}), no_progress)
+    assert codes(response) == ["TOO_LARGE"]
+
+
 def test_nobody_listens(tmp_path: Path) -> None:
     response = ask(str(tmp_path / "s"))
     assert (codes(response), response.exit) == (["NOT_RUNNING"], 69)

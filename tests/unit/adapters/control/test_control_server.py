@@ -6,6 +6,7 @@ import socket
 import stat
 import tempfile
 import threading
+import time
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -193,6 +194,17 @@ async def test_a_client_that_comes_right_after_a_crowd_has_gone_is_answered(serv
 
 async def test_what_is_no_request_ends_its_connection(server: Path) -> None:
     assert await asked(server, frame_of(b'{"kind":"request"')) == b""
+
+
+async def test_what_would_take_the_loop_for_seconds_ends_its_connection(server: Path) -> None:
+    """A few bytes for each value: 8 MiB of them are minutes on a busy machine, and such a daemon is fenced."""
+    head = b'{"v":1,"kind":"request","id":"7","verb":"status","arguments":{'
+    many_values = head + b'"ids":[' + b"[]," * 2_000_000 + b"0]}}"
+    named_twice = head + b"".join(b'"%d":0,' % number for number in range(700_000)) + b'"699999":0}}'
+    began = time.process_time()
+    assert await asked(server, frame_of(many_values)) == b""
+    assert await asked(server, frame_of(named_twice)) == b""
+    assert time.process_time() - began < 3
 
 
 async def test_the_socket_is_closed_to_all_but_its_group(server: Path) -> None:
