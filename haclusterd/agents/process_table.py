@@ -15,6 +15,8 @@ NODE_MARK = "HACLUSTERD_NODE"
 LOCAL_CLUSTER_MARK = "HACLUSTERD_LOCAL_CLUSTER"
 """In the environment of everything that belongs to a node of a local development cluster: which cluster."""
 INSTANCE_MARK = "OCF_RESOURCE_INSTANCE"
+SEAL_MARK = "HACLUSTERD_SEAL"
+"""In the environment of agents and services: what this node's daemon alone knows of their instance (`is_genuine`)."""
 PART_BYTES = 64 * 1024
 
 
@@ -84,6 +86,16 @@ def _marks_in(environment: bytes) -> dict[str, str]:
         if equals:
             marks.setdefault(name.decode("utf-8", "replace"), value.decode("utf-8", "replace"))
     return marks
+
+
+def is_genuine(marks: dict[str, str], start_time: int, seal: str) -> bool:
+    """Tell whether the daemon of this node has given a process its marks, and not some user of this machine.
+
+    `seal` is that of the instance: a word, `@`, and since when (in ticks since boot) all that is begun has it. What
+    began before is believed. Without a seal, as where a person calls an agent, all are.
+    """
+    since = seal.rpartition("@")[2]
+    return not seal or marks.get(SEAL_MARK) == seal or (since.isdigit() and start_time < int(since))
 
 
 def read_environment(pid: int) -> bytes:

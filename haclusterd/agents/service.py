@@ -4,6 +4,8 @@ Invariants: a service process is identified by process id and start time, writte
 so none can exist unrecorded; its whole family is known by a mark in the environment, and by its session. Where that
 record was taken away (an emptied run directory), the service is found by its mark, and recorded again: it must never be
 started beside itself. Stop returns only when none of the family is left. Names and command lines are never searched.
+Any user can begin processes with any mark: the record is the superuser's to read, since the mark in it cannot be
+guessed, and without a record a process counts only with the seal that the daemon has given this agent.
 """
 
 from __future__ import annotations
@@ -16,7 +18,16 @@ from contextlib import suppress
 from haclusterd.agents import claim
 from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, LIBRARY_VARIABLE, SOCKET_VARIABLE
 from haclusterd.agents.ocf import ActionError, Agent, ConfigurationError, NodeError, NotRunningError, Parameter
-from haclusterd.agents.process_table import ORDER_MARK, boot_id, list_pids, look_at, read_marks, read_stat
+from haclusterd.agents.process_table import (
+    ORDER_MARK,
+    SEAL_MARK,
+    boot_id,
+    is_genuine,
+    list_pids,
+    look_at,
+    read_marks,
+    read_stat,
+)
 
 SERVICE_MARK = "HACLUSTERD_SERVICE"
 """In the environment of a service and all that it starts: which start of which instance it is, and where recorded."""
@@ -151,10 +162,11 @@ class ServiceAgent(Agent):
 
     def _find_identity(self) -> Identity | None:
         found = []
+        seal = os.environ.get(SEAL_MARK, "")
         for pid in list_pids():
             marks = read_marks(pid)
             stat = read_stat(pid) if self._is_own(marks) else None
-            if stat is not None and not stat.is_dead:
+            if stat is not None and not stat.is_dead and is_genuine(marks, stat.start_time, seal):
                 found.append((stat.pid != stat.session, stat.start_time, stat.pid, marks[SERVICE_MARK]))
         if not found:
             return None
@@ -186,7 +198,10 @@ class ServiceAgent(Agent):
     def _record(self, pid: int, start_time: int, mark: str) -> None:
         os.makedirs(os.path.dirname(self._identity_path), mode=0o755, exist_ok=True)
         temporary = f"{self._identity_path}.{os.getpid()}"
-        with open(temporary, "w", encoding="utf-8") as stream:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as stream:
             stream.write(f"{pid} {start_time} {mark} {boot_id()}\n")
         os.replace(temporary, self._identity_path)
 
@@ -195,7 +210,7 @@ class ServiceAgent(Agent):
     def _spawn(self, arguments: list[str]) -> Identity:
         import signal  # Only a start needs it, and it takes milliseconds to import.
 
-        mark = f"{self._mark_start}{os.getpid()}/{time.time_ns()}"
+        mark = f"{self._mark_start}{os.getpid()}/{os.urandom(16).hex()}"
         environment = self._service_environment(mark)
         account = self._account(environment)
         os.makedirs(os.path.dirname(self._identity_path), mode=0o755, exist_ok=True)

@@ -28,6 +28,7 @@ from haclusterd.adapters.agents.copies import copy_agents
 from haclusterd.adapters.agents.fence_agents import FenceAgentPrograms
 from haclusterd.adapters.agents.fence_directories import FenceDirectories
 from haclusterd.adapters.agents.ocf import OcfAgents, own_marks
+from haclusterd.adapters.agents.seals import Seals
 from haclusterd.adapters.agents.service import ServiceAgents
 from haclusterd.adapters.agents.service_groups import delegated_group
 from haclusterd.adapters.agents.stonith import StonithAgents
@@ -251,6 +252,7 @@ class Daemon:
                 library=agent_library(agents),
                 control_socket=installation.runtime_directory / CONTROL_SOCKET,
                 own_environment=marks,
+                seals=Seals.kept_in(installation.state_directory),
             ),
             has_lease=has_lease,
         )

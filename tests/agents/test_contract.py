@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import time
 import tomllib
@@ -311,6 +312,28 @@ def test_a_service_whose_identity_cannot_be_read_is_found_by_its_mark(agent: Age
     assert read_stat(pid) is None or read_stat(pid).is_dead
     path.unlink(missing_ok=True)
     assert agent.code("monitor") == NOT_RUNNING
+
+
+@agents_with_process
+def test_a_process_that_says_it_is_the_service_is_not_taken_for_it(agent: AgentUnderTest) -> None:
+    """Any user of the machine begins processes with any environment, again and again."""
+    assert agent.code("start") == OK
+    path = next(agent.state.glob("*.pid"))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600, "the mark in it tells a family from everybody else"
+    assert agent.code("stop") == OK
+    agent.environment["HACLUSTERD_SEAL"] = "b0a3@0"
+    marks = {**os.environ, "HACLUSTERD_SERVICE": f"{agent.instance}@{path}/1/1", "HACLUSTERD_SEAL": "b0a4@0"}
+    with subprocess.Popen(["sleep", "60"], env=marks) as other:
+        wait_for(lambda: read_marks(other.pid).get("HACLUSTERD_SEAL") == "b0a4@0")
+        assert agent.code("monitor") == NOT_RUNNING
+        assert agent.code("start") == OK
+        assert agent.pid() != other.pid
+        path.unlink()
+        assert agent.code("monitor") == OK, "the service itself is found by its mark"
+        assert agent.pid() != other.pid
+        assert agent.code("stop") == OK
+        assert other.poll() is None
+        other.kill()
 
 
 @agents_with_process

@@ -2816,6 +2816,30 @@ AGENTS = (
         "who hangs up and asks again with the same key has the change made twice",
     ),
     Mutant(
+        "ServiceAgent._find_identity",
+        "is_genuine(marks, stat.start_time, seal)",
+        "True",
+        "a process of any user is found as a service where it does not run: the copy that runs is stopped",
+    ),
+    Mutant(
+        "ServiceAgent._record",
+        "0o600",
+        "0o644",
+        "any user learns a service's mark, and respawns what its stop has to end until the node is fenced",
+    ),
+    Mutant(
+        "scan_marked",
+        "is_genuine(marks, stat.start_time, seal)",
+        "True",
+        "processes of any user take the places of a service's, and its death is noticed by nobody",
+    ),
+    Mutant(
+        "is_genuine",
+        "start_time < int(since)",
+        "False",
+        "a service that an earlier version has started is not found after its record was lost: it starts beside itself",
+    ),
+    Mutant(
         "decode_request",
         "has_too_many_values(payload)",
         "False",

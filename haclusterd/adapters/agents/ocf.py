@@ -131,7 +131,14 @@ class OcfAgents:
         self._groups.forget_empty()
         local_cluster = directories.own_environment.get(LOCAL_CLUSTER_MARK)
         self._watch = ServiceWatch(
-            clock, loop, node, self._running.keys, self._groups, threads=threads, local_cluster=local_cluster
+            clock,
+            loop,
+            node,
+            self._running.keys,
+            self._groups,
+            threads=threads,
+            local_cluster=local_cluster,
+            seals=directories.seals,
         )
 
     # AgentRunner

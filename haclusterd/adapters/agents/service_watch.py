@@ -5,6 +5,7 @@ environment, or that are in the resource's control group, are searched in /proc 
 most eight, get one pidfd each. An exit is reported at once; it only means "ask the agent".
 
 Invariant: an agent at work is never taken for a service, though it carries the same marks: it is known by its order.
+Nor is a process that bears them without the seal of this node, by which somebody could take the eight places.
 Processes of other nodes on the same kernel are distinguished by the marks of the node and of its local cluster.
 """
 
@@ -13,6 +14,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 
+from haclusterd.adapters.agents.seals import Seals
 from haclusterd.adapters.agents.service_groups import ServiceGroups
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
 from haclusterd.agents.process_table import (
@@ -20,6 +22,7 @@ from haclusterd.agents.process_table import (
     LOCAL_CLUSTER_MARK,
     NODE_MARK,
     ORDER_MARK,
+    is_genuine,
     list_pids,
     read_marks,
     read_stat,
@@ -54,10 +57,11 @@ class _Watched:
     """Process id to pidfd."""
 
 
-def scan_marked(node: NodeName, local_cluster: str | None) -> list[MarkedProcess]:
+def scan_marked(node: NodeName, local_cluster: str | None, seals: Seals | None = None) -> list[MarkedProcess]:
     """Return all processes that instances on this node started. Takes milliseconds: not for the main loop.
 
     `local_cluster` is the mark of the local development cluster that the node belongs to; None: it has its own machine.
+    Without `seals`, marks alone are believed.
     """
     found = []
     for pid in list_pids():
@@ -66,9 +70,10 @@ def scan_marked(node: NodeName, local_cluster: str | None) -> list[MarkedProcess
             continue
         if marks.get(LOCAL_CLUSTER_MARK) != local_cluster:
             continue
-        stat = read_stat(pid)
-        if stat is not None and not stat.is_dead:
-            found.append(MarkedProcess(pid, stat.parent, stat.start_time, marks[INSTANCE_MARK], marks.get(ORDER_MARK)))
+        stat, instance = read_stat(pid), marks[INSTANCE_MARK]
+        seal = seals.of(instance) if seals is not None else ""
+        if stat is not None and not stat.is_dead and is_genuine(marks, stat.start_time, seal):
+            found.append(MarkedProcess(pid, stat.parent, stat.start_time, instance, marks.get(ORDER_MARK)))
     return found
 
 
@@ -111,6 +116,7 @@ class ServiceWatch:
         *,
         threads: ReadyThreads,
         local_cluster: str | None = None,
+        seals: Seals | None = None,
     ) -> None:
         self._clock = clock
         self._loop = loop
@@ -119,6 +125,7 @@ class ServiceWatch:
         self._groups = groups
         self._threads = threads
         self._local_cluster = local_cluster
+        self._seals = seals
         self._watched: dict[ResourceId, _Watched] = {}
         self._wanted: set[ResourceId] = set()
         self._is_scanning = False
@@ -162,7 +169,7 @@ class ServiceWatch:
             self._is_scanning = False
 
     def _scan_on_thread(self, wanted: set[ResourceId], instances: Mapping[ResourceId, str]) -> None:
-        processes = scan_marked(self._node, self._local_cluster)
+        processes = scan_marked(self._node, self._local_cluster, self._seals)
         marked = frozenset(process.pid for process in processes)
         for each, instance in instances.items():
             processes += scan_group(self._groups.processes(each), instance, marked)

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from haclusterd.adapters.agents.init_scripts import INIT_SCRIPTS, SCRIPT_CLASSES, environment_of
+from haclusterd.adapters.agents.seals import Seals
 from haclusterd.adapters.machine.installation import INTERPRETER_DIRECTORY
 from haclusterd.agents.cluster_link import INTERPRETER_VARIABLE, LIBRARY_VARIABLE, SOCKET_VARIABLE
-from haclusterd.agents.process_table import NODE_MARK, ORDER_MARK
+from haclusterd.agents.process_table import NODE_MARK, ORDER_MARK, SEAL_MARK
 from haclusterd.model.ids import AgentReference
 from haclusterd.model.records import dataclass, field
 from haclusterd.ports.agents import AgentCall
@@ -46,6 +47,8 @@ class AgentDirectories:
     """Where this daemon listens, for those tools."""
     own_environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that are passed on from this daemon's own environment, as the mark of a local development cluster."""
+    seals: Seals | None = None
+    """By which this node's processes are known; None: by their marks alone."""
 
     def candidates(self, agent: AgentReference) -> Iterable[Path]:
         """Yield the paths where the agent may be, in order of preference."""
@@ -121,6 +124,8 @@ class Surroundings:
         """Return the whole environment of one action."""
         environment = self.of_agent(call.agent)
         environment[ORDER_MARK] = call.key
+        if self.directories.seals is not None:
+            environment[SEAL_MARK] = self.directories.seals.of(call.instance)
         if call.agent.standard in SCRIPT_CLASSES:
             return {**environment, **environment_of(call), **_visible_accelerators(call)}
         environment["OCF_RESOURCE_INSTANCE"] = call.instance

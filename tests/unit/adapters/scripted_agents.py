@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from haclusterd.adapters.agents.ocf import OcfAgents
+from haclusterd.adapters.agents.seals import Seals
 from haclusterd.adapters.agents.surroundings import AgentDirectories
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.adapters.processes.spawner_link import Spawner
@@ -30,6 +31,7 @@ class ScriptedAgents:
         node: str = "n1",
         service_group: Path | None = None,
         spawner: Spawner | None = None,
+        seals: Seals | None = None,
     ) -> None:
         self.clock = clock
         self.node = NodeName(node)
@@ -53,6 +55,7 @@ class ScriptedAgents:
                 shims=Path("/opt/shims"),
                 control_socket=directory / "control.sock",
                 own_environment={"HACLUSTERD_LOCAL_CLUSTER": str(directory)},
+                seals=seals,
             ),
             has_lease=lambda: self.has_lease,
         )

@@ -7,11 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from haclusterd.adapters.agents.seals import Seals
 from haclusterd.adapters.agents.service_groups import ServiceGroups
-from haclusterd.adapters.agents.service_watch import MarkedProcess, ServiceWatch, find_roots, scan_marked
+from haclusterd.adapters.agents.service_watch import (
+    ROOTS_PER_RESOURCE,
+    MarkedProcess,
+    ServiceWatch,
+    find_roots,
+    scan_marked,
+)
 from haclusterd.adapters.machine.clock_boottime import BoottimeClock
 from haclusterd.adapters.machine.ready_threads import ReadyThreads
-from haclusterd.agents.process_table import list_pids, read_arguments
+from haclusterd.agents.process_table import LOCAL_CLUSTER_MARK, NODE_MARK, list_pids, read_arguments
 from haclusterd.model.ids import AgentReference, NodeName
 from tests.unit.adapters.agents.watched_services import R1, Deaths, watched_pids
 from tests.unit.adapters.scripted_agents import ScriptedAgents
@@ -131,6 +138,27 @@ async def test_the_other_node_on_this_kernel_is_another_matter(
     await until(lambda: not service_pids(other))
     await asyncio.sleep(0)
     assert deaths.count == 0
+
+
+async def test_who_bears_the_marks_without_the_seal_takes_no_place(
+    deaths: Deaths, until, clock: BoottimeClock, tmp_path: Path
+) -> None:
+    """Any user of the machine begins processes with any environment; the oldest eight would be watched."""
+    agents = ScriptedAgents(clock, tmp_path, seals=Seals.kept_in(tmp_path / "state"))
+    marks = {**os.environ, "OCF_RESOURCE_INSTANCE": "r1", NODE_MARK: "n1", LOCAL_CLUSTER_MARK: str(tmp_path)}
+    forged = [subprocess.Popen(["sleep", "3009"], env=marks) for _ in range(ROOTS_PER_RESOURCE)]
+    try:
+        await until(lambda: len(sleeping(agents, 3009)) == len(forged))
+        await start(agents, EXEC, command="sleep", args="3010")
+        await until(lambda: sleeping(agents, 3010))
+        agents.runner.watch(R1, "r1", deaths.report_death)
+        await until(lambda: watched_pids(agents))
+        assert watched_pids(agents) == sleeping(agents, 3010)
+    finally:
+        for each in forged:
+            each.kill()
+            each.wait()
+        await agents.run("x", "stop", agent=EXEC, parameters={"command": "sleep"})
 
 
 async def test_after_unwatch_nothing_is_reported(agents: ScriptedAgents, deaths: Deaths, until) -> None:
