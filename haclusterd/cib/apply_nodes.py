@@ -13,7 +13,7 @@ from haclusterd.model import durations
 from haclusterd.model.activity import migrations_at, without_records
 from haclusterd.model.availability import Cause
 from haclusterd.model.cluster import Cib, NodeState, NodeStatus
-from haclusterd.model.fencing import FailedOperation, FenceAction, FenceOutcome
+from haclusterd.model.fencing import DEATHS, FailedOperation, FenceAction, FenceOutcome
 from haclusterd.model.history import ResourceHistory, history_of
 from haclusterd.model.ids import Incarnation, NodeName, ResourceId
 from haclusterd.model.ocf import ActionName
@@ -132,11 +132,17 @@ def _why_held(cib: Cib, status: NodeStatus, command: commands.Join, entry: Entry
 def _device_that_lied(cib: Cib, status: NodeStatus, command: commands.Join) -> ResourceId | None:
     """Return the device whose success was recorded for the very boot that asks to join; None: there is none.
 
-    A watchdog is no such device: it leaves an empty node alone. Nor is an administrator's confirmation.
+    A watchdog is no such device: it leaves an empty node alone. Nor is an administrator's confirmation. The record
+    counts also where the node is lost again because it did not join in time; attempts since may have failed.
     """
-    if status.state is not NodeState.FENCED or not _is_same_boot(status, command):
+    if status.state not in (NodeState.FENCED, NodeState.LOST) or not _is_same_boot(status, command):
         return None
     records = [record for record in cib.status.fencing_history if record.target == status.name]
+    if status.state is NodeState.LOST:
+        records = [
+            record for record in records
+            if record.outcome in DEATHS and record.target_incarnation == status.incarnation
+        ]  # fmt: skip
     last = records[-1] if records else None
     is_of_device = last is not None and last.outcome is FenceOutcome.FENCED and last.device != WATCHDOG
     return last.device if last is not None and is_of_device else None

@@ -350,6 +350,18 @@ ACTIVITY = (
         "what only the start was given is given to the stop too: it may look for something else, and stop nothing",
     ),
     Mutant(
+        "_device_that_lied",
+        "status.state not in (NodeState.FENCED, NodeState.LOST)",
+        "status.state is not NodeState.FENCED",
+        "a boot that a device was wrongly recorded to have ended joins unfenced: it did not join soon enough before",
+    ),
+    Mutant(
+        "_device_that_lied",
+        "status.state is NodeState.LOST",
+        "False",
+        "a failed attempt to fence it again lets the boot join that a device was wrongly recorded to have ended",
+    ),
+    Mutant(
         "forget_fencings",
         "_is_evidence(cib, record)",
         "False",
@@ -1954,7 +1966,7 @@ OTHER_ENDS = (
     ),
     Mutant(
         "_device_that_lied",
-        "status.state is not NodeState.FENCED or not _is_same_boot(status, command)",
+        "status.state not in (NodeState.FENCED, NodeState.LOST) or not _is_same_boot(status, command)",
         "True",
         "a boot that outlives its recorded fencing is believed to be empty",
     ),

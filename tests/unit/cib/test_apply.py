@@ -290,6 +290,23 @@ def test_forgetting_the_fencings_lets_no_boot_join_that_a_device_was_recorded_to
     assert log.cib.status.fencing_history == ()
 
 
+@pytest.mark.parametrize("is_tried_again", [False, True])
+def test_a_boot_that_a_device_was_recorded_to_have_ended_does_not_join_because_it_took_too_long(
+    log: Log, *, is_tried_again: bool
+) -> None:
+    """Its next incarnation is heard, and lost by node-pending-timeout; what it runs is in no record."""
+    log.must(lose())
+    log.must(commands.IssueFence(fence_order()))
+    log.must(commands.RecordFenceAgent(FenceKey("f1"), FenceOutcome.FENCED, ""))
+    log.must(commands.Fenced(N2, life("n2"), FenceKey("f1"), FenceOutcome.FENCED, ""))
+    log.must(commands.Lost(N2, life("n2"), Term(1), "it is heard and does not join", is_pending=True))
+    if is_tried_again:
+        log.must(commands.IssueFence(replace(fence_order(), key=FenceKey("f2"))))
+        log.must(commands.RecordFenceAgent(FenceKey("f2"), FenceOutcome.FAILED, "no answer"))
+    log.must_refuse(commands.Join(N2, life("n2", token=2)), RefusalCode.HELD_FENCING_IN_FLIGHT)
+    log.must(commands.Join(N2, life("n2", boot=2)))
+
+
 def test_an_incarnation_that_was_declared_lost_cannot_come_back(log: Log) -> None:
     log.must(lose())
     log.must_refuse(commands.Join(N2, life("n2")), RefusalCode.OLD_INCARNATION)
