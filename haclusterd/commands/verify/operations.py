@@ -39,7 +39,9 @@ def _check_all(judgement: Judgement, owner: Primitive | Template, kind: str) -> 
         _check_operation(judgement, operation, f"{owner.id}: {operation.name}", path)
         if operation.interval_ms and operation.name not in (*RECURRING, *ONE_SHOT):
             what = f"{owner.id}: the recurring operation {operation.name}"
-            judgement.note(Code.WITHOUT_EFFECT, path, what=what, why="only monitors recur")
+            meant = judgement.nearest(operation.name, (*RECURRING, *ONE_SHOT))
+            why = f"only monitors recur; did you mean {meant}?" if meant else "only monitors recur"
+            judgement.note(Code.WITHOUT_EFFECT, path, what=what, why=why)
         elif operation.interval_ms and operation.name not in RECURRING:
             judgement.note(
                 Code.INTERVAL_OF_ONE_SHOT,

@@ -4,7 +4,7 @@ The tables of names and types are `model/properties.py` and `model/operations.py
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from haclusterd.commands.verify.judgement import Judgement, pairs
 from haclusterd.formats.cib_xml.upgrade import successor
@@ -25,9 +25,14 @@ from haclusterd.model.property_tables import (
     WATCHDOG_TIMEOUTS,
 )
 from haclusterd.model.words import HIDDEN, bad_character
-from haclusterd.reports.codes import Code
-from haclusterd.reports.suggestions import did_you_mean
+from haclusterd.reports.codes import Code, Severity
+from haclusterd.reports.suggestions import did_you_mean, nearest, with_all_parts
 
+_PROPERTIES, _DEFAULTS, _OPERATION_DEFAULTS = "property", "rsc_defaults", "op_defaults"
+_SECTIONS: Mapping[str, Collection[str]] = {
+    _DEFAULTS: META_NAMES, _OPERATION_DEFAULTS: tuple(DEFAULTABLE), _PROPERTIES: PROPERTY_NAMES,
+}  # fmt: skip
+"""The names of settings of the whole cluster, by the statement that sets them."""
 _DIGITS = 10
 """A number with more is refused by its table."""
 _CAPACITY = re.compile(r"\s*[+-]?[0-9]{1,18}\s*")
@@ -127,8 +132,8 @@ def _check_property(judgement: Judgement, block: str, name: str, value: str) -> 
         return
     if row is None:
         former = successor(name)
-        remedy = f"write today: {former}" if former is not None else did_you_mean(
-            name, PROPERTY_NAMES, "leave it out; all are shown by: crm configure get_property"
+        remedy = f"write today: {former}" if former is not None else _meant(
+            name, PROPERTY_NAMES, _PROPERTIES, "leave it out; all are shown by: crm configure get_property"
         )
         if name in NOT_IN_SCHEMA:
             judgement.note(Code.UNKNOWN_PROPERTY, path, remedy=remedy, name=name)
@@ -140,14 +145,19 @@ def _check_property(judgement: Judgement, block: str, name: str, value: str) -> 
 
 def _check_meta(judgement: Judgement, name: str, value: str, where: str, path: tuple[str, ...]) -> None:
     row = meta_row(name)
+    is_default = path[0] == "resource_defaults"
     if row is None and is_own_meta(name):
         why = f"agents get it as OCF_RESKEY_CRM_meta_{name.replace('-', '_')}"
-        judgement.note(Code.KEPT, path, what=f"{where}: the meta-attribute {name}", why=why)
+        meant = (_in_another_place(name, _DEFAULTS) if is_default else "") or did_you_mean(name, META_NAMES, "")
+        severity = Severity.WARNING if meant else None
+        what = f"{where}: the meta-attribute {name}"
+        judgement.note(Code.KEPT, path, remedy=meant or None, severity=severity, what=what, why=why)
         if not judgement.is_foreign:
             _check_characters(judgement, value, f"{where}: {name}", path)
         return
     if row is None:
-        judgement.unknown(Code.UNKNOWN_META, path, remedy=did_you_mean(name, META_NAMES), where=where, name=name)
+        remedy = _meant(name, META_NAMES, _DEFAULTS) if is_default else did_you_mean(name, META_NAMES)
+        judgement.unknown(Code.UNKNOWN_META, path, remedy=remedy, where=where, name=name)
         return
     judgement.check_value(row, value, f"{where}: {name}", path)
 
@@ -156,10 +166,34 @@ def _check_operation_default(judgement: Judgement, name: str, value: str) -> Non
     path, where = ("operation_defaults", name), "operation defaults"
     row = operation_row(name) if name in DEFAULTABLE else None
     if row is None:
-        remedy = did_you_mean(name, DEFAULTABLE)
+        remedy = _meant(name, DEFAULTABLE, _OPERATION_DEFAULTS)
         judgement.unknown(Code.UNKNOWN_OPERATION_ATTRIBUTE, path, remedy=remedy, where=where, name=name)
         return
     judgement.check_value(row, value, f"{where}: {name}", path)
+
+
+def _meant(name: str, known: Iterable[str], section: str, otherwise: str = "remove it") -> str:
+    """Write the remedy for an unknown name of a section.
+
+    It is a part of one of its names, or belongs to another section, or is like a name of its own or another section.
+    """
+    names = tuple(known)
+    place = "" if with_all_parts(name, names) else _in_another_place(name, section)
+    return place or did_you_mean(name, names, _near_in_another_place(name, section, otherwise))
+
+
+def _in_another_place(name: str, section: str) -> str:
+    """Return where a name belongs that is none of a section's; empty: nowhere."""
+    places = (f"write: crm configure {other} {name}=VALUE" for other, names in _SECTIONS.items() if name in names)
+    return "" if name in _SECTIONS[section] else next(places, "")
+
+
+def _near_in_another_place(name: str, section: str, otherwise: str) -> str:
+    for other, names in _SECTIONS.items():
+        guess = nearest(name, names) if other != section else None
+        if guess is not None:
+            return f"did you mean: crm configure {other} {guess}=VALUE?"
+    return otherwise
 
 
 def _check_characters(judgement: Judgement, value: str, name: str, path: tuple[str, ...]) -> None:

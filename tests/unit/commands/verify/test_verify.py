@@ -366,6 +366,32 @@ def test_remedies(text: str, remedy: str) -> None:
     assert report.remedy == remedy
 
 
+@pytest.mark.parametrize(
+    ("text", "severity", "remedy"),
+    [
+        ("rsc_defaults stickiness=1", "warning", "did you mean resource-stickiness?"),
+        ("group g a meta managed=false", "error", "did you mean is-managed?"),
+        ("clone x a meta max-clone=2", "warning", "did you mean clone-max?"),
+        ("group g a meta my-own=1", "info", ""),
+        ("rsc_defaults timeout=30s", "warning", "write: crm configure op_defaults timeout=VALUE"),
+        ("rsc_defaults no-quorum-policy=stop", "warning", "write: crm configure property no-quorum-policy=VALUE"),
+        ("property stickiness=1", "error", "did you mean: crm configure rsc_defaults resource-stickiness=VALUE?"),
+        ("property migration-threshold=3", "error", "write: crm configure rsc_defaults migration-threshold=VALUE"),
+        ("property maintenance=true", "error", "did you mean maintenance-mode?"),
+        ("op_defaults onfail=block", "error", "did you mean on-fail?"),
+        ("op_defaults failure-timeout=1h", "error", "write: crm configure rsc_defaults failure-timeout=VALUE"),
+    ],
+)
+def test_a_wrong_name_is_answered_with_the_right_one(text: str, severity: str, remedy: str) -> None:
+    only, = judge(f"{GOOD}{text}")
+    assert (str(only.severity), only.remedy or "") == (severity, remedy)
+
+
+def test_an_operation_that_is_none_is_answered_with_the_nearest() -> None:
+    said = [str(each) for each in judge(f"{GOOD}primitive z Dummy op moniter interval=10s")]
+    assert any("only monitors recur; did you mean monitor?" in each for each in said), said
+
+
 def _instead(today: str) -> str:
     return f"use stonith:{today}; its parameters have other names: crm ra info stonith:{today}"
 
