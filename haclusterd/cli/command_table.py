@@ -25,7 +25,8 @@ _OWN_MACHINE = (
 
 OF_THE_ROOT = (
     Command("monitor", "Show the cluster as it changes; ? shows the keys, q ends it", "", (),
-            (Option("--once", "once", "print one picture and end, as where there is no terminal"),),
+            (Option("--once", "once", "print one picture and end, as where there is no terminal"),
+             Option("-1", "once", "the same")),
             examples=("crm monitor", "crm monitor --once")),
     Command("completion", "Print the completion script of a shell", "",
             (Parameter("shell", completes=Completes.CHOICE, choices=("bash", "fish", "zsh")),),

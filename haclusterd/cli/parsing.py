@@ -206,11 +206,11 @@ def _options(
         word = pending.pop(0)
         if word == "--":
             return [*positional, *pending], arguments
-        if not word.startswith("-") or word == "-" or word[1:].isdecimal():
-            positional.append(word)
-            continue
         flag, has_value, value = word.partition("=")
         option = next((each for each in command.options if each.flag == flag), None)
+        if option is None and (not word.startswith("-") or word == "-" or word[1:].isdecimal()):
+            positional.append(word)
+            continue
         if option is None:
             known = ", ".join(each.flag for each in command.options) or "none"
             raise UsageError(f"{_called(level, command)}: unknown option {flag}", f"options: {known}")

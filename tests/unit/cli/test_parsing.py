@@ -29,6 +29,7 @@ from haclusterd.reports.exit_codes import ExitStatus
          {"words": ["primitive", "w", "Dummy", "op", "monitor", "--odd"]}),
         ("cfg prim w Dummy", "primitive", {"words": ["primitive", "w", "Dummy"]}),
         ("configure delete -- -x", "delete", {"ids": ["-x"]}),
+        ("monitor -1", "monitor", {"once": True}),
         ("configure load update -", "load", {"mode": "update", "file": "-"}),
         ("configure load xml replace f", "load", {"format": "xml", "mode": "replace", "file": "f"}),
         ("configure verify f", "verify", {"file": "f"}),
