@@ -12,11 +12,14 @@ import tarfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
+from typing import BinaryIO
 
 from haclusterd.cli.moments import FORMS, moment
 from haclusterd.cli.render import answers as render
 from haclusterd.cli.render.fields import fields
 from haclusterd.cli.render.terminal import Screen
+from haclusterd.cli.replacing import write_new_file
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response, ShownReport, refused
@@ -58,7 +61,7 @@ def report(session: Session, arguments: Mapping[str, Json]) -> Response:
     if isinstance(journal, str):
         texts["journal.txt"] = journal
     try:
-        _write(name, texts)
+        write_new_file(name, partial(_archive, texts))
     except OSError as error:
         return refused("INPUT_OUTPUT", f"{name}: {error.strerror or error}", "name another file: crm report FILE", 74)
     missing = [
@@ -127,15 +130,12 @@ def _secrets(shown: Json, whole: Json) -> Iterator[str]:
             yield from _secrets(one, other)
 
 
-def _write(name: str, texts: Mapping[str, str]) -> None:
-    """Write a new file that only its owner reads."""
-    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(handle, "wb") as file:
-        with tarfile.open(fileobj=file, mode="w:gz") as archive:
-            for title, content in texts.items():
-                data = content.encode()
-                member = tarfile.TarInfo(f"crm-report/{title}")
-                member.size, member.mtime, member.mode = len(data), int(os.fstat(handle).st_mtime), 0o600
-                archive.addfile(member, io.BytesIO(data))
-        file.flush()
-        os.fsync(file.fileno())
+def _archive(texts: Mapping[str, str], file: BinaryIO) -> None:
+    """Write what was collected, as members of one archive that was made now."""
+    made_at = int(os.fstat(file.fileno()).st_mtime)
+    with tarfile.open(fileobj=file, mode="w:gz") as archive:
+        for title, content in texts.items():
+            data = content.encode()
+            member = tarfile.TarInfo(f"crm-report/{title}")
+            member.size, member.mtime, member.mode = len(data), made_at, 0o600
+            archive.addfile(member, io.BytesIO(data))

@@ -8,13 +8,15 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
 
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.reading import read_text
 from haclusterd.cli.render.fields import fields, number, text
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
-from haclusterd.model.requests import Response, refused
+from haclusterd.model.requests import Response, ShownReport, refused
 
 DEFAULT_EDITOR = "vi"
 
@@ -34,8 +36,15 @@ def edit(session: Session, invocation: Invocation) -> int:
             session.streams.stderr.write("nothing was changed\n")
             return 0
         written = edited
-        status = session.show(session.ask_and_confirm("configure.load", {**arguments, "text": written}))
-        if not status or not _wants_again(session):
+        try:
+            status = session.show(session.ask_and_confirm("configure.load", {**arguments, "text": written}))
+            is_over = not status or not _wants_again(session)
+        except KeyboardInterrupt:
+            _keep(session, written, arguments)
+            raise
+        if is_over and status:
+            _keep(session, written, arguments)
+        if is_over:
             return status
 
 
@@ -98,21 +107,50 @@ def edited_text(written: str, wanted: str = "") -> str | Response:
     """
     named = wanted or os.environ.get("VISUAL") or os.environ.get("EDITOR") or DEFAULT_EDITOR
     editor = _words(named) or [named]
-    with tempfile.NamedTemporaryFile("w+", suffix=".crm", encoding="utf-8") as file:
-        file.write(written)
-        file.flush()
-        try:
-            ended = subprocess.run([*editor, file.name], check=False)
-        except OSError as error:
-            return _failed(f"the editor {editor[0]} cannot be run: {error.strerror or error}")
+    try:
+        path = _written(written)
+    except OSError as error:
+        problem = f"there is no place for the text to be edited: {error.strerror or error}"
+        return _failed(problem, f"for a directory other than {tempfile.gettempdir()}: TMPDIR")
+    try:
+        ended = subprocess.run([*editor, path], check=False)
         if ended.returncode:
             return _failed(f"the editor {editor[0]} ended with status {ended.returncode}")
-        return read_text(file.name, sys.stdin)
+        if not os.path.exists(path):
+            return _failed(f"the editor {editor[0]} removed the text that was to be edited")
+        return read_text(path, sys.stdin)
+    except OSError as error:
+        return _failed(f"the editor {editor[0]} cannot be run: {error.strerror or error}")
+    finally:
+        with suppress(OSError):
+            os.unlink(path)
 
 
-def _failed(problem: str) -> Response:
-    remedy = "nothing was changed; for another editor: EDITOR=nano, or crm options editor nano"
-    return refused("INPUT_OUTPUT", problem, remedy, 74)
+def _written(text: str) -> str:
+    """Put a text into a new file that only its owner reads; return its path. Raises OSError."""
+    with tempfile.NamedTemporaryFile("wb", prefix="crm-", suffix=".crm", delete=False) as file:
+        try:
+            file.write(text.encode())
+            file.flush()
+        except OSError:
+            os.unlink(file.name)
+            raise
+        return file.name
+
+
+def _failed(problem: str, remedy: str = "for another editor: EDITOR=nano, or crm options editor nano") -> Response:
+    return refused("INPUT_OUTPUT", problem, f"nothing was changed; {remedy}", 74)
+
+
+def _keep(session: Session, written: str, loading: Mapping[str, Json]) -> None:
+    """Leave a person what they have typed and what was refused; what a program wrote, it writes again."""
+    if not session.streams.is_interactive:
+        return
+    with suppress(OSError):
+        words = ["xml"] if loading["format"] == "xml" else []
+        command = " ".join(["crm configure load", *words, str(loading["mode"]), _written(written)])
+        said = f"the edited text is kept; when it is right: {command}"
+        session.tell([ShownReport("info", "REQUESTED", said)])
 
 
 def _wants_again(session: Session) -> bool:

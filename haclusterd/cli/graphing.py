@@ -1,10 +1,10 @@
 """`configure graph`: the configuration for Graphviz, written into a file, as text or as the picture it draws."""
 
-import os
 import subprocess
 from collections.abc import Mapping
 
 from haclusterd.cli.render.fields import fields, text
+from haclusterd.cli.replacing import write_new_file
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
 from haclusterd.model.requests import Response, ShownReport, refused
@@ -29,10 +29,7 @@ def written(name: str, picture: str, graph_text: str) -> Response:
     if isinstance(data, Response):
         return data
     try:
-        with open(name, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        write_new_file(name, lambda file: file.write(data), 0o666)
     except OSError as error:
         return refused("INPUT_OUTPUT", f"{name}: {error.strerror or 'it cannot be written'}", "", 74)
     return Response("", 0, (ShownReport("info", "REQUESTED", f"wrote {name}"),))

@@ -7,6 +7,7 @@ from haclusterd.cli.command_table import LEVELS, ROOT
 from haclusterd.cli.dispatch import carry_out
 from haclusterd.cli.grammar import Level
 from haclusterd.cli.options import DEFAULT_WAIT_MS, GlobalOptions, parse_globals
+from haclusterd.cli.output import OutputFailedError
 from haclusterd.cli.parsing import UsageError, find_level, parse
 from haclusterd.cli.reading import STANDARD_INPUT, read_text, shown_name
 from haclusterd.cli.render.terminal import Screen
@@ -18,6 +19,7 @@ from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.requests import Response, ShownReport
 from haclusterd.ports.control import CommandClient, DaemonLink
 from haclusterd.protocol.control import DEFAULT_SOCKET
+from haclusterd.reports.exit_codes import ExitStatus
 
 INTERRUPTED = 130
 
@@ -43,21 +45,34 @@ class World:
 
 def run(argv: Sequence[str], world: World) -> int:
     """Run one `crm`; return its exit status."""
-    if argv[:1] in (["--complete"], ["--complete-with-help"]):
-        return _complete(list(argv[1:]), world, has_help=argv[0] == "--complete-with-help")
-    options = GlobalOptions()
+    options, session = GlobalOptions(), None
     try:
+        if argv[:1] in (["--complete"], ["--complete-with-help"]):
+            return _complete(list(argv[1:]), world, has_help=argv[0] == "--complete-with-help")
         options = parse_globals(argv)
         session = _session(options, world)
-        return _dispatch(options, world, session)
+        status = _dispatch(options, world, session)
+        world.streams.stdout.flush()
+        return status
     except UsageError as error:
         session = _session(options, world)
         return session.fail("USAGE", error.problem, error.remedy, int(error.status))
     except KeyboardInterrupt:
-        world.streams.stderr.write("interrupted; what was begun continues: crm status\n")
+        is_under_way = session is not None and session.is_changing
+        world.streams.stderr.write(f"interrupted{'; what was begun continues: crm status' if is_under_way else ''}\n")
         return INTERRUPTED
     except BrokenPipeError:
         return 0
+    except OutputFailedError as error:
+        return _not_shown(error, session or _session(options, world))
+
+
+def _not_shown(error: OutputFailedError, session: Session) -> int:
+    """Say that the answer could not be written; what was asked for is done all the same."""
+    remedy = "the change that was asked for has been made: crm history config" if session.has_changed else ""
+    problem = f"the standard output cannot be written: {error}"
+    session.tell([ShownReport("error", "INPUT_OUTPUT", problem, remedy)])
+    return int(ExitStatus.IO)
 
 
 def _session(options: GlobalOptions, world: World) -> Session:

@@ -1,10 +1,24 @@
-"""Puts a file in the place of another one, as a whole."""
+"""Writes files as a whole: a new one, or one in the place of another; what fails leaves nothing half written."""
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def write_new_file(path: "Path | str", write: Callable[[BinaryIO], object], mode: int = 0o600) -> None:
+    """Make a file that there must not be yet, of what `write` puts into it. Raises OSError, and then there is none."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        with open(handle, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(handle)
+    except BaseException:
+        os.unlink(path)
+        raise
 
 
 def replace_file(path: "Path", content: bytes, mode: int = 0o600) -> None:

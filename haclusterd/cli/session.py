@@ -14,13 +14,14 @@ from haclusterd.cli.reading import STANDARD_INPUT, read_text, shown_name
 from haclusterd.cli.render import answers as render
 from haclusterd.cli.render.fields import fields, text
 from haclusterd.cli.render.terminal import Screen, harmless, span
-from haclusterd.cli.replacing import replace_file
+from haclusterd.cli.replacing import replace_file, write_new_file
 from haclusterd.cli.settings import Settings
 from haclusterd.cli.shadow_files import Shadows
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import dataclass, field, replace
 from haclusterd.model.requests import Options, Progress, Request, Response, ShownReport, refused
 from haclusterd.ports.control import CommandClient, DaemonLink
+from haclusterd.verbs.table import VERBS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -92,6 +93,10 @@ class Session:
     """What of the past is looked at; None: all that the cluster remembers (`cli.own.past`)."""
     template: str = ""
     """The configuration in preparation that the commands of `template` are about."""
+    is_changing: bool = False
+    """Whether a change was asked for that is not answered yet."""
+    has_changed: bool = False
+    """Whether a change was made."""
 
     @property
     def is_as_crmsh(self) -> bool:
@@ -112,7 +117,10 @@ class Session:
                 self.streams.stderr.flush()
 
         sent_at = time.time_ns() // 1_000_000
+        self.is_changing = _may_change(request)
         response = self.client.call(request, progress)
+        self.has_changed |= self.is_changing and not response.exit
+        self.is_changing = False
         if shown:
             self.streams.stderr.write("\r\x1b[K")
         if response.exit in _MAY_BE_LOST:
@@ -235,6 +243,12 @@ class Session:
         return response
 
 
+def _may_change(request: Request) -> bool:
+    verb = VERBS.get(request.verb)
+    may_change = verb is not None and verb.may_change and not verb.only_asks(request.arguments)
+    return may_change and not request.options.dry_run
+
+
 def _terminal_lines() -> int:
     import shutil
 
@@ -283,7 +297,7 @@ def _write_output(name: str, response: Response, streams: Streams, *, replaces: 
         if replaces and path.is_file():
             replace_file(path, content.encode())
         else:
-            _write_new(path, content.encode(), is_made=not (replaces and path.exists()))
+            _write(path, content.encode(), is_made=not (replaces and path.exists()))
     except OSError as error:
         problem = error.strerror or "it cannot be written"
         remedy = "take another name, or replace it: --force" if isinstance(error, FileExistsError) else ""
@@ -291,14 +305,13 @@ def _write_output(name: str, response: Response, streams: Streams, *, replaces: 
     return Response(response.id, 0, (*response.reports, ShownReport("info", "REQUESTED", f"wrote {name}")))
 
 
-def _write_new(path: "Path", content: bytes, *, is_made: bool) -> None:
+def _write(path: "Path", content: bytes, *, is_made: bool) -> None:
     """Write a new file, or what is no file, as `/dev/stdout`."""
-    handle = os.open(path, os.O_WRONLY | (os.O_CREAT | os.O_EXCL if is_made else 0), 0o600)
-    with open(handle, "wb") as file:
+    if is_made:
+        write_new_file(path, lambda file: file.write(content))
+        return
+    with open(os.open(path, os.O_WRONLY), "wb") as file:
         file.write(content)
-        file.flush()
-        if is_made:
-            os.fsync(handle)
 
 
 def _read_input(session: Session, arguments: dict[str, Json]) -> Response | None:

@@ -68,12 +68,13 @@ class Settings:
         """Write the file as a whole; raises OSError."""
         from pathlib import Path
 
+        from haclusterd.cli.replacing import replace_file
+
         assert self.path is not None
         path = Path(self.path)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        written = path.with_suffix(".new")
-        written.write_text("".join(f"{name} = {value}\n" for name, value in sorted(self.values.items())))
-        written.replace(path)
+        text = "".join(f"{name} = {value}\n" for name, value in sorted(self.values.items()))
+        replace_file(path, text.encode())
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:

@@ -6,7 +6,6 @@ only over the version from which the copy was made.
 Source: crmsh 4.4, "cib"; Pacemaker Administration, "crm_shadow".
 """
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.reading import FILE_NAME, read_text
 from haclusterd.cli.render.fields import fields, number, text
-from haclusterd.cli.replacing import replace_file
+from haclusterd.cli.replacing import replace_file, write_new_file
 from haclusterd.cli.session import Session, is_unsafe
 from haclusterd.cli.shadow_files import LIVE, VARIABLE, Shadows
 from haclusterd.model.json_value import Json
@@ -246,8 +245,8 @@ def _empty(_shadows: Shadows, _session: Session, arguments: Mapping[str, Json]) 
     path = Path(str(arguments["target"]))
     is_xml = path.suffix == ".xml"
     try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(write_configuration(Configuration()).encode() if is_xml else encode_cib(Cib()))
+        content = write_configuration(Configuration()).encode() if is_xml else encode_cib(Cib())
+        write_new_file(path, lambda file: file.write(content))
     except FileExistsError:
         return refused("EXISTS", f"{path} exists already", "nothing was changed; name another file", 108)
     except OSError as error:

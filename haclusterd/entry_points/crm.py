@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import Iterable, Mapping
 from functools import partial
-from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,16 +31,14 @@ def main() -> int:
     if interrupted is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from haclusterd.cli.main import run
+    from haclusterd.cli.output import let_go
 
-    if isinstance(sys.stdout, TextIOWrapper):
-        # A terminal of another locale may lack what a description is written in.
-        sys.stdout.reconfigure(errors="backslashreplace")
     made = world()
     signal.signal(signal.SIGINT, interrupted)
     try:
         return run(sys.argv[1:], made)
     finally:
-        _flush()
+        let_go(made.streams.stdout)
         # At its end the interpreter looks for garbage in all that is not frozen.
         gc.freeze()
 
@@ -50,10 +47,11 @@ def world() -> "World":
     """Return what `crm` is given: this process's streams and environment, the control socket, and its own tools."""
     from haclusterd.adapters.control.client import ControlClient
     from haclusterd.cli.main import World
+    from haclusterd.cli.output import messages, output, readable
     from haclusterd.cli.session import Streams
 
     return World(
-        streams=Streams(sys.stdin, sys.stdout, sys.stderr),
+        streams=Streams(readable(sys.stdin), output(sys.stdout), messages(sys.stderr)),
         environment=os.environ,
         connect=ControlClient,
         open_file=_open_file,
@@ -69,14 +67,6 @@ def world() -> "World":
             **{f"agent {name}": partial(_agent, name) for name in ("new", "info", "env", "run", "lint", "test")},
         },
     )
-
-
-def _flush() -> None:
-    """Write what is buffered; a reader that has gone away is no error."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _open_file(path: str) -> "CommandClient":

@@ -16,6 +16,7 @@ from haclusterd.adapters.agents.surroundings import OWN_PROVIDER, Surroundings
 from haclusterd.adapters.agents.survey import metadata_text
 from haclusterd.adapters.agents.tools import named_tools
 from haclusterd.adapters.machine.installation import agent_library, share_directory
+from haclusterd.cli.replacing import write_new_file
 from haclusterd.entry_points.crm_agents import Machine
 from haclusterd.entry_points.crm_setup import answer, read_text, read_texts
 from haclusterd.model import durations
@@ -73,9 +74,7 @@ def new(arguments: Mapping[str, Json]) -> Response:
     is_promotable = arguments.get("promotable") is True
     text = scaffold(given.name, language, agent_library(share_directory()), is_promotable=is_promotable)
     try:
-        handle = os.open(given, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o755)
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
+        write_new_file(given, lambda file: file.write(text.encode()), 0o755)
     except FileExistsError:
         return answer([report(Code.EXISTS, kind="file", id=given, remedy="choose another name, or remove it first")])
     except OSError as error:

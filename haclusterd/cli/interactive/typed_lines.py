@@ -46,12 +46,12 @@ class TypedLines:
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            with open(handle, "w", encoding="utf-8", errors="replace") as file:
+                if os.fstat(handle).st_mode & 0o077:
+                    os.fchmod(handle, 0o600)
+                file.write(kept + "\n")
         except OSError:
             return
-        with open(handle, "w", encoding="utf-8", errors="replace") as file:
-            if os.fstat(handle).st_mode & 0o077:
-                os.fchmod(handle, 0o600)
-            file.write(kept + "\n")
 
     def _replace(self, lines: list[str]) -> None:
         """Put fewer lines in the place of the file, as a whole."""

@@ -15,6 +15,7 @@ from haclusterd.cli.editing import edited_text
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.own.well_known import SCRIPTS
 from haclusterd.cli.reading import FILE_NAME
+from haclusterd.cli.replacing import replace_file
 from haclusterd.cli.session import Session
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
@@ -169,7 +170,8 @@ def template(session: Session, invocation: Invocation) -> int:
     except BadParametersError as error:
         return session.fail("BAD_ARGUMENT", str(error.args[0]), str(error.args[1]), 2)
     except OSError as error:
-        return session.fail("INPUT_OUTPUT", f"{error.filename or ''}: {error.strerror or error}", "", 74)
+        where = error.filename or _directory(session)
+        return session.fail("INPUT_OUTPUT", f"{where}: {error.strerror or error}", "", 74)
 
 
 def _directory(session: Session) -> Path:
@@ -216,9 +218,7 @@ def _new(session: Session, arguments: Mapping[str, Json]) -> Response:
         lines.append("")
     directory = _directory(session)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = directory / name
-    path.touch(mode=0o600)
-    path.write_text("\n".join(lines))
+    replace_file(directory / name, "\n".join(lines).encode())
     session.template = name
     return _said(f"{name} is in preparation; crm template edit {name}, crm template apply update {name}")
 
@@ -260,7 +260,7 @@ def _edit(session: Session, arguments: Mapping[str, Json]) -> Response:
     written = edited_text(path.read_text(), session.settings.get("editor"))
     if isinstance(written, Response):
         return written
-    path.write_text(written)
+    replace_file(path, written.encode())
     return Response("", 0)
 
 

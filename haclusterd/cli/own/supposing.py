@@ -5,7 +5,6 @@ A supposition that the planner refuses is not kept. Nothing of it touches the cl
 Source: crmsh 4.4, "cibstatus"; Pacemaker Administration, "crm_simulate" (injected changes).
 """
 
-import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from haclusterd.cli.grammar import Invocation
 from haclusterd.cli.reading import read_text
 from haclusterd.cli.render.fields import fields, text
+from haclusterd.cli.replacing import write_new_file
 from haclusterd.cli.session import Session
 from haclusterd.cli.shadow_files import LIVE
 from haclusterd.model.json_value import Json
@@ -213,11 +213,7 @@ def _save(session: Session, name: str) -> Response:
         session.shadows.base(name.removeprefix(SHADOW)).write_text("0")
         name = str(session.shadows.path(name.removeprefix(SHADOW)))
     try:
-        handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        write_new_file(name, lambda file: file.write(data))
     except OSError as error:
         return refused("INPUT_OUTPUT", f"{name}: {error.strerror or error}", "name a new file", 74)
     said = _said(f"wrote {name}")

@@ -2,11 +2,13 @@
 
 import io
 import shlex
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from haclusterd.cli.editing import edited_text
 from haclusterd.cli.main import World, run
 from haclusterd.cli.offline import OfflineClient
 from haclusterd.cli.session import Streams
@@ -26,6 +28,13 @@ location on-n1 b 5: n1
 Editing = Callable[..., tuple[int, str]]
 
 
+class Typed(io.StringIO):
+    """What a person types at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 @pytest.fixture
 def client() -> ClusterClient:
     cluster = formed()
@@ -37,13 +46,14 @@ def client() -> ClusterClient:
 def edit(client: ClusterClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Editing:
     """Return what edits by a command of the shell, of which `"$1"` is the file, and returns status and output."""
 
-    def edited(line: str, command: str, **environment: str) -> tuple[int, str]:
+    def edited(line: str, command: str, typed: str | None = None, **environment: str) -> tuple[int, str]:
         editor = tmp_path / "editor"
         editor.write_text(f"#!/bin/sh\n{command}\n")
         editor.chmod(0o755)
         out = io.StringIO()
+        messages = out if typed is None else Typed()
         world = World(
-            streams=Streams(io.StringIO(), out, out),
+            streams=Streams(io.StringIO() if typed is None else Typed(typed), out, messages),
             environment={"HOME": str(tmp_path), **environment},
             connect=lambda _: client,
             open_file=lambda path: OfflineClient(path, "root@n1"),
@@ -51,7 +61,8 @@ def edit(client: ClusterClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             version=lambda: "0",
         )
         monkeypatch.setenv("EDITOR", str(editor))
-        return run(shlex.split(line), world), out.getvalue()
+        status = run(shlex.split(line), world)
+        return status, out.getvalue() + (messages.getvalue() if typed is not None else "")
 
     monkeypatch.delenv("VISUAL", raising=False)
     return edited
@@ -103,6 +114,46 @@ def test_xml_is_edited_as_xml(client: ClusterClient, edit: Editing, line: str) -
                               "id=\"a-m\" name=\"monitor\" interval=\"11s\"/' \"$1\"")  # fmt: skip
     assert (status, names(client)) == (0, ["a", "b", "c", "on-n1"]), said
     assert "~ primitive a" in said
+
+
+def test_an_editor_that_removes_the_text_is_named(client: ClusterClient, edit: Editing) -> None:
+    status, said = edit("configure edit a", 'rm "$1"')
+    assert (status, "/editor removed the text that was to be edited (nothing was changed;" in said) == (74, True)
+    assert names(client) == ["a", "b", "c", "on-n1"]
+
+
+def test_what_a_person_typed_and_was_refused_is_kept(
+    client: ClusterClient, edit: Editing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    status, said = edit("configure edit a", "sed -i 's/interval=10s/interval=soon/' \"$1\"", typed="n\n")
+    assert status == 2, said
+    kept = said.rpartition("when it is right: crm configure load update ")[2].strip()
+    assert "interval=soon" in Path(kept).read_text()
+    assert Path(kept).stat().st_mode & 0o777 == 0o600
+    assert [each.name for each in tmp_path.glob("crm-*")] == [Path(kept).name]
+
+
+def test_what_a_person_corrects_or_a_program_wrote_is_not_kept(
+    client: ClusterClient, edit: Editing, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    twice = "grep -q soon \"$1\" && sed -i 's/soon/12s/' \"$1\" || sed -i 's/interval=10s/interval=soon/' \"$1\""
+    status, said = edit("configure edit a", twice, typed="y\n")
+    assert (status, "kept" in said) == (0, False), said
+    status, said = edit("configure edit b", "sed -i 's/interval=10s/interval=soon/' \"$1\"")
+    assert (status, "kept" in said) == (2, False), said
+    assert list(tmp_path.glob("crm-*")) == []
+
+
+def test_a_text_for_which_there_is_no_room_is_not_edited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full_disk: None
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    answer = edited_text("a text")
+    assert isinstance(answer, Response)
+    assert answer.errors[0].message == "there is no place for the text to be edited: File too large"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_editor_that_fails_or_is_not_there_is_named(

@@ -50,3 +50,9 @@ def test_what_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
 def test_where_they_are_kept(environment: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/h")
     assert history_file(environment) == Path(expected)
+
+
+def test_a_full_disk_keeps_nobody_from_typing(tmp_path: Path, full_disk: None) -> None:
+    lines = TypedLines(tmp_path / "lines")
+    lines.append("status")
+    assert lines.read() == []
