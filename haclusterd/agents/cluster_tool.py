@@ -21,7 +21,7 @@ TIMEOUT_S = 20.0
 """For how long a silent daemon is waited for. It answers within 5 s when there is no quorum."""
 LONGEST_ANSWER = 8 * 1024 * 1024
 LONGEST_TEXT = 4 * 1024 * 1024
-USAGE, DISCONNECTED, TIMED_OUT, NO_INPUT = 64, 102, 124, 66
+USAGE, DISCONNECTED, TIMED_OUT, NO_INPUT, NOT_WRITTEN = 64, 102, 124, 66, 1
 VERSION = "Pacemaker 2.1.5\nWritten for the tools of haclusterd\n"
 READERS = ("cibadmin", "crm_verify", "crm_simulate", "crm_diff")
 """Tools that take XML as a file (-x) or on standard input (-p); crm_diff takes two files."""
@@ -88,17 +88,35 @@ def _answer(tool: str, words: "Sequence[str]", acting_for: str) -> int:
     request = f'{{"v":1,"kind":"request","id":"1","verb":"tool.run","arguments":{{{",".join(pairs)}}},"options":{{}}}}'
     for answer in _answers(request.encode()):
         if answer.get("kind") == "response":
-            return _print_answer(tool, answer)
+            return _print_answer(tool, words, answer)
     raise ToolError("the daemon hung up", DISCONNECTED)
 
 
-def _print_answer(tool: str, answer: "dict[str, Any]") -> int:
+def _print_answer(tool: str, words: "Sequence[str]", answer: "dict[str, Any]") -> int:
     data, status = answer.get("data"), int(answer.get("exit") or 0)
     errors = [item["message"] for item in answer.get("reports", ()) if item.get("severity") == "error"]
     if errors or not isinstance(data, dict):
         message = "; ".join(errors) or f"refused with status {status}"
         return _print("", f"{tool}: Error performing operation: {message}\n", status or 1)
+    for name, text in (data.get("files") or {}).items():
+        _write(name, text, words)
     return _print(data["out"], data["err"], status)
+
+
+def _write(name: str, text: str, words: "Sequence[str]") -> None:
+    """Write a file that the call itself named, with the rights of who called."""
+    if not any(word.endswith(name) for word in words):
+        raise ToolError(f"{name}: no file that this call named", DISCONNECTED)
+    left = text.encode("utf-8", "surrogateescape")
+    try:
+        descriptor = posix.open(name, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_CLOEXEC, 0o666)
+        try:
+            while left:
+                left = left[posix.write(descriptor, left) :]
+        finally:
+            posix.close(descriptor)
+    except OSError as error:
+        raise ToolError(f"{name}: {error.strerror}", NOT_WRITTEN) from None
 
 
 def _print(out: str, err: str, status: int) -> int:

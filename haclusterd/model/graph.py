@@ -196,8 +196,8 @@ class Change:
     reason: str = ""
     is_blocked: bool = False
     """Wanted, but it cannot be done now."""
-    has_cause: bool = False
-    """Whether something else caused it, and not only the resource's own state."""
+    cause: str = ""
+    """What else caused it, in Pacemaker's words (`required db start`); empty: only the resource's own state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,3 +218,5 @@ class Plan:
     held_back: frozenset[int] = frozenset()
     """Ids of actions that wait for something which has to be done and cannot be, or that would call an agent on a guest
     node which is away and stays so: crm_simulate never comes to them, nor to what follows them."""
+    listing: Mapping[int, str] = field(default_factory=dict)
+    """Ids of all actions in the order in which Pacemaker's graph lists them, with what it calls their resource."""

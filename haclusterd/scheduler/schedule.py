@@ -32,6 +32,7 @@ from haclusterd.scheduler.graph.explain import place_all
 from haclusterd.scheduler.graph.found_rows import FoundRow, found_rows
 from haclusterd.scheduler.graph.graph import build_graph
 from haclusterd.scheduler.graph.invariants import check_graph
+from haclusterd.scheduler.graph.listing import listing_of
 from haclusterd.scheduler.graph.selection import select_actions
 from haclusterd.scheduler.graph.summary import changes_of
 from haclusterd.scheduler.model.digests import Digests
@@ -144,6 +145,7 @@ def _planned(cib: Cib, settings: Settings) -> Plan:
         expired_failures=tuple(sorted(failures.forgotten)),
         impossible_fencing=impossible_fencing(table),
         held_back=selected.held_back,
+        listing=listing_of(inventory, selected),
     )
 
 

@@ -215,3 +215,15 @@ def test_a_large_value_passes(daemon: AnsweringDaemon) -> None:
 
 def test_every_tool_is_executable() -> None:
     assert [path.name for path in TOOLS.iterdir() if not os.access(path, os.X_OK)] == []
+
+
+def test_what_is_printed_is_written_to_the_file_that_was_named(daemon: AnsweringDaemon, tmp_path: Path) -> None:
+    page = tmp_path / "state.html"
+    assert run(daemon, f"crm_mon -1 -h {page}") == (0, "", "")
+    assert page.read_text().startswith("<!DOCTYPE html>\n")
+    assert run(daemon, f"crm_mon -1 --output-as=text --output-to={page}") == (0, "", "")
+    assert page.read_text().startswith("Cluster Summary:\n")
+    missing = tmp_path / "no" / "directory"
+    assert run(daemon, f"crm_mon -1 --output-to={missing}") == (
+        1, "", f"crm_mon: {missing}: No such file or directory\n"
+    )  # fmt: skip

@@ -17,6 +17,7 @@ from haclusterd.commands import registry
 from haclusterd.commands.context import Context
 from haclusterd.model.cluster import NodeState, TicketState
 from haclusterd.model.instants import WallTime
+from haclusterd.model.ocf import ExitCode
 from haclusterd.model.records import replace
 from tests.administered_clusters import NOW, Cluster, formed
 from tests.golden.busy_cluster import busy
@@ -229,6 +230,65 @@ def related() -> Cluster:
     return cluster
 
 
+def planned() -> Cluster:
+    """Return a cluster in which there is much to do, and nothing under way."""
+    cluster = formed()
+    cluster.configure(PLANNED)
+    for name in ["power n3", "a n1", "b n1", "p n1", "p n2", "q n2", "q2 n2", "e n1", "e n3", "m n3", "s n1"]:
+        cluster.run(*name.split())
+    cluster.record("p", "n1", "promote")
+    cluster.record("e", "n3", "monitor", ExitCode.ERROR, interval_ms=10_000)
+    cluster.count_failure("e", "n3", "monitor", 10_000, 1)
+    cluster.put(replace(cluster.node("n3"), attributes={"standby": "on"}))
+    tickets = {"gold": TicketState("gold", is_granted=True, last_granted=WallTime(NOW - 60_000))}
+    cluster.cib = replace(cluster.cib, status=replace(cluster.cib.status, tickets=tickets))
+    return cluster
+
+
+PLANNED = """
+primitive power stonith:fence_local params pcmk_host_list="n1 n2 n3" nodes_dir=/nodes op monitor interval=60s
+primitive a ocf:haclusterd:dummy op monitor interval=10s
+primitive b ocf:haclusterd:dummy op monitor interval=10s
+primitive m ocf:haclusterd:dummy op monitor interval=10s
+primitive p ocf:haclusterd:stateful op monitor interval=10s role=Promoted op monitor interval=11s role=Unpromoted
+clone pc p meta promotable=true notify=true
+primitive q ocf:haclusterd:dummy op monitor interval=10s
+primitive q2 ocf:haclusterd:dummy op monitor interval=10s
+group g q q2
+primitive e ocf:haclusterd:dummy op monitor interval=10s
+clone ec e meta interleave=true
+primitive s ocf:haclusterd:dummy op monitor interval=10s
+primitive off ocf:haclusterd:dummy meta target-role=Stopped
+primitive late ocf:haclusterd:dummy
+primitive after-off ocf:haclusterd:dummy
+colocation ab inf: a b
+order b-then-a Mandatory: b a
+order off-then Mandatory: off after-off
+order m-then-s Mandatory: m s
+location la late -inf: n2
+rsc_ticket tk gold: s loss-policy=stop
+"""
+SUPPOSED = ("", "-d n1", "-d n2 -d n3", "-f n1", "-f n2", "-u n3", "-r gold", "-b gold", "-e gold", "-g gold")
+INJECTED = ("a_monitor_10000@n1=7", "b_monitor_10000@n1=1", "p_monitor_10000@n2=8", "q_monitor_10000@n2=5",
+            "a_start_0@n1=1", "late_monitor_0@n2=7", "a_monitor_0@n2=5")  # fmt: skip
+PLANNED_CALLS = [
+    *(f"crm_simulate -x FILE {words} {supposed}".strip() for supposed in SUPPOSED for words in ("-S", "-R")),
+    *(f"crm_simulate -x FILE -R -i {each}" for each in INJECTED),
+    *(f"crm_simulate -x FILE {words}" for words in (
+        "", "-A -c", "-S -Q", "--output-as=xml", "-R --output-as=xml", "-S --output-as=xml",
+        "-S -f n2 --output-as=xml", "-R -d n2 -u n3 -r gold --output-as=xml", "-S -t 2026-03-01")),
+]  # fmt: skip
+PAGES = (
+    "", "--html-title=a<b", "--html-stylesheet=/x.css", "-r", "-n", "-n -r", "-b", "-b -n", "-b -r", "-R", "-R -r",
+    "-f", "-o", "-t", "-c", "-L", "-m3", "-D", "-Q", "--include=none", "--include=none,nodes", "--include=none,options",
+    "--include=none,maint-mode", "--exclude=times", "--node=n1", "--node=n9", "--resource=web -r", "--resource=nothing",
+)  # fmt: skip
+PAGE_CALLS = [
+    *(f"crm_mon --output-as=html {words}".strip() for words in PAGES),
+    "crm_mon -1 -i x", "crm_mon -1 -i PT5S",
+]  # fmt: skip
+
+
 STATES = {"busy": busy, "one-lost": one_lost}
 RELATED = """
 primitive a ocf:haclusterd:dummy params state=x meta priority=5 op monitor interval=10s
@@ -375,6 +435,7 @@ def _alike(text: str) -> str:
         (r'<stack type="[^"]*"', '<stack type="..."'), (r"Stack: \S+", "Stack: ..."),
         (r'(current_dc present="true" version=)"[^"]*"', r'\1"..."'), (r"\(version [^)]*\)", "(version ...)"),
         (r'<last_update time="[^"]*"', '<last_update time="..."'), (r"Last updated: .*", "Last updated: ..."),
+        (r"(last-failure-\S+)=[0-9]+", r"\1=..."),
         # It escapes twice.
         (r'exitreason="[^"]*"', 'exitreason="..."'),
         # What its library prints when it asks no cluster but a file.
@@ -436,6 +497,23 @@ def test_the_tools_print_what_pacemakers_print(name: str, tmp_path: Path) -> Non
 
 def test_what_is_chosen_of_the_state(tmp_path: Path) -> None:
     _compared(busy(), MONITOR_CALLS.strip().splitlines(), FILES / "chosen.txt", tmp_path)
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_the_state_as_a_web_page(name: str, tmp_path: Path) -> None:
+    _compared(STATES[name](), PAGE_CALLS, FILES / f"{name}-pages.txt", tmp_path)
+
+
+def test_what_is_planned_for_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    cluster, path = planned(), FILES / "planned.txt"
+    text = ours(cluster, "cibadmin -Q").removesuffix("[0]\n")
+    Path("FILE").write_text(text)
+    if os.environ.get("RECORD"):
+        path.write_text("".join(f"$ {line}\n{_alike(theirs(cluster, line, tmp_path))}\n" for line in PLANNED_CALLS))
+    cluster.live = None
+    answers = (f"$ {line}\n{_alike(ours(cluster, line, text=text))}\n" for line in PLANNED_CALLS)
+    assert "".join(answers) == path.read_text()
 
 
 def test_dates_and_differences_need_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

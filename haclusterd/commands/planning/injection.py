@@ -129,7 +129,9 @@ def operation_failure(cib: Cib, text: str, now: WallTime) -> Cib | ReportItem:
         exit_reason="supposed",
     )  # fmt: skip
     newest = max((each.call_id for each in history.records.values()), default=0)
-    record = replace(record, call_id=max(record.call_id, newest + 1))
+    last = max((each.sequence for each in history.records.values()), default=0)
+    # What Pacemaker recorded has a place in its order, and a failure that is supposed comes after all of it.
+    record = replace(record, call_id=max(record.call_id, newest + 1), sequence=last + 1 if last else 0)
     if record.is_failure and record.status is ExecutionStatus.DONE:
         record = replace(record, status=ExecutionStatus.ERROR)
     return _with_status(cib, _recorded(status, history, record))

@@ -7,7 +7,7 @@ forgotten with the records of the node; of a guest node there is nothing to forg
 Measured with crm_simulate 2.1.5 (`-S -O FILE` writes the status); Pacemaker Explained, "Status".
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from heapq import heapify, heappop, heappush
 
 from haclusterd.commands.planning.simulated_state import is_guest_fencing, is_node_fencing
@@ -87,6 +87,33 @@ def executed(plan: Plan) -> Iterator[GraphAction]:
             missing[follower] -= 1
             if not missing[follower]:
                 heappush(ready, follower + late if actions[follower].is_probe else follower)
+
+
+def executed_in_passes(
+    listing: Iterable[int], inputs: Mapping[int, Sequence[int]], held_back: Set[int]
+) -> Iterator[int]:
+    """Yield the numbers of the actions that are executed in the order in which crm_simulate executes them.
+
+    It goes through the whole list again and again, and each time executes what has nothing left to wait for. What is
+    not in the list comes after it.
+    """
+    places = {number: at for at, number in enumerate(dict.fromkeys((*listing, *inputs)))}
+    missing = {number: len(before) for number, before in inputs.items()}
+    followers: dict[int, list[int]] = {}
+    for number, before in inputs.items():
+        for each in before:
+            followers.setdefault(each, []).append(number)
+    ready = [(0, places[number], number) for number, count in missing.items() if not count]
+    heapify(ready)
+    while ready:
+        count, place, number = heappop(ready)
+        if number in held_back:
+            continue
+        yield number
+        for follower in followers.get(number, ()):
+            missing[follower] -= 1
+            if not missing[follower]:
+                heappush(ready, (count if places[follower] > place else count + 1, places[follower], follower))
 
 
 def ended_on_guests(plan: Plan) -> tuple[set[NodeName], set[tuple[str, NodeName]]]:

@@ -221,7 +221,7 @@ def _change(change: Change) -> PlannedChange:
         to_role=str(change.next_role) if has_roles else None,
         reason=change.reason or None,
         impossible=True if change.is_blocked else None,
-        blocked=True if change.is_blocked and change.has_cause else None,
+        blocked=True if change.is_blocked and change.cause else None,
     )
 
 

@@ -90,11 +90,25 @@ class Tool:
 
     def read(self, words: Sequence[str]) -> Given:
         """Read a call's words. Raises ToolUsageError."""
-        return read_options(words, {**EVERYWHERE, **self.options})
+        return read_options(words, self.every_option())
+
+    def every_option(self) -> Options:
+        """Return the table of this tool with what all have; what it spells itself means that (`crm_mon -h FILE`)."""
+        own = {_plain(each) for spellings in self.options.values() for each in spellings.split()}
+        common = {
+            name: " ".join(each for each in spellings.split() if _plain(each) not in own)
+            for name, spellings in EVERYWHERE.items()
+        }
+        return {**common, **self.options}
 
     def only_asks(self, given: Given) -> bool:
         """Tell whether a call changes nothing."""
         return not given.any_of(*self.changes) or "help" in given or "version" in given
+
+
+def _plain(spelling: str) -> str:
+    """Return a spelling without what it takes; `?` alone is one."""
+    return spelling.rstrip(":?") or spelling
 
 
 def read_options(words: Sequence[str], options: Options) -> Given:
@@ -104,7 +118,7 @@ def read_options(words: Sequence[str], options: Options) -> Given:
     optional: dict[str, str] = {}
     for name, spellings in options.items():
         for spelling in spellings.split():
-            plain = spelling.rstrip(":?") or spelling
+            plain = _plain(spelling)
             takes = spelling[len(plain) :]
             names[f"-{plain}" if len(plain) == 1 else f"--{plain}"] = name
             if len(plain) == 1:
@@ -164,9 +178,18 @@ def printed(out: str = "", err: str = "", status: int = OK) -> Outcome[ToolOutpu
     return Outcome(answer=output(out, err), exit_status=status)
 
 
-def output(out: str, err: str = "") -> ToolOutput:
-    """Return what a tool prints, as an answer."""
-    return ToolOutput(out=out, err=err)
+def output(out: str, err: str = "", files: dict[str, str] | None = None) -> ToolOutput:
+    """Return what a tool prints, and what it writes to files, as an answer."""
+    return ToolOutput(out=out, err=err, files=files or None)
+
+
+def to_file(outcome: Outcome[ToolOutput], name: str) -> Outcome[ToolOutput]:
+    """Have what is printed written to a file instead."""
+    answer = outcome.answer
+    if answer is None or name == "-":
+        return outcome
+    shown = outcome.showing(output("", answer.err, {**(answer.files or {}), name: answer.out}))
+    return replace(shown, exit_status=outcome.exit_status)
 
 
 def not_found(call: ToolCall, problem: str = "") -> Outcome[ToolOutput]:
@@ -218,10 +241,10 @@ def may_administer(context: Context) -> bool:
 def usage(tool: Tool, call: ToolCall) -> str:
     """Return what `--help` prints."""
     lines = [f"Usage: {call.tool} [options]", "", "Options:"]
-    for name, spellings in {**EVERYWHERE, **tool.options}.items():
+    for name, spellings in tool.every_option().items():
         shown = []
         for spelling in spellings.split():
-            plain = spelling.rstrip(":?") or spelling
+            plain = _plain(spelling)
             value = {":": " VALUE", "?": "[=VALUE]"}.get(spelling[len(plain) :], "")
             shown.append(f"{'-' if len(plain) == 1 else '--'}{plain}{value}")
         lines.append(f"  {', '.join(shown)}" + ("  (makes a change)" if name in tool.changes else ""))

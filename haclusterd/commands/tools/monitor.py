@@ -1,9 +1,11 @@
-"""crm_mon: the state of the cluster as Pacemaker's text and XML (crm_mon(8) of Pacemaker 2.1.5)."""
-
+"""crm_mon: the state of the cluster as Pacemaker's text, XML and web page (crm_mon(8) of Pacemaker 2.1.5)."""
+import re
+from collections.abc import Mapping
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome
-from haclusterd.commands.tools.call import Given, Tool, ToolCall, ToolUsageError, printed
+from haclusterd.commands.tools.call import Given, Tool, ToolCall, ToolUsageError, printed, to_file
+from haclusterd.commands.tools.monitor_html import TITLE, HtmlView, page
 from haclusterd.commands.tools.monitor_text import TextView
 from haclusterd.commands.tools.monitor_view import FENCING, SECTIONS, SUMMARY
 from haclusterd.commands.tools.monitor_xml import XmlView
@@ -13,6 +15,10 @@ from haclusterd.reports.rendering import counted
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost
 
+_FORMS = {"xml": "xml", "html": "html", "web_cgi": "html"}
+"""Options that stand for a form of the output."""
+_CGI_HEAD = "Content-Type: text/html\n\n"
+_INTERVAL = re.compile(r"[0-9]+(\.[0-9]+)?(ms|msec|us|usec|s|sec|m|min|h|hr)?", re.ASCII)
 _OF_TEXT = SUMMARY | {"nodes", "resources", "failures", "fencing-failed", "fencing-pending"}
 _SEVERAL = {"summary": SUMMARY, "fencing": FENCING}
 _OF_OPTIONS = {
@@ -28,21 +34,23 @@ _OF_LEVELS = {
 
 def monitor(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
     """crm_mon: print the state once; a call that would watch for ever prints it once, too."""
-    if given.any_of("daemonize", "html", "external_agent"):
-        raise ToolUsageError("it prints once here, as text or XML; what happens is watched with: crm history events")
-    if given.text("destination", "-") != "-":
-        raise ToolUsageError("--output-to: it prints to standard output; redirect that")
-    form = "xml" if "xml" in given else given.text("output", "text")
-    if form not in ("xml", "text", "console", "none"):
-        raise ToolUsageError(f"--output-as={form}: text or xml")
+    if given.any_of("daemonize", "external_agent"):
+        raise ToolUsageError("it prints once here; what happens is watched with: crm history events, crm monitor")
+    asked = given.any_of("output", *_FORMS)
+    form = _FORMS.get(asked) or given.text("output", "text")
+    if form not in ("xml", "html", "text", "console", "none"):
+        raise ToolUsageError(f"--output-as={form}: text, html or xml")
+    _check_interval(given)
     if form == "none":
         return printed()
+    if form == "html":
+        return _page(context, given, _sections(given, form))
     if "simple" in given:
         return _simple(Rows(context))
-    sections = _sections(given, is_xml=form == "xml")
+    sections = _sections(given, form)
     if form == "xml":
         lines = list(XmlView(context, sections, given).lines())
-        if "xml" in given:
+        if asked == "xml":
             return printed("\n".join(['<crm_mon version="2.1.5">', *lines, "</crm_mon>", ""]))
         request = quoted(" ".join((call.tool, *call.words)))
         head = f'<pacemaker-result api-version="2.25" request={request}>'
@@ -50,9 +58,25 @@ def monitor(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutpu
     return printed("".join(f"{line}\n" for line in TextView(context, sections, given).lines()))
 
 
-def _sections(given: Given, *, is_xml: bool) -> frozenset[str]:
+def _page(context: Context, given: Given, sections: frozenset[str]) -> Outcome[ToolOutput]:
+    """Answer the state as a web page; `-h` names the file that it is written to."""
+    is_cgi = given.any_of("cgi", "web_cgi") != ""
+    text = page(HtmlView(context, sections, given).body(), given.text("title", TITLE), given.text("style_sheet"))
+    return to_file(printed(f"{_CGI_HEAD if is_cgi else ''}{text}"), given.text("html") or "-")
+
+
+def _check_interval(given: Given) -> None:
+    interval = given.text("interval", "5")
+    if _INTERVAL.fullmatch(interval) is None:
+        raise ToolUsageError(f"Invalid value for -i: {interval}")
+
+
+def _sections(given: Given, form: str) -> frozenset[str]:
     """Return what is shown: the usual, changed by each option in the order of the call."""
-    chosen = set(SECTIONS) if is_xml else set(_OF_TEXT)
+    usual = frozenset(SECTIONS) if form == "xml" else _OF_TEXT
+    most = frozenset(SECTIONS) - (frozenset() if form in ("xml", "html") else {"options"})
+    every = {"all": most, "default": usual, "none": frozenset[str]()}
+    chosen = set(usual)
     for option, text in given.pairs:
         if option in _OF_OPTIONS:
             chosen.add(_OF_OPTIONS[option])
@@ -64,16 +88,13 @@ def _sections(given: Given, *, is_xml: bool) -> frozenset[str]:
             chosen = (chosen - FENCING) | _OF_LEVELS[text]
         elif option in ("include", "exclude"):
             for word in filter(None, text.split(",")):
-                _choose(chosen, word.strip(), is_in=option == "include", is_xml=is_xml)
+                _choose(chosen, word.strip(), every, is_in=option == "include")
     return frozenset(chosen)
 
 
-def _choose(chosen: set[str], word: str, *, is_in: bool, is_xml: bool) -> None:
-    usual = set(SECTIONS) if is_xml else set(_OF_TEXT)
-    most = set(SECTIONS) if is_xml else set(SECTIONS) - {"options"}
-    every = {"all": most, "default": usual, "none": set[str]()}
+def _choose(chosen: set[str], word: str, every: Mapping[str, frozenset[str]], *, is_in: bool) -> None:
     if word in every and (is_in or word != "default"):
-        wanted = every[word] if is_in else most - every[word]
+        wanted = every[word] if is_in else every["all"] - every[word]
         chosen.clear()
         chosen.update(wanted)
         return
@@ -110,7 +131,8 @@ TOOLS = {
         "detail": "R show-detail",
         "include": "I: include:", "exclude": "U: exclude:", "hide": "D hide-headers", "simple": "s simple-status",
         "interval": "i: interval:", "quiet": "Q quiet", "plain": "N disable-ncurses", "fancy": "text-fancy",
-        "daemonize": "d daemonize", "pid": "p: pid-file:", "html": "h: w as-html: web-cgi",
+        "daemonize": "d daemonize", "pid": "p: pid-file:", "html": "h: as-html:", "web_cgi": "w web-cgi",
+        "cgi": "html-cgi", "title": "html-title:", "style_sheet": "html-stylesheet:",
         "destination": "output-to:", "node": "node:", "resource": "resource:",
         "external_agent": "E: external-agent:", "external_recipient": "e: external-recipient:",
         "watch_fencing": "W watch-fencing",

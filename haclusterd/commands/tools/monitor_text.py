@@ -1,6 +1,6 @@
 """The state of the cluster as the text of crm_mon, and the parts of it that other tools print."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.status.resource_state import base_of
@@ -9,6 +9,7 @@ from haclusterd.commands.tools.monitor_view import (
     DC_VERSION,
     FENCING,
     STACK,
+    Ban,
     View,
     code_words,
     fail_count,
@@ -21,16 +22,29 @@ from haclusterd.commands.tools.rows import CloneRow, GroupRow, NodeRow, Primitiv
 from haclusterd.formats.cib_xml.status_writer import FEATURE_SET
 from haclusterd.formats.cib_xml.writer import written_at
 from haclusterd.model import durations
-from haclusterd.model.cluster import Cib, NodeStatus
+from haclusterd.model.cluster import Cib, NodeStatus, TicketState
 from haclusterd.model.fencing import FenceAction, FenceOrder, FencingRecord
 from haclusterd.model.history import OperationRecord, ResourceHistory
 from haclusterd.model.ocf import ActionName, ExecutionStatus
+from haclusterd.model.records import dataclass, replace
 from haclusterd.reports.rendering import counted
 
 _POLICIES = {
     "stop": "Stop ALL resources", "freeze": "Freeze resources", "ignore": "Ignore", "suicide": "Suicide",
     "demote": "Demote promotable resources and stop all other resources",
 }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One line of a list, with what is listed under it."""
+
+    text: str
+    inside: "tuple[Item, ...]" = ()
+    row: PrimitiveRow | None = None
+    """The primitive that the line is about."""
+    is_head: bool = False
+    """It names what is under it."""
 
 
 class TextView(View):
@@ -75,7 +89,7 @@ class TextView(View):
             yield f"  * Stack: {STACK}"
         if "dc" in self.sections:
             quorum = "partition with quorum" if self.has_quorum else "partition WITHOUT quorum"
-            acting = None if self.rows.dc is None else self._named(self.rows.node(self.rows.dc))
+            acting = None if self.rows.dc is None else self.named(self.rows.node(self.rows.dc))
             dc = "NONE" if acting is None else f"{acting} (version {DC_VERSION}) - {quorum}"
             yield f"  * Current DC: {dc}"
         if "times" in self.sections and not self.is_quiet:
@@ -102,40 +116,38 @@ class TextView(View):
         yield "Node List:"
         if self.is_by_node:
             for node in self.nodes:
-                yield f"  * Node {self._named(node)}: {self._node_words(node)}:"
+                yield f"  * Node {self.named(node)}: {self._node_words(node)}:"
                 yield "    * Resources:"
-                if self.is_brief:
-                    yield from self._counted(self.on(node), "      ", node=node.name)
-                else:
-                    yield from (f"      * {self.words(row, where=False)}" for row in self.on(node))
+                yield from _listed(self.items_on(node), 3)
             return
         online = [node.name for node in self.nodes if self._node_words(node) == "online"]
         offline = [node.name for node in self.nodes if self._node_words(node) == "OFFLINE" and not self.is_detailed]
         for node in self.nodes:
             if node.name not in online and node.name not in offline:
-                yield f"  * Node {self._named(node)}: {self._node_words(node)}"
+                yield f"  * Node {self.named(node)}: {self._node_words(node)}"
         if online:
             yield f"  * Online: [ {' '.join(online)} ]"
         if offline:
             yield f"  * OFFLINE: [ {' '.join(offline)} ]"
 
-    def _named(self, node: NodeRow) -> str:
+    def items_on(self, node: NodeRow) -> Iterator[Item]:
+        """Yield what runs on a node, or how many of each agent."""
+        if self.is_brief:
+            yield from self.per_agent(self.on(node), node=node.name)
+        else:
+            yield from (Item(self.words(row, where=False), row=row) for row in self.on(node))
+
+    def named(self, node: NodeRow) -> str:
+        """Return a node's name, in detail with its number."""
         return f"{node.name} ({node.number})" if self.is_detailed else node.name
 
     def _node_words(self, node: NodeRow) -> str:
-        return _node_words(node) + (f", feature set {FEATURE_SET}" if self.is_detailed and node.is_online else "")
+        health = "" if node.health == "green" else f" (health is {node.health.upper()})"
+        feature_set = f", feature set {FEATURE_SET}" if self.is_detailed and node.is_online else ""
+        return f"{_node_words(node)}{feature_set}{health}"
 
     def _resources(self) -> Iterator[str]:
-        shown: list[str] = []
-        if self.is_brief and not self.is_by_node:
-            alone = [row for row in self.resources if isinstance(row, PrimitiveRow)]
-            shown += self._counted(alone, "  ", has_totals=self.is_inactive)
-        for row in self.resources:
-            if self.is_by_node and not self.is_partly_idle(row):
-                continue
-            if isinstance(row, PrimitiveRow) and self.is_brief and not self.is_by_node:
-                continue
-            shown += self.row_lines(row, 1)
+        shown = list(_listed(self.resource_items(), 1))
         if self.is_by_node:
             if self.is_inactive and (shown or self.wanted is not None):
                 yield from ("Inactive Resources:", *(shown or ["  * No inactive resources"]))
@@ -143,9 +155,20 @@ class TextView(View):
         yield "Full List of Resources:" if self.is_inactive else "Active Resources:"
         yield from shown or ["  * No resources" if self.is_inactive else "  * No active resources"]
 
-    def _counted(
-        self, rows: Sequence[PrimitiveRow], pad: str, *, node: str = "", has_totals: bool = False
-    ) -> Iterator[str]:
+    def resource_items(self) -> Iterator[Item]:
+        """Yield the resources; by node, those of which something does not run."""
+        is_counted = self.is_brief and not self.is_by_node
+        if is_counted:
+            alone = [row for row in self.resources if isinstance(row, PrimitiveRow)]
+            yield from self.per_agent(alone, has_totals=self.is_inactive)
+        for row in self.resources:
+            is_left_out = self.is_by_node and not self.is_partly_idle(row)
+            if not is_left_out and not (is_counted and isinstance(row, PrimitiveRow)):
+                yield from self._item(row)
+
+    def per_agent(
+        self, rows: Sequence[PrimitiveRow], *, node: str = "", has_totals: bool = False
+    ) -> Iterator[Item]:
         """Yield how many primitives of each agent are active, node by node (crm_mon --brief)."""
         for agent in sorted({row.agent for row in rows}):
             of_agent = [row for row in rows if row.agent == agent]
@@ -153,57 +176,53 @@ class TextView(View):
             total = f"/{len(of_agent)}" if has_totals else ""
             for place in places:
                 count = sum(place in row.nodes for row in of_agent if row.is_active)
-                yield f"{pad}* {count}{total}\t({agent}):\tActive {'' if node else place}"
+                yield Item(f"{count}{total}\t({agent}):\tActive {'' if node else place}")
             if has_totals and not places:
-                yield f"{pad}* 0{total}\t({agent}):\tActive"
+                yield Item(f"0{total}\t({agent}):\tActive")
 
     def row_lines(self, row: Row, level: int) -> Iterator[str]:
+        """Yield a resource with what it contains as text."""
+        return _listed(self._item(row), level)
+
+    def _item(self, row: Row) -> Iterator[Item]:
         """Yield a resource with what it contains; nothing of what does not run, unless that is wanted."""
         if not self.is_inactive and not any(each.is_active for each in primitives_in(row)):
             return
-        pad = "  " * level
         if isinstance(row, PrimitiveRow):
-            yield f"{pad}* {self.words(row, where=self.has_places)}"
+            yield Item(self.words(row, where=self.has_places), row=row)
         elif isinstance(row, GroupRow):
             idle = 0 if self.is_inactive else sum(not each.is_active for each in row.members)
-            hidden = f" ({counted(idle, 'member')} inactive)" if idle else ""
-            yield f"{pad}* Resource Group: {row.id}{_flags(row)}{hidden}:"
-            if self.is_brief:
-                yield from self._counted(row.members, f"{pad}  ", has_totals=True)
-                return
-            for member in row.members:
-                yield from self.row_lines(member, level + 1)
+            flags = _flags(row, f"{counted(idle, 'member')} inactive" if idle else "")
+            inside = self.per_agent(row.members, has_totals=True) if self.is_brief else (
+                item for member in row.members for item in self._item(member)
+            )  # fmt: skip
+            yield Item(f"Resource Group: {row.id}{flags}", tuple(inside), is_head=True)
         else:
-            kind = " (promotable" if row.is_promotable else ""
-            kind += ", unique" if row.is_unique and kind else " (unique" if row.is_unique else ""
-            kind += ", " if kind and _flags(row) else ") " if kind else ""
-            flags = _flags(row).strip(" ()")
-            head = f"{kind.rstrip()} {flags})" if kind.endswith(", ") else f"{kind.rstrip()}{_flags(row)}"
-            yield f"{pad}* Clone Set: {row.id} [{row.child}]{head}:"
-            if self.is_detailed:
-                yield from (line for each in row.instances for line in self._instance(each, level + 1))
-            else:
-                yield from self._clone(row, level + 1)
+            kinds = ", ".join(["promotable"] * row.is_promotable + ["unique"] * row.is_unique)
+            inside = (
+                (item for each in row.instances for item in self._instance(each))
+                if self.is_detailed else self._clone(row)
+            )  # fmt: skip
+            yield Item(f"Clone Set: {row.id} [{row.child}]{_flags(row, kinds)}", tuple(inside), is_head=True)
 
-    def _instance(self, row: PrimitiveRow | GroupRow, level: int) -> Iterator[str]:
+    def _instance(self, row: PrimitiveRow | GroupRow) -> Iterator[Item]:
         if isinstance(row, PrimitiveRow):
-            yield f"{'  ' * level}* {self.words(row, where=self.has_places)}"
+            yield Item(self.words(row, where=self.has_places), row=row)
         else:
-            yield from self.row_lines(row, level)
+            yield from self._item(row)
 
-    def _clone(self, row: CloneRow, level: int) -> Iterator[str]:
-        pad = "  " * level
+    def _clone(self, row: CloneRow) -> Iterator[Item]:
         by_role: dict[str, list[str]] = {}
         for each in row.instances:
             role, node = self._plain(each)
             if role:
                 by_role.setdefault(role, []).append(node)
             elif any(part.is_active for part in primitives_in(each)):
-                yield from self.row_lines(each, level)
+                yield from self._item(each)
         for role in ("Promoted", "Started", "Unpromoted"):
             if role in by_role:
                 by_wish = " (target-role)" if role == "Unpromoted" and row.is_disabled else ""
-                yield f"{pad}* {role}{by_wish}: [ {' '.join(sorted(by_role[role]))} ]"
+                yield Item(f"{role}{by_wish}: [ {' '.join(sorted(by_role[role]))} ]")
         used = {
             node for each in self._whole(row).instances for part in primitives_in(each) for node in part.nodes
             if part.is_managed or self.rows.node(node).is_online
@@ -211,7 +230,7 @@ class TextView(View):
         free = [node.name for node in self.nodes if node.name not in used]
         if free and self.is_inactive and not row.is_unique:
             by_wish = " (disabled)" if row.target_role.lower() == "stopped" else ""
-            yield f"{pad}* Stopped{by_wish}: [ {' '.join(free)} ]"
+            yield Item(f"Stopped{by_wish}: [ {' '.join(free)} ]")
 
     def _whole(self, row: CloneRow) -> CloneRow:
         """Return a clone with the instances that are not shown."""
@@ -256,29 +275,30 @@ class TextView(View):
         for node, status in self.online():
             shown = self.shown_attributes(status)
             if shown:
-                lines.append(f"  * Node: {self._named(node)}:")
+                lines.append(f"  * Node: {self.named(node)}:")
                 lines += (f"    * {name:<32}\t: {value:<10}" for name, value in shown.items())
         if lines:
             yield from ("Node Attributes:", *lines)
 
     def _history(self) -> Iterator[str]:
-        if not any(node.is_online for node in self.nodes):
-            return
-        yield "Operations:" if self.has_operations else "Migration Summary:"
+        if any(node.is_online for node in self.nodes):
+            yield "Operations:" if self.has_operations else "Migration Summary:"
+            yield from _listed((replace(each, text=f"Node: {each.text}") for each in self.history_items()), 1)
+
+    def history_items(self) -> Iterator[Item]:
+        """Yield the nodes with what was done there, or with the failures that count."""
         for node, status in self.online():
-            lines: list[str] = []
+            items: list[Item] = []
             for history in self.histories_on(status):
                 count, failed_at = fail_count(history)
                 if not self.operations(history) or (not self.has_operations and not count):
                     continue
                 words = f" fail-count={count} last-failure='{written_at(failed_at)}'" if count else ""
-                end = ":" if self.has_operations else ""
-                lines.append(f"    * {history.resource}: migration-threshold={self.threshold(history)}{words}{end}")
-                if self.has_operations:
-                    lines += (f"      * {text}" for text in self._operation_words(history))
-            if lines:
-                yield f"  * Node: {self._named(node)}:"
-                yield from lines
+                inside = map(Item, self._operation_words(history)) if self.has_operations else ()
+                text = f"{history.resource}: migration-threshold={self.threshold(history)}{words}"
+                items.append(Item(text, tuple(inside), is_head=self.has_operations))
+            if items:
+                yield Item(self.named(node), tuple(items), is_head=True)
 
     def _operation_words(self, history: ResourceHistory) -> Iterator[str]:
         for number, task, interval_ms, record in self.operations(history):
@@ -292,21 +312,31 @@ class TextView(View):
             yield text
 
     def _failures(self) -> Iterator[str]:
-        words = _failure_details if self.has_long_failures else _failure_words
-        lines = [words(*each) for each in self.failures()]
+        lines = [f"  * {each}" for each in self.failure_words()]
         if lines:
             yield from ("Failed Resource Actions:", *lines)
 
+    def failure_words(self) -> Iterator[str]:
+        """Write each failure that is not forgotten."""
+        words = _failure_details if self.has_long_failures else _failure_words
+        return (words(*each) for each in self.failures())
+
     def _fencing(self) -> Iterator[str]:
+        is_first = True
+        for title, lines in self.fencing_lists():
+            yield from (() if is_first else ("",))
+            yield from (f"{title}:", *(f"  * {each}" for each in lines))
+            is_first = False
+
+    def fencing_lists(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the lists of fencings that are not empty, with their titles."""
         orders, records = self.fencings()
-        pending = [f"  * {self._fencing_words(each)}" for each in orders]
-        failed = [f"  * {self._fencing_words(each)}" for each in records if not is_done(each)]
-        done = [f"  * {self._fencing_words(each)}" for each in records if is_done(each)]
-        is_history = "fencing-succeeded" in self.sections
-        yield from ("Failed Fencing Actions:", *failed) if failed else ()
-        if pending or done:
-            yield from ("",) if failed else ()
-            yield from ("Fencing History:" if is_history else "Pending Fencing Actions:", *pending, *done)
+        failed = [self._fencing_words(each) for each in records if not is_done(each)]
+        others = [*map(self._fencing_words, orders), *(self._fencing_words(each) for each in records if is_done(each))]
+        if failed:
+            yield "Failed Fencing Actions", failed
+        if others:
+            yield "Fencing History" if "fencing-succeeded" in self.sections else "Pending Fencing Actions", others
 
     def _fencing_words(self, fencing: FenceOrder | FencingRecord) -> str:
         is_whole = self.sections >= FENCING
@@ -324,18 +354,23 @@ class TextView(View):
         if tickets:
             yield "Tickets:"
         for name, state in tickets:
-            since = f' last-granted="{written_at(state.last_granted)}"' if state.last_granted else ""
-            word = "granted" if state.is_granted else "revoked"
-            yield f"  * {name}: {word}{' [standby]' if state.is_standby else ''}{since}"
+            yield f"  * {name}: {ticket_words(state)}"
 
     def _bans(self) -> Iterator[str]:
-        found = list(self.bans())
+        found = list(map(self.ban_words, self.bans()))
         if found:
-            yield "Negative Location Constraints:"
-        for each in found:
-            only = " in Promoted role" if each.is_of_promoted else ""
-            node = self._named(self.rows.node(each.node))
-            yield f"  * {each.id}\tprevents {each.resource} from running{only} on {node}"
+            yield from ("Negative Location Constraints:", *(f"  * {each}" for each in found))
+
+    def ban_words(self, ban: Ban) -> str:
+        """Write what keeps a resource away."""
+        only = " in Promoted role" if ban.is_of_promoted else ""
+        return f"{ban.id}\tprevents {ban.resource} from running{only} on {self.named(self.rows.node(ban.node))}"
+
+
+def ticket_words(state: TicketState) -> str:
+    """Write how a ticket stands."""
+    since = f' last-granted="{written_at(state.last_granted)}"' if state.last_granted else ""
+    return f"{'granted' if state.is_granted else 'revoked'}{' [standby]' if state.is_standby else ''}{since}"
 
 
 def fencing_details(fencing: FenceOrder | FencingRecord, cib: Cib, *, is_whole: bool) -> str:
@@ -366,8 +401,15 @@ _CLIENT = "haclusterd"
 _FENCING_WORDS = {FenceAction.REBOOT: "reboot", FenceAction.OFF: "turning off", FenceAction.ON: "unfencing"}
 
 
-def _flags(row: GroupRow | CloneRow) -> str:
-    flags = (["disabled"] if row.is_disabled else []) + ([] if row.is_managed else ["unmanaged"])
+def _listed(items: Iterable[Item], level: int) -> Iterator[str]:
+    """Yield items as text, each level deeper by two blanks."""
+    for each in items:
+        yield f"{'  ' * level}* {each.text}{':' if each.is_head else ''}"
+        yield from _listed(each.inside, level + 1)
+
+
+def _flags(row: GroupRow | CloneRow, first: str) -> str:
+    flags = [first] * bool(first) + ["disabled"] * row.is_disabled + ["unmanaged"] * (not row.is_managed)
     return f" ({', '.join(flags)})" if flags else ""
 
 
@@ -395,13 +437,13 @@ def _failure_words(status: NodeStatus, history: ResourceHistory, record: Operati
     reason = f" ({record.exit_reason})" if record.exit_reason else ""
     after = f" after {_span(record.executed_ms)}" if record.executed_ms else ""
     at = written_at(record.changed_at)
-    return f"  * {history.resource} {every}{task} on {status.name} {ending}{reason} at {at}{after}"
+    return f"{history.resource} {every}{task} on {status.name} {ending}{reason} at {at}{after}"
 
 
 def _failure_details(status: NodeStatus, history: ResourceHistory, record: OperationRecord) -> str:
     key = f"{history.resource}_{record.operation}_{record.interval_ms}"
     reason = f"exitreason='{record.exit_reason}', " if record.exit_reason else ""
-    return (f"  * {key} on {status.name} '{code_words(record.exit_code)}' ({record.exit_code.value}): "
+    return (f"{key} on {status.name} '{code_words(record.exit_code)}' ({record.exit_code.value}): "
             f"call={record.call_id}, status='{status_words(record)}', {reason}"
             f"last-rc-change='{written_at(record.changed_at)}', queued={record.queued_ms}ms, "
             f"exec={record.executed_ms}ms")  # fmt: skip

@@ -5,6 +5,7 @@ Words for exit codes and endings are Pacemaker's.
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from haclusterd.commands.context import Context
 from haclusterd.commands.planning.planning import standing
@@ -79,6 +80,9 @@ def _prefix(given: Given) -> str:
     return next((word.partition(":")[2] for word in reversed([*words]) if word.partition(":")[0] == "bans"), "")
 
 
+Line = TypeVar("Line")
+
+
 class View:
     """What crm_mon shows of one CIB; its text and its XML are made of it."""
 
@@ -104,8 +108,8 @@ class View:
         self.has_quorum = has_quorum(context.cib) if context.live is None else context.live.has_quorum
         self.primitives = tuple(self.rows.primitives())
 
-    def shown(self, *sections: Callable[[], Iterator[str]]) -> Iterator[Iterator[str]]:
-        """Yield the lines of those of all blocks, in their order, of which something was asked for."""
+    def shown(self, *sections: Callable[[], Iterator[Line]]) -> Iterator[Iterator[Line]]:
+        """Yield the lines, or elements, of those of all blocks, in their order, of which something was asked for."""
         return (lines() for block, lines in zip(_BLOCKS, sections, strict=True) if block & self.sections)
 
     def _meant(self, name: str) -> frozenset[str] | None:

@@ -72,8 +72,8 @@ def rules(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]
         lines += element("rule-check", {"rule-id": name, "rc": str(status)})
     if is_xml:
         return printed(document(call, lines, status, "\n".join(err)), status=status)
-    texts = ("".join(f"{line}\n" for line in shown) for shown in (out, err))
-    return replace(printed(status=status), answer=output(*texts))
+    printed_out, printed_err = ("".join(f"{line}\n" for line in shown) for shown in (out, err))
+    return replace(printed(status=status), answer=output(printed_out, printed_err))
 
 
 def _dates(rule: ET.Element) -> Iterator[DateExpression]:

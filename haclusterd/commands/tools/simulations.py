@@ -11,20 +11,25 @@ from haclusterd.commands import simulate
 from haclusterd.commands.context import Context
 from haclusterd.commands.outcome import Outcome, refusal
 from haclusterd.commands.planning.injection import SUPPOSITIONS, suppose
-from haclusterd.commands.planning.planning import plan, standing
-from haclusterd.commands.planning.recorded_transition import recorded
+from haclusterd.commands.planning.planning import context_of, plan, standing
+from haclusterd.commands.planning.recorded_transition import executed_in_passes, recorded
 from haclusterd.commands.planning.simulation_document import SimulationDocument
 from haclusterd.commands.resource import resource
 from haclusterd.commands.tools.call import Given, Tool, ToolCall, ToolUsageError, ask, printed
 from haclusterd.commands.tools.monitor_text import cluster_lines, instances_in
 from haclusterd.commands.tools.monitor_xml import sections_as_xml
 from haclusterd.commands.tools.result import OUTPUT, document, wants_xml
+from haclusterd.formats.cib_xml.document import read_cib
 from haclusterd.formats.cib_xml.elements import element
-from haclusterd.model.cluster import Cib, NodeState
-from haclusterd.model.ids import NodeName
+from haclusterd.formats.cib_xml.status_writer import node_numbers
+from haclusterd.model.cluster import Cib, NodeState, NodeStatus
+from haclusterd.model.graph import Change, ChangeKind, Plan
+from haclusterd.model.history import operation_key
+from haclusterd.model.ids import NodeName, ResourceId
+from haclusterd.model.instants import WallTime
 from haclusterd.model.json_value import Json
 from haclusterd.model.records import replace
-from haclusterd.reports.items import ReportItem
+from haclusterd.reports.items import ReportItem, has_errors
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.answers.resource import Explanation, Scores
 from haclusterd.verbs.answers.simulation import PlannedAction, PlannedChange, Simulation
@@ -41,6 +46,9 @@ _TICKETS = {
     "granted": "Granting ticket {}", "revoked": "Revoking ticket {}", "standby": "Making ticket {} standby",
     "active": "Activating ticket {}",
 }  # fmt: skip
+_COUNTED = re.compile(r"Injecting attribute (.+)=(value\+\+|[0-9]+) into (/node_state) '(.+)'")
+_FAILED_NODE = "peer is no longer part of the cluster"
+_XML_ACTIONS = {"Bringing": "Online", "Taking": "Offline"}
 _NARROW = 5
 """How wide the columns of a summary are at least."""
 
@@ -56,8 +64,11 @@ def simulated(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOut
         raise ToolUsageError("-U: capacities are part of the configuration; use: crm node utilization NODE show")
     is_supposed = given.any_of(*_MODIFICATIONS, *_TICKETS, "inject", "quorum", "date") != ""
     is_planned = is_supposed or given.any_of("run", "simulate", "scores") != ""
-    if is_planned and "live" not in given:
-        return _of_file(context, call, given)
+    if "live" not in given:
+        read = _of_file(context, call, given)
+        if isinstance(read, Outcome):
+            return read
+        context = read
     if is_xml and "scores" in given:
         raise ToolUsageError("--output-as=xml: scores are written by: crm --json resource scores")
     if not is_planned:
@@ -109,17 +120,17 @@ def _planned(context: Context, call: ToolCall, given: Given, *, is_xml: bool) ->
     after = replace(context, cib=recorded(cib, found, context.now))
     planned = SimulationDocument(cib, found, context.now, None).write()
     if is_xml:
-        lines = [*_xml_state(context, "cluster_status"), *_xml_plan(planned, modifications, given)]
+        lines = [*_xml_state(context, "cluster_status"), *_xml_plan(planned, found, modifications, given)]
         lines += _xml_state(after, "revised_cluster_status") if "simulate" in given else ()
         return printed(document(call, lines))
     scores = _scores(replace(context, cib=cib)) if "scores" in given else []
     if "quiet" in given:
         return printed("".join(f"{line.removeprefix('  * ')}\n" for line in scores))
-    at = [f"Setting effective cluster time: {given.text('date')}"] if "date" in given else []
+    at = [f"Setting effective cluster time: {given.text('date')}"] if date is not None else []
     lines = [*at, *_state(context, given), ""]
     if modifications:
         lines += ["Performing Requested Modifications:", *(f"  * {each}" for each in modifications), ""]
-    lines += [*(("Assignment Scores:", *scores, "") if scores else ()), *_plan_lines(planned, given)]
+    lines += [*(("Assignment Scores:", *scores, "") if scores else ()), *_plan_lines(found, planned, given)]
     if "simulate" in given:
         lines += [*at, "", "Revised Cluster Status:", *_sections(after, given)]
     return printed("".join(f"{line}\n" for line in lines))
@@ -130,13 +141,12 @@ def _scores(context: Context) -> list[str]:
     return list(_score_lines(judged.answer.resources)) if isinstance(judged.answer, Scores) else []
 
 
-def _of_file(context: Context, call: ToolCall, given: Given) -> Outcome[ToolOutput]:
-    """Plan for the CIB that was given."""
-    outcome = ask(context, _VERBS["simulate"], {"text": call.text, "source": given.text("file") or "text"})
-    if outcome.is_refused:
-        return refusal(*outcome.reports)
-    assert isinstance(outcome.answer, Simulation)
-    return printed("".join(f"{line}\n" for line in _plan_lines(outcome.answer, given)))
+def _of_file(context: Context, call: ToolCall, given: Given) -> Context | Outcome[ToolOutput]:
+    """Return the context for questions about the CIB that was given, or the refusal of that CIB."""
+    reading = read_cib(call.text, given.text("file") or "text")
+    if has_errors(reading.reports):
+        return Outcome(reading.reports)
+    return context_of(reading, context)
 
 
 def _supposed(context: Context, given: Given) -> tuple[Cib | tuple[ReportItem, ...], list[str]]:
@@ -148,16 +158,31 @@ def _supposed(context: Context, given: Given) -> tuple[Cib | tuple[ReportItem, .
     tickets = [(text, state) for state, text in given.pairs if state in _TICKETS]
     said += [_TICKETS[state].format(text) for text, state in tickets]
     wanted["ticket"] = tuple(f"{text}={state}" for text, state in tickets)
-    said += [f"Injecting {text} into the configuration" for text in named["inject"]]
     wanted["node_up"], wanted["node_down"] = named["node_up"], (*named["node_fail"], *named["node_down"])
     wanted["op_fail"] = tuple(map(_injected, named["inject"]))
     cib = suppose(context.cib, wanted, context.now)
     if isinstance(cib, tuple):
         return cib, said
+    said += [line for text in named["inject"] for line in _injection(cib, text, context.now)]
     nodes = dict(cib.status.nodes)
     for name in map(NodeName, named["node_down"]):
-        nodes[name] = replace(nodes[name], state=NodeState.LEFT, histories={}, orders={}, probed=frozenset())
+        nodes[name] = NodeStatus(name, NodeState.LEFT, nodes[name].incarnation, context.now)
+    for name in map(NodeName, named["node_fail"]):
+        nodes[name] = replace(nodes[name], detail=_FAILED_NODE)
     return replace(cib, status=replace(cib.status, nodes=nodes)), said
+
+
+def _injection(cib: Cib, text: str, now: WallTime) -> Iterator[str]:
+    """Say what is done for a result that is supposed: a failure counts."""
+    yield f"Injecting {text} into the configuration"
+    match = _INJECTED.fullmatch(text)
+    assert match is not None
+    name = next(each for each in cib.status.nodes if each.lower() == match["node"].lower())
+    history = cib.status.nodes[name].histories[ResourceId(match["resource"])]
+    if history.records[operation_key(match["task"], int(match["interval"]))].is_failure:
+        what, where = f"{match['resource']}#{match['task']}_{match['interval']}", f"'{node_numbers(cib)[name]}'"
+        yield f"Injecting attribute fail-count-{what}=value++ into /node_state {where}"
+        yield f"Injecting attribute last-failure-{what}={now // 1000} into /node_state {where}"
 
 
 def _injected(text: str) -> str:
@@ -165,14 +190,14 @@ def _injected(text: str) -> str:
     match = _INJECTED.fullmatch(text)
     if match is None:
         raise ToolUsageError(f"--op-inject: {text}: write it as RESOURCE_TASK_INTERVAL@NODE=CODE")
-    interval = f":{match['interval']}ms" if match["interval"] != "0" else ""
-    return f"{match['resource']}:{match['task']}{interval}@{match['node']}={match['code']}"
+    return f"{match['resource']}:{match['task']}:{match['interval']}ms@{match['node']}={match['code']}"
 
 
-def _plan_lines(planned: Simulation, given: Given) -> Iterator[str]:
-    yield from ("Transition Summary:", *_summary(planned.summary))
+def _plan_lines(found: Plan, planned: Simulation, given: Given) -> Iterator[str]:
+    yield from ("Transition Summary:", *_summary(planned.summary, found))
     if "simulate" in given:
-        yield from ("", "Executing Cluster Transition:", *map(_executed, _shown(planned.actions)))
+        yield from ("", "Executing Cluster Transition:")
+        yield from (_executed(each, found) for each in _in_order(planned.actions, found))
 
 
 def _score_lines(resources: Iterable[Explanation]) -> Iterator[str]:
@@ -184,25 +209,36 @@ def _score_lines(resources: Iterable[Explanation]) -> Iterator[str]:
             yield f"  * {entry.resource} promotion score on {entry.next_on}: {entry.promotion.score}"
 
 
-def _summary(changes: Sequence[PlannedChange]) -> Iterator[str]:
+def _summary(summary: Sequence[PlannedChange], found: Plan) -> Iterator[str]:
     """Yield the changes in columns that are as wide as Pacemaker's: `  * Move       web     ( n1 -> n2 )`."""
     name_width = place_width = _NARROW
+    changes = [each for each in summary if each.resource is not None]
     for change in changes:
-        if change.resource is not None:
-            length = len(change.resource)
-            name_width = length + 2 if length > name_width else name_width
-            place_width = max(place_width, len(_places(change)))
-    for change in changes:
-        if change.resource is None:
-            yield f"  * Fence ({change.op}) {change.node}" + (f" '{change.reason}'" if change.reason else "")
-            continue
-        because = f"  due to {change.reason}" if change.reason else ""
+        length = len(change.resource or "")
+        name_width = length + 2 if length > name_width else name_width
+        place_width = max(place_width, len(_places(change)))
+    for fenced in (each for each in summary if each.resource is None):
+        yield f"  * Fence ({fenced.op}) {fenced.node}" + (f" '{fenced.reason}'" if fenced.reason else "")
+    for change, each in zip(changes, found.changes, strict=True):
         where = f"( {_places(change):>{place_width}} )"
-        yield f"  * {change.action.capitalize():<10} {change.resource:<{name_width}}   {where}{because}"
+        yield f"  * {change.action.capitalize():<10} {change.resource:<{name_width}}   {where}{_because(each)}"
+
+
+def _because(change: Change) -> str:
+    """Say why, as Pacemaker does: by what else caused it, or of a stop that no node is left."""
+    cause = _cause(change)
+    blocked = " (blocked)" if change.is_blocked else ""
+    return f"  due to {cause}{blocked}" if cause else f" {blocked}" if blocked else ""
+
+
+def _cause(change: Change) -> str:
+    return change.cause or ("node availability" if change.kind is ChangeKind.STOP else "")
 
 
 def _places(change: PlannedChange) -> str:
     """Return from where to where a change is; of one on a single node the roles, where there are such."""
+    if change.from_ is None and change.action == "promote":
+        return f"{change.from_role} -> {change.to_role} {change.to}"
     if change.from_role is not None and change.from_ == change.to:
         return f"{change.from_role} -> {change.to_role} {change.to}" if change.from_role != change.to_role else (
             f"{change.from_role} {change.to}"
@@ -212,8 +248,11 @@ def _places(change: PlannedChange) -> str:
     return here if here == there else " -> ".join(filter(None, (here, there)))
 
 
-def _shown(actions: Iterable[PlannedAction]) -> Iterator[PlannedAction]:
-    return (each for each in actions if each.resource is not None or each.kind == "fence")
+def _in_order(actions: Sequence[PlannedAction], found: Plan) -> list[PlannedAction]:
+    """Return the actions as crm_simulate executes them; what the cluster does beside the graph comes last."""
+    by_number = {each.id: each for each in actions}
+    order = executed_in_passes(found.listing, {each.id: each.after or () for each in actions}, found.held_back)
+    return [by_number[number] for number in order]
 
 
 def _task(action: PlannedAction) -> str:
@@ -221,30 +260,40 @@ def _task(action: PlannedAction) -> str:
     return f"{action.task}{every}"
 
 
-def _executed(action: PlannedAction) -> str:
+def _executed(action: PlannedAction, found: Plan) -> str:
     """Write one action: `  * Resource action: web             start on n1`."""
     if action.kind == "fence":
         return f"  * Fencing {action.node} ({action.task})"
     if action.kind == "pseudo":
-        return f"  * Pseudo action:   {action.resource}_{action.task}_0"
+        return f"  * Pseudo action:   {_pseudo(action)}"
     if action.kind == "cluster":
-        return f"  * Cluster action:  {action.task} for {action.resource} on {action.node}"
-    return f"  * Resource action: {action.resource:<15} {_task(action)} on {action.node}"
+        about = "" if action.resource is None else f" for {action.resource}"
+        return f"  * Cluster action:  {action.task}{about} on {action.node}"
+    return f"  * Resource action: {found.listing[action.id]:<15} {_task(action)} on {action.node}"
 
 
-def _xml_plan(planned: Simulation, modifications: Sequence[str], given: Given) -> Iterator[str]:
+def _pseudo(action: PlannedAction) -> str:
+    return action.task if action.resource is None else f"{action.resource}_{action.task}_0"
+
+
+def _xml_plan(planned: Simulation, found: Plan, modifications: Sequence[str], given: Given) -> Iterator[str]:
     if modifications:
-        lines: list[str] = []
-        for text in modifications:
-            lines += _xml_modification(text)
-        yield from element("modifications", {}, lines)
-    yield from element("actions", {}, (line for each in planned.summary for line in _xml_change(each)))
+        yield from element("modifications", {}, (line for each in modifications for line in _xml_modification(each)))
+    fencings = [each for each in planned.summary if each.resource is None]
+    changes = [each for each in planned.summary if each.resource is not None]
+    lines = [line for each in fencings for line in _xml_fencing(each)]
+    lines += [line for each, why in zip(changes, found.changes, strict=True) for line in _xml_change(each, why)]
+    yield from element("actions", {}, lines)
     if "simulate" in given:
-        inside = (line for each in _shown(planned.actions) for line in _xml_action(each))
+        inside = (line for each in _in_order(planned.actions, found) for line in _xml_action(each, found))
         yield from element("transition", {}, inside)
 
 
 def _xml_modification(text: str) -> Iterator[str]:
+    counted = _COUNTED.fullmatch(text)
+    if counted is not None:
+        name, value, path, node = counted.groups()
+        return element("inject_attr", {"name": name, "value": value, "node_path": path, "cib_node": node})
     verb, kind, rest = text.partition(" node ")
     if not kind:
         verb, kind, rest = text.partition(" ticket ")
@@ -252,33 +301,36 @@ def _xml_modification(text: str) -> Iterator[str]:
         return element("inject_spec", {"spec": text.removeprefix("Injecting ").removesuffix(" into the configuration")})
     name, _, end = rest.partition(" ")
     if kind == " node ":
-        return element("modify_node", {"action": f"{verb} {end}".strip(), "node": name})
+        return element("modify_node", {"action": _XML_ACTIONS.get(verb, verb), "node": name})
     return element("modify_ticket", {"action": f"{verb} {end}".strip(), "ticket": name})
 
 
-def _xml_change(change: PlannedChange) -> Iterator[str]:
-    if change.resource is None:
-        return element("node_action", {"task": f"Fence ({change.op})", "node": change.node, "reason": change.reason})
+def _xml_fencing(change: PlannedChange) -> Iterator[str]:
+    return element("node_action", {"task": f"Fence ({change.op})", "node": change.node, "reason": change.reason})
+
+
+def _xml_change(change: PlannedChange, why: Change) -> Iterator[str]:
     is_of_two = change.from_ is not None and change.action not in ("stop", "start")
     attributes: dict[str, Json] = {
         "action": change.action, "resource": change.resource, "role": change.from_role,
         "next-role": change.to_role if change.to_role != change.from_role and change.to is not None else None,
         "node": None if is_of_two else change.from_ or change.to, "source": change.from_ if is_of_two else None,
-        "dest": change.to if is_of_two and change.to != change.from_ else None, "reason": change.reason,
+        "dest": change.to if is_of_two and change.to != change.from_ else None, "reason": _cause(why) or None,
+        "blocked": "true" if why.is_blocked else None,
     }  # fmt: skip
     return element("rsc_action", {key: str(value) for key, value in attributes.items() if value is not None})
 
 
-def _xml_action(action: PlannedAction) -> Iterator[str]:
+def _xml_action(action: PlannedAction, found: Plan) -> Iterator[str]:
     if action.kind == "fence":
         return element("fencing_action", {"target": action.node, "op": action.task})
     if action.kind == "pseudo":
-        return element("pseudo_action", {"task": f"{action.resource}_{action.task}_0"})
+        return element("pseudo_action", {"task": _pseudo(action)})
     if action.kind == "cluster":
         return element("cluster_action", {"task": action.task, "node": action.node, "id": action.resource})
     every = None if action.interval is None else str(action.interval)
     return element(
-        "rsc_action", {"resource": action.resource, "op": action.task, "node": action.node, "interval": every}
+        "rsc_action", {"resource": found.listing[action.id], "op": action.task, "node": action.node, "interval": every}
     )
 
 

@@ -20,7 +20,7 @@ from haclusterd.commands.tools import rules as tool_rules
 from haclusterd.commands.tools import simulations as tool_simulations
 from haclusterd.commands.tools import stonith as tool_stonith
 from haclusterd.commands.tools import tickets as tool_tickets
-from haclusterd.commands.tools.call import VERSION, Given, Tool, ToolCall, ToolUsageError, printed, usage
+from haclusterd.commands.tools.call import VERSION, Given, Tool, ToolCall, ToolUsageError, printed, to_file, usage
 from haclusterd.commands.tools.membership import ABOUT
 from haclusterd.commands.verb import answers, carry_out_by
 from haclusterd.model.json_value import Json
@@ -48,7 +48,7 @@ def run(context: Context, arguments: Arguments) -> Outcome[ToolOutput]:
             return printed(f"{VERSION}\n{ABOUT}\n")
         if "help" in given:
             return printed(usage(tool, call))
-        outcome = tool.function(context, call, given)
+        outcome = to_file(tool.function(context, call, given), given.text("destination", "-"))
     except ToolUsageError as error:
         return printed(err=f"{call.tool}: {error}\n", status=error.status)
     assert not (outcome.commands and tool.only_asks(given)), call.tool

@@ -59,7 +59,7 @@ class _Way:
             self.resource.assignment.next_role,
             reason_of(action) if action is not None else "",
             is_blocked=source is not None and not source.is_runnable,
-            has_cause=action is not None and bool(action.reason),
+            cause=action.reason if action is not None else "",
         )
 
 

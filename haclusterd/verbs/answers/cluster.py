@@ -162,6 +162,8 @@ class ToolOutput(Answer):
     SCHEMA: ClassVar[str] = "haclusterd.tool/1"
     out: str
     err: str
+    files: dict[str, str] | None = absent()
+    """What the program that was called writes to files, by the names that it was given."""
 
 
 @dataclass(frozen=True, slots=True)

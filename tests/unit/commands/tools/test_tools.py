@@ -19,12 +19,14 @@ from haclusterd.model.ids import AgentReference, FenceKey, NodeName, ResourceId
 from haclusterd.model.instants import WallTime
 from haclusterd.model.ocf import ExitCode
 from haclusterd.model.records import replace
+from haclusterd.model.requests import Request
 from haclusterd.scheduler.model.digests import digest_of, pacemaker_digest, restart_digest_of
 from haclusterd.verbs.answers.cluster import ToolOutput
 from haclusterd.verbs.verb import Cost, Permission
 from tests.administered_clusters import (
     NOW,
     Cluster,
+    ClusterClient,
     fence_order,
     fencing_record,
     formed,
@@ -148,7 +150,7 @@ DIALOGUES = {
         crm_verify -L ->
         crm_mon -s -> CLUSTER OK: 3 nodes online, 4 resource instances configured
         crm_mon -d -h /tmp/x.html -> [64]
-        crm_mon --output-as=html -> [64]
+        crm_mon --output-as=pdf -> [64]
         crm_mon -1 --include=everything -> [64]
     """,
     "attributes by attrd_updater": """
@@ -328,7 +330,20 @@ def test_what_is_wrong_is_answered_as_xml() -> None:
         64, "crm_resource: Must supply a resource id with -r"
     )  # fmt: skip
     assert run(running(), "crm_resource -L --output-as=html")[0] == 1
-    assert run(running(), "crm_resource -L --output-to=/tmp/x")[0] == 64
+
+
+def test_what_is_printed_may_be_written_to_a_file() -> None:
+    def answered(line: str) -> dict[str, object]:
+        answer = ClusterClient(running()).call(Request("1", "tool.run", arguments(line)), lambda _: None)
+        assert isinstance(answer.data, dict)
+        return {name: value for name, value in answer.data.items() if name != "schema"}
+
+    plain = answered("crm_resource -L")
+    assert answered("crm_resource -L --output-to=-") == plain
+    assert answered("crm_resource -L --output-to=x/y") == {"out": "", "err": "", "files": {"x/y": plain["out"]}}
+    page = answered("crm_mon --output-as=html")["out"]
+    assert answered("crm_mon -h x.html") == {"out": "", "err": "", "files": {"x.html": page}}
+    assert answered("crm_mon -w")["out"] == f"Content-Type: text/html\n\n{page}"
 
 
 def test_a_ticket_that_is_held_is_not_forgotten_without_force() -> None:
@@ -630,7 +645,14 @@ def test_a_plan_is_shown_with_what_was_asked_for_and_nothing_is_ignored() -> Non
         ("-d n1", ["Taking node n1 offline"], ["Start address", "Start web"]),
         ("-f n1", ["Failing node n1"], ["Fence (reboot)", "Move address", "Move web"]),
         ("-u n2", ["Bringing node n2 online"], []),
-        ("-i web_monitor_10000@n1=1", ["Injecting web_monitor_10000@n1=1 into the configuration"], ["Recover web"]),
+        (
+            "-i web_monitor_10000@n1=1",
+            ["Injecting web_monitor_10000@n1=1 into the configuration",
+             "Injecting attribute fail-count-web#monitor_10000=value++ into /node_state '1'",
+             f"Injecting attribute last-failure-web#monitor_10000={NOW // 1000} into /node_state '1'"],
+            ["Recover web"],
+        ),
+        ("-i web_monitor_10000@n1=0", ["Injecting web_monitor_10000@n1=0 into the configuration"], []),
         ("-q 0", [], ["Stop db", "Stop power", "Stop address", "Stop web"]),
         ("-g gold -b gold", ["Granting ticket gold", "Making ticket gold standby"], []),
     ],
